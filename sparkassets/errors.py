@@ -184,7 +184,7 @@ class RunError(SparkAssetsError):
     """One run failed because of its code, its data or its target.
 
     Attributes:
-        is_data_error: Whether it may be that a run of fewer of the same blocks succeeds.
+        is_data_error: Whether it may be that a run of fewer of the same partitions succeeds.
         files: The files that it is about, as whoever read them names them; none where nobody knows.
         wrote_nothing: Whether a write that raises it has certainly committed nothing, and will not.
     """

@@ -393,7 +393,7 @@ class RunOrder:
     Attributes:
         app_id: ``<journal table id>/<asset>``, the txnAppId of the target's commits.
         token: Fence token, the journal's number of the run's claim.
-        blocks: Time that is computed; None for an asset without partitions.
+        partitions: Time that is computed; None for an asset without partitions.
         inlets: The inlets' specs by name; ``pins`` has the same keys.
         interval: Data interval, both aware UTC, or None.
         schedule_date: The earliest time the run might start.
@@ -408,9 +408,9 @@ class RunOrder:
             and after the read.
         changed_file_inlets: Those of these whose files are not the ones that were there when it was claimed.
         past: What was published before, for the asset's rules that compare with it.
-        accepted_partitions: Blocks that are published whatever the rules say, as a person has said.
+        accepted_partitions: Partitions that are published whatever the rules say, as a person has said.
         promotes: The rows of a branch that it takes over, instead of computing any.
-        discovered_partitions: Partitions of ``blocks`` that it may compute without a claim, of unknown segments that
+        discovered_partitions: Partitions of ``partitions`` that it may compute without a claim, of unknown segments that
             its function adds or its rows hold (``segments: runtime``).
         removed_segments: Column, in lower case, to the segments that somebody removed: rows of them are left out.
         computed_partitions: The partitions that earlier runs of the asset have computed.
@@ -420,7 +420,7 @@ class RunOrder:
     run: str
     app_id: str
     token: int
-    blocks: PartitionSet
+    partitions: PartitionSet
     pins: Mapping[str, InletPin]
     inlets: Mapping[str, AssetSpec]
     interval: tuple[datetime, datetime] | None
@@ -449,7 +449,7 @@ class RunOrder:
     @property
     def discovers_segments(self) -> bool:
         """Whether no segment of some open dimension was known, so that what comes out tells them."""
-        return any(WHOLE in segment for segment, _ in self.blocks.apart)
+        return any(WHOLE in segment for segment, _ in self.partitions.apart)
 
     @property
     def can_discover_segments(self) -> bool:
@@ -462,16 +462,19 @@ class RunOrder:
             return self
         wanted = {column: {*some} - {*self.removed_segments.get(column.lower(), ())} for column, some in keys.items()}
         return self.with_discovered_partitions(
-            self.asset.partitioning.extend_with_segments(self.blocks, wanted) - self.blocks
+            self.asset.partitioning.extend_with_segments(self.partitions, wanted) - self.partitions
         )
 
     def with_discovered_partitions(self, found: PartitionSet) -> RunOrder:
-        """The same run with these blocks, which nobody claimed."""
+        """The same run with these partitions, which nobody claimed."""
         if not found:
             return self
         outlets = tuple(each.with_discovered_partitions(found) for each in self.outlets)
         return replace(
-            self, blocks=self.blocks | found, discovered_partitions=self.discovered_partitions | found, outlets=outlets
+            self,
+            partitions=self.partitions | found,
+            discovered_partitions=self.discovered_partitions | found,
+            outlets=outlets,
         )
 
     @property
@@ -484,19 +487,21 @@ class RunOrder:
         """Whether all of it is published or nothing: what it read is used up as a whole, or it makes its table anew."""
         asset, one = (
             self.asset,
-            self.rebuilds or self.keeps_newest_iteration or self.discovers_segments or self.blocks.is_everything,
+            self.rebuilds or self.keeps_newest_iteration or self.discovers_segments or self.partitions.is_everything,
         )
         appends = any(isinstance(each.asset.write, AppendWrite) for each in self.table_orders)
         return one or appends or isinstance(asset.strategy, LatestOnly)
 
     def is_fully_withheld(self, withheld: PartitionSet) -> bool:
-        """Whether nothing of the run is left where these blocks are withheld."""
-        left, partitioning = self.blocks - withheld, self.asset.partitioning.with_segments_of(self.blocks)
+        """Whether nothing of the run is left where these partitions are withheld."""
+        left, partitioning = self.partitions - withheld, self.asset.partitioning.with_segments_of(self.partitions)
         return not left or (bool(withheld) and partitioning.can_list(left) and not partitioning.count(left))
 
-    def restrict_to(self, blocks: PartitionSet) -> RunOrder:
-        """The same run of these of its blocks alone."""
-        return replace(self, blocks=blocks, outlets=tuple(each.restrict_to(blocks) for each in self.outlets))
+    def restrict_to(self, partitions: PartitionSet) -> RunOrder:
+        """The same run of these of its partitions alone."""
+        return replace(
+            self, partitions=partitions, outlets=tuple(each.restrict_to(partitions) for each in self.outlets)
+        )
 
 
 CommitKind = Literal["data", "fence", "layout"]
@@ -518,21 +523,21 @@ class CommitMarker:
     run: str
     attempt: int
     kind: CommitKind
-    blocks: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
     measures: Mapping[str, Any] = field(default_factory=dict)
 
     def with_unchanged(self, parts: PartitionSet, *, rows: int) -> CommitMarker:
-        """The same of a run of which these blocks came out as they were; so many rows were not written once more."""
+        """The same of a run of which these partitions came out as they were; so many rows were not written once more."""
         return replace(self, measures={**self.measures, "unchanged": encode_partitions(parts), "same_rows": rows})
 
     @property
     def judgement(self) -> RunJudgement | None:
-        """What was decided of the run's blocks; None where nothing was judged."""
+        """What was decided of the run's partitions; None where nothing was judged."""
         return judgement_from(self.measures)
 
     @property
     def withheld(self) -> PartitionSet:
-        """The run's blocks that are not published."""
+        """The run's partitions that are not published."""
         found = self.judgement
         return NOTHING if found is None else found.withheld
 
@@ -581,37 +586,37 @@ class DataCommit:
 
     @property
     def discovered_partitions(self) -> PartitionSet:
-        """The blocks that it may hold although nobody claimed them: of segments that nobody knew."""
+        """The partitions that it may hold although nobody claimed them: of segments that nobody knew."""
         return decode_partitions(self.measures["found"]) if "found" in self.measures else NOTHING
 
     @property
     def is_compared(self) -> bool:
-        """Whether it is told which blocks came out as they were."""
+        """Whether it is told which partitions came out as they were."""
         return "unchanged" in self.measures
 
     def with_unchanged(self, parts: PartitionSet) -> DataCommit:
-        """The same with these blocks told to have come out as they were."""
+        """The same with these partitions told to have come out as they were."""
         return replace(self, measures={**self.measures, "unchanged": encode_partitions(parts)})
 
     @property
     def unchanged_partitions(self) -> PartitionSet:
-        """Those of its blocks whose rows came out as they were in the table before it, as its ``measures`` tell."""
+        """Those of its partitions whose rows came out as they were in the table before it, as its ``measures`` tell."""
         return decode_partitions(self.measures["unchanged"]) if self.is_compared else NOTHING
 
     @property
     def judgement(self) -> RunJudgement | None:
-        """What was decided of its blocks; None where nothing was judged."""
+        """What was decided of its partitions; None where nothing was judged."""
         return judgement_from(self.measures)
 
     @property
     def withheld(self) -> PartitionSet:
-        """Those of its blocks that were not published."""
+        """Those of its partitions that were not published."""
         found = self.judgement
         return NOTHING if found is None else found.withheld
 
     @property
     def verdicts(self) -> tuple[RuleVerdict, ...]:
-        """What the rules found: those of its inlets in what it read, the others in its blocks."""
+        """What the rules found: those of its inlets in what it read, the others in its partitions."""
         found, read = self.judgement, verdicts_from(self.measures.get("inlets", ()))
         return read if found is None else (*read, *found.verdicts)
 
@@ -738,19 +743,19 @@ class Target(Protocol):
     def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
         """Exactly one commit of what this outlet gets of the computation, stamped; its return proves nothing: look.
 
-        Of blocks that the marker withholds nothing is written, and nothing is taken away. Where these are all of the
+        Of partitions that the marker withholds nothing is written, and nothing is taken away. Where these are all of the
         run's there is the commit all the same, without rows.
         """
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
-        """What the rows of the run's blocks hold as it left them: the segments of each open dimension, by its column.
+        """What the rows of the run's partitions hold as it left them: the segments of each open dimension, by its column.
 
         Raises:
             RunError: They cannot be read.
         """
 
     def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
-        """``found``, a commit of the order's run, with what of its blocks came out unchanged, where that is asked for.
+        """``found``, a commit of the order's run, with what of its partitions came out unchanged, where that is asked for.
 
         Told alike by whoever asks, and whenever, for as long as the table keeps what the commit replaced.
         """

@@ -240,14 +240,14 @@ class Story:
         entry, request = link.entry, link.entry.request
         head = (name, uri, entry.run, claim, claim)
         told = {"definition": request.definition, **more}
-        made = SuccessEntry(*head, request.blocks, "t", version, request.interval, request.pins, **told)
+        made = SuccessEntry(*head, request.partitions, "t", version, request.interval, request.pins, **told)
         outlets = self.project.assets[name].outlets
         own = replace(made, table_id=None, version=None, outlets=outlets) if outlets else made
         return self.add(*(self._of_outlet(made, each) for each in outlets), own)
 
     def _of_outlet(self, made: SuccessEntry, name: str) -> OutletEntry:
         """What the run left in one of its outlets."""
-        uri, head = self.project.assets[name].uri, (made.asset, made.run, made.token, made.recorder, made.blocks)
+        uri, head = self.project.assets[name].uri, (made.asset, made.run, made.token, made.recorder, made.partitions)
         rest = (made.table_id, made.version, made.interval, made.pins, made.extra, made.definition, made.unchanged)
         return OutletEntry(name, uri, *head, *rest, made.withheld)
 
@@ -255,13 +255,13 @@ class Story:
         """The run of ``claim`` failed."""
         link = next(link for link in self.state.assets[name].chain if link.token == claim)
         return self.add(
-            FailureEntry(name, link.entry.run, claim, link.entry.blocks, "error", error, invocation, fenced=fenced)
+            FailureEntry(name, link.entry.run, claim, link.entry.partitions, "error", error, invocation, fenced=fenced)
         )
 
     def skip(self, name: str, claim: int, *, reason: str = "nothing to do", invocation: str = "i") -> int:
         """The run of ``claim`` ended as skipped."""
         entry = next(link for link in self.state.assets[name].chain if link.token == claim).entry
-        return self.add(SkippedEntry(name, entry.run, claim, entry.blocks, reason, invocation))
+        return self.add(SkippedEntry(name, entry.run, claim, entry.partitions, reason, invocation))
 
     def run(self, name: str) -> PlannedRun:
         """Plans, claims and succeeds with the run of ``name``, which must be due."""
@@ -291,10 +291,10 @@ class Story:
 
     def due(self, **more: Any) -> dict[str, list[str]]:
         """Asset to the partitions that are due, empty for an asset without."""
-        return {run.asset: self.keys(run.asset, run.blocks) for run in self.plan(**more).runs}
+        return {run.asset: self.keys(run.asset, run.partitions) for run in self.plan(**more).runs}
 
-    def keys(self, name: str, blocks: PartitionSet) -> list[str]:
-        return self.project.assets[name].partitioning.labels(blocks)
+    def keys(self, name: str, partitions: PartitionSet) -> list[str]:
+        return self.project.assets[name].partitioning.labels(partitions)
 
     def waits(self, name: str, **more: Any) -> list[str]:
         """The sentences of why an asset waits."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sparkassets.app.backfills import named_blocks, parse_interval
+from sparkassets.app.backfills import named_partitions, parse_interval
 from sparkassets.app.context import ProjectContext
 from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.instants import to_unix
@@ -180,8 +180,10 @@ class AssetCommands:
                 hint="`sparkassets events add` tells of an update",
             )
         spec = self._context.known_project(verb).assets[asset]
-        blocks = EVERYTHING if kind == "accept" and not named.partitions else named_blocks(spec, named.partitions)
-        head = (spec, blocks, kind, check_reason(reason), self._context.adapters.user())
+        partitions = (
+            EVERYTHING if kind == "accept" and not named.partitions else named_partitions(spec, named.partitions)
+        )
+        head = (spec, partitions, kind, check_reason(reason), self._context.adapters.user())
         asked = MarkRequest(*head, named.interval_of(spec), named.run)
         known: list[PartitionSet] = []
         asking: list[ClaimState] = []
@@ -189,7 +191,7 @@ class AssetCommands:
         def decide(state: State) -> Sequence[Entry]:
             context = self._make_planning(state)
             own = context.state_of(spec)
-            known[:] = [resolve_partitions(context, spec, own, asked.blocks)]
+            known[:] = [resolve_partitions(context, spec, own, asked.partitions)]
             asking[:] = [link for each in own.asking_claims for link in own.chains[each.slot] if link is not each]
             return build_mark_entries(context, asked)
 
@@ -199,10 +201,10 @@ class AssetCommands:
             recorded = ledger.commit(decide)
             left = {link.token for link in ledger.state.assets[asset].chain}
         said = [each.entry for each in recorded if isinstance(each.entry, MarkEntry) and each.entry.asset == asset]
-        made = PartitionSet.union(entry.blocks for entry in said)
+        made = PartitionSet.union(entry.partitions for entry in said)
         settled = tuple(link.entry.run for link in asking if link.token not in left)
         partly = kind == "accept" and spec.partitioning.is_partitioned
-        rest = NOTHING if blocks.is_everything and partly else known[0] - made
+        rest = NOTHING if partitions.is_everything and partly else known[0] - made
         instance = next((entry.instance for entry in said if entry.instance is not None), asked.interval)
         return MarkResult(asset, kind, asked.reason, asked.by, made, rest, settled, instance)
 

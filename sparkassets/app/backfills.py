@@ -70,15 +70,15 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | Re
     if request.rebuild:
         return _rebuild_of(asset, request)
     if asset.partitioning.is_partitioned:
-        blocks = _blocks_asked(asset, request)
+        partitions = _partitions_asked(asset, request)
         return BackfillWork(
-            asset, blocks, force=request.force, newest_first=request.newest_first, max_runs=request.max_runs
+            asset, partitions, force=request.force, newest_first=request.newest_first, max_runs=request.max_runs
         )
     _refuse_of_partitions(asset, request)
     return BackfillWork(asset, EVERYTHING, interval=parse_interval(asset, request.interval), force=request.force)
 
 
-def _blocks_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
+def _partitions_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
     """What a request names of an asset with partitions; everything for all that is wanted or there."""
     if request.whole and (request.partition is not None or request.interval is not None or request.segments):
         raise InputError(_ALL_ALONE)
@@ -91,10 +91,10 @@ def _blocks_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
         raise InputError(f"asset {asset.name!r} has partitions: say which with --partition {keys}, or --all")
     if request.segments and not asset.partitioning.segments:
         raise InputError(f"asset {asset.name!r} has no segments: leave --segment out")
-    blocks = blocks_of(asset, request.partition) if request.partition is not None else EVERYTHING
+    partitions = partitions_of(asset, request.partition) if request.partition is not None else EVERYTHING
     if not request.segments:
-        return blocks
-    found = blocks & asset.partitioning.of_segments(request.segments)
+        return partitions
+    found = partitions & asset.partitioning.of_segments(request.segments)
     if not found:
         raise InputError(f"--partition {request.partition} names none of the segments of --segment")
     return found
@@ -164,8 +164,8 @@ def refuse_without_run(plan: Plan) -> None:
         raise InputError(f"nothing is rebuilt: {reasons}")
 
 
-def named_blocks(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
-    """The blocks of all of these keys ``A..B`` or ``A``; everything of an asset without partitions, which has none.
+def named_partitions(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
+    """The partitions of all of these keys ``A..B`` or ``A``; everything of an asset without partitions, which has none.
 
     Raises:
         InputError: It has partitions and none is named, or it has no such keys.
@@ -173,7 +173,7 @@ def named_blocks(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
     if asset.partitioning.is_partitioned and not keys:
         which = f"--partition {asset.partitioning.placeholder}"
         raise InputError(f"asset {asset.name!r} has partitions: say which with {which}")
-    return PartitionSet.union(blocks_of(asset, each) for each in keys) if keys else EVERYTHING
+    return PartitionSet.union(partitions_of(asset, each) for each in keys) if keys else EVERYTHING
 
 
 def _lacks_a_segment(asset: AssetSpec, keys: str) -> bool:
@@ -196,8 +196,8 @@ def _parse_keys(partitioning: Partitioning, keys: str) -> PartitionSet:
     return PartitionSet.union(map(partitioning.parse, each)) if len(each) > 1 else partitioning.parse(keys)
 
 
-def blocks_of(asset: AssetSpec, keys: str) -> PartitionSet:
-    """The blocks of the keys ``A..B`` or ``A``, inclusive, or of several as they are printed: ``A, B..C``.
+def partitions_of(asset: AssetSpec, keys: str) -> PartitionSet:
+    """The partitions of the keys ``A..B`` or ``A``, inclusive, or of several as they are printed: ``A, B..C``.
 
     Raises:
         InputError: The asset has no partitions, or no such keys.
@@ -284,7 +284,7 @@ class BackfillCommands:
 
         updated: dict[str, PartitionSet] = {}
         for run in plan.runs:
-            updated[run.asset] = updated.get(run.asset, NOTHING) | run.blocks
+            updated[run.asset] = updated.get(run.asset, NOTHING) | run.partitions
         return recomputed_by_update(self._context.look(at=at), updated)
 
     def downstream_costs(

@@ -98,7 +98,7 @@ class BranchCommands(Generic[P]):
         progress: Progress | None = None,
         check: bool = True,
     ) -> Summary:
-        """Makes what a branch has the base's, block by block, where a run of the base would make the same.
+        """Makes what a branch has the base's, partition by partition, where a run of the base would make the same.
 
         >>> project.branches.promote("new-prices", spark)  # doctest: +SKIP
 
@@ -312,7 +312,7 @@ def find_differences(
             comparer = comparer or comparing()
             columns, rows = comparer.compare(
                 asset,
-                ComparedTable(before.path, before.table_id, before.version, before.blocks & after.blocks),
+                ComparedTable(before.path, before.table_id, before.version, before.partitions & after.partitions),
                 after,
                 keys=comparison_keys(project, asset),
                 samples=samples,
@@ -328,12 +328,12 @@ def _side(asset: AssetSpec, path: str, known: AssetState | None) -> ComparedTabl
     """What is there of an asset; None where nothing is."""
     if known is None or known.table_id is None or known.version is None:
         return None
-    blocks = asset.partitioning.inside(known.coverage) if asset.partitioning.is_partitioned else EVERYTHING
-    return ComparedTable(path, known.table_id, known.version, blocks) if blocks else None
+    partitions = asset.partitioning.inside(known.coverage) if asset.partitioning.is_partitioned else EVERYTHING
+    return ComparedTable(path, known.table_id, known.version, partitions) if partitions else None
 
 
 def _only(one: ComparedTable | None, other: ComparedTable | None) -> PartitionSet:
-    """The blocks that one has and the other has not."""
+    """The partitions that one has and the other has not."""
     if one is None:
         return NOTHING
-    return one.blocks if other is None else one.blocks - other.blocks
+    return one.partitions if other is None else one.partitions - other.partitions

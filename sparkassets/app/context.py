@@ -63,7 +63,7 @@ def _with_withheld_keys(run: RunResult, project: ProjectSpec) -> RunResult:
 def with_keys(item: Named, project: ProjectSpec) -> Named:
     """The item, its partitions told by their keys, as far as the project has its asset."""
     asset = project.assets.get(item.asset)
-    labels = asset.partitioning.labels(item.blocks) if asset is not None else []
+    labels = asset.partitioning.labels(item.partitions) if asset is not None else []
     return replace(item, partition_keys=tuple(labels)) if labels else item
 
 

@@ -44,7 +44,7 @@ class LineageCommands:
         Raises:
             InputError: Its keys are wrong, or its outlets have it all.
         """
-        from sparkassets.app.backfills import named_blocks
+        from sparkassets.app.backfills import named_partitions
         from sparkassets.core.journal.lineage import trace_lineage
 
         outlets = self._context.spec.asset(asset).outlets
@@ -55,9 +55,9 @@ class LineageCommands:
             )
         project, state = self._context.read_with_segments("lineage")
         spec = project.assets[asset]
-        chosen = named_blocks(spec, partitions)
+        chosen = named_partitions(spec, partitions)
         return trace_lineage(
-            project, state, _DatasetHistory(self._context.adapters.store).of, asset=spec, blocks=chosen, depth=depth
+            project, state, _DatasetHistory(self._context.adapters.store).of, asset=spec, partitions=chosen, depth=depth
         )
 
     def impact(self, asset: str, *partitions: str, at: datetime | str | None = None) -> UpdateImpact:
@@ -68,13 +68,13 @@ class LineageCommands:
         Raises:
             InputError: Its keys are wrong.
         """
-        from sparkassets.app.backfills import named_blocks
+        from sparkassets.app.backfills import named_partitions
         from sparkassets.core.planner.explain.impact import trace_impact
 
         self._context.spec.asset(asset)
         context = self._context.look(at=at)
         spec = context.asset(asset)
-        return trace_impact(context, spec, named_blocks(spec, partitions))
+        return trace_impact(context, spec, named_partitions(spec, partitions))
 
     def column(self, asset: str, column: str) -> ColumnLineage:
         """From which columns one is made, back to the sources, and what is made of it; by the queries alone.

@@ -145,14 +145,14 @@ class OpenProject:
 
         >>> project.explain("best_shops")  # doctest: +SKIP
         """
-        from sparkassets.app.backfills import blocks_of
+        from sparkassets.app.backfills import partitions_of
         from sparkassets.core.planner.explain.explanation import ExplanationNode, explain_asset
 
         self.spec.asset(asset)
         context = self._context.look(at=at)
         spec = context.asset(asset)
-        blocks = blocks_of(spec, partition) if partition is not None else EVERYTHING
-        node = explain_asset(context, spec, blocks)
+        partitions = partitions_of(spec, partition) if partition is not None else EVERYTHING
+        node = explain_asset(context, spec, partitions)
         if spec.source is not None:
             return node
         if outputs_of_other_code(spec, context.state_of(spec)):

@@ -100,7 +100,7 @@ def _print_notes(notes: Sequence[AssetNote], project: ProjectSpec, terminal: Ter
     terminal.print("", "noticed:")
     columns = [TableColumn("asset"), TableColumn("partitions", wraps=True), TableColumn("what", wraps=True)]
     rows: list[Row] = [
-        [TableCell(note.asset, "yellow"), blocks_text(note.asset, note.blocks, project, whole=whole), note.text]
+        [TableCell(note.asset, "yellow"), partitions_text(note.asset, note.partitions, project, whole=whole), note.text]
         for note in notes
     ]
     print_table(terminal, columns, rows)
@@ -143,10 +143,10 @@ def print_downstream(
     rows: list[Row] = [
         [
             TableCell(name, "green"),
-            blocks_text(name, blocks, project, whole=terminal.width is None),
+            partitions_text(name, partitions, project, whole=terminal.width is None),
             *sum_cells(costs[name]),
         ]
-        for name, blocks in after.items()
+        for name, partitions in after.items()
     ]
     print_table(terminal, [TableColumn("asset"), TableColumn("partitions", wraps=True), *COST_COLUMNS], rows)
 
@@ -201,7 +201,7 @@ def print_summary(
         elif result.skipped:
             print_skipped(result.asset, result, project, terminal)
     for result in summary.withheld:
-        which = blocks_text(result.asset, result.withheld, project) or few(result.held)
+        which = partitions_text(result.asset, result.withheld, project) or few(result.held)
         print_withheld(f"{result.asset} {which}".rstrip(), result, project, terminal)
     for result in summary.runs:
         print_other_findings(result.asset, result, project, terminal)
@@ -234,7 +234,7 @@ def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", 
 
 def print_skipped(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
     """Writes why a run wrote nothing."""
-    which = f"{name} {blocks_text(run.asset, run.blocks, project)}".rstrip()
+    which = f"{name} {partitions_text(run.asset, run.partitions, project)}".rstrip()
     lines = wrap(f"{which} skipped: {strip_controls(run.skipped)}", terminal.width or sys.maxsize)
     terminal.print("", *lines)
 
@@ -250,7 +250,7 @@ def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, 
 def print_other_findings(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
     """Writes the findings of rules that withheld nothing, such as warnings."""
     spec = project.assets.get(run.asset)
-    beside = quarantine_path(spec) if spec is not None and run.blocks - run.withheld else ""  # no rows else
+    beside = quarantine_path(spec) if spec is not None and run.partitions - run.withheld else ""  # no rows else
     for said in describe_other_outcomes(run.verdicts, beside=beside):
         for line in wrap(strip_controls(f"{name} {said}"), terminal.width or sys.maxsize):
             terminal.print(terminal.paint(line, "yellow"))
@@ -266,7 +266,7 @@ def print_figures(asset: str, verdicts: Sequence[RuleVerdict], project: ProjectS
         apart = verdict.by_partition
         for each in apart[:MOST_SHOWN]:
             if len(apart) > 1:
-                said = f"{blocks_text(asset, each.blocks, project)}: {each.text}"
+                said = f"{partitions_text(asset, each.partitions, project)}: {each.text}"
                 for line in wrap(strip_controls(said), (terminal.width or sys.maxsize) - 2):
                     terminal.print(f"  {line}")
             _print_samples([each], terminal)
@@ -352,12 +352,16 @@ def _status_text(status: Status) -> str:
     return "planned anew" if status == "replanned" else status
 
 
-def blocks_text(asset: str, blocks: PartitionSet, project: ProjectSpec, *, whole: bool = False) -> str:
+def partitions_text(asset: str, partitions: PartitionSet, project: ProjectSpec, *, whole: bool = False) -> str:
     """The partitions of a run for people, the first few or the ``whole``; empty for an asset without."""
     spec = project.assets.get(asset)
     if spec is None:
         return ""
-    return series(spec.partitioning.display_labels(blocks)) if whole else label_partitions(blocks, spec.partitioning)
+    return (
+        series(spec.partitioning.display_labels(partitions))
+        if whole
+        else label_partitions(partitions, spec.partitioning)
+    )
 
 
 def outcome_text(run: RunResult | RunRecord, project: ProjectSpec) -> str:
@@ -365,8 +369,8 @@ def outcome_text(run: RunResult | RunRecord, project: ProjectSpec) -> str:
     spec = project.assets.get(run.asset)
     if spec is None:
         return ""
-    withheld = "" if run.status == "withheld" else describe_withheld(run.withheld, run.blocks, spec.partitioning)
-    return ", ".join(filter(None, [withheld, describe_unchanged(run.unchanged, run.blocks, spec.partitioning)]))
+    withheld = "" if run.status == "withheld" else describe_withheld(run.withheld, run.partitions, spec.partitioning)
+    return ", ".join(filter(None, [withheld, describe_unchanged(run.unchanged, run.partitions, spec.partitioning)]))
 
 
 def number_text(value: int | None) -> str:
@@ -382,7 +386,7 @@ def clock_text(unix: int | None, project: ProjectSpec, *, seconds: bool = False)
 
 
 def _planned_row(run: PlannedRun, project: ProjectSpec, *, whole: bool) -> Row:
-    return [TableCell(run.asset, "green"), blocks_text(run.asset, run.blocks, project, whole=whole), run.reason]
+    return [TableCell(run.asset, "green"), partitions_text(run.asset, run.partitions, project, whole=whole), run.reason]
 
 
 def _waiting_rows(items: Sequence[Waiting], project: ProjectSpec, style: str, *, whole: bool) -> list[Row]:
@@ -393,8 +397,8 @@ def _waiting_rows(items: Sequence[Waiting], project: ProjectSpec, style: str, *,
     rows: list[Row] = []
     for (reason, until), same in by_reason.items():
         names = list(dict.fromkeys(item.asset for item in same))
-        blocks = PartitionSet.union(item.blocks for item in same)
-        which = blocks_text(names[0], blocks, project, whole=whole) if len(names) == 1 else ""
+        partitions = PartitionSet.union(item.partitions for item in same)
+        which = partitions_text(names[0], partitions, project, whole=whole) if len(names) == 1 else ""
         shown = ", ".join(names) if whole else few(names)
         rows.append([TableCell(text, style) for text in (shown, which, reason, clock_text(until, project))])
     return rows
@@ -405,7 +409,7 @@ def _ended_row(result: RunResult, project: ProjectSpec) -> Row:
     told = ", ".join(filter(None, [status, outcome_text(result, project)]))
     return [
         result.asset,
-        blocks_text(result.asset, result.blocks, project),
+        partitions_text(result.asset, result.partitions, project),
         TableCell(told, STATUS_STYLES.get("withheld" if result.withheld else result.status, "")),
         number_text(result.rows),
         f"{result.seconds:.1f}",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TextIO
 
 from sparkassets.cli.options import Style
 from sparkassets.cli.output import Terminal, strip_controls
-from sparkassets.cli.plan_tables import STATUS_STYLES, blocks_text, outcome_text
+from sparkassets.cli.plan_tables import STATUS_STYLES, outcome_text, partitions_text
 from sparkassets.core.documents.document_values import partitions_document
 from sparkassets.core.documents.runs import result_document
 from sparkassets.core.instants import format_instant, format_zoned
@@ -189,7 +189,7 @@ class BarReporter:
 
 def run_label(run: PlannedRun | RunResult, project: ProjectSpec) -> str:
     """The asset with the partitions of the run."""
-    return f"{run.asset} {blocks_text(run.asset, run.blocks, project)}".rstrip()
+    return f"{run.asset} {partitions_text(run.asset, run.partitions, project)}".rstrip()
 
 
 def ended_line(result: RunResult, project: ProjectSpec, terminal: Terminal) -> str:
@@ -233,8 +233,8 @@ class ProgressEvents:
 
     def started(self, run: PlannedRun, run_id: str) -> None:
         """A run began."""
-        blocks = partitions_document(run.blocks, self._project.assets.get(run.asset))
-        facts = {"asset": run.asset, "run": run_id, "partitions": blocks, "reason": run.reason}
+        partitions = partitions_document(run.partitions, self._project.assets.get(run.asset))
+        facts = {"asset": run.asset, "run": run_id, "partitions": partitions, "reason": run.reason}
         self._tell("run_started", f"started {run_label(run, self._project)}: {run.reason}", facts, logging.INFO)
 
     def finished(self, result: RunResult) -> None:

@@ -71,7 +71,7 @@ class RowCase:
 
     Attributes:
         asset: The asset that runs.
-        blocks: The partitions that are computed.
+        partitions: The partitions that are computed.
         at: What time it is; aware, UTC.
         interval: The run's data interval, Unix seconds.
         params: Parameters in place of the asset's own; None keeps its own.
@@ -82,7 +82,7 @@ class RowCase:
     location: FileLocation
     description: str
     asset: str
-    blocks: PartitionSet
+    partitions: PartitionSet
     at: datetime
     interval: tuple[int, int] | None
     given: Mapping[str, GivenRows]
@@ -218,8 +218,8 @@ class _CaseReader:
             told = "a source, which nothing computes" if asset.source else f"an outlet of {asset.maker!r}; test that"
             (self._at / "asset").add_problem(f"{asset.name!r} is {told}")
             return None
-        blocks = self._read_partitions(asset)
-        interval = self._interval() or asset.partitioning.interval(blocks)
+        partitions = self._read_partitions(asset)
+        interval = self._interval() or asset.partitioning.interval(partitions)
         if keys.at is not None:
             now = self._instant(self._at / "at", keys.at)
         else:
@@ -230,7 +230,7 @@ class _CaseReader:
             location=(self._at / "test").location,
             description=keys.description,
             asset=asset.name,
-            blocks=blocks,
+            partitions=partitions,
             at=now,
             interval=interval,
             given={
@@ -238,7 +238,7 @@ class _CaseReader:
                 for name, each in keys.given.items()
                 if name in self._project.assets
             },
-            expected=self._read_expected(asset, keys.expect, blocks),
+            expected=self._read_expected(asset, keys.expect, partitions),
             params=keys.params,
         )
 
@@ -324,7 +324,7 @@ class _CaseReader:
                 (at / "columns" / name).add_problem(str(error.args[0]))
 
     def _read_expected(
-        self, asset: AssetSpec, expect: Sequence[Row] | ExpectMap | None, blocks: PartitionSet
+        self, asset: AssetSpec, expect: Sequence[Row] | ExpectMap | None, partitions: PartitionSet
     ) -> ExpectedOutcome:
         at = self._at / "expect"
         if not isinstance(expect, ExpectMap):
@@ -347,7 +347,7 @@ class _CaseReader:
         withheld = None
         if expect.withheld is not None:
             texts = expect.withheld
-            withheld = blocks if texts is True else self._all_parts(at / "withheld", asset, texts)
+            withheld = partitions if texts is True else self._all_parts(at / "withheld", asset, texts)
         return ExpectedOutcome(tables, expect.error or "", withheld, expect.only, float(expect.tolerance))
 
     def _all_parts(self, at: DocumentPlace, asset: AssetSpec, texts: str | list[str]) -> PartitionSet:

@@ -119,7 +119,7 @@ class Summary:
                     key = (run.asset, request.interval, request.events)
                 later = recomputed.get(key, NOTHING)
                 withheld += [run] if run.withheld - later else []
-                recomputed[key] = later | run.blocks
+                recomputed[key] = later | run.partitions
         return tuple(reversed(withheld))
 
     @property

@@ -26,11 +26,11 @@ class RunCost:
     """Measured cost of one run.
 
     Attributes:
-        blocks: Number of partitions that it computed, at least 1.
+        partitions: Number of partitions that it computed, at least 1.
         rows: Number of rows that it wrote; None where unknown.
     """
 
-    blocks: int
+    partitions: int
     seconds: float
     rows: int | None = None
 
@@ -53,8 +53,8 @@ class CostForecast:
     runs: int
 
 
-def forecast_cost(costs: Sequence[RunCost], blocks: int) -> CostForecast | None:
-    """Forecasts the cost of a run of ``blocks`` partitions; None without earlier runs.
+def forecast_cost(costs: Sequence[RunCost], partitions: int) -> CostForecast | None:
+    """Forecasts the cost of a run of ``partitions``; None without earlier runs.
 
     Runs of different sizes yield a fixed cost and a cost for each partition (medians of the slopes and of the rest);
     runs of one size yield only a cost for each partition.
@@ -66,24 +66,24 @@ def forecast_cost(costs: Sequence[RunCost], blocks: int) -> CostForecast | None:
     """
     if not costs:
         return None
-    low = min(each.seconds * min(1.0, blocks / each.blocks) for each in costs)
-    high = max(each.seconds * max(1.0, blocks / each.blocks) for each in costs)
-    seconds = min(max(_seconds(costs, blocks), low), high)
-    rows = [each.rows / each.blocks for each in costs if each.rows is not None]
-    return CostForecast(seconds, low, high, round(_median(rows) * blocks) if rows else None, len(costs))
+    low = min(each.seconds * min(1.0, partitions / each.partitions) for each in costs)
+    high = max(each.seconds * max(1.0, partitions / each.partitions) for each in costs)
+    seconds = min(max(_seconds(costs, partitions), low), high)
+    rows = [each.rows / each.partitions for each in costs if each.rows is not None]
+    return CostForecast(seconds, low, high, round(_median(rows) * partitions) if rows else None, len(costs))
 
 
-def _seconds(costs: Sequence[RunCost], blocks: int) -> float:
+def _seconds(costs: Sequence[RunCost], partitions: int) -> float:
     slopes = [
-        (after.seconds - before.seconds) / (after.blocks - before.blocks)
+        (after.seconds - before.seconds) / (after.partitions - before.partitions)
         for place, after in enumerate(costs)
         for before in costs[:place]
-        if after.blocks != before.blocks
+        if after.partitions != before.partitions
     ]
     if not slopes:
-        return _median([each.seconds / each.blocks for each in costs]) * blocks
+        return _median([each.seconds / each.partitions for each in costs]) * partitions
     slope = max(0.0, _median(slopes))
-    return max(0.0, _median([each.seconds - slope * each.blocks for each in costs])) + slope * blocks
+    return max(0.0, _median([each.seconds - slope * each.partitions for each in costs])) + slope * partitions
 
 
 def _median(values: Sequence[float]) -> float:

@@ -59,11 +59,11 @@ class RunConsumption:
         """
         return key in self.consumes or key in self.ticks
 
-    def consumed_partitions(self, key: str, blocks: PartitionSet) -> PartitionSet:
-        """The partitions of a run's ``blocks`` for which it uses the key up."""
+    def consumed_partitions(self, key: str, partitions: PartitionSet) -> PartitionSet:
+        """The partitions of a run's ``partitions`` for which it uses the key up."""
         if not self.consumes_key(key):
             return NOTHING  # the condition holds without the part that names the key
-        return blocks - self.remaining[key] if key in self.remaining else blocks
+        return partitions - self.remaining[key] if key in self.remaining else partitions
 
     def unanswered_partitions(self, key: str, rest: PartitionSet, number: int) -> PartitionSet:
         """The partitions of ``rest`` that have still to answer an event or tick of the key after this run.
@@ -135,7 +135,7 @@ class RunRequest:
     """The partitions of one run, the inputs that it reads, its reason, and the events and ticks that it uses up.
 
     Attributes:
-        blocks: Partitions that it computes; everything for an asset without partitions.
+        partitions: Partitions that it computes; everything for an asset without partitions.
         schedule_date: The earliest time at which it might start, Unix seconds.
         reason: Why it runs, for people.
         interval: Data interval, Unix seconds; None where there is none.
@@ -160,7 +160,7 @@ class RunRequest:
 
     asset: str
     kind: RunKind
-    blocks: PartitionSet
+    partitions: PartitionSet
     schedule_date: int = 0
     reason: str = ""
     interval: tuple[int, int] | None = None
@@ -199,9 +199,9 @@ class RequestedRun:
         return self.request.kind
 
     @property
-    def blocks(self) -> PartitionSet:
+    def partitions(self) -> PartitionSet:
         """The partitions that it computes; everything for an asset without partitions."""
-        return self.request.blocks
+        return self.request.partitions
 
     @property
     def slot(self) -> int:
@@ -289,15 +289,15 @@ PartFinding = Literal["failed", "bad", "unknown"]
 """Finding about a part: it failed as one run; it is bad because the rest of a failed run succeeded; unknown."""
 
 
-def allowed_division_runs(blocks: int, *, retries: int) -> int:
-    """Most further runs of a division of ``blocks`` partitions: enough for one bad partition, and one for each retry.
+def allowed_division_runs(partitions: int, *, retries: int) -> int:
+    """Most further runs of a division of ``partitions``: enough for one bad partition, and one for each retry.
 
     None with ``retries: 0``.
 
-    >>> [allowed_division_runs(blocks, retries=1) for blocks in (365, 2, 1)], allowed_division_runs(365, retries=0)
+    >>> [allowed_division_runs(partitions, retries=1) for partitions in (365, 2, 1)], allowed_division_runs(365, retries=0)
     ([36, 4, 0], 0)
     """
-    levels = (blocks - 1).bit_length()
+    levels = (partitions - 1).bit_length()
     return 2 * levels * (1 + retries) if retries else 0
 
 
@@ -315,7 +315,7 @@ class RunDivision:
     left: int
     known: PartFinding = "failed"
 
-    def next_count(self, blocks: int) -> int:
+    def next_count(self, partitions: int) -> int:
         """Number of the part's partitions, the oldest, that are tried next; 0 where the part stays failed.
 
         >>> RunDivision(1, 9).next_count(5), RunDivision(1, 9).next_count(1), RunDivision(1, 0).next_count(5)
@@ -323,9 +323,9 @@ class RunDivision:
         >>> RunDivision(1, 9, "bad").next_count(1), RunDivision(1, 9, "unknown").next_count(5)
         (1, 5)
         """
-        if not self.left or (self.known == "failed" and blocks == 1):
+        if not self.left or (self.known == "failed" and partitions == 1):
             return 0
-        return blocks if self.known == "unknown" else (blocks + 1) // 2
+        return partitions if self.known == "unknown" else (partitions + 1) // 2
 
 
 __all__ = [

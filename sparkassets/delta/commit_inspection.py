@@ -109,7 +109,7 @@ class CommitInspector(ABC):
             return EVERYTHING
         try:
             return PartitionSet.union(
-                partitioning.parse(label, recorded=True) for label in _read_run_metadata(commit)["blocks"]
+                partitioning.parse(label, recorded=True) for label in _read_run_metadata(commit)["partitions"]
             )
         except (KeyError, TypeError, PartitionError):
             return EVERYTHING
@@ -199,16 +199,16 @@ class _CommitCollector:
         self.lost = self.lost | lost
         self.kind, self.reason = kind, reason
 
-    def _change(self, commit: LogCommit, blocks: PartitionSet) -> None:
+    def _change(self, commit: LogCommit, partitions: PartitionSet) -> None:
         at = commit.timestamp // 1000 if commit.timestamp is not None else None
-        self.commits.append(ForeignCommit(commit.version, commit.operation or "a commit", at, blocks))
+        self.commits.append(ForeignCommit(commit.version, commit.operation or "a commit", at, partitions))
 
-    def _write(self, blocks: PartitionSet) -> None:
-        """A recorded run wrote its blocks anew; where it cannot be told which, what is known of the others stays."""
-        if not blocks.is_everything and not self.lost.is_everything:
-            self.lost = self.lost - blocks
-            left = (replace(each, blocks=each.blocks - blocks) for each in self.commits)
-            self.commits = [each for each in left if each.blocks]
+    def _write(self, partitions: PartitionSet) -> None:
+        """A recorded run wrote its partitions anew; where it cannot be told which, what is known of the others stays."""
+        if not partitions.is_everything and not self.lost.is_everything:
+            self.lost = self.lost - partitions
+            left = (replace(each, partitions=each.partitions - partitions) for each in self.commits)
+            self.commits = [each for each in left if each.partitions]
 
     def _restore(self, commit: LogCommit) -> None:
         """What runs wrote after the version that the table was restored to is gone, and what others changed since."""
@@ -225,10 +225,10 @@ class _CommitCollector:
             for each in undone
             if look.is_own(each) and not look.is_settled(each) and _read_run_metadata(each).get("kind") == "data"
         ]
-        blocks = [look.find_written_partitions(each) for each in own]
-        gone = PartitionSet.union(each for each in blocks if not each.is_everything)
+        partitions = [look.find_written_partitions(each) for each in own]
+        gone = PartitionSet.union(each for each in partitions if not each.is_everything)
         if own:
-            self._lose(PartitionSet.union(blocks), "restored", reason)
+            self._lose(PartitionSet.union(partitions), "restored", reason)
             self.watermarks = look.read_watermarks(to or 0)
         if any(each.files and not look.is_ours(each) for each in undone):
             self._change(commit, look.find_touched_partitions(commit) - gone)

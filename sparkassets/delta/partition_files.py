@@ -27,11 +27,11 @@ _Place = tuple[Segment | None, Span]
 
 @frozen
 class PartitionGroup:
-    """Blocks, and all files that hold rows of them: the table's, and those that are to take their place.
+    """Partitions, and all files that hold rows of them: the table's, and those that are to take their place.
 
     Attributes:
-        parts: The blocks; of several where some file holds rows of several.
-        single: Whether it is one block.
+        parts: The partitions; of several where some file holds rows of several.
+        single: Whether it is one partition.
     """
 
     parts: PartitionSet
@@ -41,7 +41,7 @@ class PartitionGroup:
 
     @property
     def differs(self) -> bool:
-        """Whether it is one block that surely has other rows, as more or fewer come than go."""
+        """Whether it is one partition that surely has other rows, as more or fewer come than go."""
         known = [each.rows for each in self.table_files if each.rows is not None]
         counted = len(known) == len(self.table_files)
         return self.single and counted and sum(known) != sum(each.rows for each in self.staged_files)
@@ -52,7 +52,7 @@ class UnchangedFiles:
     """What came out as it was.
 
     Attributes:
-        parts: The blocks.
+        parts: The partitions.
         table_paths: Paths of the table's files that hold them, and can stay.
         staged_paths: Those of the files that hold the same, and are not needed.
         rows: How many they hold.
@@ -65,7 +65,7 @@ class UnchangedFiles:
 
     @classmethod
     def from_groups(cls, groups: Sequence[PartitionGroup], *, beside: PartitionSet = NOTHING) -> UnchangedFiles:
-        """All of these groups, and blocks ``beside`` that share files with others."""
+        """All of these groups, and partitions ``beside`` that share files with others."""
         staged = [file for group in groups for file in group.staged_files]
         return cls(
             PartitionSet.union([*(group.parts for group in groups), beside]),
@@ -91,40 +91,40 @@ def is_known_position(path: str, table: DeltaTable, told: tuple[str, int] | None
 
 def group_by_files(
     table: DeltaTable,
-    blocks: PartitionSet,
+    partitions: PartitionSet,
     *,
     partitioning: Partitioning,
     there: Sequence[LiveFile],
     staged: Sequence[StagedFile],
 ) -> list[PartitionGroup]:
-    """The blocks by the files that hold their rows.
+    """The partitions by the files that hold their rows.
 
     Those of one slot are one group where a file holds rows of several segments; all are where a file may hold rows of
     several slots.
 
     Args:
         table: At the version whose files are ``there``.
-        blocks: That are computed.
+        partitions: That are computed.
         partitioning: Whose.
-        there: The files of the table that hold rows of the blocks, and of no others.
+        there: The files of the table that hold rows of the partitions, and of no others.
         staged: Those that are to take their place.
 
     Raises:
         SourceError: deltalake cannot tell the table's files.
     """
-    found = _by_place(table, partitioning.with_segments_of(blocks), there, staged)
+    found = _by_place(table, partitioning.with_segments_of(partitions), there, staged)
     if found is None:
-        return [PartitionGroup(blocks, tuple(there), tuple(staged), single=not partitioning.is_partitioned)]
+        return [PartitionGroup(partitions, tuple(there), tuple(staged), single=not partitioning.is_partitioned)]
     groups = [
         PartitionGroup(
-            blocks & partitioning.cover(_parts(place)),
+            partitions & partitioning.cover(_parts(place)),
             tuple(old),
             tuple(new),
             single=place[0] is not None or not partitioning.segments,
         )
         for place, (old, new) in found.items()
     ]
-    bare = blocks - PartitionSet.union(group.parts for group in groups)
+    bare = partitions - PartitionSet.union(group.parts for group in groups)
     return [*groups, PartitionGroup(bare)] if bare else groups
 
 

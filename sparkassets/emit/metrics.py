@@ -137,7 +137,7 @@ class MetricsWatcher:
         partitioning = self._project.assets[name].partitioning
 
         def count(each: Any) -> int:  # noqa: ANN401  what failed or is withheld
-            return 1 if each.blocks.is_everything else partitioning.count(each.blocks)
+            return 1 if each.partitions.is_everything else partitioning.count(each.partitions)
 
         return {"failed": sum(map(count, known.failed)), "withheld": sum(map(count, known.withheld))}
 

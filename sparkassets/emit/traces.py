@@ -61,9 +61,9 @@ class TraceWatcher:
             "sparkassets.strategy": run.strategy,
             "sparkassets.write": run.write,
         }
-        if asset.partitioning.is_partitioned and not run.blocks.is_everything:
-            told["sparkassets.partitions"] = asset.partitioning.labels(run.blocks, most=10)
-            told["sparkassets.partitions.count"] = asset.partitioning.count(run.blocks)
+        if asset.partitioning.is_partitioned and not run.partitions.is_everything:
+            told["sparkassets.partitions"] = asset.partitioning.labels(run.partitions, most=10)
+            told["sparkassets.partitions.count"] = asset.partitioning.count(run.partitions)
         context = self._api.set_span_in_context(self._tick)
         self._runs[run_id] = self._tracer.start_span(f"run {run.asset}", context=context, attributes=told)
 

@@ -25,16 +25,16 @@ MOST_RUNS = 1000
 """The newest successes of an asset whose numbers of rows are compared with."""
 
 
-def judgement_fields(committed: DataCommit, blocks: PartitionSet) -> Mapping[str, Any]:
-    """What the record of a run of these blocks says of its validations."""
+def judgement_fields(committed: DataCommit, partitions: PartitionSet) -> Mapping[str, Any]:
+    """What the record of a run of these partitions says of its validations."""
     found, told = committed.judgement, {"verdicts": committed.verdicts}
     if found is None:
         return told
-    return {**told, "withheld": found.withheld & blocks, "counts": found.counts}
+    return {**told, "withheld": found.withheld & partitions, "counts": found.counts}
 
 
 def claimed_and_discovered(asset: AssetSpec, outcome: CommittedRun, claimed: PartitionSet) -> PartitionSet:
-    """The blocks of a run: those that were claimed, and of segments that nobody knew those that rows came out of.
+    """The partitions of a run: those that were claimed, and of segments that nobody knew those that rows came out of.
 
     A segment that its function added without rows is computed by the next run.
     """
@@ -46,11 +46,11 @@ def claimed_and_discovered(asset: AssetSpec, outcome: CommittedRun, claimed: Par
     )
 
 
-def learned_segments(asset: AssetSpec, outcome: CommittedRun, blocks: PartitionSet) -> dict[str, tuple[str, ...]]:
+def learned_segments(asset: AssetSpec, outcome: CommittedRun, partitions: PartitionSet) -> dict[str, tuple[str, ...]]:
     """The segments that a run came to know, by column: those that came out of it, and those that it added."""
     committed = outcome.first_commit
     added = committed.measures.get("keys", {})
-    withheld = asset.partitioning.open_segments(committed.discovered_partitions & committed.withheld & blocks)
+    withheld = asset.partitioning.open_segments(committed.discovered_partitions & committed.withheld & partitions)
     every = [outcome.keys, added, withheld]
     columns = sorted({column for some in every for column in some})
     found = {column: tuple(sorted({key for some in every for key in some.get(column, ())})) for column in columns}
@@ -58,11 +58,11 @@ def learned_segments(asset: AssetSpec, outcome: CommittedRun, blocks: PartitionS
 
 
 def resolve_discovered(
-    asset: AssetSpec, committed: DataCommit, blocks: PartitionSet, keys: Mapping[str, Any]
+    asset: AssetSpec, committed: DataCommit, partitions: PartitionSet, keys: Mapping[str, Any]
 ) -> PartitionSet:
-    """The blocks of a run once the segments are known that came out of it; none do of one that publishes nothing."""
-    nothing = committed.withheld.covers(blocks) and blocks != NOTHING
-    return blocks if nothing else asset.partitioning.resolve_whole(blocks, keys)
+    """The partitions of a run once the segments are known that came out of it; none do of one that publishes nothing."""
+    nothing = committed.withheld.covers(partitions) and partitions != NOTHING
+    return partitions if nothing else asset.partitioning.resolve_whole(partitions, keys)
 
 
 def published_counts(ledger: JournalLedger, asset: AssetSpec) -> PastRowCounts:
@@ -80,7 +80,7 @@ def settle_results(results: Sequence[RunResult]) -> tuple[RunResult, ...]:
     """The results, in the order in which the runs ended, with what later ones tried again told as planned anew.
 
     Later runs have computed all of it, but for what failed by itself again, or among fewer. A run that only records an
-    older one (``adopted``) has computed nothing of its own blocks.
+    older one (``adopted``) has computed nothing of its own partitions.
     """
     computed: defaultdict[str, PartitionSet] = defaultdict(lambda: NOTHING)
     failed: defaultdict[str, list[PartitionSet]] = defaultdict(list)
@@ -89,20 +89,20 @@ def settle_results(results: Sequence[RunResult]) -> tuple[RunResult, ...]:
         if result.status == "failed":
             among = [
                 computed[result.asset],
-                *(each for each in failed[result.asset] if _is_narrower(each, result.blocks)),
+                *(each for each in failed[result.asset] if _is_narrower(each, result.partitions)),
             ]
-            if PartitionSet.union(among).covers(result.blocks) and any(among):
+            if PartitionSet.union(among).covers(result.partitions) and any(among):
                 told.append(replace(result, status="replanned"))
                 continue
-            failed[result.asset].append(result.blocks)
+            failed[result.asset].append(result.partitions)
         elif result.status in ("success", "withheld", "skipped") and result.adopted is None:
-            computed[result.asset] |= result.blocks
+            computed[result.asset] |= result.partitions
         told.append(result)
     return tuple(reversed(told))
 
 
-def _is_narrower(blocks: PartitionSet, than: PartitionSet) -> bool:
-    return blocks != than and than.covers(blocks)
+def _is_narrower(partitions: PartitionSet, than: PartitionSet) -> bool:
+    return partitions != than and than.covers(partitions)
 
 
 def observe_own_tables(
@@ -110,7 +110,7 @@ def observe_own_tables(
     asset: AssetSpec,
     assets: Mapping[str, AssetSpec],
     *,
-    blocks: PartitionSet,
+    partitions: PartitionSet,
     state: State,
     targets: TargetObserver,
 ) -> CommittedRun:
@@ -120,7 +120,7 @@ def observe_own_tables(
         done: It.
         asset: Whose run it is.
         assets: Those of the project.
-        blocks: That it computed.
+        partitions: That it computed.
         state: As it was before the run is recorded.
         targets: Looks at the tables.
 
@@ -129,16 +129,18 @@ def observe_own_tables(
         SourceError: A table cannot be looked at.
     """
     written = zip((assets[name] for name in asset.written_assets), done.commits, strict=True)
-    return replace(done, commits=tuple(_observe_table(each, own, blocks, state, targets) for own, each in written))
+    return replace(done, commits=tuple(_observe_table(each, own, partitions, state, targets) for own, each in written))
 
 
 def _observe_table(
-    committed: DataCommit, asset: AssetSpec, blocks: PartitionSet, state: State, targets: TargetObserver
+    committed: DataCommit, asset: AssetSpec, partitions: PartitionSet, state: State, targets: TargetObserver
 ) -> DataCommit:
     if asset.storage is None:
         return committed
-    known, changed = recorded_table(asset, state), blocks
-    found = None if known is None else targets.detect_changes(asset, replace(known, coverage=known.coverage | blocks))
+    known, changed = recorded_table(asset, state), partitions
+    found = (
+        None if known is None else targets.detect_changes(asset, replace(known, coverage=known.coverage | partitions))
+    )
     if known is not None and found is None:
         committed, changed = (
             replace(committed, table_id=known.table_id, version=known.accounted_version, mark=known.mark),
@@ -150,12 +152,12 @@ def _observe_table(
             raise _no_table(asset, asset.storage)
         committed = replace(committed, table_id=found.table_id, version=found.version, mark=found.mark or "")
         if known is not None:
-            changed = found.lost | PartitionSet.union(each.blocks for each in found.commits)
+            changed = found.lost | PartitionSet.union(each.partitions for each in found.commits)
     if asset.partitioning.is_partitioned and changed.is_everything:
-        changed = blocks if known is None else blocks | known.coverage
+        changed = partitions if known is None else partitions | known.coverage
     if asset.unchanged == "skip":
-        committed = committed.with_unchanged(blocks - changed)
-    return replace(committed, besides=changed - blocks)
+        committed = committed.with_unchanged(partitions - changed)
+    return replace(committed, besides=changed - partitions)
 
 
 def _no_table(asset: AssetSpec, storage: StorageLocation) -> RunError:
@@ -245,7 +247,7 @@ def outlet_entries(
             token=entry.token,
             recorder=entry.recorder,
             epoch=committed.token if committed.token != entry.token else 0,
-            blocks=entry.blocks,
+            partitions=entry.partitions,
             table_id=committed.table_id,
             version=committed.version,
             interval=entry.interval,
@@ -261,9 +263,9 @@ def outlet_entries(
         yield told if request is None else outlet_with_iteration(told, project.assets[name], state, request, committed)
 
 
-def find_unchanged(state: State, asset: AssetSpec, done: CommittedRun, blocks: PartitionSet) -> PartitionSet:
-    """Those of a run's blocks that are no news in any of the tables that it wrote."""
-    same = blocks
+def find_unchanged(state: State, asset: AssetSpec, done: CommittedRun, partitions: PartitionSet) -> PartitionSet:
+    """Those of a run's partitions that are no news in any of the tables that it wrote."""
+    same = partitions
     for name, committed in zip(asset.written_assets, done.commits, strict=True):
         same = same & known_unchanged(state.assets[name], committed.unchanged_partitions, table_id=committed.table_id)
     return same

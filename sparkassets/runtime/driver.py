@@ -111,7 +111,7 @@ class DriverIdentity:
 
     Attributes:
         driver: Name in the journal, for people.
-        invocation: Differs for every start of a driver; a failed block is tried once per invocation.
+        invocation: Differs for every start of a driver; a failed partition is tried once per invocation.
     """
 
     driver: str
@@ -430,7 +430,7 @@ class Driver:
         request = replace(
             pin_files(context.project, context.state, run.request),
             judge=self.project.judge_of(asset) if asset.rules or asset.outlets else "",
-            unread_by=find_unaffected_readers(context, context.asset(asset.name), run.blocks),
+            unread_by=find_unaffected_readers(context, context.asset(asset.name), run.partitions),
         )
         return ClaimEntry(
             request=request,
@@ -454,7 +454,7 @@ class Driver:
             run=claim.entry.run,
             app_id=app_id(state.journal_id, asset.name, request.slot),
             token=claim.token,
-            blocks=request.blocks,
+            partitions=request.partitions,
             pins=request.pins,
             inlets=inlets,
             interval=(from_unix(request.interval[0]), from_unix(request.interval[1])) if request.interval else None,
@@ -617,10 +617,12 @@ class Driver:
         asset = self.project.assets[end.active.run.asset]
         if not isinstance(end.outcome, CommittedRun) or not asset.writes_itself:
             return end
-        blocks, state = end.active.claim.entry.blocks, self.ledger.state
+        partitions, state = end.active.claim.entry.partitions, self.ledger.state
         try:
             assets = self.project.assets
-            done = observe_own_tables(end.outcome, asset, assets, blocks=blocks, state=state, targets=self.targets)
+            done = observe_own_tables(
+                end.outcome, asset, assets, partitions=partitions, state=state, targets=self.targets
+            )
         except (RunError, SourceError) as error:
             failed = FailedRun("error", error, fenced=True, attempts=end.outcome.attempts)
             return _EndedRun(end.active, failed)
@@ -673,7 +675,7 @@ class Driver:
                     asset=asset.name,
                     run=claim.entry.run,
                     token=claim.token,
-                    blocks=claim.entry.blocks,
+                    partitions=claim.entry.partitions,
                     cause="changed" if self._is_replanned(end, state) else cause,
                     error=failure.error,
                     invocation=self.identity.invocation,
@@ -692,7 +694,7 @@ class Driver:
                     asset=asset.name,
                     run=claim.entry.run,
                     token=claim.token,
-                    blocks=claim.entry.blocks,
+                    partitions=claim.entry.partitions,
                     reason=reason,
                     invocation=self.identity.invocation,
                     attempts=attempts,
@@ -705,15 +707,15 @@ class Driver:
         claim, asset = active.claim, self.project.assets[active.run.asset]
         committed, chain = done.first_commit, state.assets[asset.name].chain
         found = next((link for link in chain if link.entry.run == committed.run), claim)
-        request, blocks = found.entry.request, claimed_and_discovered(asset, done, found.entry.blocks)
-        keys = learned_segments(asset, done, blocks)
+        request, partitions = found.entry.request, claimed_and_discovered(asset, done, found.entry.partitions)
+        keys = learned_segments(asset, done, partitions)
         entry = SuccessEntry(
             asset=asset.name,
             uri=asset.uri,
             run=found.entry.run,
             token=found.token,
             recorder=claim.token,
-            blocks=resolve_discovered(asset, committed, blocks, keys),
+            partitions=resolve_discovered(asset, committed, partitions, keys),
             table_id=None if asset.outlets else committed.table_id,
             version=None if asset.outlets else committed.version,
             interval=found.entry.interval,
@@ -725,11 +727,11 @@ class Driver:
             seconds=seconds,
             definition=request.definition,
             keys=keys,
-            unchanged=find_unchanged(state, asset, done, blocks - committed.withheld),
+            unchanged=find_unchanged(state, asset, done, partitions - committed.withheld),
             mark="" if asset.outlets else committed.mark,
             besides=committed.besides,
             outlets=asset.outlets,
-            **judgement_fields(committed, blocks),
+            **judgement_fields(committed, partitions),
         )
         return with_iteration(entry, asset, state, request, committed)
 
@@ -743,10 +745,10 @@ class Driver:
             case CommittedRun(attempts=attempts) if recorded is not None:
                 committed = end.outcome.first_commit
                 adopted = committed.run if committed.run != head.run else None
-                found = recorded.blocks & committed.discovered_partitions
+                found = recorded.partitions & committed.discovered_partitions
                 return replace(
                     head,
-                    request=replace(head.request, blocks=head.request.blocks | found),
+                    request=replace(head.request, partitions=head.request.partitions | found),
                     status="withheld" if _publishes_nothing(recorded) else "success",
                     attempts=attempts,
                     rows=total_row_counts(end.outcome.commits).get("rows"),

@@ -113,9 +113,9 @@ class RebuildWork(DriverWork):
 class AttendedWork(DriverWork):
     """One run of an asset whose work is done in code that is not the project's."""
 
-    def __init__(self, asset: AssetSpec, blocks: PartitionSet, interval: tuple[int, int] | None) -> None:
+    def __init__(self, asset: AssetSpec, partitions: PartitionSet, interval: tuple[int, int] | None) -> None:
         self.select = (asset.name,)
-        self._blocks = blocks
+        self._partitions = partitions
         self._interval = interval
         self._done = False
 
@@ -128,7 +128,7 @@ class AttendedWork(DriverWork):
         """The run, until it has been tried."""
         if self._done:
             return Plan(context.now)
-        return plan_attended(context, context.asset(self.select[0]), self._blocks, self._interval)
+        return plan_attended(context, context.asset(self.select[0]), self._partitions, self._interval)
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
         """It is tried once."""
@@ -162,20 +162,20 @@ class RollbackWork(DriverWork):
 
 
 class BackfillWork(DriverWork):
-    """Some blocks of one asset, in as many runs as its strategy makes of them.
+    """Some partitions of one asset, in as many runs as its strategy makes of them.
 
-    What comes due by the asset's schedule since it began, besides these blocks, gets its turn after every run of the
+    What comes due by the asset's schedule since it began, besides these partitions, gets its turn after every run of the
     backfill: both share the asset's chain, and neither waits for more than one run of the other.
 
     Attributes:
-        remaining: Blocks that no run of this backfill has taken yet; everything for all that is wanted or there, what
+        remaining: Partitions that no run of this backfill has taken yet; everything for all that is wanted or there, what
             other code has made included.
     """
 
     def __init__(
         self,
         asset: AssetSpec,
-        blocks: PartitionSet,
+        partitions: PartitionSet,
         *,
         interval: tuple[int, int] | None = None,
         force: bool = False,
@@ -183,9 +183,9 @@ class BackfillWork(DriverWork):
         max_runs: int | None = None,
     ) -> None:
         self.select = (asset.name,)
-        self.remaining = blocks
-        self._asked = self._blocks = blocks
-        self._whole = blocks.is_everything and asset.partitioning.is_partitioned
+        self.remaining = partitions
+        self._asked = self._partitions = partitions
+        self._whole = partitions.is_everything and asset.partitioning.is_partitioned
         self._asset = asset
         self._interval = interval
         self._force = force
@@ -208,7 +208,7 @@ class BackfillWork(DriverWork):
             return ()
         known = open_request(asset, context.state_of(asset), self._asked)
         if known is None:
-            self._recorded = redoable_partitions(context, asset, self._blocks)
+            self._recorded = redoable_partitions(context, asset, self._partitions)
             if self._is_held_back(context, asset):
                 self._recorded = NOTHING
             entry = BackfillEntry(asset.name, self._asked, self._recorded, self._newest_first, limited)
@@ -230,8 +230,8 @@ class BackfillWork(DriverWork):
 
     def _resolve_everything(self, context: PlanningContext) -> None:
         """Looks once what all of the asset is, where that was asked for."""
-        if self._blocks.is_everything:
-            self.remaining = self._blocks = backfillable_partitions(context, context.asset(self._asset.name))
+        if self._partitions.is_everything:
+            self.remaining = self._partitions = backfillable_partitions(context, context.asset(self._asset.name))
 
     def plan(self, context: PlanningContext) -> Plan:
         """What is left of the backfill; its first run is the one to claim."""
@@ -264,7 +264,7 @@ class BackfillWork(DriverWork):
     def _uncomputed_partitions(self, context: PlanningContext) -> PartitionSet:
         """What no run has computed yet: of this invocation, and of what is recorded, of any."""
         asset = context.asset(self._asset.name)
-        left = self.remaining | (find_divided_partitions(context, asset) & self._blocks)
+        left = self.remaining | (find_divided_partitions(context, asset) & self._partitions)
         if not self._recorded:
             return left
         known = open_request(asset, context.state_of(asset), self._asked)
@@ -283,7 +283,7 @@ class BackfillWork(DriverWork):
             and link.token not in context.gone_claims
         ]
         room = max(0, self._max_runs - self._taken - len(running))
-        rest = PartitionSet.union(run.blocks for run in found.runs[room:])
+        rest = PartitionSet.union(run.partitions for run in found.runs[room:])
         reason = f"left by --max-runs {self._max_runs}; the same command goes on with it"
         waiting = (*found.waiting, Waiting(self._asset.name, reason, None, rest)) if rest else found.waiting
         return replace(found, runs=found.runs[:room], waiting=waiting)
@@ -293,7 +293,7 @@ class BackfillWork(DriverWork):
         self._schedules_turn = run.kind == "backfill"
         if result.adopted is None and run.kind == "backfill":
             self._taken += 1
-            self.remaining = self.remaining - run.blocks
+            self.remaining = self.remaining - run.partitions
 
 
 def _within_limits(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
@@ -338,9 +338,9 @@ class PromotionWork(DriverWork):
         return Plan(context.now, tuple(runs), tuple(waiting))
 
     def _is_tried(self, run: PlannedRun) -> bool:
-        return run.request.promotes is not None and not run.blocks - self._tried.get(run.asset, NOTHING)
+        return run.request.promotes is not None and not run.partitions - self._tried.get(run.asset, NOTHING)
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
         """What was tried is not tried again; a run that only settled an older one has tried nothing."""
         if result.adopted is None and run.request.promotes is not None:
-            self._tried[run.asset] = self._tried.get(run.asset, NOTHING) | run.blocks
+            self._tried[run.asset] = self._tried.get(run.asset, NOTHING) | run.partitions

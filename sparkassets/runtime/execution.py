@@ -9,7 +9,7 @@ What validations withhold adds no step to that. Rows are staged and judged after
 where nothing can be seen of them, as little as of rows that are being computed; the one commit of each outlet holds
 fewer of them then, none at the least, and tells what was decided, for all outlets alike. Whoever finds that commit
 records what it tells. Whoever completes a run that is in some of its outlets keeps to what the first of them tells, and
-judges nothing anew: so a block is withheld in all of them or in none, whatever rules or chance would say now.
+judges nothing anew: so a partition is withheld in all of them or in none, whatever rules or chance would say now.
 A driver that dies before the first commit has decided nothing.
 """
 
@@ -46,7 +46,7 @@ from sparkassets.ports import (
     Target,
     TargetMissingError,
 )
-from sparkassets.runtime.file_pins import bad_blocks
+from sparkassets.runtime.file_pins import bad_partitions
 
 INTERRUPTED = "interrupted before it ended"
 """What a cancelled run says of itself."""
@@ -112,12 +112,12 @@ Outcome = CommittedRun | FailedRun | SkippedRun | SupersededRun
 
 
 def division_budget(order: RunOrder, error: BaseException) -> int | None:
-    """How many more runs may look for the bad blocks of a failed one; None where it did not fail of its data."""
-    if order.rebuilds or order.blocks.is_everything:
+    """How many more runs may look for the bad partitions of a failed one; None where it did not fail of its data."""
+    if order.rebuilds or order.partitions.is_everything:
         return None
     if not (issubclass(type(error), RunError) and isinstance(error, RunError) and error.is_data_error):
         return None
-    return allowed_division_runs(order.asset.partitioning.count(order.blocks), retries=order.asset.retries)
+    return allowed_division_runs(order.asset.partitioning.count(order.partitions), retries=order.asset.retries)
 
 
 def _describe_cause(error: BaseException) -> str:
@@ -286,7 +286,7 @@ class RunExecution:
                 raise RunError(f"the files of {gone} are not those that {begun.run} read")
             return None
         self._settled = True
-        if not self._order.blocks:
+        if not self._order.partitions:
             lost = RunError(f"{', '.join(link.entry.run for link in self._older)} never ended and left nothing")
             return FailedRun("lost", lost, fenced=True, attempts=0)
         return None
@@ -302,7 +302,7 @@ class RunExecution:
         return FailedRun("error", error, fenced=False, attempts=0, asks=runs, watermarks=reached)
 
     def _recovery_question(self, runs: tuple[str, ...]) -> RecoveryQuestion:
-        claimed = PartitionSet.union(link.entry.blocks for link in self._older if link.asks is None)
+        claimed = PartitionSet.union(link.entry.partitions for link in self._older if link.asks is None)
         return RecoveryQuestion(runs, asked_partitions(self._order.asset.partitioning, claimed))
 
     def _explain_incomplete(self, failed: FailedRun) -> FailedRun:
@@ -389,7 +389,7 @@ class RunExecution:
         if self._cancelled or self._superseded or issubclass(kind, _SupersededError | HistoryGoneError | RunSkipped):
             return False
         if division_budget(self._order, error):
-            return False  # its blocks are tried in parts
+            return False  # its partitions are tried in parts
         if issubclass(kind, SparkAssetsError) and isinstance(error, SparkAssetsError):
             return error.retryable
         return issubclass(kind, Exception)
@@ -482,7 +482,7 @@ class RunExecution:
     def _prepare(self, computation: RunComputation, marker: CommitMarker) -> CommitMarker:
         """Does what comes before the first commit; returns the marker with what is withheld, if the run is judged.
 
-        A block that one outlet withholds is withheld in all; what the run has in an outlet already tells it for all.
+        A partition that one outlet withholds is withheld in all; what the run has in an outlet already tells it for all.
         """
         self._prepared = True
         decided = next((each.judgement for each in self._found if each is not None), None)
@@ -497,7 +497,7 @@ class RunExecution:
             return marker
         decided = reduce(RunJudgement.merge, found)
         if decided.withheld and self._work.is_atomic:
-            decided = decided.with_withheld(self._work.blocks)
+            decided = decided.with_withheld(self._work.partitions)
         return marker.with_judgement(decided, self._work)
 
     # ------------------------------------------------------------------ step 6
@@ -512,7 +512,7 @@ class RunExecution:
             error,
             attempts=self._attempts,
             divisions=division_budget(self._order, error) if cause == "error" else None,
-            bad=bad_blocks(self._order, error) if cause == "error" else NOTHING,
+            bad=bad_partitions(self._order, error) if cause == "error" else NOTHING,
         )
         if not self._begun:
             if self._prepared:
@@ -567,7 +567,7 @@ class RunExecution:
         computation: RunComputation | None = None,
         attempt: int = 0,
     ) -> CommitMarker:
-        blocks = tuple(order.asset.partitioning.labels(order.blocks))
+        partitions = tuple(order.asset.partitioning.labels(order.partitions))
         return CommitMarker(
             app_id=order.app_id,
             version=version,
@@ -575,6 +575,6 @@ class RunExecution:
             run=order.run,
             attempt=attempt,
             kind=kind,
-            blocks=blocks,
+            partitions=partitions,
             measures=dict(computation.measures) if computation is not None else {},
         )

@@ -74,16 +74,16 @@ def _view_fingerprints(uri: str, position: Mapping[str, Any], parts: PartitionSe
     return {key: each.seen for key, each in known.items() if parts.is_everything or each.parts(view).overlaps(parts)}
 
 
-def bad_blocks(order: RunOrder, error: BaseException) -> PartitionSet:
-    """Those of the run's blocks that read a file which the error names; nothing where paths do not tell them."""
-    if not issubclass(type(error), RunError) or not isinstance(error, RunError) or order.blocks.is_everything:
+def bad_partitions(order: RunOrder, error: BaseException) -> PartitionSet:
+    """Those of the run's partitions that read a file which the error names; nothing where paths do not tell them."""
+    if not issubclass(type(error), RunError) or not isinstance(error, RunError) or order.partitions.is_everything:
         return NOTHING
     found = [_readers(order, upstream, path) for upstream in order.inlets.values() for path in error.files]
-    return PartitionSet.union(found) & order.blocks
+    return PartitionSet.union(found) & order.partitions
 
 
 def _readers(order: RunOrder, upstream: AssetSpec, path: str) -> PartitionSet:
-    """The blocks that read a file of that source."""
+    """The partitions that read a file of that source."""
     inlet = order.asset.inlets.get(upstream.name)
     if inlet is None or inlet.mapping is None or inlet.view is not None:
         return NOTHING

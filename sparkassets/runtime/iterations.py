@@ -62,7 +62,9 @@ def _iteration_fields(
     known, run = state.assets[asset.name], request.restores or entry.run
     found = find_iteration(known, run) if request.restores else None
     name = found.name if found is not None else _name(committed)
-    more = iteration_event_extra(asset, name, run=run, blocks=entry.published_partitions, files=_are_files(committed))
+    more = iteration_event_extra(
+        asset, name, run=run, partitions=entry.published_partitions, files=_are_files(committed)
+    )
     if request.restores:
         return {"restores": run, "extra": {**entry.extra, **more, "rollback": True}}
     return {

@@ -127,9 +127,9 @@ class RunPartitions(tuple[RunPartition, ...]):  # noqa: SLOT001  with attributes
         cls, partitioning: Partitioning, current: PartitionSet, past: PartitionSet, local: tzinfo
     ) -> RunPartitions:
         """The partitions of the run, with times in a zone; ``past`` were computed before it."""
-        found = cls(_blocks(partitioning, current, local))
+        found = cls(_partitions(partitioning, current, local))
         found.definition = partitioning.description if partitioning.is_partitioned else ""
-        found._past = lambda: tuple(_blocks(partitioning, past, local))
+        found._past = lambda: tuple(_partitions(partitioning, past, local))
         return found
 
     @property
@@ -312,8 +312,8 @@ def make_context(
         ts=start.isoformat() if start else None,
         ts_nodash=_text(start, "%Y%m%dT%H%M%S"),
         ts_nodash_with_tz=_text(start, "%Y%m%dT%H%M%S%z"),
-        partitions=RunPartitions.from_run(asset.partitioning, order.blocks, order.computed_partitions, local),
-        params=for_author(asset.params_of(order.blocks), local),
+        partitions=RunPartitions.from_run(asset.partitioning, order.partitions, order.computed_partitions, local),
+        params=for_author(asset.params_of(order.partitions), local),
         watermark=watermark,
         triggering_events=local_events(order.events, local),
         extra=extra,
@@ -332,15 +332,15 @@ def _outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str])
 
 def list_run_partitions(partitioning: Partitioning, parts: PartitionSet, local: tzinfo) -> tuple[RunPartition, ...]:
     """The partitions, oldest first, with times in a zone; none for an asset without partitions."""
-    return tuple(_blocks(partitioning, parts, local))
+    return tuple(_partitions(partitioning, parts, local))
 
 
-def _blocks(partitioning: Partitioning, blocks: PartitionSet, local: tzinfo) -> Iterator[RunPartition]:
+def _partitions(partitioning: Partitioning, partitions: PartitionSet, local: tzinfo) -> Iterator[RunPartition]:
     """The run's partitions; empty for an asset without any."""
     if not partitioning.is_partitioned:
         return
     columns = [each.column for each in partitioning.segments]
-    for key, (start, _, segment) in zip(partitioning.keys(blocks), partitioning.slots(blocks), strict=True):
+    for key, (start, _, segment) in zip(partitioning.keys(partitions), partitioning.slots(partitions), strict=True):
         time = partitioning.time
         first, after = _in_zone(None if time is None else (from_unix(start), from_unix(time.stop(start))), local)
         yield RunPartition(

@@ -121,8 +121,8 @@ def read_promoted_rows(
     if place is None or table is None or str(table.metadata().id) != table_id:
         raise RunError(f"{owner} is gone: there is no table of id {table_id}", hint="run the branch again")
     path = place.path
-    frame, exact = read_version(session, table, version, path=path, parts=order.blocks, partitioning=partitioning)
-    predicate = partition_predicate(frame.schema, order.blocks, partitioning=partitioning, owner=owner)
+    frame, exact = read_version(session, table, version, path=path, parts=order.partitions, partitioning=partitioning)
+    predicate = partition_predicate(frame.schema, order.partitions, partitioning=partitioning, owner=owner)
     return frame if predicate is None or exact else frame.filter(predicate)
 
 

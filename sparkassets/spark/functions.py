@@ -187,14 +187,14 @@ _RUNNING: Final = _RunningFunctions()
 
 @contextmanager
 def preserve_process_state(given_up: Callable[[], bool]) -> Iterator[None]:
-    """Restores changed state once the block, and all blocks in parallel, have ended.
+    """Restores changed state once the partition, and all partitions in parallel, have ended.
 
     The working folder, the environment, the filters of warnings, the locale, the root of logging and the
     limit of recursion are those of the whole process: functions that run at the same time see what one of them
     changes; a run that begins later does not.
 
     Args:
-        given_up: Says whether nobody waits for the block any more.
+        given_up: Says whether nobody waits for the partition any more.
     """
     with _LOCK:
         _undo()  # of one that was given up this very moment

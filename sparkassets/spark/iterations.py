@@ -132,18 +132,18 @@ class AttemptFolder:
                 hint="write the files there, or return the rows",
             )
         own = {**context.extra, **(context.outlets[name].extra if name in context.outlets else {})}
-        rows = list(_partitions(self._order.asset, self._blocks(context)))
+        rows = list(_partitions(self._order.asset, self._partitions(context)))
         types = {**_types(self._order.asset), **dict.fromkeys(_TOLD_OF_EACH, "STRING")}
         extra = json.dumps(own, sort_keys=True, ensure_ascii=False)
         said = [
-            (*values, context.run_id, block.key if block else context.run_id, self.path, self._folder, extra)
-            for block, values in rows
+            (*values, context.run_id, partition.key if partition else context.run_id, self.path, self._folder, extra)
+            for partition, values in rows
         ]
         schema = ", ".join(f"{sqltext.name(name)} {kind}" for name, kind in types.items())
         frame = session.createDataFrame(said, schema).selectExpr("*", "current_timestamp() AS published_at")
         return frame.withMetadata("folder", {"comment": _TOLD})
 
-    def _blocks(self, context: Context) -> Sequence[RunPartition]:
+    def _partitions(self, context: Context) -> Sequence[RunPartition]:
         """The partitions of the files: those of the run, and those that its function added.
 
         Raises:
@@ -153,9 +153,9 @@ class AttemptFolder:
         if not context.added_segments or (order.discovered_partitions == NOTHING and not order.discovers_segments):
             found = context.partitions
         else:
-            parts = order.asset.partitioning.resolve_whole(order.blocks, context.added_segments)
+            parts = order.asset.partitioning.resolve_whole(order.partitions, context.added_segments)
             found = list_run_partitions(order.asset.partitioning, parts, find_zone(order.asset.local_zone))
-        if any(len(block.segments) < len(order.asset.partitioning.segments) for block in found):
+        if any(len(partition.segments) < len(order.asset.partitioning.segments) for partition in found):
             raise RunError(
                 f"{order.asset.name}: its function wrote files of all segments, and none is known",
                 hint="say which there are: context.add_partition(key)",
@@ -227,15 +227,15 @@ def _types(asset: AssetSpec) -> dict[str, str]:
 
 
 def _partitions(
-    asset: AssetSpec, blocks: Sequence[RunPartition]
+    asset: AssetSpec, partitions: Sequence[RunPartition]
 ) -> Iterator[tuple[RunPartition | None, tuple[object, ...]]]:
     """Each partition of the run with its columns' values; one empty entry without partitions."""
     time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
-    if not blocks:
+    if not partitions:
         yield None, ()
-    for block in blocks:
-        values: list[object] = [block.segments.get(each.column) for each in segments]
-        if time is not None and time.column is not None and block.start is not None:
-            local = block.start.astimezone(find_zone(time.timezone))
-            values.insert(0, local.date() if time.has_dates else block.start)
-        yield block, tuple(values)
+    for partition in partitions:
+        values: list[object] = [partition.segments.get(each.column) for each in segments]
+        if time is not None and time.column is not None and partition.start is not None:
+            local = partition.start.astimezone(find_zone(time.timezone))
+            values.insert(0, local.date() if time.has_dates else partition.start)
+        yield partition, tuple(values)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-_OUTSIDE = "sparkassets: outside the blocks of the run"
+_OUTSIDE = "sparkassets: outside the partitions of the run"
 _SHOWN = 5
 _NULL = "NULL"
 
@@ -155,13 +155,13 @@ def guard_for(order: RunOrder, schema: StructType) -> PartitionGuard | None:
     asset, partitioning = order.asset, order.asset.partitioning
     owner = f"the result of {asset.name}"
     columns = partition_columns(schema, partitioning=partitioning, owner=owner)
-    predicate = partition_predicate(schema, order.blocks, partitioning=partitioning, owner=owner)
+    predicate = partition_predicate(schema, order.partitions, partitioning=partitioning, owner=owner)
     if order.discovers_segments and (gone := _removed(schema, order, owner=owner)):
         predicate = " AND ".join(f"({each})" for each in [predicate, *gone] if each is not None)
     if predicate is None:
         return None
-    labels = partitioning.display_labels(order.blocks, most=_SHOWN)
-    more = ", …" if partitioning.display_label_count(order.blocks) > _SHOWN else ""
+    labels = partitioning.display_labels(order.partitions, most=_SHOWN)
+    more = ", …" if partitioning.display_label_count(order.partitions) > _SHOWN else ""
     timezone = "UTC" if partitioning.time is None else partitioning.time.timezone
     return PartitionGuard(asset.name, ", ".join(labels) + more, timezone, columns, predicate, order)
 
@@ -175,7 +175,7 @@ def find_segments(rows: DataFrame, order: RunOrder) -> dict[str, list[str]]:
     asset, partitioning = order.asset, order.asset.partitioning
     owner = f"the table of {asset.name}"
     columns = partition_columns(rows.schema, partitioning=partitioning, owner=owner)
-    predicate = partition_predicate(rows.schema, order.blocks, partitioning=partitioning, owner=owner)
+    predicate = partition_predicate(rows.schema, order.partitions, partitioning=partitioning, owner=owner)
     for each in (*([] if predicate is None else [predicate]), *_removed(rows.schema, order, owner=owner)):
         rows = rows.filter(each)
     return _segments(rows, columns, order)

@@ -347,11 +347,11 @@ def name_partition(partitioning: Partitioning, slot: Slot) -> dict[str, date | d
     return dict(values)
 
 
-def partitions_table(partitioning: Partitioning, blocks: PartitionSet) -> pa.Table:
+def partitions_table(partitioning: Partitioning, partitions: PartitionSet) -> pa.Table:
     """One row for each partition: its dimensions' columns, and ``start`` and ``end`` with time."""
     import pyarrow as pa
 
-    slots, time = list(partitioning.slots(blocks)), partitioning.time
+    slots, time = list(partitioning.slots(partitions)), partitioning.time
     rows = [name_partition(partitioning, slot) for slot in slots]
     fields = [(each.column, pa.string()) for each in partitioning.segments]
     if time is not None:

@@ -39,23 +39,23 @@ class _NoHashError(Exception):
 
 
 def find_changed_partitions(
-    old: DataFrame, new: DataFrame, blocks: PartitionSet, *, partitioning: Partitioning, schema: str
+    old: DataFrame, new: DataFrame, partitions: PartitionSet, *, partitioning: Partitioning, schema: str
 ) -> PartitionSet:
-    """The ``blocks`` that hold other rows in ``new`` than in ``old``; all where it cannot be determined.
+    """The ``partitions`` that hold other rows in ``new`` than in ``old``; all where it cannot be determined.
 
     Args:
-        old: Rows of the blocks only, with the same columns as ``new``.
+        old: Rows of the partitions only, with the same columns as ``new``.
         new: The same.
-        blocks: Whole partitions.
+        partitions: Whole partitions.
         partitioning: Tells by which column a row is of a partition.
         schema: The table's, in the JSON of its log.
     """
-    slices = _RowGrouping.from_schema(partitioning.with_segments_of(blocks), schema)
+    slices = _RowGrouping.from_schema(partitioning.with_segments_of(partitions), schema)
     try:
         told = slices.find_differing(old, new).collect()
     except _NoHashError:
-        return blocks
-    return NOTHING if not told else slices.find_partitions(told, blocks)
+        return partitions
+    return NOTHING if not told else slices.find_partitions(told, partitions)
 
 
 @frozen
@@ -129,14 +129,14 @@ class _RowGrouping:
         bounds = [f"CAST({f}(v{number}) AS STRING) AS {f}{number}" for number in instants for f in ("min", "max")]
         return [sql.expr(each) for each in (f"{differs} AS differs", *bounds)]
 
-    def find_partitions(self, slices: Sequence[Sequence[str | None]], blocks: PartitionSet) -> PartitionSet:
+    def find_partitions(self, slices: Sequence[Sequence[str | None]], partitions: PartitionSet) -> PartitionSet:
         """The partitions with rows in these groups; all if one group names none."""
         if self.files is None:
-            return blocks
-        found = [self._part(row, self.files, blocks) for row in slices]
-        return PartitionSet.union(found) if all(found) else blocks
+            return partitions
+        found = [self._part(row, self.files, partitions) for row in slices]
+        return PartitionSet.union(found) if all(found) else partitions
 
-    def _part(self, row: Sequence[str | None], files: FileParts, blocks: PartitionSet) -> PartitionSet:
+    def _part(self, row: Sequence[str | None], files: FileParts, partitions: PartitionSet) -> PartitionSet:
         """The partitions with rows in a group; empty if it names none."""
         keys, bounds = row[: len(self.columns)], row[len(self.columns) + 1 :]
         exact = {name: key for (name, is_instant), key in zip(self.columns, keys, strict=True) if not is_instant}
@@ -149,7 +149,7 @@ class _RowGrouping:
             "nullCount": {name: 0 for name, _, _ in instants},
         }
         part = files.read_action(exact, stats)
-        return self.partitioning.cover(files.within(part, blocks)) & blocks if part.is_known else NOTHING
+        return self.partitioning.cover(files.within(part, partitions)) & partitions if part.is_known else NOTHING
 
 
 def _sign_rows(frame: DataFrame, hashes: Sequence[str], slices: _RowGrouping, *, sign: int) -> DataFrame:

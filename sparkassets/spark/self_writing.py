@@ -138,7 +138,7 @@ class SelfWrittenTarget:
 
 
 def judged_in_table(workplace: SparkWorkplace, computation: SelfWritingComputation, asset: AssetSpec) -> RunJudgement:
-    """What the rules of one of its tables say of the run's blocks, as they are in the table now.
+    """What the rules of one of its tables say of the run's partitions, as they are in the table now.
 
     Raises:
         RunError: A rule cannot be asked of such rows.
@@ -152,6 +152,8 @@ def judged_in_table(workplace: SparkWorkplace, computation: SelfWritingComputati
         if asked is None or table is None:
             return RunJudgement()  # whoever records the run says that there is no table
         rows, owner = table.read_rows(session, table.version)[0], f"the table of {asset.name}"
-        predicate = partition_predicate(rows.schema, order.blocks, partitioning=order.asset.partitioning, owner=owner)
+        predicate = partition_predicate(
+            rows.schema, order.partitions, partitioning=order.asset.partitioning, owner=owner
+        )
         found = judge_rows(order, asked, rows if predicate is None else rows.filter(predicate))
     return found.with_outlet(order.asset.name) if computation.order.outlets else found

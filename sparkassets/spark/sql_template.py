@@ -217,12 +217,12 @@ class _TemplateRelations:
         asset = self._order.asset
         if not asset.partitioning.is_partitioned:
             return _make_unfit(f"{asset.name} has no partitions")
-        return _CheckedRelation(self, "partitions", self._blocks)
+        return _CheckedRelation(self, "partitions", self._partitions)
 
-    def _blocks(self) -> DataFrame:
+    def _partitions(self) -> DataFrame:
         """The run's partitions; segments as text, or in the column's declared type."""
         asset = self._order.asset
-        frame = self.session.createDataFrame(predicates.partitions_table(asset.partitioning, self._order.blocks))
+        frame = self.session.createDataFrame(predicates.partitions_table(asset.partitioning, self._order.partitions))
         declared = {name.lower(): kind for name, kind in asset.columns.items()}
         typed = {each.column: declared.get(each.column.lower(), "string") for each in asset.partitioning.segments}
         for name, kind in typed.items():
@@ -233,11 +233,11 @@ class _TemplateRelations:
         partitioning = self._order.asset.partitioning
         if not partitioning.is_partitioned:
             return _make_unfit(f"{self._order.asset.name} has no partitions")
-        blocks = self._context.partitions
-        if len(blocks) != 1:
-            many = f"the run has {len(blocks)} partitions, so 'partition' is not one value"
+        partitions = self._context.partitions
+        if len(partitions) != 1:
+            many = f"the run has {len(partitions)} partitions, so 'partition' is not one value"
             return _make_unfit(f"{many}; join {{{{ partitions }}}} instead")
-        (slot,) = partitioning.slots(self._order.blocks)
+        (slot,) = partitioning.slots(self._order.partitions)
         return for_author(predicates.name_partition(partitioning, slot), find_zone(self._order.asset.local_zone))
 
 

@@ -111,7 +111,7 @@ def format_marker(marker: CommitMarker) -> str:
         "run": marker.run,
         "attempt": marker.attempt,
         "kind": marker.kind,
-        "blocks": list(marker.blocks),
+        "partitions": list(marker.partitions),
         "measures": dict(marker.measures),
     }
     return json.dumps(told, separators=(",", ":"), sort_keys=True)

@@ -72,10 +72,10 @@ def _read_side(session: SparkSession, asset: AssetSpec, side: ComparedTable) -> 
     if table is None or table.table_id != side.table_id:
         raise RunError(f"{asset.name}: the table at {storage.display_text} is not the one that is recorded")
     partitioning = asset.partitioning
-    frame, exact = table.read_rows(session, side.version, parts=side.blocks, partitioning=partitioning)
-    if side.blocks.is_everything or not partitioning.has_columns:
+    frame, exact = table.read_rows(session, side.version, parts=side.partitions, partitioning=partitioning)
+    if side.partitions.is_everything or not partitioning.has_columns:
         return frame
-    predicate = partition_predicate(frame.schema, side.blocks, partitioning=partitioning, owner=asset.name)
+    predicate = partition_predicate(frame.schema, side.partitions, partitioning=partitioning, owner=asset.name)
     return frame if predicate is None or exact else frame.filter(predicate)
 
 
@@ -91,12 +91,12 @@ class _ComparedColumns:
     Attributes:
         shared: The columns of both sides, as the branch writes them.
         keys: Those of them that tell which rows are the same.
-        blocks: What tells a row's block.
+        partitions: What tells a row's partition.
     """
 
     shared: tuple[str, ...]
     keys: tuple[str, ...]
-    blocks: tuple[str, ...]
+    partitions: tuple[str, ...]
 
     def at(self, name: str) -> str:
         """The column in a frame."""
@@ -110,7 +110,7 @@ class _ComparedColumns:
     @property
     def groups(self) -> list[str]:
         """What rows of the same key have in common; without keys, what the same rows have."""
-        return [*self.blocks, *map(self.at, self.keys or self.others)]
+        return [*self.partitions, *map(self.at, self.keys or self.others)]
 
     def row(self) -> Column:
         """What is compared of a row; never NULL."""
@@ -132,8 +132,8 @@ def _rows(
     named = {name.lower(): name for name in shared}
     known = tuple(named[key.lower()] for key in keys if key.lower() in named)
     own = known if len(known) == len(keys) else ()
-    blocks = sides[0].blocks | sides[1].blocks
-    both = [_prepare_side(asset, frame, blocks, shared, types=(old.schema, new.schema)) for frame in (old, new)]
+    partitions = sides[0].partitions | sides[1].partitions
+    both = [_prepare_side(asset, frame, partitions, shared, types=(old.schema, new.schema)) for frame in (old, new)]
     parts = [frame.selectExpr("*", f"{side} AS of_side") for side, (frame, _) in enumerate(both)]
     told, tell = parts[0].unionByName(parts[1]), both[1][1]
     places = tuple(f"block_{number}" for number in range(len(tell.keys)))
@@ -146,20 +146,20 @@ def _rows(
     rows = _count_rows(_by_all(told, layout), layout, tell, samples, asset)
     if rows is None:
         raise RunError(f"{asset.name} could not be compared")
-    return RowComparison((), bool(own), rows.blocks, rows.samples)
+    return RowComparison((), bool(own), rows.partitions, rows.samples)
 
 
 def _prepare_side(
     asset: AssetSpec,
     frame: DataFrame,
-    blocks: PartitionSet,
+    partitions: PartitionSet,
     shared: Sequence[str],
     *,
     types: tuple[StructType, StructType],
 ) -> tuple[DataFrame, PartitionGrouping]:
-    """The rows of one side: their blocks, and what is compared of them."""
+    """The rows of one side: their partitions, and what is compared of them."""
     keys = PartitionGrouping.from_schema(
-        frame.schema, blocks, partitioning=asset.partitioning.by_columns, owner=asset.name
+        frame.schema, partitions, partitioning=asset.partitioning.by_columns, owner=asset.name
     )
     kinds = [{field.name.lower(): field.dataType.simpleString() for field in schema.fields} for schema in types]
     columns = [f"{_comparable(name, kinds)} AS value_{number}" for number, name in enumerate(shared)]
@@ -203,36 +203,36 @@ def _by_all(told: DataFrame, layout: _ComparedColumns) -> DataFrame:
         "named_struct('kind', 'removed', 'rows', greatest(old - new, 0)), "
         "named_struct('kind', 'same', 'rows', least(new, old))), each -> each.rows > 0))"
     )
-    rows = found.select(*layout.blocks, layout.row().alias("after"), each)
+    rows = found.select(*layout.partitions, layout.row().alias("after"), each)
     return rows.selectExpr("*", "after AS before", "1 AS most")
 
 
 def _count_rows(
     found: DataFrame, layout: _ComparedColumns, tell: PartitionGrouping, samples: int, asset: AssetSpec
 ) -> RowComparison | None:
-    """What became of rows, by block, and some of them; None where keys are not unique."""
+    """What became of rows, by partition, and some of them; None where keys are not unique."""
     from pyspark.errors import PySparkException
 
     with contextlib.suppress(PySparkException):  # a serverless session holds nothing
         found = found.persist()
     try:
         counts = [f"sum(IF(kind = '{kind}', rows, 0)) AS {kind}" for kind in _KINDS]
-        groups = _aggregate(found, layout.blocks, [*counts, "max(most) AS most"])
+        groups = _aggregate(found, layout.partitions, [*counts, "max(most) AS most"])
         if any(group["most"] is not None and group["most"] > 1 for group in groups):
             return None
-        blocks: dict[PartitionSet, RowCounts] = {}
+        partitions: dict[PartitionSet, RowCounts] = {}
         for group in groups:
-            block = tell.find_partition([group[place] for place in layout.blocks])
+            partition = tell.find_partition([group[place] for place in layout.partitions])
             count = RowCounts(*(int(group[kind] or 0) for kind in _KINDS))
-            if block is not None and (count.has_differences or count.same):
-                blocks[block] = blocks.get(block, RowCounts()) + count
+            if partition is not None and (count.has_differences or count.same):
+                partitions[partition] = partitions.get(partition, RowCounts()) + count
         order = [layout.at(name) for name in layout.keys] or ["after"]
-        other = found.filter("kind <> 'same'").orderBy(*layout.blocks, *order, "kind")
+        other = found.filter("kind <> 'same'").orderBy(*layout.partitions, *order, "kind")
         shown = tuple(
             _sample(row.asDict(), layout, asset) for row in (other.limit(samples).collect() if samples else ())
         )
-        in_order = sorted(blocks.items(), key=lambda each: (each[0].extent or (0, 0), each[0].sole[0]))
-        return RowComparison(layout.keys, has_duplicate_keys=False, blocks=tuple(in_order), samples=shown)
+        in_order = sorted(partitions.items(), key=lambda each: (each[0].extent or (0, 0), each[0].sole[0]))
+        return RowComparison(layout.keys, has_duplicate_keys=False, partitions=tuple(in_order), samples=shown)
     finally:
         with contextlib.suppress(PySparkException):
             found.unpersist()

@@ -58,7 +58,7 @@ class RunInterrupts:
 
     @contextlib.contextmanager
     def work(self, session: SparkSession, run: str) -> Iterator[InterruptibleWork]:
-        """Tags the Spark jobs of this thread until the block ends.
+        """Tags the Spark jobs of this thread until the partition ends.
 
         Raises:
             RunError: In place of whatever was raised, if the run was cancelled meanwhile.

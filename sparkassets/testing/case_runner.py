@@ -188,7 +188,7 @@ class RowTests:
             run=f"test-{folder.name}",
             app_id=f"test/{asset.name}",
             token=1,
-            blocks=case.blocks,
+            partitions=case.partitions,
             pins={name: self._pin(case, asset, each) for name, each in asset.inlets.items()},
             inlets=inlets,
             interval=_aware(case.interval),
@@ -207,7 +207,7 @@ class RowTests:
     def _pin(self, case: RowCase, asset: AssetSpec, inlet: InletSpec) -> InletPin:
         """The pin of an inlet: its required partitions and its watermark."""
         needed = self._project.dependency(asset, inlet)
-        parts = needed.required_partitions(case.blocks) if needed.is_mapped else EVERYTHING
+        parts = needed.required_partitions(case.partitions) if needed.is_mapped else EVERYTHING
         given = case.given.get(inlet.name)
         return InletPin(inlet.uri, parts=parts, low=given.after if given is not None else None)
 
@@ -278,7 +278,7 @@ _SMALL = {"sparkassets.small_data": "true"}
 
 def _select_published(frame: DataFrame, order: RunOrder, judgement: RunJudgement) -> DataFrame:
     """The rows of the partitions that are not withheld."""
-    left = order.blocks - judgement.withheld
+    left = order.partitions - judgement.withheld
     if not left:
         return frame.filter("false")
     return _select_partitions(frame, order.asset, left)

@@ -316,14 +316,14 @@ def _describe_differences(project: ProjectSpec, step: CaseStep, runs: Sequence[R
         elif isinstance(what, int) and len(own) != what:
             yield "", f"{name} has {plural(len(own), 'run')}; expected {what}"
         elif isinstance(what, PartitionSet):
-            blocks = PartitionSet.union(each.blocks for each in own)
-            if lacking := what - blocks:
+            partitions = PartitionSet.union(each.partitions for each in own)
+            if lacking := what - partitions:
                 yield "", f"{name} does not run for {_describe_expected(asset, lacking)}"
-            if more := blocks - what:
+            if more := partitions - what:
                 yield "", f"{name} runs for {_describe_expected(asset, more)} too"
     for name, own in ran.items():
-        blocks = PartitionSet.union(each.blocks for each in own)
-        yield "", f"{name} runs, which is not expected: {_describe_expected(project.assets[name], blocks)}"
+        partitions = PartitionSet.union(each.partitions for each in own)
+        yield "", f"{name} runs, which is not expected: {_describe_expected(project.assets[name], partitions)}"
     unexpected = (each for each in runs if each.status == "failed" and each.asset not in step.fails)
     yield from (("", f"{each.asset} fails: {each.error}") for each in unexpected)
 

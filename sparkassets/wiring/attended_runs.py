@@ -32,7 +32,7 @@ def attended_run(
     interval: str | None,
     spark: SparkSession | None,
 ) -> Iterator[Context]:
-    """A run of an asset while the block lasts; as `Project.run_of`."""
+    """A run of an asset while the partition lasts; as `Project.run_of`."""
     from sparkassets.runtime.progress import RunFailedError
 
     work, meeting = _make_work(context, asset, partition, interval), _RunMeeting()
@@ -60,7 +60,7 @@ def attended_run(
 
 
 def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str], interval: str | None) -> DriverWork:
-    from sparkassets.app.backfills import named_blocks, parse_interval
+    from sparkassets.app.backfills import named_partitions, parse_interval
     from sparkassets.runtime.driver_work import AttendedWork
 
     asset = context.runnable(name, "run --select")
@@ -69,8 +69,8 @@ def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str
         raise InputError(f"asset {name!r} is written by sparkassets, which computes its rows itself", hint=hint)
     if asset.partitioning.is_open:
         asset = context.look().asset(name)
-    blocks = named_blocks(asset, [partition] if isinstance(partition, str) else partition)
-    return AttendedWork(asset, blocks, parse_interval(asset, interval))
+    partitions = named_partitions(asset, [partition] if isinstance(partition, str) else partition)
+    return AttendedWork(asset, partitions, parse_interval(asset, interval))
 
 
 def _drive(

@@ -21,7 +21,7 @@ def test_what_no_run_has_recorded_yet_is_used_up(world, kind):
     for _ in range(2):
         world.tell("s")
         marked = world.opened().assets.mark("a", kind, reason="as it stands")
-        assert marked.blocks.is_everything
+        assert marked.partitions.is_everything
         assert due(world) == (["b"] if kind == "done" else [])
 
 

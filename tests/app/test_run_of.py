@@ -106,12 +106,12 @@ def test_one_run_at_a_time(made):
     assert len(events_of(other, "daily")) == 2
 
 
-def test_partitions_are_its_blocks(made):
+def test_partitions_are_its_partitions(made):
     project = made(JOB.replace("write: self", "write: self\npartition: {by: day, column: day}"))
     with pytest.raises(InputError, match="has partitions: say which"), project.run_of("daily"):
         raise AssertionError
     with project.run_of("daily", partition="2026-09-01..2026-09-02") as run:
-        assert [block.key for block in run.partitions] == ["2026-09-01", "2026-09-02"]
+        assert [partition.key for partition in run.partitions] == ["2026-09-01", "2026-09-02"]
         append(project, "daily", 1)
     with project.run_of("daily", partition="2026-09-03"):
         append(project, "daily", 3, day="2026-09-03")

@@ -36,7 +36,7 @@ def test_a_run_is_told_from_its_claim_to_its_end_with_what_it_read():
     assert at_claim.claim(claimed.seq).run == at_end.claim(ended.entry.token).run == ended.entry.run
     assert at_end.claim(ended.entry.token).request.pins == ended.entry.pins
     assert at_end.claim(ended.seq) is None
-    assert at_end.project.assets["a"].partitioning.labels(ended.entry.blocks) == ["2025-01-05"]
+    assert at_end.project.assets["a"].partitioning.labels(ended.entry.partitions) == ["2025-01-05"]
     assert (at_end.before["a"].last, at_end.after["a"].last.run) == (None, ended.entry.run)
     assert listener.ends == 2
     assert listener.seqs == [row.seq for row in w.store.read_history()]

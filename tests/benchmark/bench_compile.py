@@ -17,7 +17,7 @@ from pathlib import Path
 COUNTS = (500, 1_000, 2_000, 4_000)
 EDITED = 1_000
 """Assets of the project of which one file is edited."""
-REPEATS, BLOCK, FAN = 3, 10, 10
+REPEATS, PARTITION, FAN = 3, 10, 10
 EXPONENT, RATIO = 1.1, 0.15
 """Budgets: of CPU against n; of a compilation after an edit to one from nothing."""
 
@@ -37,23 +37,23 @@ print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, after
 
 
 def write_project(folder: Path, count: int) -> None:
-    """A project of blocks of ten assets: chains in each, and fans across them.
+    """A project of partitions of ten assets: chains in each, and fans across them.
 
-    A block has two sources and eight tables: by day, week and month, without partitions, by segments, with validations,
-    with declared columns, with SQL in files and in the YAML, one of them over the tables of ten blocks before it.
+    A partition has two sources and eight tables: by day, week and month, without partitions, by segments, with validations,
+    with declared columns, with SQL in files and in the YAML, one of them over the tables of ten partitions before it.
     """
     folder.mkdir(parents=True)
     (folder / "project.yml").write_text(
         "project: large\nstate: ./state\nwarehouse: ${LAKE:-.}/warehouse\nassets: [assets/]\n"
     )
-    for block in range(count // BLOCK):
-        write_block(folder / "assets" / f"area{block // 10}" / f"block{block}", block)
+    for partition in range(count // PARTITION):
+        write_partition(folder / "assets" / f"area{partition // 10}" / f"partition{partition}", partition)
 
 
-def write_block(folder: Path, block: int) -> None:
-    """The files of one block."""
+def write_partition(folder: Path, partition: int) -> None:
+    """The files of one partition."""
     folder.mkdir(parents=True)
-    b, before = block, max(0, block - 1)
+    b, before = partition, max(0, partition - 1)
     daily = "partition: {by: day, column: day}\n"
     files = {
         f"orders_{b}.yml": f"asset: orders_{b}\ndescription: As the shops of area {b} wrote them.\nsource: csv\n"

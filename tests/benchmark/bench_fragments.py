@@ -94,8 +94,8 @@ def aligned(count: int) -> Callable[[], object]:
     table = asset("table", inlet, by="hour", schedule=timed("0 * * * *"), start=START)
     years = project(dump, table)
     story = Story(years, now="2045-01-01")
-    blocks, context = every_second(count // 2), story.context()
-    return lambda: group_by_upstream_runs(context, years.assets["table"], blocks)
+    partitions, context = every_second(count // 2), story.context()
+    return lambda: group_by_upstream_runs(context, years.assets["table"], partitions)
 
 
 def gated(count: int, least: int) -> Callable[[], object]:
@@ -104,12 +104,12 @@ def gated(count: int, least: int) -> Callable[[], object]:
         Dependency(WindowMapping.trailing(Duration(seconds=DAY)), HOURS, HOURS),
         every_second(count // 48, DAY),
     )
-    blocks = PartitionSet.span(START, START + count * HOUR)
-    return lambda: needs.having_enough(blocks, there, least)
+    partitions = PartitionSet.span(START, START + count * HOUR)
+    return lambda: needs.having_enough(partitions, there, least)
 
 
 def gated_plainly(count: int, least: int) -> Callable[[], object]:
-    """The same, block by block."""
+    """The same, partition by partition."""
     needs, there = (
         Dependency(WindowMapping.trailing(Duration(seconds=DAY)), HOURS, HOURS),
         every_second(count // 48, DAY),

@@ -31,7 +31,9 @@ SECONDS = 60.0
 SAMPLES = 40
 RUNS = 200
 SNAPSHOT_EVERY = 200  # as the runtime does
-BODY = '{"v": 1, "pins": {"flights": {"seq": 12, "version": 34}}, "measures": {"rows": 842}, "blocks": ["2013-01-05"]}'
+BODY = (
+    '{"v": 1, "pins": {"flights": {"seq": 12, "version": 34}}, "measures": {"rows": 842}, "partitions": ["2013-01-05"]}'
+)
 
 
 def row(seq: int) -> JournalRow:

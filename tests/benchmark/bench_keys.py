@@ -83,7 +83,7 @@ class Changes:
     def plan(self) -> None:
         """What is due of it."""
         (run,) = self.planner.plan(self.story.context()).runs
-        assert run.blocks == self.changed
+        assert run.partitions == self.changed
 
     def both(self) -> None:
         """The change, and what is due of it."""

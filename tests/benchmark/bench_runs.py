@@ -143,7 +143,7 @@ def year(spark: Any, root: Path) -> None:
 
 
 def year_by_segment(spark: Any, root: Path) -> None:
-    """A fused backfill of 365 days x 10 segments, and of one of these blocks, against the same writes by hand."""
+    """A fused backfill of 365 days x 10 segments, and of one of these partitions, against the same writes by hand."""
     days, segments = TimePartition("day", "UTC", column="day"), SegmentPartition("k", tuple("0123456789"))
     sql = "SELECT day, k, v % 7 AS w, count(*) AS n FROM {} GROUP BY ALL"
     read = replace(source(root, None), partitioning=Partitioning(days, (segments,)))

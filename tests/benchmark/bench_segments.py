@@ -44,7 +44,7 @@ def compare(engine: SparkEngine, spark: Any, folder: Path) -> None:
     rows = spark.range(KEYS * ROWS).selectExpr(f"format_string('c%06d', id % {KEYS}) AS customer", "id AS v")
     rows.write.format("delta").save(source.storage.path)
     by_hand_path = str(folder / "hand")
-    execute(engine, replace(order(totals, source), blocks=totals.partitioning.known_partitions))
+    execute(engine, replace(order(totals, source), partitions=totals.partitioning.known_partitions))
     spark.read.format("delta").load(totals.storage.path).write.format("delta").save(by_hand_path)
     changed: list[str] = []
     first = count()
@@ -59,8 +59,11 @@ def compare(engine: SparkEngine, spark: Any, folder: Path) -> None:
         written.option("replaceWhere", where).save(by_hand_path)
 
     def run() -> None:
-        blocks = PartitionSet.by_segment({(key,): RangeSet.always() for key in changed})
-        execute(engine, replace(order(totals, source, pins={"source": newest(source, parts=blocks)}), blocks=blocks))
+        partitions = PartitionSet.by_segment({(key,): RangeSet.always() for key in changed})
+        execute(
+            engine,
+            replace(order(totals, source, pins={"source": newest(source, parts=partitions)}), partitions=partitions),
+        )
 
     print(f"a fused run over {CHANGED:,} of {KEYS:,} segments of {ROWS} rows each")
     alternate(touch, by_hand, run, warm=2, repeats=5)

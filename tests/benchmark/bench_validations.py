@@ -114,8 +114,8 @@ def one_pass(spark: Any, root: Path) -> None:
     rules = Project.load(root, env={}).spec.assets[named("ten rules")].rules
     frame = spark.read.format("delta").load(str(root / "warehouse/ten_rules"))
     days = Partitioning(TimePartition("day", "UTC", column="day"))
-    blocks = days.parse(f"{FIRST}..{FIRST + timedelta(days=DAYS - 1)}")
-    keys = PartitionGrouping.from_schema(frame.schema, blocks, partitioning=days, owner="bench")
+    partitions = days.parse(f"{FIRST}..{FIRST + timedelta(days=DAYS - 1)}")
+    keys = PartitionGrouping.from_schema(frame.schema, partitions, partitioning=days, owner="bench")
     plan = shared_plan(frame, RowRules("bench", rules), keys)._jdf.queryExecution().executedPlan().toString()
     print(f"{len(rules)} rules: {plan.count('Scan ')} scan, {plan.count('Exchange ')} exchange")
 

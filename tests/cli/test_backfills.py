@@ -101,7 +101,7 @@ def test_what_a_failed_run_left_is_gone_on_with_by_the_next_run_or_given_up(sale
     broken = [ValueError("no such day")]
 
     def once(order):
-        if order.blocks and len(engine.data("sales")) == 4 and broken:
+        if order.partitions and len(engine.data("sales")) == 4 and broken:
             raise broken.pop()
 
     (sales / "assets/sales.yml").write_text((sales / "assets/sales.yml").read_text() + "retries: 0\n")

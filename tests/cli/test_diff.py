@@ -22,7 +22,7 @@ ADDED = RowDifference("added", None, {"shop": "fr", "revenue": None})
 ROWS = RowComparison(
     ("shop",),
     has_duplicate_keys=False,
-    blocks=(
+    partitions=(
         (days("2025-01-01"), RowCounts(changed=1, same=11)),
         (days("2025-01-02"), RowCounts(added=1, same=2)),
         (days("2025-01-03"), RowCounts(same=3)),
@@ -81,7 +81,7 @@ def test_partitions_columns_and_rows_are_told(capsys):
     [(RowCounts(added=1, removed=1), True), (RowCounts(added=2), False), (RowCounts(removed=2, same=1), False)],
 )
 def test_rows_without_keys_are_told_where_one_may_have_changed(counts, told, capsys, monkeypatch):
-    rows = RowComparison((), has_duplicate_keys=False, blocks=((days("2025-01-01"), counts),), samples=())
+    rows = RowComparison((), has_duplicate_keys=False, partitions=((days("2025-01-01"), counts),), samples=())
     found = [AssetDifference("a", ColumnDifference({}, {}, {}), rows=rows)]
     monkeypatch.setattr(Compared, "diff", lambda *_, **__: found)
     monkeypatch.setattr("sparkassets.cli.commands.diff.open_project", lambda _: Compared())

@@ -60,8 +60,8 @@ def test_a_plan_fits_the_terminal(story, width):
 
 
 def result(name, status, **more):
-    blocks = days("2025-01-01..2025-01-03") if name == "delays" else EVERYTHING
-    return RunResult(RunRequest(name, "scheduled", blocks, reason="why"), f"{name}-1", status, 1.25, **more)
+    partitions = days("2025-01-01..2025-01-03") if name == "delays" else EVERYTHING
+    return RunResult(RunRequest(name, "scheduled", partitions, reason="why"), f"{name}-1", status, 1.25, **more)
 
 
 def test_a_summary_counts_rows_and_seconds():

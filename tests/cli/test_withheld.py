@@ -16,9 +16,9 @@ def judged(shop, engine):
     path.write_text(f"{path.read_text().rstrip()}\nvalidations:\n  - {{not_null: shop}}\n")
 
     def judge(order):
-        held = BAD & order.blocks - order.accepted_partitions
+        held = BAD & order.partitions - order.accepted_partitions
         verdict = RuleVerdict("not_null(shop)", "fail", "withheld", held, 9, 2, samples=SAMPLES)
-        warned = RuleVerdict("pattern(shop)", "warn", "warned", order.blocks, 9, 1)
+        warned = RuleVerdict("pattern(shop)", "warn", "warned", order.partitions, 9, 1)
         engine.judged["daily_revenue"] = RunJudgement(held, (verdict, warned) if held else (warned,))
 
     engine.hooks["daily_revenue", "prepare"] = judge
@@ -96,10 +96,10 @@ def test_days_are_told_each_with_its_own_figures(said, engine):
 def test_a_run_that_publishes_nothing_names_no_place_where_rows_were_put(judged, said):
     def judge(order):
         rules = (
-            RuleVerdict("row_count(min 9)", "fail", "withheld", order.blocks, 3),
-            RuleVerdict("not_null(shop)", "quarantine", "quarantined", order.blocks, 9, 6),
+            RuleVerdict("row_count(min 9)", "fail", "withheld", order.partitions, 3),
+            RuleVerdict("not_null(shop)", "quarantine", "quarantined", order.partitions, 9, 6),
         )
-        judged.judged["daily_revenue"] = RunJudgement(order.blocks, rules)
+        judged.judged["daily_revenue"] = RunJudgement(order.partitions, rules)
 
     judged.hooks["daily_revenue", "prepare"] = judge
     told = " ".join(said("run")[2].split())

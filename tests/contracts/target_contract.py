@@ -83,9 +83,9 @@ class TargetContract:
         for _ in range(runs_before):
             self.write(table, table.order())
         order = table.order()
-        self.withhold(table, order, order.blocks)
+        self.withhold(table, order, order.partitions)
         (committed,) = table.target(order).find_commits([order.run])
-        assert (committed.withheld, table.rows()) == (order.blocks, runs_before)
+        assert (committed.withheld, table.rows()) == (order.partitions, runs_before)
         assert table.target(order).transaction_version() == 2 * order.token + 1
         self.write(table, order, attempt=2)
         assert table.rows() == runs_before
@@ -99,7 +99,7 @@ class TargetContract:
         target.prepare(made, marker=data(older))
         self.fence(table, newer)
         with suppress(RunError):
-            target.write(made, marker=data(older).with_judgement(RunJudgement(older.blocks), older))
+            target.write(made, marker=data(older).with_judgement(RunJudgement(older.partitions), older))
         assert (self.found(table, older), table.rows()) == ([], 1)
 
     def withhold(self, table: Table, order: RunOrder, parts: PartitionSet) -> None:
@@ -137,7 +137,7 @@ class TargetContract:
     def test_a_commit_tells_what_was_stamped_on_it(self, table):
         order = table.order()
         measures = {"watermarks": {"s": "7"}, "extra": {"note": "ü"}}
-        self.write(table, order, attempt=3, blocks=("2025-01-01",), measures=measures)
+        self.write(table, order, attempt=3, partitions=("2025-01-01",), measures=measures)
         (committed,) = table.target(order).find_commits([order.run])
         assert (committed.run, committed.token, committed.attempt) == (order.run, order.token, 3)
         assert committed.measures == measures
@@ -240,11 +240,11 @@ class TargetContract:
             errors.append(error)
 
 
-class BlockTable(Protocol):
-    """A table by day, region and store, in which every run writes one row a block, with its own id."""
+class PartitionTable(Protocol):
+    """A table by day, region and store, in which every run writes one row a partition, with its own id."""
 
     def order(self, *keys: str) -> RunOrder:
-        """The next run, over these blocks."""
+        """The next run, over these partitions."""
 
     def target(self, order: RunOrder) -> Target:
         """The table as an outlet of the run."""
@@ -252,12 +252,12 @@ class BlockTable(Protocol):
     def compute(self, order: RunOrder) -> RunComputation:
         """The run's rows."""
 
-    def blocks(self) -> Sequence[tuple[str, str]]:
-        """Of every row for a reader of today its block's key and its run, ascending."""
+    def partitions(self) -> Sequence[tuple[str, str]]:
+        """Of every row for a reader of today its partition's key and its run, ascending."""
 
 
-class BlocksContract:
-    """The tests of runs over blocks; a subclass has a fixture ``by_blocks``."""
+class PartitionsContract:
+    """The tests of runs over partitions; a subclass has a fixture ``by_partitions``."""
 
     @pytest.mark.parametrize(
         "runs",
@@ -266,13 +266,13 @@ class BlocksContract:
             [["2025-01-01,de,a"], ["2025-01-01,de,b", "2025-01-02,nl,a"], ["2025-01-01..2025-01-02,*,a"]],
         ],
     )
-    def test_a_run_takes_the_place_of_exactly_its_blocks(self, by_blocks, runs):
+    def test_a_run_takes_the_place_of_exactly_its_partitions(self, by_partitions, runs):
         expected: dict[str, str] = {}
         for keys in runs:
-            order = by_blocks.order(*keys)
-            by_blocks.target(order).write(by_blocks.compute(order), marker=data(order))
-            expected |= dict.fromkeys(order.asset.partitioning.keys(order.blocks), order.run)
-            assert by_blocks.blocks() == sorted(expected.items())
+            order = by_partitions.order(*keys)
+            by_partitions.target(order).write(by_partitions.compute(order), marker=data(order))
+            expected |= dict.fromkeys(order.asset.partitioning.keys(order.partitions), order.run)
+            assert by_partitions.partitions() == sorted(expected.items())
 
     @pytest.mark.parametrize("before", [[], ["2025-01-01..2025-01-03,*,*"]])
     @pytest.mark.parametrize(
@@ -283,15 +283,15 @@ class BlocksContract:
             (["2025-01-02,nl,a", "2025-01-02,nl,b", "2025-01-03,de,*"], ["2025-01-02,nl,a"]),
         ],
     )
-    def test_withheld_blocks_stay_what_they_were(self, by_blocks, before, run, withheld):
+    def test_withheld_partitions_stay_what_they_were(self, by_partitions, before, run, withheld):
         expected: dict[str, str] = {}
-        parts = PartitionSet.union(map(by_blocks.order().asset.partitioning.parse, withheld))
+        parts = PartitionSet.union(map(by_partitions.order().asset.partitioning.parse, withheld))
         for keys, held in ((before, NOTHING), (run, parts)) if before else ((run, parts),):
-            order = by_blocks.order(*keys)
-            target, made, marker = by_blocks.target(order), by_blocks.compute(order), data(order)
+            order = by_partitions.order(*keys)
+            target, made, marker = by_partitions.target(order), by_partitions.compute(order), data(order)
             target.prepare(made, marker=marker)
             target.write(made, marker=marker.with_judgement(RunJudgement(held), order))
             (committed,) = target.find_commits([order.run])
             assert committed.withheld == held
-            expected |= dict.fromkeys(order.asset.partitioning.keys(order.blocks - held), order.run)
-            assert by_blocks.blocks() == sorted(expected.items())
+            expected |= dict.fromkeys(order.asset.partitioning.keys(order.partitions - held), order.run)
+            assert by_partitions.partitions() == sorted(expected.items())

@@ -12,7 +12,7 @@ from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, 
 from sparkassets.core.writes import AppendWrite
 from sparkassets.ports import RunOrder
 from tests.builders import asset
-from tests.contracts.target_contract import BlocksContract, TargetContract
+from tests.contracts.target_contract import PartitionsContract, TargetContract
 from tests.runtime.fakes import FakeEngine, FakeOutlets, FakeTarget, Result
 
 
@@ -35,10 +35,10 @@ class FakeTable:
         return self.engine.compute(order, attempt=1)
 
     def rows(self) -> int:
-        return sum(bool(commit.order.blocks) for commit in self.engine.data("log"))
+        return sum(bool(commit.order.partitions) for commit in self.engine.data("log"))
 
 
-class FakeBlocks(FakeTable):
+class FakePartitions(FakeTable):
     """A table in memory by day, region and store."""
 
     def __init__(self) -> None:
@@ -48,21 +48,21 @@ class FakeBlocks(FakeTable):
         self.asset = replace(asset("log"), partitioning=Partitioning(time, dimensions))
 
     def order(self, *keys: str) -> RunOrder:
-        blocks = PartitionSet.union(map(self.asset.partitioning.parse, keys))
-        return replace(super().order(), blocks=blocks)
+        partitions = PartitionSet.union(map(self.asset.partitioning.parse, keys))
+        return replace(super().order(), partitions=partitions)
 
-    def blocks(self) -> list[tuple[str, str]]:
+    def partitions(self) -> list[tuple[str, str]]:
         found: dict[str, str] = {}
         for commit in self.engine.data("log"):
-            found |= dict.fromkeys(self.asset.partitioning.keys(commit.order.blocks), commit.order.run)
+            found |= dict.fromkeys(self.asset.partitioning.keys(commit.order.partitions), commit.order.run)
         return sorted(found.items())
 
 
-class TestFake(TargetContract, BlocksContract):
+class TestFake(TargetContract, PartitionsContract):
     @pytest.fixture
     def table(self):
         return FakeTable()
 
     @pytest.fixture
-    def by_blocks(self):
-        return FakeBlocks()
+    def by_partitions(self):
+        return FakePartitions()

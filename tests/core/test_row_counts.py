@@ -12,25 +12,25 @@ from sparkassets.core.writes import row_counts
     [
         # an append, and a table's replacement as a whole
         ("WRITE", {"numFiles": 2, "numOutputRows": 5, "numOutputBytes": 9}, {"rows": 5, "files": 2, "bytes": 9}),
-        # replaceWhere, whose block has files of its own
+        # replaceWhere, whose partition has files of its own
         (
             "WRITE",
             {"numOutputRows": 3, "numCopiedRows": 0, "numDeletedRows": 10, "numFiles": 2, "numRemovedFiles": 1},
             {"rows": 3, "deleted": 10, "files": 2},
         ),
-        # replaceWhere, whose block shares a file with others; the same with deletion vectors
+        # replaceWhere, whose partition shares a file with others; the same with deletion vectors
         (
             "WRITE",
             {"numOutputRows": 33, "numCopiedRows": 30, "numDeletedRows": 10, "numFiles": 3},
             {"rows": 3, "deleted": 10, "copied": 30, "files": 3},
         ),
-        # a shared file's block is emptied
+        # a shared file's partition is emptied
         (
             "WRITE",
             {"numOutputRows": 30, "numCopiedRows": 30, "numDeletedRows": 10, "numFiles": 1},
             {"rows": 0, "deleted": 10, "copied": 30, "files": 1},
         ),
-        # a block's own files are removed: nothing was counted
+        # a partition's own files are removed: nothing was counted
         ("WRITE", {"numFiles": 0, "numRemovedFiles": 2, "numOutputBytes": 0}, {"rows": 0, "files": 0, "bytes": 0}),
         (
             "MERGE",

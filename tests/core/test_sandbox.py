@@ -170,7 +170,7 @@ def test_what_does_not_grow_is_as_jinja_has_it(text, expected):
 
 ENDLESS = {
     "macro": "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
-    "block": "{% block a %}{{ self.a() }}{% endblock %}",
+    "partition": "{% block a %}{{ self.a() }}{% endblock %}",
     "loop": "{% for a in [1] recursive %}{{ loop([1]) }}{% endfor %}",
     "caller": "{% macro m() %}{% call m() %}{{ caller() }}{% endcall %}{% endmacro %}{{ m() }}",
     "macros_in_turn": "{% macro m(f) %}{{ f(m) }}{% endmacro %}{% macro n(f) %}{{ f(n) }}{% endmacro %}{{ m(n) }}",

@@ -19,7 +19,7 @@ from sparkassets.spark.target_table import path_of
 from tests.crash import points
 from tests.crash.driver import PlainProject
 from tests.crash.plain import Columns, Computed, PlainEngine, Row, rows_of
-from tests.runtime.lake import Block, Lake, Table, inside, needed, number, random_lake, random_outlets
+from tests.runtime.lake import Lake, Partition, Table, inside, needed, number, random_lake, random_outlets
 
 
 def stored(home: Path | str, seed: int) -> ProjectSpec:
@@ -37,19 +37,21 @@ def _at(asset: AssetSpec, home: Path | str) -> AssetSpec:
 
 def driven(home: Path, seed: int) -> PlainProject:
     """The project as a driver has it."""
-    return PlainProject(stored(home, seed), engine=BlockEngine)
+    return PlainProject(stored(home, seed), engine=PartitionEngine)
 
 
-class BlockEngine(PlainEngine):
-    """Computes a number of each block from those of the blocks that it needs, as `LakeEngine` does."""
+class PartitionEngine(PlainEngine):
+    """Computes a number of each partition from those of the partitions that it needs, as `LakeEngine` does."""
 
     def compute(self, order: RunOrder, *, attempt: int) -> Computed:
         points.TRIGGER.at("read:ready")
         asset, rows = order.asset, []
         ups = {name: table_of(order.inlets[name], pin.version) for name, pin in order.pins.items()}
-        for block in inside(asset.partitioning, order.blocks) if attempt else ():
-            values = {name: [ups[name].get(each) for each in needed(asset, order.inlets[name], block)] for name in ups}
-            rows.append(row_of(asset.partitioning, block, number(asset, block, values, code=0)))
+        for partition in inside(asset.partitioning, order.partitions) if attempt else ():
+            values = {
+                name: [ups[name].get(each) for each in needed(asset, order.inlets[name], partition)] for name in ups
+            }
+            rows.append(row_of(asset.partitioning, partition, number(asset, partition, values, code=0)))
         points.TRIGGER.at("read:done")
         parts = {each.asset.name: rows for each in order.table_orders}
         return Computed(order, parts, {}, Columns(columns_of(asset.partitioning)))
@@ -61,15 +63,15 @@ def columns_of(partitioning: Partitioning) -> pa.Schema:
     return pa.schema([*time, *((each.column, pa.string()) for each in partitioning.segments), ("value", pa.int64())])
 
 
-def row_of(partitioning: Partitioning, block: Block, value: int) -> Row:
-    """A block as a row."""
-    segments, start, _ = block
+def row_of(partitioning: Partitioning, partition: Partition, value: int) -> Row:
+    """A partition as a row."""
+    segments, start, _ = partition
     time = {partitioning.time.column: datetime.fromtimestamp(start, UTC).date()} if partitioning.time else {}
     return {**time, **dict(zip((each.column for each in partitioning.segments), segments, strict=True)), "value": value}
 
 
 def table_of(asset: AssetSpec, version: int | None) -> Table:
-    """What a table holds at a version, by block; each has one row."""
+    """What a table holds at a version, by partition; each has one row."""
     time, found = asset.partitioning.time, {}
     for row in rows_of(asset, version):
         segments = tuple(row[each.column] for each in asset.partitioning.segments)
@@ -77,9 +79,9 @@ def table_of(asset: AssetSpec, version: int | None) -> Table:
         if time is not None:
             start = int(datetime.combine(row[time.column], datetime.min.time(), UTC).timestamp())
             span = start, start + (7 if time.by == "week" else 1) * 86400
-        block = (segments, *span)
-        assert block not in found, f"{asset.name} {block} is there twice"
-        found[block] = row["value"]
+        partition = (segments, *span)
+        assert partition not in found, f"{asset.name} {partition} is there twice"
+        found[partition] = row["value"]
     return found
 
 
@@ -87,13 +89,13 @@ def table_of(asset: AssetSpec, version: int | None) -> Table:
 class StoredLake(Lake):
     """The model of a lake whose tables are stored, written by drivers."""
 
-    def change(self, name: str, values: Mapping[Block, int]) -> None:
+    def change(self, name: str, values: Mapping[Partition, int]) -> None:
         super().change(name, values)
         partitioning = self.project.assets[name].partitioning
         path, columns = path_of(self.project.assets[name]), columns_of(partitioning)
         layout = [each for each in columns.names if each != "value"]
-        for block, value in values.items():
-            row = row_of(partitioning, block, value)
+        for partition, value in values.items():
+            row = row_of(partitioning, partition, value)
             data = pa.Table.from_pylist([row], columns)
             more: dict[str, Any] = {"partition_by": layout}
             if DeltaTable.is_deltatable(path):

@@ -1,6 +1,6 @@
 """An engine and targets without a JVM over real tables: rows by pyarrow, commits by the driver's own code.
 
-What a run writes are the rows that it read: of its pins, above its watermark, in its blocks, with what its code adds to
+What a run writes are the rows that it read: of its pins, above its watermark, in its partitions, with what its code adds to
 the amount; or those of a branch, which it promotes. An outlet ``small`` gets
 those whose amount is below five, ``large`` the others; rules withhold the days with an amount above 100. Staging,
 commits, fences, looks and removals are those of `sparkassets.spark.targets` and `sparkassets.delta`.
@@ -41,7 +41,7 @@ from tests.crash import points
 
 Row = dict[str, Any]
 FILES = 2
-"""So many of each block, where it has as many rows."""
+"""So many of each partition, where it has as many rows."""
 HALVES = (1, 2, 4)
 """Numbers of files after which a write is half done; an upsert writes them all anew, so that there are ever more."""
 WORST = 100
@@ -101,7 +101,7 @@ class PlainEngine:
         """There is nothing to end."""
 
     def compute(self, order: RunOrder, *, attempt: int) -> Computed:
-        """The rows of the pinned inlets that are of the run's blocks."""
+        """The rows of the pinned inlets that are of the run's partitions."""
         points.TRIGGER.at("read:ready")
         if order.promotes is not None:
             return _promoted(order, order.promotes)
@@ -115,7 +115,7 @@ class PlainEngine:
                 if read or pin.low is not None:
                     marks[name] = str(max([row["id"] for row in read], default=int(pin.low or 0)))
             rows += read
-        rows = _in_parts(rows, order.blocks, order.asset)
+        rows = _in_parts(rows, order.partitions, order.asset)
         points.TRIGGER.at("read:done")
         parts = {each.asset.name: _coded(_of_outlet(rows, each.asset.name), each.asset) for each in order.table_orders}
         return Computed(order, parts, {"watermarks": marks} if marks else {}, Columns(SALES))
@@ -127,7 +127,7 @@ def _promoted(order: RunOrder, promotion: BranchPromotion) -> Computed:
     for each in order.table_orders:
         folder = Path(path_of(each.asset)).parent / WAREHOUSES / promotion.branch / each.asset.name
         there = pa.table(DeltaTable(folder, version=promotion.tables[each.asset.name][1]).scan().read_all()).to_pylist()
-        parts[each.asset.name] = _in_parts(there, order.blocks, each.asset)
+        parts[each.asset.name] = _in_parts(there, order.partitions, each.asset)
     points.TRIGGER.at("read:done")
     return Computed(order, parts, {}, Columns(SALES))
 
@@ -205,7 +205,7 @@ class PlainTarget:
         path_target.discard_iterations(path_of(self._asset), keep=keep, unsettled=unsettled, tokens=tokens)
 
     def _judged(self, computation: Computed) -> RunJudgement:
-        """Which blocks are withheld of the run."""
+        """Which partitions are withheld of the run."""
         partitioning = self._asset.partitioning
         bad = {_key(row, self._asset) for row in computation.rows[self._asset.name] if row["amount"] > WORST}
         withheld = PartitionSet.union(map(partitioning.parse, bad)) if partitioning.is_partitioned else NOTHING
@@ -223,7 +223,7 @@ class PlainTarget:
         table, rows = open_table(path), computation.rows[asset.name]
         made, columns = replace(computation, order=order), computation.columns
         replaces = (
-            "nothing" if isinstance(asset.write, AppendWrite) else "blocks" if asset.partitioning.columns else "all"
+            "nothing" if isinstance(asset.write, AppendWrite) else "partitions" if asset.partitioning.columns else "all"
         )
         if table is not None and isinstance(asset.write, UpsertWrite):
             made.read_version, replaces = table.version(), "all"
@@ -247,10 +247,10 @@ class PlainTarget:
         )
 
     def _settled(self, found: DriverStaging, withheld: PartitionSet) -> DriverStaging:
-        """Without blocks that are withheld, of which every file holds one alone."""
+        """Without partitions that are withheld, of which every file holds one alone."""
         if not withheld or found.files is None:
             return found
-        order = found.computation.order.restrict_to(found.computation.order.blocks - withheld)
+        order = found.computation.order.restrict_to(found.computation.order.partitions - withheld)
         lying = split_staged(found.fields, found.files, withheld, partitioning=self._asset.partitioning)
         assert not lying.mixed
         gone = frozenset(file.path for file in lying.inside)

@@ -98,7 +98,7 @@ def test_every_table_is_as_if_computed_from_scratch(seed, tmp_path, figures):
         table, fresh = lake.table(name), lake.from_scratch(name)
         there = inside(spec.partitioning, ledger.state.assets[name].coverage)
         assert sorted(table) == sorted(there)
-        assert {block: fresh[block] for block in there} == dict(table), last.said
+        assert {partition: fresh[partition] for partition in there} == dict(table), last.said
         maker = lake.project.assets[spec.maker or name]
         assert computable(lake, maker, set(fresh) - set(there)) == [], name
         if table:

@@ -377,8 +377,8 @@ def test_the_text_of_partition_values_is_deltas_own(path):
 
 
 @pytest.mark.parametrize("folders", [["region"], None])
-def test_rows_of_a_segment_that_left_the_list_lie_in_a_block_that_holds_it(path, folders):
+def test_rows_of_a_segment_that_left_the_list_lie_in_a_partition_that_holds_it(path, folders):
     write_deltalake(path, pa.table({"region": ["de", "de"], "x": [1, 2]}), partition_by=folders)
     listed = Partitioning(None, (SegmentPartition("region", ("nl",)),))
-    block = PartitionSet.by_segment({("de",): RangeSet.always()})
-    assert len(split_files(DeltaTable(path), block, partitioning=listed).inside) == 1
+    partition = PartitionSet.by_segment({("de",): RangeSet.always()})
+    assert len(split_files(DeltaTable(path), partition, partitioning=listed).inside) == 1

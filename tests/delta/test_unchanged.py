@@ -1,4 +1,4 @@
-"""The files that hold each block before and after a run, and whether consumers know those before it."""
+"""The files that hold each partition before and after a run, and whether consumers know those before it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.builders import days, partitioned
 
 ATTEMPT = StagingAttempt("sales-1", 7, 1)
 DAYS = partitioned("day")
-BLOCKS = days("2025-01-01..2025-01-04")
+PARTITIONS = days("2025-01-01..2025-01-04")
 SCHEMA = {"fields": [{"name": "day", "type": "date"}, {"name": "n", "type": "long"}]}
 
 
@@ -49,11 +49,11 @@ def copied(folder: Path, *, but: dict[int, list[int]] | None = None) -> None:
             place.write_bytes(path.read_bytes())
 
 
-def groups(folder: Path, blocks=BLOCKS, partitioning=DAYS, layout=("day",)) -> list[PartitionGroup]:
+def groups(folder: Path, partitions=PARTITIONS, partitioning=DAYS, layout=("day",)) -> list[PartitionGroup]:
     table = DeltaTable(folder)
     staged = list_staged_files(str(folder), ATTEMPT, schema=SCHEMA, layout=list(layout), properties={})
-    inside = split_files(table, blocks, partitioning=partitioning).inside
-    return group_by_files(table, blocks, partitioning=partitioning, there=inside, staged=staged)
+    inside = split_files(table, partitions, partitioning=partitioning).inside
+    return group_by_files(table, partitions, partitioning=partitioning, there=inside, staged=staged)
 
 
 def differing(folder: Path) -> PartitionSet:
@@ -82,7 +82,7 @@ def test_a_day_that_comes_or_goes_has_other_rows(there):
     assert differing(there) == days("2025-01-02..2025-01-04")
 
 
-def test_without_partitions_all_is_one_block(there):
+def test_without_partitions_all_is_one_partition(there):
     copied(there)
     (group,) = groups(there, EVERYTHING, UNPARTITIONED)
     assert (group.parts, len(group.table_files), len(group.staged_files)) == (EVERYTHING, 3, 3)
@@ -102,7 +102,7 @@ def test_a_file_of_several_days_makes_them_one(tmp_path):
     (tmp_path / ATTEMPT.folder).mkdir()
     (tmp_path / ATTEMPT.folder / "part-0.parquet").write_bytes(path.read_bytes())
     (group,) = groups(tmp_path, layout=())
-    assert group.parts == BLOCKS
+    assert group.parts == PARTITIONS
 
 
 def test_of_a_slot_whose_files_hold_several_segments_only_the_rows_tell_which_differs(there):
@@ -115,12 +115,12 @@ def test_of_a_slot_whose_files_hold_several_segments_only_the_rows_tell_which_di
         place.parent.mkdir(parents=True)
         pq.write_table(pa.table({"region": regions}), place)
     partitioning = replace(DAYS, segments=(SegmentPartition("region", ("de", "nl")),))
-    blocks = partitioning.parse("2025-01-01..2025-01-03,*")
+    partitions = partitioning.parse("2025-01-01..2025-01-03,*")
     table, schema = DeltaTable(folder), {"fields": [*SCHEMA["fields"][:1], {"name": "region", "type": "string"}]}
     staged = list_staged_files(str(folder), ATTEMPT, schema=schema, layout=["day"], properties={})
-    lying = split_files(table, blocks, partitioning=partitioning)
-    inside = examine_mixed_files(str(folder), table, lying, blocks, partitioning=partitioning).inside
-    found = group_by_files(table, blocks, partitioning=partitioning, there=inside, staged=staged)
+    lying = split_files(table, partitions, partitioning=partitioning)
+    inside = examine_mixed_files(str(folder), table, lying, partitions, partitioning=partitioning).inside
+    found = group_by_files(table, partitions, partitioning=partitioning, there=inside, staged=staged)
     told = {",".join(partitioning.labels(each.parts)): (len(each.table_files), each.differs) for each in found}
     assert told == {
         "2025-01-01,de,2025-01-01,nl": (1, False),

@@ -37,8 +37,8 @@ def home(tmp_path, spark, monkeypatch):
 
 
 def ran(home, asset):
-    """The blocks of each run that wrote, oldest first."""
-    return [marker["blocks"] for marker in stamps(home / "warehouse" / asset)]
+    """The partitions of each run that wrote, oldest first."""
+    return [marker["partitions"] for marker in stamps(home / "warehouse" / asset)]
 
 
 def test_a_second_start_runs_nothing(home):

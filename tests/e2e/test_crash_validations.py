@@ -72,7 +72,7 @@ def test_the_next_start_publishes_what_is_good_once_and_nothing_else(shop, momen
         "recorded",
     ],
 )
-def test_a_block_is_withheld_in_all_outlets_or_in_none_whoever_completes_them(shop, moment):
+def test_a_partition_is_withheld_in_all_outlets_or_in_none_whoever_completes_them(shop, moment):
     write(shop.folder, {"assets/split.yml": FILES["assets/split.yml"]})
     shop.sell(FIRST)
     shop.start("split")

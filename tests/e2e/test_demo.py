@@ -172,12 +172,12 @@ FIRST, SECOND = "2013-01-01..2013-01-07", "2013-01-08..2013-01-14"
     }.items(),
 )
 def test_each_step_computes_exactly_what_it_touches_and_the_last_nothing(home, asset, expected):
-    assert blocks_written(home / ".demo" / "warehouse" / asset) == expected
+    assert partitions_written(home / ".demo" / "warehouse" / asset) == expected
 
 
-def blocks_written(table):
+def partitions_written(table):
     stamps = [json.loads(commit["userMetadata"]) for commit in reversed(DeltaTable(table).history())]
-    return [marker["blocks"] for marker in stamps if marker["kind"] == "data"]
+    return [marker["partitions"] for marker in stamps if marker["kind"] == "data"]
 
 
 def test_afterwards_nothing_is_due(home, said):

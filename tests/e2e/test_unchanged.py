@@ -53,19 +53,19 @@ def test_what_came_out_as_it_was_ends_there(home, capsys):
     assert [(run["asset"], run["rows"], run["unchanged"]) for run in runs] == [("level", 2, 2)]
     assert files(home, "level") == before
     assert len([*(home / "warehouse" / "level").glob("level-*")]) == 1
-    assert [marker["blocks"] for marker in stamps(home / "warehouse" / "level")] == [["2025-01-01..2025-01-02"]] * 2
+    assert [marker["partitions"] for marker in stamps(home / "warehouse" / "level")] == [["2025-01-01..2025-01-02"]] * 2
     assert [event["asset"] for event in told(capsys, "events", "list")] == ["sales", "level", "copy", "report", "sales"]
     assert told(capsys, "runs", "--asset", "level")[-1]["unchanged"] == 2
     assert Project.load(home).run().runs == ()
 
 
-def test_only_the_blocks_that_changed_are_news(home, capsys):
+def test_only_the_partitions_that_changed_are_news(home, capsys):
     before = files(home, "level")
     sell(home / "sales", (3, "2025-01-01", 5), (4, "2025-01-02", 500))
     capsys.readouterr()
     assert main(["run", "--project", "."]) == 0
     printed = capsys.readouterr()
-    assert "success, unchanged: 1 of 2 blocks" in printed.err
+    assert "success, unchanged: 1 of 2 partitions" in printed.err
     runs = {run["asset"]: run for run in told(capsys, "runs")[-3:]}
     assert {name: run["partitions"] and run["partitions"]["count"] for name, run in runs.items()} == {
         "level": 2,
@@ -108,7 +108,7 @@ def test_by_force_the_same_is_no_news_either(home, capsys):
     assert [(run["asset"], run["unchanged"]) for run in runs] == [("level", 1)]
 
 
-def test_an_asset_without_partitions_is_one_block(home, capsys):
+def test_an_asset_without_partitions_is_one_partition(home, capsys):
     runs = told(capsys, "backfill", "report", "--force")["runs"]
     assert [(run["asset"], run["rows"], run["unchanged"]) for run in runs] == [("report", 1, 1)]
 
@@ -130,7 +130,7 @@ def test_rows_in_another_order_are_the_same_where_that_is_asked(home, capsys, co
         assert [(run["rows"], run["unchanged"]) for run in runs] == [(100, expected)], seed
 
 
-def test_of_what_spark_commits_the_blocks_are_told_apart(home, capsys):
+def test_of_what_spark_commits_the_partitions_are_told_apart(home, capsys):
     write(home, {"assets/level.yml": PROJECT["assets/level.yml"] + "commit: spark\n"})
     sell(home / "sales", (3, "2025-01-01", 5), (4, "2025-01-02", 500))
     runs = {run["asset"]: run for run in told(capsys, "run")["runs"]}

@@ -45,7 +45,9 @@ def claimed():
 
 def failure(cause, *, fenced=True):
     _, token = claimed()
-    return FailureEntry("a", "a-1", token, REQUEST.blocks, cause, "no such day", "i1", fenced=fenced, hint="look there")
+    return FailureEntry(
+        "a", "a-1", token, REQUEST.partitions, cause, "no such day", "i1", fenced=fenced, hint="look there"
+    )
 
 
 @pytest.mark.parametrize(

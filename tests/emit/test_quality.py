@@ -97,7 +97,7 @@ def test_what_is_withheld_is_not_among_what_was_written():
 def test_each_day_that_is_withheld_is_a_test_with_figures_of_its_own():
     first, second = days("2025-01-01"), days("2025-01-02")
     by_day = (RuleTally("not_null(a)", first, 9, 2), RuleTally("not_null(a)", second, 5, 1))
-    told = replace(verdict(NULLS, "withheld", failing=3), blocks=first | second, checked=14, details=by_day)
+    told = replace(verdict(NULLS, "withheld", failing=3), partitions=first | second, checked=14, details=by_day)
     found = facets.tests_facet({}, [told], DAYS)["tests"]
     assert [(each["params"], each["actual"]) for each in found] == [
         ({"outcome": "withheld", "partition": "2025-01-01"}, "2 of 9 rows"),

@@ -126,7 +126,7 @@ def _day(number: int) -> date:
 
 
 def rows(client: Client) -> Any:
-    """Dates are those of UTC; a block is replaced; a row outside is refused, and the user's session stays as it is."""
+    """Dates are those of UTC; a partition is replaced; a row outside is refused, and the user's session stays as it is."""
     daily = table(
         "daily", client.folder, by="day", **sql("SELECT CAST(TIMESTAMP'2013-01-01T20:00:00Z' AS DATE) AS day")
     )
@@ -233,7 +233,7 @@ def lacking(client: Client) -> Any:
 
 
 def _serverless(client: Client, name: str) -> Any:
-    """A block is replaced, and a key that is there is merged, by an engine of its own."""
+    """A partition is replaced, and a key that is there is merged, by an engine of its own."""
     engine = SparkEngine(project(), client.session)
     daily = table(name, client.folder, by="day", **sql("SELECT DATE'2013-01-01' AS day"))
     execute(engine, order(daily, keys="2013-01-01"))

@@ -84,10 +84,10 @@ def order(
     **more: Any,
 ) -> RunOrder:
     """A run of ``asset`` over the partitions ``keys`` (``A..B``, or a list); inlets are pinned to what is there now."""
-    blocks = EVERYTHING
+    partitions = EVERYTHING
     if keys is not None:
         each = keys.split(",") if isinstance(keys, str) else keys
-        blocks = PartitionSet.union(map(asset.partitioning.parse, each))
+        partitions = PartitionSet.union(map(asset.partitioning.parse, each))
     token = next(_numbers)
     given = {
         "token": token,
@@ -100,7 +100,7 @@ def order(
     return RunOrder(
         asset=asset,
         app_id=f"{JOURNAL}/{asset.name}",
-        blocks=blocks,
+        partitions=partitions,
         pins={source.name: (pins or {}).get(source.name) or newest(source) for source in sources},
         inlets={source.name: source for source in sources},
         **given,

@@ -126,9 +126,12 @@ def test_a_branch_is_compared_by_partition_and_row(spark, prod, dev, tmp_path):
     project.branches.open("rows").run(spark)
     clean, daily, total = project.branches.diff("rows", spark)
     assert clean.columns.added == {"kind": "string"}
-    told = [block.extent for block, _ in clean.rows.blocks]
+    told = [partition.extent for partition, _ in clean.rows.partitions]
     assert told == sorted(told)
-    labels = {project.spec.asset("clean").partitioning.labels(block)[0]: counts for block, counts in clean.rows.blocks}
+    labels = {
+        project.spec.asset("clean").partitioning.labels(partition)[0]: counts
+        for partition, counts in clean.rows.partitions
+    }
     assert labels == {"2025-01-01": RowCounts(changed=1, same=1), "2025-01-02": RowCounts(added=1, same=1)}
     assert clean.rows.keys == ("shop",)
     assert clean.rows.samples[0] == RowDifference(

@@ -6,7 +6,7 @@ import pytest
 
 from sparkassets.core.writes import AppendWrite
 from sparkassets.ports import RunComputation, RunOrder, Target
-from tests.contracts.target_contract import BlocksContract, TargetContract
+from tests.contracts.target_contract import PartitionsContract, TargetContract
 from tests.integration import catalogs, orders
 from tests.integration.orders import sql, target
 
@@ -34,7 +34,7 @@ class NamedTable:
         return len(catalogs.rows(self.spark, self.asset))
 
 
-class NamedBlocks(NamedTable):
+class NamedPartitions(NamedTable):
     """A table of a catalog by day, region and store."""
 
     def __init__(self, engine, spark, schema: str) -> None:
@@ -46,7 +46,7 @@ class NamedBlocks(NamedTable):
     def order(self, *keys: str) -> RunOrder:
         return orders.order(self.asset, keys=keys)
 
-    def blocks(self) -> list[tuple[str, str]]:
+    def partitions(self) -> list[tuple[str, str]]:
         return catalogs.rows(self.spark, self.asset, "concat_ws(',', day, region, store)", "run")
 
 
@@ -61,14 +61,14 @@ class TestInACatalog(TargetContract):
         return NamedTable(engine, spark, schema)
 
     @pytest.fixture
-    def by_blocks(self, engine, spark, schema):
-        return NamedBlocks(engine, spark, schema)
+    def by_partitions(self, engine, spark, schema):
+        return NamedPartitions(engine, spark, schema)
 
-    def test_a_run_takes_the_place_of_exactly_its_blocks(self, by_blocks):
+    def test_a_run_takes_the_place_of_exactly_its_partitions(self, by_partitions):
         runs = [["2025-01-01..2025-01-02,*,*"], ["2025-01-02,nl,a", "2025-01-02,nl,b", "2025-01-03,de,*"]]
-        BlocksContract().test_a_run_takes_the_place_of_exactly_its_blocks(by_blocks, runs)
+        PartitionsContract().test_a_run_takes_the_place_of_exactly_its_partitions(by_partitions, runs)
 
-    def test_withheld_blocks_stay_what_they_were(self, by_blocks):
+    def test_withheld_partitions_stay_what_they_were(self, by_partitions):
         before, run = ["2025-01-01..2025-01-03,*,*"], ["2025-01-01..2025-01-02,*,*"]
         withheld = ["2025-01-01,de,a", "2025-01-02,nl,b"]
-        BlocksContract().test_withheld_blocks_stay_what_they_were(by_blocks, before, run, withheld)
+        PartitionsContract().test_withheld_partitions_stay_what_they_were(by_partitions, before, run, withheld)

@@ -48,7 +48,7 @@ def but(columns: str, query: str) -> str:
 
 
 def differ(spark, old: str, new: str, *, parts=EVERYTHING, partitioning: Partitioning = UNPARTITIONED):
-    """The blocks in which the rows of two queries differ."""
+    """The partitions in which the rows of two queries differ."""
     frames = [spark.sql(each) for each in (old, new)]
     schema = frames[0].schema.json()
     return find_changed_partitions(*frames, parts, partitioning=partitioning, schema=schema)
@@ -90,7 +90,7 @@ DATE = "date_add(DATE'2025-01-01', CAST(id AS INT))"
 
 
 @pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP_NTZ", "TIMESTAMP", "STRING"])
-def test_the_blocks_are_told_by_each_type_of_column(spark, kind):
+def test_the_partitions_are_told_by_each_type_of_column(spark, kind):
     day = f"CAST({DATE} AS {kind})"
     old, new = ROWS % (day, 11), but("day, if(n IN (3, 30), -n, n) AS n", ROWS % (day, 11))
     assert differ(spark, old, new, parts=MONTH, partitioning=DAYS) == days("2025-01-04", "2025-01-31")
@@ -111,19 +111,19 @@ def test_no_row_is_sorted_to_compare(spark, kind):
 
 def test_hours_of_a_zone_with_a_clock_of_its_own(spark):
     hours = partitioned("hour", "Asia/Kathmandu")
-    blocks = hours.parse("2025-01-01T00..2025-01-01T23")
+    partitions = hours.parse("2025-01-01T00..2025-01-01T23")
     old = "SELECT timestamp_seconds(1735668900 + id * 600) AS hour, id AS n FROM range(0, 144)"
     new = but("hour, if(n IN (5, 6), -n, n) AS n", old)
-    found = differ(spark, old, new, parts=blocks, partitioning=hours)
+    found = differ(spark, old, new, parts=partitions, partitioning=hours)
     assert hours.labels(found) == ["2025-01-01T00..2025-01-01T01"]
 
 
 def test_products(spark):
     stores = partitioned("day", segments={"store": ("a", "b", "c,d")})
-    blocks = stores.parse("2025-01-01..2025-01-02")
+    partitions = stores.parse("2025-01-01..2025-01-02")
     old = but(f"{DATE} AS day, store, 1 AS n", "SELECT * FROM range(0, 2), VALUES ('a'), ('b'), ('c,d') AS s(store)")
     new = but("day, store, if(store = 'c,d' AND day = DATE'2025-01-02', 2, 1) AS n", old)
-    assert stores.labels(differ(spark, old, new, parts=blocks, partitioning=stores)) == ["2025-01-02,c%2Cd"]
+    assert stores.labels(differ(spark, old, new, parts=partitions, partitioning=stores)) == ["2025-01-02,c%2Cd"]
 
 
 def test_numbers_as_segments(spark):

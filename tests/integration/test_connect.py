@@ -232,7 +232,7 @@ def test_the_command_line_by_spark_remote_with_a_state_by_the_session(told):
 def test_what_a_serverless_session_lacks(told):
     """Few settings, no tags, nothing held; then no copy of it either."""
     lost = "a merge takes its transaction from its session alone, and this one"
-    hint = "hint: run it on a cluster, or let the asset replace its blocks (write: replace)"
+    hint = "hint: run it on a cluster, or let the asset replace its partitions (write: replace)"
     asked = "spark.databricks.delta.write.txnAppId"
     assert told["lacking"] == {
         "copied": [["2013-01-01"], f"RunError: {lost} does not take {asked}\n  {hint}"],

@@ -1,4 +1,4 @@
-"""Rows of other blocks in files whose rows are replaced in part: copied by the driver's commit as by Spark's."""
+"""Rows of other partitions in files whose rows are replaced in part: copied by the driver's commit as by Spark's."""
 
 from __future__ import annotations
 

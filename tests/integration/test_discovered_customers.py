@@ -101,7 +101,7 @@ def train(context):
     customers = current_customers()
     for key in customers:
         context.add_partition(key=key)
-    own = [block.segments.get("customer") for block in context.partitions]
+    own = [partition.segments.get("customer") for partition in context.partitions]
     for key in customers if own == [None] else [key for key in own if key in customers]:
         Path(context.outlets.model_files.path, f"{key}.model").write_text(f"{key} at {context.ts}")
     Path(context.outlets.model_files.path, "done").touch()

@@ -115,8 +115,8 @@ def test_it_equals_duckdb_before_and_after_a_correction(spark, tmp_path, raw):
             SELECT * REPLACE (dep_delay + if(day = '2013-01-04' AND origin = 'JFK', 10, 0) AS dep_delay) FROM raw
         """).to_arrow_table()
         predicate = "day = '2013-01-04' AND origin = 'JFK'"
-        block = connection.from_arrow(corrected).filter(predicate).to_arrow_table()
-    write_deltalake(folder / "lake/flights", block, mode="overwrite", predicate=predicate)
+        partition = connection.from_arrow(corrected).filter(predicate).to_arrow_table()
+    write_deltalake(folder / "lake/flights", partition, mode="overwrite", predicate=predicate)
     assert ran(project.run(spark)) == {
         "delays": ("2013-01-04,JFK",),
         "three_days": ("2013-01-04..2013-01-06,JFK",),

@@ -28,7 +28,7 @@ def rows(folder: Path, asset: str) -> list[tuple]:
 
 def due(project: Project) -> dict[str, list[str]]:
     plan = project.plan()
-    return {run.asset: project.spec.assets[run.asset].partitioning.labels(run.blocks) for run in plan.runs}
+    return {run.asset: project.spec.assets[run.asset].partitioning.labels(run.partitions) for run in plan.runs}
 
 
 def test_the_newest_and_named_partitions_are_read_without_partitions_of_ones_own(spark, tmp_path):

@@ -19,7 +19,7 @@ SEEN = Path(__file__).parent.parent / "seen.jsonl"
 def note(asset, context):
     partitions = context["partitions"]
     assert partitions is context.partitions and partitions["current"] == tuple(partitions)
-    keys = [[block.key for block in blocks] for blocks in (partitions["current"], partitions["past"])]
+    keys = [[partition.key for partition in partitions] for partitions in (partitions["current"], partitions["past"])]
     with SEEN.open("a") as file:
         file.write(json.dumps([asset, partitions["definition"], *keys]) + "\\n")
 

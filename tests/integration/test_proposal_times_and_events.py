@@ -52,9 +52,9 @@ def consumer(producer, context, spark):
 
 @asset(partition=PartitionByInterval("@daily", column="day"))
 def daily(raw, context):
-    (block,) = context.partitions
-    assert isinstance(block.start, pendulum.DateTime) and block.end == block.start.add(days=1)
-    return raw.select("day", (F.col("id") + F.lit(block.start.day)).alias("id"))
+    (partition,) = context.partitions
+    assert isinstance(partition.start, pendulum.DateTime) and partition.end == partition.start.add(days=1)
+    return raw.select("day", (F.col("id") + F.lit(partition.start.day)).alias("id"))
 
 
 asset("reported", schedule=producer, timezone="Europe/Berlin", sql="""

@@ -219,14 +219,14 @@ def test_a_path_may_hold_spaces_but_no_escapes(engine, tmp_path):
 
 def test_what_a_commit_says_of_itself(log):
     run = order(log)
-    assert json.loads(format_marker(marker(run, blocks=("2013-01-01",), measures={"watermarks": {"a": "1"}}))) == {
+    assert json.loads(format_marker(marker(run, partitions=("2013-01-01",), measures={"watermarks": {"a": "1"}}))) == {
         "app": run.app_id,
         "version": 2 * run.token + 1,
         "epoch": run.token,
         "run": run.run,
         "attempt": 1,
         "kind": "data",
-        "blocks": ["2013-01-01"],
+        "partitions": ["2013-01-01"],
         "measures": {"watermarks": {"a": "1"}},
     }
 

@@ -96,7 +96,7 @@ def test_a_report_a_month_shows_the_newest_edition_of_each(spark, tmp_path):
     assert sorted((row["month"].month, row["quantity"]) for row in held(folder, "mifid_monthly")) == [(1, 41), (2, 28)]
     found = project.history.iterations("mifid_monthly")
     asset = project.spec.asset("mifid_monthly")
-    told = [(asset.partitioning.labels(each.iteration.blocks), each.newest) for each in found]
+    told = [(asset.partitioning.labels(each.iteration.partitions), each.newest) for each in found]
     assert told[0] == (["2025-01"], True)
     assert sorted(told[1:]) == [(["2025-01"], False), (["2025-02"], True)]
     older = next(each for each in found if not each.newest)

@@ -101,7 +101,7 @@ POSITIVE = (
 )
 
 
-def test_what_comes_out_first_of_a_later_run_of_everything_is_no_block_that_stays(spark, folder):
+def test_what_comes_out_first_of_a_later_run_of_everything_is_no_partition_that_stays(spark, folder):
     write(folder, [("a", -1)])
     (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
     (folder / "energy_model.yml").write_text(POSITIVE)
@@ -251,7 +251,7 @@ def test_a_function_adds_one_that_is_computed_next(spark, folder):
     )
     (folder / "jobs" / "energy.py").write_text(
         "def train(context, spark, readings):\n"
-        "    keys = [block.segments['customer_id'] for block in context.partitions if block.segments] or ['a']\n"
+        "    keys = [partition.segments['customer_id'] for partition in context.partitions if partition.segments] or ['a']\n"
         "    if keys == ['a']:\n"
         "        context.add_partition('z')\n"
         "    return spark.createDataFrame([(key, len(keys)) for key in keys], 'customer_id string, n int')\n"

@@ -1,4 +1,4 @@
-"""Runs over blocks of segments and products: which rows are theirs, against a plain look at every row."""
+"""Runs over partitions of segments and products: which rows are theirs, against a plain look at every row."""
 
 from __future__ import annotations
 
@@ -145,14 +145,14 @@ def hourly(tmp_path, query=SPEND, *inlets, **more):
 
 
 def pinned(daily, asset, keys):
-    """The run, whose inlet is pinned to what its blocks need."""
+    """The run, whose inlet is pinned to what its partitions need."""
     inlet = Dependency(OverlapMapping(), asset.partitioning, daily.partitioning)
     run = order(asset, daily, keys=keys)
-    return replace(run, pins={daily.name: newest(daily, parts=inlet.required_partitions(run.blocks))})
+    return replace(run, pins={daily.name: newest(daily, parts=inlet.required_partitions(run.partitions))})
 
 
 @pytest.mark.parametrize("commit", ["auto", deep("spark")])
-def test_a_fused_run_replaces_exactly_its_blocks(engine, spark, daily, tmp_path, commit):
+def test_a_fused_run_replaces_exactly_its_partitions(engine, spark, daily, tmp_path, commit):
     asset = hourly(tmp_path, commit=commit)
     execute(engine, pinned(daily, asset, [f"{HOURS},*"]))
     shown = ("date_format(hour, 'HH')", "warehouse", "cost")
@@ -171,7 +171,7 @@ def test_a_fused_run_replaces_exactly_its_blocks(engine, spark, daily, tmp_path,
     assert now.history(1)[0]["engineInfo"].startswith("delta-rs") is (commit == "auto")
 
 
-def test_rows_outside_the_blocks_are_told_by_all_columns_and_those_without_a_segment_are_counted(engine, tmp_path):
+def test_rows_outside_the_partitions_are_told_by_all_columns_and_those_without_a_segment_are_counted(engine, tmp_path):
     query = sql(
         "SELECT hour, CASE id WHEN 2 THEN NULL WHEN 3 THEN 'x' ELSE warehouse END AS warehouse"
         " FROM {{ partitions }}, range(4)"
@@ -303,15 +303,15 @@ def test_very_many_segments_get_no_folder_each(engine, tmp_path):
     assert DeltaTable(asset.storage.path).metadata().partition_columns == []
 
 
-def test_a_run_knows_its_blocks(engine, spark, daily, tmp_path):
+def test_a_run_knows_its_partitions(engine, spark, daily, tmp_path):
     query = "SELECT *, '{{ partition.warehouse }}' AS one, '{{ partition.hour }}' AS at FROM {{ partitions }}"
     asset = hourly(tmp_path, query)
     found = engine.compute(pinned(daily, asset, ["2025-03-01T05,mkt"]), attempt=1)
     assert found.frame.columns == ["hour", "warehouse", "start", "end", "one", "at"]
     (row,) = found.frame.collect()
     assert (row.warehouse, row.one, row.at) == ("mkt", "mkt", "2025-03-01 05:00:00+00:00")
-    (block,) = found.context.partitions
-    assert (block.key, block.end - block.start, block.segments) == (
+    (partition,) = found.context.partitions
+    assert (partition.key, partition.end - partition.start, partition.segments) == (
         "2025-03-01T05,mkt",
         timedelta(hours=1),
         {"warehouse": "mkt"},
@@ -345,7 +345,7 @@ def whole_plans(spark):
         deep("false", []),
     ],
 )
-def test_spark_reads_of_an_inlet_what_the_blocks_need(engine, spark, tmp_path, deletes, layout):
+def test_spark_reads_of_an_inlet_what_the_partitions_need(engine, spark, tmp_path, deletes, layout):
     """A table with deletion vectors is Delta's to read."""
     source = segmented(table("dwh_daily_spend", tmp_path, by="day"), warehouse=["eng", "mkt", "x"])
     spark.sql(
@@ -377,7 +377,7 @@ def test_spark_reads_of_an_inlet_what_the_blocks_need(engine, spark, tmp_path, d
 
 
 @pytest.mark.parametrize("commit", ["auto", deep("spark")])
-def test_files_of_other_blocks_stay(engine, tmp_path, commit):
+def test_files_of_other_partitions_stay(engine, tmp_path, commit):
     query = "SELECT day, warehouse, '{{ run_id }}' AS run FROM {{ partitions }}"
     folders = ("day", "warehouse")
     asset = table("spend", tmp_path, by="day", commit=commit, partitioned_by=folders, **sql(query))

@@ -288,13 +288,13 @@ REPLACE = """
     def daily(context, spark, sales):
         path = context.outlets.daily.path
         rows = sales.groupBy("day").count().withColumnRenamed("count", "n")
-        days = ", ".join(f"'{block.key}'" for block in context.partitions)
+        days = ", ".join(f"'{block.key}'" for partition in context.partitions)
         writer = rows.write.format("delta").mode("overwrite").partitionBy("day")
         writer.option("replaceWhere", f"day in ({days})").save(path)
 """
 
 
-def test_the_partitions_of_a_run_are_its_blocks_and_what_else_it_changed(spark, made):
+def test_the_partitions_of_a_run_are_its_partitions_and_what_else_it_changed(spark, made):
     project = made(DAILY, REPLACE)
     sales, daily = (project.spec.assets[name].storage.path for name in ("sales", "daily"))
     first = [(date(2026, 9, day), day) for day in (1, 2, 3)]
@@ -306,7 +306,9 @@ def test_the_partitions_of_a_run_are_its_blocks_and_what_else_it_changed(spark, 
     more = [(date(2026, 9, 2), 9)]
     spark.createDataFrame(more, "day date, id int").write.format("delta").mode("append").save(sales)
     summary = project.run(spark, at="2026-09-05")
-    assert [(run.asset, project.spec.assets[run.asset].partitioning.labels(run.blocks)) for run in summary.runs] == [
+    assert [
+        (run.asset, project.spec.assets[run.asset].partitioning.labels(run.partitions)) for run in summary.runs
+    ] == [
         ("daily", ["2026-09-02"]),
         ("shown", ["2026-09-02"]),
     ]
@@ -448,7 +450,7 @@ def test_a_job_that_chooses_its_partitions_tells_those_that_it_changed(spark, ma
         os.environ["DAYS"] = days
         project.events.add("x-go://now")
         summary = project.run(spark, at="2026-09-03")
-        told.append([(run.asset, run.status, labels(run.blocks)) for run in summary.runs if run.asset == "shown"])
+        told.append([(run.asset, run.status, labels(run.partitions)) for run in summary.runs if run.asset == "shown"])
     assert told == [
         [("shown", "success", ["2026-09-01..2026-09-02"])],
         [("shown", "success", ["2026-09-02"])],

@@ -162,7 +162,7 @@ def test_a_session_of_the_users_is_served_beside_it_and_stays_as_it_is(spark, tm
         require_utc(theirs, asset="daily")
 
 
-def test_rows_outside_the_blocks_are_refused_where_delta_does_not_check_them(spark, tmp_path):
+def test_rows_outside_the_partitions_are_refused_where_delta_does_not_check_them(spark, tmp_path):
     theirs = spark.newSession()
     theirs.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
     daily = table("daily", tmp_path, by="day", write=ReplaceWrite())

@@ -1,4 +1,4 @@
-"""Tables as platforms make them, in a catalog and at a path: read, replaced by blocks, appended to and merged."""
+"""Tables as platforms make them, in a catalog and at a path: read, replaced by partitions, appended to and merged."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import RunComputation, RunOrder, Target
 from sparkassets.spark.engine import SparkTargetFactory
-from tests.contracts.target_contract import BlocksContract, TargetContract, data, fence
+from tests.contracts.target_contract import PartitionsContract, TargetContract, data, fence
 from tests.depth import deep
 from tests.integration import orders
 from tests.integration.orders import sql, target
@@ -41,7 +41,7 @@ class PathTable:
         return len(orders.rows(self.spark, self.asset))
 
 
-class PathBlocks(PathTable):
+class PathPartitions(PathTable):
     """A table at a path by day, region and store."""
 
     def __init__(self, engine, spark, folder: Path, *, commit: str) -> None:
@@ -53,7 +53,7 @@ class PathBlocks(PathTable):
     def order(self, *keys: str) -> RunOrder:
         return orders.order(self.asset, keys=keys)
 
-    def blocks(self) -> list[tuple[str, str]]:
+    def partitions(self) -> list[tuple[str, str]]:
         return orders.rows(self.spark, self.asset, "concat_ws(',', day, region, store)", "run")
 
 
@@ -119,7 +119,7 @@ class TestWhoCommits:
 
 
 @pytest.mark.parametrize("commit", ["auto", deep("spark")])
-class TestBlocksAtAPath(BlocksContract):
+class TestPartitionsAtAPath(PartitionsContract):
     @pytest.fixture
-    def by_blocks(self, engine, spark, tmp_path, commit):
-        return PathBlocks(engine, spark, tmp_path, commit=commit)
+    def by_partitions(self, engine, spark, tmp_path, commit):
+        return PathPartitions(engine, spark, tmp_path, commit=commit)

@@ -31,8 +31,8 @@ def test_what_a_look_finds_after_runs_and_after_others(engine, spark, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(DAYS))
     first, second = order(daily, keys="2013-01-01,2013-01-02"), order(daily, keys="2013-01-02,2013-01-03")
     coverage = daily.partitioning.parse("2013-01-01..2013-01-03")
-    execute(engine, first, blocks=("2013-01-01..2013-01-02",))
-    execute(engine, second, blocks=("2013-01-02..2013-01-03",))
+    execute(engine, first, partitions=("2013-01-01..2013-01-02",))
+    execute(engine, second, partitions=("2013-01-02..2013-01-03",))
     known, at = recorded(daily, second, coverage), f"delta.`{daily.storage.path}`"
 
     def look():
@@ -46,7 +46,7 @@ def test_what_a_look_finds_after_runs_and_after_others(engine, spark, tmp_path):
     assert (look().kind, look().commits) == ("moved", ())
     spark.sql(f"DELETE FROM {at} WHERE day = DATE'2013-01-01'")  # noqa: S608  a table of this test
     (commit,) = look().commits
-    assert (look().kind, commit.operation, keys(daily, commit.blocks)) == ("changed", "DELETE", ["2013-01-01"])
+    assert (look().kind, commit.operation, keys(daily, commit.partitions)) == ("changed", "DELETE", ["2013-01-01"])
     spark.sql(f"RESTORE TABLE {at} TO VERSION AS OF 0")
     found = look()
     assert (found.kind, keys(daily, found.lost)) == ("restored", ["2013-01-02..2013-01-03"])

@@ -21,7 +21,7 @@ from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.wiring.host import SystemClock
 from tests.crash.driver import Orders, PlainProject
-from tests.crash.lake import BlockEngine, StoredLake, stored
+from tests.crash.lake import PartitionEngine, StoredLake, stored
 from tests.crash.processes import Server, Started
 from tests.depth import examples
 from tests.e2e.projects import stamps
@@ -46,7 +46,7 @@ def lake_of(home: str, seed: int, *, seconds: int) -> PlainProject:
     spec = stored(home, seed)
     assets = {name: replace(each, lease_seconds=LEASE_SECONDS) for name, each in spec.assets.items()}
     options = StoreOptions("lake", timeout_seconds=seconds, retries=2)
-    return PlainProject(replace(spec, assets=assets, storage=(options,)), engine=BlockEngine)
+    return PlainProject(replace(spec, assets=assets, storage=(options,)), engine=PartitionEngine)
 
 
 class History:
@@ -79,7 +79,7 @@ class History:
         self.s3.begin()
 
     def check(self) -> None:
-        """Every block that can be there is, once, and of every run that is recorded one commit."""
+        """Every partition that can be there is, once, and of every run that is recorded one commit."""
         ledger = JournalLedger(DeltaStore(self.spec.state), project=self.spec.name, driver="t", clock=SystemClock())
         ledger.open()
         for name, spec in self.spec.assets.items():
@@ -88,7 +88,7 @@ class History:
             table, fresh = self.lake.table(name), self.lake.from_scratch(name)
             there = inside(spec.partitioning, ledger.state.assets[name].coverage)
             assert sorted(table) == sorted(there)
-            assert {block: fresh[block] for block in there} == dict(table)
+            assert {partition: fresh[partition] for partition in there} == dict(table)
             maker = self.spec.assets[spec.maker or name]
             assert computable(self.lake, maker, set(fresh) - set(there)) == [], name
             if table:

@@ -1,4 +1,4 @@
-"""What a target tells of a run's blocks that came out as they were, by whoever commits."""
+"""What a target tells of a run's partitions that came out as they were, by whoever commits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_column_that_comes_is_news(spark, engine, tmp_path, commit):
     assert unchanged(engine, wider, known_position=told(asset)) == EVERYTHING
 
 
-def test_blocks_that_share_a_file_with_others_are_told_apart(spark, engine, tmp_path, commit):
+def test_partitions_that_share_a_file_with_others_are_told_apart(spark, engine, tmp_path, commit):
     def hourly(modulus, keep=""):
         words = ("WITH h AS (", HOURS % modulus, ") SELECT h.* FROM h JOIN {{ partitions }} USING (hour)", keep)
         query = " ".join(words)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.writes import UpsertWrite
-from tests.contracts.target_contract import BlocksContract, TargetContract
+from tests.contracts.target_contract import PartitionsContract, TargetContract
 from tests.integration.orders import sql
-from tests.integration.test_target_contract import PathBlocks, PathTable
+from tests.integration.test_target_contract import PathPartitions, PathTable
 
 pytestmark = pytest.mark.spark
 
@@ -32,9 +32,9 @@ class TestByKeys(TargetContract):
 
 
 @pytest.mark.deep
-class TestBlocksByKeys(BlocksContract):
+class TestPartitionsByKeys(PartitionsContract):
     @pytest.fixture
-    def by_blocks(self, engine, spark, tmp_path):
-        made = PathBlocks(engine, spark, tmp_path, commit="auto")
+    def by_partitions(self, engine, spark, tmp_path):
+        made = PathPartitions(engine, spark, tmp_path, commit="auto")
         made.asset = replace(made.asset, write=UpsertWrite(("store",)))
         return made

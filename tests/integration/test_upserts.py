@@ -292,7 +292,7 @@ def test_changes_as_deltas_feed_tells_them(engine, spark, tmp_path):
     assert made.rows() == [(1, "A"), (2, "again")]
 
 
-def test_blocks_and_keys_narrow_the_search(engine, spark, tmp_path):
+def test_partitions_and_keys_narrow_the_search(engine, spark, tmp_path):
     feed = table("feed", tmp_path, by="day")
     asset = table(
         "visits", tmp_path, by="day", write=UpsertWrite(("id",)), **sql("SELECT * FROM {{ inlets.feed }}", "feed")

@@ -53,7 +53,7 @@ class Not:
 
 @dataclass(frozen=True)
 class Several:
-    per: ClassVar[str] = "block"
+    per: ClassVar[str] = "partition"
 
     def condition(self) -> str:
         return "count(*) > 1"
@@ -70,7 +70,7 @@ def ids(root: Path, asset: str) -> list[int]:
     return sorted(row["id"] for row in pa.table(DeltaTable(root / f"warehouse/{asset}").scan()).to_pylist())
 
 
-def test_an_inlet_that_breaks_its_rules_stops_the_work_of_its_blocks(spark, tmp_path):
+def test_an_inlet_that_breaks_its_rules_stops_the_work_of_its_partitions(spark, tmp_path):
     asset = (
         "asset: copied\npartition: {by: day, column: day}\nretry_delay: 0s\n"
         "inlets: {orders: {validations: [{not_null: shop, samples: 1}, {row_count: {min: 1}},\n"
@@ -150,7 +150,7 @@ def test_foreign_keys_and_registered_checks_take_rows_away(spark, tmp_path, monk
         ("{unique: idd}", "unique(idd): the result of checked has no column 'idd'\n  hint: did you mean 'id'?"),
         (
             "{sql: sum(id) > 0}",
-            "\n  hint: a condition over several rows needs `per: block` or `per: run`",
+            "\n  hint: a condition over several rows needs `per: partition` or `per: run`",
         ),
     ],
 )

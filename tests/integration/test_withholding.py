@@ -85,7 +85,7 @@ class Model:
     """What rules do to rows, one after the other."""
 
     rules: Sequence[ValidationRule]
-    blocks: Sequence[tuple[str, str]]
+    partitions: Sequence[tuple[str, str]]
 
     def fails(self, rule: ValidationRule, line: Line) -> bool:
         *_, n, s, _ = line
@@ -118,10 +118,14 @@ class Model:
         for rule in self.rules:
             if rule.severity == "warn":
                 continue
-            for blocks in ([block] for block in self.blocks) if rule.check.scope != "run" else (list(self.blocks),):
-                own = [line for line in lines if line[:2] in blocks]
+            for partitions in (
+                ([partition] for partition in self.partitions)
+                if rule.check.scope != "run"
+                else (list(self.partitions),)
+            ):
+                own = [line for line in lines if line[:2] in partitions]
                 if self.is_bad(rule, own, taken):
-                    bad |= set(blocks)
+                    bad |= set(partitions)
         return bad
 
     def is_bad(self, rule: ValidationRule, own: Sequence[Line], taken: dict[Line, ValidationRule]) -> bool:
@@ -151,7 +155,7 @@ ROW_CHECKS = (
     PatternCheck("s", "[a-z]+"),
     SqlCheck("n % 2 = 0"),
 )
-BLOCK_CHECKS = (
+PARTITION_CHECKS = (
     UniqueCheck(("n",)),
     UniqueCheck(("n",), "run"),
     RowCountCheck(min=1),
@@ -166,7 +170,7 @@ def rule_sets(draw: st.DrawFn) -> tuple[ValidationRule, ...]:
     for number in range(draw(st.integers(1, 4))):
         by_row = draw(st.booleans())
         severity = draw(st.sampled_from(["fail", "warn", "drop", "quarantine"] if by_row else ["fail", "fail", "warn"]))
-        check = draw(st.sampled_from(ROW_CHECKS if by_row else BLOCK_CHECKS))
+        check = draw(st.sampled_from(ROW_CHECKS if by_row else PARTITION_CHECKS))
         allow = draw(st.sampled_from([None, None, FailureAllowance(rows=1), FailureAllowance(Decimal("0.4"))]))
         where = draw(st.sampled_from(["", "", "region = 'de'"]))
         found.append(
@@ -213,17 +217,17 @@ def test_what_is_published_is_what_a_model_by_row_publishes(spark, engine, tmp_p
     def check(drawn, rules):
         lines = [(*each, place) for place, each in enumerate(drawn, 1)]
         made = asset_of(tmp_path, kind, f"t{next(found)}")
-        old = [(day, region, 0, "a", -place) for place, (day, region) in enumerate(blocks(DAYS), 1)]
+        old = [(day, region, 0, "a", -place) for place, (day, region) in enumerate(partitions(DAYS), 1)]
         run(engine, orders.order(replace(made, **sql(values(old, when=when))), keys=["2025-01-01..2025-01-03,*"]))
         judged = replace(made, rules=rules, **sql(values(lines, when=when)))
         order = orders.order(judged, keys=["2025-01-01..2025-01-02,*"])
         judgement = run(engine, order)
-        model = Model(rules, list(blocks(DAYS[:2])))
+        model = Model(rules, list(partitions(DAYS[:2])))
         bad = model.withheld(lines)
-        assert set(judged.partitioning.keys(judgement.withheld)) == {",".join(block) for block in bad}
+        assert set(judged.partitioning.keys(judgement.withheld)) == {",".join(partition) for partition in bad}
         taken = model.taken(lines)
         kept = [line for line in lines if line[:2] not in bad and line not in taken]
-        gone = {block for block in model.blocks if block not in bad} if kind != "upsert" else set()
+        gone = {partition for partition in model.partitions if partition not in bad} if kind != "upsert" else set()
         expected = sorted(line[4] for line in (*kept, *(line for line in old if line[:2] not in gone)))
         assert seen(spark, judged) == expected
         assert quarantined(spark, judged) == sorted(
@@ -237,7 +241,7 @@ def test_what_is_published_is_what_a_model_by_row_publishes(spark, engine, tmp_p
     check()
 
 
-def blocks(days: Sequence[str]) -> Iterator[tuple[str, str]]:
+def partitions(days: Sequence[str]) -> Iterator[tuple[str, str]]:
     return ((day, region) for day in days for region in REGIONS)
 
 
@@ -261,7 +265,7 @@ def of_all_versions(asset: AssetSpec) -> Iterator[int]:
 
 
 NOT_NULL = ValidationRule("not_null(n)", NotNullCheck(("n",)), samples=1)
-GOOD: list[Line] = [(day, region, 1, "a", place) for place, (day, region) in enumerate(blocks(DAYS), 1)]
+GOOD: list[Line] = [(day, region, 1, "a", place) for place, (day, region) in enumerate(partitions(DAYS), 1)]
 POISONED: list[Line] = [*GOOD[:2], ("2025-01-02", "nl", None, "a", 9), *GOOD[2:]]
 
 
@@ -293,7 +297,7 @@ def test_the_first_run_of_a_table_may_be_withheld_and_binds_nobody_to_its_column
     assert "surplus" not in orders.held(spark, made.storage.path).columns
 
 
-def test_accepted_blocks_are_published_and_say_so(spark, engine, tmp_path):
+def test_accepted_partitions_are_published_and_say_so(spark, engine, tmp_path):
     made = replace(table("t", tmp_path, by="day", rules=(NOT_NULL,)), **sql(values(POISONED)))
     order = orders.order(made, keys="2025-01-01..2025-01-03")
     judgement = run(engine, replace(order, accepted_partitions=made.partitioning.parse("2025-01-02")))
@@ -301,7 +305,7 @@ def test_accepted_blocks_are_published_and_say_so(spark, engine, tmp_path):
     assert len(seen(spark, made)) == len(POISONED)
 
 
-def test_files_that_hold_withheld_blocks_and_others_are_parted(spark, engine, tmp_path):
+def test_files_that_hold_withheld_partitions_and_others_are_parted(spark, engine, tmp_path):
     """Days of a timestamp share files: of old ones, and of those that are staged."""
     made = table("t", tmp_path, by="day", rules=(NOT_NULL,))
     when = "CAST(day AS TIMESTAMP) + INTERVAL 5 HOURS"
@@ -351,7 +355,7 @@ def test_columns_and_freshness_are_judged(engine, tmp_path):
     rules = (
         ValidationRule("has_columns", HasColumnsCheck((("n", "int"), ("place", "int")))),
         ValidationRule("freshness(day)", FreshnessCheck("day", Duration.parse("1d"))),
-        ValidationRule("sql", SqlCheck("max(n) = min(n)", "block")),
+        ValidationRule("sql", SqlCheck("max(n) = min(n)", "partition")),
     )
     made = table("t", tmp_path, by="day", rules=rules, **sql(values(GOOD)))
     judgement = run(engine, orders.order(made, keys="2025-01-01..2025-01-03"))
@@ -401,7 +405,7 @@ def test_rules_cost_one_query_however_rows_land_and_these_are_staged_once(spark,
 
 
 def test_rows_are_compared_with_those_before_only_where_there_are_as_many(spark, engine, tmp_path):
-    """A query of its own, as it reads the rows before as well; of a block with more or fewer rows there is none."""
+    """A query of its own, as it reads the rows before as well; of a partition with more or fewer rows there is none."""
     made = table("t", tmp_path, by="day", rules=(NOT_NULL,), unchanged="skip")
     bare = passes(spark, engine, made, GOOD)
     for lines, compared in (

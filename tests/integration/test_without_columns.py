@@ -100,7 +100,7 @@ def test_each_interval_is_appended_once_and_published_beside_the_others(spark, t
     (row,) = held(tmp_path, "model")
     assert (row["key"], list(row)) == ("2025-03-03", ["run", "key", "path", "folder", "extra", "published_at"])
     assert held(tmp_path, "newest") == [{"key": "2025-03-03"}]
-    kept = [(each.iteration.blocks, each.newest) for each in project.history.iterations("model")]
+    kept = [(each.iteration.partitions, each.newest) for each in project.history.iterations("model")]
     days = project.spec.asset("model").partitioning
     assert kept == [(days.parse("2025-03-03"), True), (days.parse("2025-03-02"), False)]
     assert project.run(spark, at="2025-03-04T00:30Z").runs == ()

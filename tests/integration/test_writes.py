@@ -19,7 +19,7 @@ def daily_of(flights, daily, keys):
     return order(daily, flights, keys=keys, pins={"flights": newest(flights, parts=span(flights, keys))})
 
 
-def test_replace_by_blocks_touches_no_other_block(engine, spark, flights, tmp_path):
+def test_replace_by_partitions_touches_no_other_partition(engine, spark, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(DAILY, "flights"))
     execute(engine, daily_of(flights, daily, "2013-01-01..2013-01-02"))
     assert rows(spark, daily) == [(date(2013, 1, 1), 20), (date(2013, 1, 2), 40)]
@@ -28,7 +28,7 @@ def test_replace_by_blocks_touches_no_other_block(engine, spark, flights, tmp_pa
     assert rows(spark, daily) == [(date(2013, 1, 1), 20), (date(2013, 1, 2), 0)]
 
 
-def test_rows_of_other_blocks_that_delta_copies_are_not_those_of_the_run(engine, spark, flights, tmp_path):
+def test_rows_of_other_partitions_that_delta_copies_are_not_those_of_the_run(engine, spark, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(COPY, "flights"))
     save(spark.read.format("delta").load(flights.storage.path).coalesce(1), daily)
     run = daily_of(flights, daily, "2013-01-02")
@@ -50,7 +50,7 @@ def test_a_shallow_clone_is_a_target_as_any_other(engine, spark, flights, tmp_pa
     assert len(rows(spark, daily)) == 6
 
 
-def test_a_block_that_has_no_rows_any_more_is_emptied(engine, spark, flights, tmp_path):
+def test_a_partition_that_has_no_rows_any_more_is_emptied(engine, spark, flights, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql(DAILY, "flights"))
     execute(engine, daily_of(flights, daily, "2013-01-01..2013-01-02"))
     spark.sql(f"DELETE FROM delta.`{flights.storage.path}` WHERE day = '2013-01-02'")  # noqa: S608 - the test's own
@@ -59,7 +59,7 @@ def test_a_block_that_has_no_rows_any_more_is_emptied(engine, spark, flights, tm
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["new table", "table there"])
-def test_rows_outside_the_blocks_are_named_and_nothing_is_written(engine, spark, flights, tmp_path, there):
+def test_rows_outside_the_partitions_are_named_and_nothing_is_written(engine, spark, flights, tmp_path, there):
     query = f"{DAILY} UNION ALL SELECT NULL, 1"
     daily = table("daily", tmp_path, by="day", **sql(query, "flights"))
     if there:
@@ -77,7 +77,7 @@ def test_rows_outside_the_blocks_are_named_and_nothing_is_written(engine, spark,
     assert not there or rows(spark, daily) == [(date(2013, 1, 2), 7)]
 
 
-def test_an_instant_outside_the_blocks_is_told_in_their_zone(engine, tmp_path):
+def test_an_instant_outside_the_partitions_is_told_in_their_zone(engine, tmp_path):
     query = "SELECT date_trunc('month', DATE'2026-01-05') AS month"
     monthly = table("monthly", tmp_path, by="month", zone="America/New_York", column="month", **sql(query))
     with pytest.raises(RunError) as error:

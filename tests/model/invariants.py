@@ -40,23 +40,25 @@ def _all_recorded(rules: Rules, state: State, data: list[Commit], *, outlet: int
                 raise ViolationError(f"I2: lane clean, run {commit.run} not recorded, its data is in outlet {outlet}")
         return
     current = _current(data)
-    for block, (_, run) in current.items():
+    for partition, (_, run) in current.items():
         if run not in recorded:
-            raise ViolationError(f"I2: lane clean, block {block} holds data of unrecorded run {run}")
+            raise ViolationError(f"I2: lane clean, partition {partition} holds data of unrecorded run {run}")
     for event, consumed in enumerate(state.events):
-        for block in rules.touches[event] if consumed > 0 else ():
-            version = current.get(block, (0, 0))[0]
+        for partition in rules.touches[event] if consumed > 0 else ():
+            version = current.get(partition, (0, 0))[0]
             if version < event + 1:
-                raise ViolationError(f"I3: event {event + 1} consumed, block {block} holds inlet version {version}")
+                raise ViolationError(
+                    f"I3: event {event + 1} consumed, partition {partition} holds inlet version {version}"
+                )
 
 
 def _current(data: list[Commit]) -> dict[str, tuple[int, int]]:
-    """What each block holds: the version of the inlet, and the run that wrote it."""
+    """What each partition holds: the version of the inlet, and the run that wrote it."""
     current: dict[str, tuple[int, int]] = {}
     for commit in data:
         if WHOLE in commit.payload:
             current.clear()
-        current |= {block: (version, commit.run) for block, version in commit.payload}
+        current |= {partition: (version, commit.run) for partition, version in commit.payload}
     return current
 
 

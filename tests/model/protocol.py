@@ -10,9 +10,9 @@ rules, which whoever plans and claims must keep:
 
 1. A claim goes into a slot without unsettled claims, or into the one whose unsettled claims it overlaps, which it takes
    over: fenced, looked for and settled as ever, in that slot alone.
-2. No claim is made of blocks that an unsettled claim of another slot has, whether its driver is alive, is gone or has
+2. No claim is made of partitions that an unsettled claim of another slot has, whether its driver is alive, is gone or has
    failed without a fence. What overlaps several slots waits until all but one of them are settled.
-3. A run that replaces the whole table overlaps every block, those that it does not compute too.
+3. A run that replaces the whole table overlaps every partition, those that it does not compute too.
 4. The first rows of a table may make it anew; whoever commits them conflicts with all that came since its snapshot.
 5. Without put-if-absent only one is at work at a time.
 """
@@ -141,11 +141,11 @@ class Protocol:
         version = sum(1 for run in state.events if run >= 0)  # of the inlet when it is pinned
         touches = self.rules.touches
         if backfill and self.rules.whole:
-            there = {block for event, run in enumerate(state.events) if run > 0 for block in touches[event]}
-            return (WHOLE, *((block, version) for block in sorted(there)))
+            there = {partition for event, run in enumerate(state.events) if run > 0 for partition in touches[event]}
+            return (WHOLE, *((partition, version) for partition in sorted(there)))
         events = range(self.rules.events) if backfill else pins
-        blocks = {block for event in events for block in touches[event]}
-        return tuple((block, version) for block in sorted(blocks))
+        partitions = {partition for event in events for partition in touches[event]}
+        return tuple((partition, version) for partition in sorted(partitions))
 
     def parts(self, payload: Payload) -> tuple[Payload, ...]:
         """What a run commits to one outlet, one commit each."""
@@ -179,8 +179,11 @@ class Protocol:
         if self.rules.mode == "append":
             return False
         whole = self.rules.layout == "none" or WHOLE in write.payload
-        blocks = {block for block, _ in write.payload}
-        return any(whole or WHOLE in each.payload or blocks & {block for block, _ in each.payload} for each in since)
+        partitions = {partition for partition, _ in write.payload}
+        return any(
+            whole or WHOLE in each.payload or partitions & {partition for partition, _ in each.payload}
+            for each in since
+        )
 
     def loaded(self, state: State, outlet: int) -> int:
         """What a snapshot of an outlet is known by."""
@@ -305,18 +308,18 @@ class Protocol:
                 continue
             pending = [event for event in range(self.rules.events) if state.events[event] == 0]
             for event in pending:
-                blocks = {*self.rules.touches[event]}
-                if self._may_claim(state, lane, blocks) and (not chain or self._overlaps(state, lane, blocks)):
+                partitions = {*self.rules.touches[event]}
+                if self._may_claim(state, lane, partitions) and (not chain or self._overlaps(state, lane, partitions)):
                     steps.append(self._claim(state, lane, (event,), self.payload((event,), state)))
             if chain:
                 steps.append(self._claim(state, lane, (), ()))
             backfill = self.payload((), state, backfill=True)
-            if state.backfill >= 0 and self._may_claim(state, lane, {block for block, _ in backfill}):
+            if state.backfill >= 0 and self._may_claim(state, lane, {partition for partition, _ in backfill}):
                 steps.append(self._claim(state._replace(backfill=-1), lane, (), backfill))
         return steps
 
-    def _may_claim(self, state: State, lane: int, blocks: set[str]) -> bool:
-        """Whether a claim of these blocks in a slot need not wait for what other slots have not settled."""
+    def _may_claim(self, state: State, lane: int, partitions: set[str]) -> bool:
+        """Whether a claim of these partitions in a slot need not wait for what other slots have not settled."""
         others = [each for each in range(self.rules.lanes) if each != lane and state.chains[each]]
         if self.rules.alone:
             return not others
@@ -325,15 +328,15 @@ class Protocol:
                 return True
             case "alive":
                 others = [each for each in others if any(driver.lane == each for driver in _at_work(state))]
-        return not any(self._overlaps(state, each, blocks) for each in others)
+        return not any(self._overlaps(state, each, partitions) for each in others)
 
-    def _overlaps(self, state: State, lane: int, blocks: set[str]) -> bool:
-        """Whether an unsettled claim of a slot is of some of the blocks."""
+    def _overlaps(self, state: State, lane: int, partitions: set[str]) -> bool:
+        """Whether an unsettled claim of a slot is of some of the partitions."""
         for claim in state.chains[lane]:
             there = {event for event in claim.pins if self.rules.mode == "append"}
-            claimed = {block for event in there for block in self.rules.touches[event]}
-            claimed |= {block for block, _ in claim.payload} if self.rules.mode == "replace" else set()
-            if blocks & claimed or ("*" in blocks | claimed and self.rules.whole_waits):
+            claimed = {partition for event in there for partition in self.rules.touches[event]}
+            claimed |= {partition for partition, _ in claim.payload} if self.rules.mode == "replace" else set()
+            if partitions & claimed or ("*" in partitions | claimed and self.rules.whole_waits):
                 return True
         return False
 
@@ -622,8 +625,8 @@ class Protocol:
     def _overwritten(self, commit: Commit, later: tuple[Commit, ...]) -> bool:
         if self.rules.mode != "replace":
             return False
-        written = {block for each in later if each.kind == "d" for block, _ in each.payload}
-        return {block for block, _ in commit.payload} <= written
+        written = {partition for each in later if each.kind == "d" for partition, _ in each.payload}
+        return {partition for partition, _ in commit.payload} <= written
 
 
 def _has_rows(commits: tuple[Commit, ...]) -> bool:

@@ -11,13 +11,13 @@ class Rules:
     """One configuration.
 
     Attributes:
-        mode: ``append``, or ``replace`` (``upsert`` is the same with keys for blocks).
+        mode: ``append``, or ``replace`` (``upsert`` is the same with keys for partitions).
         lanes: Independent claims on one asset, in one table.
         share_app: Lanes use one transaction id.
         crashes: How many drivers may die; their writes go on.
         attempts: Of a write within one claim.
         timeouts: How often a driver gives up on a write that goes on.
-        backfill: Lane in which one backfill of both blocks may be claimed; -1 for none.
+        backfill: Lane in which one backfill of both partitions may be claimed; -1 for none.
         exists: The tables exist before the first run.
         old_version: Transaction version that an earlier journal left in the table.
         atomic: The storage has put-if-absent.
@@ -40,15 +40,15 @@ class Rules:
         event_version: Which version of the table an event carries.
         split: One run makes two commits to one outlet.
 
-        touches: The blocks of each event.
+        touches: The partitions of each event.
         slots: Lanes are slots that any run may claim, each event a run of its own, whatever ``lane_of_event`` says.
-        overlap: What a claim in a slot does about claims of other slots that overlap its blocks: it ``waits`` for all
+        overlap: What a claim in a slot does about claims of other slots that overlap its partitions: it ``waits`` for all
             that are not settled, for those alone whose driver is ``alive``, or they are ``ignored``.
         settles: Whose claims a record settles: those of its own ``slot``, or all of the ``asset``.
-        whole: The backfill replaces the whole table, by as many blocks as it was claimed with.
-        whole_waits: It overlaps every block, those that it was not claimed with, too.
+        whole: The backfill replaces the whole table, by as many partitions as it was claimed with.
+        whole_waits: It overlaps every partition, those that it was not claimed with, too.
         layout: What Spark's own commits of ``replace`` conflict with, where others committed rows meanwhile: those of
-            the same ``blocks``, or any, as in a table without ``folders``.
+            the same ``partitions``, or any, as in a table without ``folders``.
         remakes: Who finds a table of nothing but fences, or none, replaces all of it by the first rows.
         remake_conflicts: Such a commit conflicts with all that came since its snapshot, and others' with it.
         alone: A slot is claimed only while no other is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 Payload = tuple
-"""What a run writes: the numbers of events in ``append``, pairs of block and version of the inlet in ``replace``."""
+"""What a run writes: the numbers of events in ``append``, pairs of partition and version of the inlet in ``replace``."""
 
 STAGING, STAGED, COMPARED = -1, -2, -3
 """Where a write is that has loaded no snapshot yet; in the protocol with Spark's commits there is only the first."""

@@ -87,7 +87,7 @@ BY_SPARK = (
     ),
     wrong("F9b the same, outcome verified", share_app=True, claims=4, timeouts=0, crashes=0, **LANES),
     wrong(
-        "F10 backfill in a lane of its own, same blocks",
+        "F10 backfill in a lane of its own, same partitions",
         lanes=2,
         backfill=1,
         claims=2,
@@ -98,7 +98,7 @@ BY_SPARK = (
     wrong("F11 replace just runs again", look="none", claims=2, timeouts=0, backfill=0, **REPLACE),
     passing("F11b replace just runs again, no backfill", look="none", claims=3, timeouts=0, **REPLACE),
     wrong(
-        "F11c replace just runs again; the block of the dead backfill is not in the next run",
+        "F11c replace just runs again; the partition of the dead backfill is not in the next run",
         look="none",
         claims=3,
         timeouts=0,
@@ -229,7 +229,7 @@ OF_SLOTS = (
     wrong("G6 the same, replace", claims=3, settles="asset", **REPLACING),
     wrong("G7 slots share the transaction id", claims=4, share_app=True, **SLOTS | {"crashes": 0}),
     wrong(
-        "G8 a run of the whole table waits for its own blocks alone",
+        "G8 a run of the whole table waits for its own partitions alone",
         claims=3,
         backfill=0,
         whole=True,

@@ -35,9 +35,9 @@ def functions(*folders: str) -> dict[str, Function]:
     for folder in folders:
         for file in sorted((PACKAGE / folder).rglob("*.py")):
             name = file.relative_to(PACKAGE).as_posix()
-            blocks = cc_visit(file.read_text())
-            methods = [method for block in blocks for method in getattr(block, "methods", ())]
-            found |= {f"{name}:{each.name}": each for each in (*blocks, *methods) if isinstance(each, Function)}
+            partitions = cc_visit(file.read_text())
+            methods = [method for partition in partitions for method in getattr(partition, "methods", ())]
+            found |= {f"{name}:{each.name}": each for each in (*partitions, *methods) if isinstance(each, Function)}
     return found
 
 

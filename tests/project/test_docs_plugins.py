@@ -7,11 +7,11 @@ import pytest
 
 from sparkassets.errors import SpecError
 from sparkassets.project import load_project
-from tests.documents import blocks, page
+from tests.documents import page, partitions
 from tests.example_package import SOURCE, install_example
 
 PAGE = "docs/plugins.md"
-PIECES = [each.text for each in blocks(PAGE, "yaml")]
+PIECES = [each.text for each in partitions(PAGE, "yaml")]
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_it_is_valid(piece, home):
 
 
 def test_the_page_names_what_the_package_registers():
-    shown = tomllib.loads(blocks(PAGE, "toml")[0].text)["project"]["entry-points"]
+    shown = tomllib.loads(partitions(PAGE, "toml")[0].text)["project"]["entry-points"]
     assert shown == tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]["entry-points"]
 
 

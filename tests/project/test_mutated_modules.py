@@ -7,10 +7,10 @@ import pytest
 
 from sparkassets.errors import SpecError
 from sparkassets.project import load_project
-from tests.documents import blocks
+from tests.documents import partitions
 
 READINGS = "from sparkassets import asset\n\nreadings = asset('readings', source='delta', path='readings')\n"
-MODULES = [*(each.text for each in blocks("docs/assets-in-python.md", "python")), READINGS]
+MODULES = [*(each.text for each in partitions("docs/assets-in-python.md", "python")), READINGS]
 PIECES = [
     *("(", ")", "[", "]", "{", "}", ",", "=", ":", "*", "**", "|", "&", "-", "@", "\n", "    ", '"', "'", "f'{", '"""'),
     *(

@@ -142,14 +142,14 @@ def _work(told: Story, *, fail: set[str] = frozenset()) -> None:
 
 def _judged(told: Story, run: PlannedRun) -> dict[str, Any]:
     """What the rules say of a run: amounts lack in Poland on one day, discounts are odd now and then."""
-    blocks = run.blocks
-    bad = blocks & told.project.assets["regional_sales"].partitioning.parse("2025-03-05,pl")
+    partitions = run.partitions
+    bad = partitions & told.project.assets["regional_sales"].partitioning.parse("2025-03-05,pl")
     odd = len(told.entries) % 3
     rows = ({"day": "2025-03-05", "region": "pl", "amount": "NULL", "buyer": "•••"}, {"amount": MARKUP, "buyer": "•••"})
     verdicts = [
-        RuleVerdict("not_null(amount)", "fail", "passed", blocks - bad, checked=900),
-        RuleVerdict("row_count(min 100)", "fail", "passed", blocks, checked=900),
-        RuleVerdict("range(discount)", "warn", "warned" if odd else "passed", blocks, checked=900, failing=4 * odd),
+        RuleVerdict("not_null(amount)", "fail", "passed", partitions - bad, checked=900),
+        RuleVerdict("row_count(min 100)", "fail", "passed", partitions, checked=900),
+        RuleVerdict("range(discount)", "warn", "warned" if odd else "passed", partitions, checked=900, failing=4 * odd),
     ]
     if bad:
         verdicts.insert(0, RuleVerdict("not_null(amount)", "fail", "withheld", bad, 120, 12, "", rows))

@@ -40,7 +40,7 @@ from sparkassets.runtime.progress import FailureExplanation, SilentProgress
 
 @dataclass
 class Commit:
-    """What is in a table: rows of an order, of the blocks that are published, or a fence without any."""
+    """What is in a table: rows of an order, of the partitions that are published, or a fence without any."""
 
     marker: CommitMarker
     order: RunOrder | None
@@ -118,7 +118,7 @@ class FakeEngine:
             ``fence``, ``fenced``, ``committed``.
         measures: Asset to what its runs measure, besides watermarks.
         metrics: What Delta tells of every commit.
-        same: Table to the blocks that its runs are found to leave as they were.
+        same: Table to the partitions that its runs are found to leave as they were.
         judged: Table to what the rules of its asset say of its runs; asked of assets with rules, and of outlets.
         commits: Whether it commits by itself; the driver else.
         staged: Of every table the run, token and attempt of each write that has begun.
@@ -229,7 +229,7 @@ class FakeTarget:
             self.enlist()
         self.engine.hook(self.name, "write", computation.order)
         order, withheld = computation.order, marker.withheld
-        self.commit(marker, order.restrict_to(order.blocks - withheld) if withheld else order)
+        self.commit(marker, order.restrict_to(order.partitions - withheld) if withheld else order)
         self.engine.hook(self.name, "written", computation.order)
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:

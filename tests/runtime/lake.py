@@ -1,6 +1,6 @@
-"""A lake in memory: tables whose blocks hold a number each, computed by the real driver from the versions it pinned.
+"""A lake in memory: tables whose partitions hold a number each, computed by the real driver from the versions it pinned.
 
-What a table must hold in the end is computed from scratch, block by block, without any set of partitions.
+What a table must hold in the end is computed from scratch, partition by partition, without any set of partitions.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, multi, project, source
 from tests.runtime.fakes import FakeEngine, Result, World
 
-Block = tuple[tuple[str, ...], int, int]
+Partition = tuple[tuple[str, ...], int, int]
 """Its segments, and its time in Unix seconds; (0, 0) where it has none."""
-Table = Mapping[Block, int]
+Table = Mapping[Partition, int]
 
 ZERO = at("2025-01-06")
 """A Monday."""
@@ -53,45 +53,45 @@ MODULUS = 3
 """Small, so that what is computed again often comes out the same."""
 
 
-def blocks_of(partitioning: Partitioning, *, since: int = 0) -> list[Block]:
+def partitions_of(partitioning: Partitioning, *, since: int = 0) -> list[Partition]:
     """Those of two weeks, and some before."""
     step = 0 if partitioning.time is None else 7 * DAY if partitioning.time.by == "week" else DAY
     times = [(ZERO + n * step, ZERO + (n + 1) * step) for n in range(since, 14 * DAY // step)] if step else [(0, 0)]
     return [(key, *time) for key in product(*(each.keys for each in partitioning.segments)) for time in times]
 
 
-def made(partitioning: Partitioning, block: Block) -> PartitionSet:
-    """The block as a set."""
-    key, start, end = block
+def made(partitioning: Partitioning, partition: Partition) -> PartitionSet:
+    """The partition as a set."""
+    key, start, end = partition
     time = RangeSet.span(start, end) if partitioning.time else RangeSet.always()
     return PartitionSet.by_segment({key: time}) if partitioning.segments else PartitionSet(time)
 
 
-def inside(partitioning: Partitioning, parts: PartitionSet) -> list[Block]:
-    """The blocks of a set."""
-    return [block for block in blocks_of(partitioning) if parts.covers(made(partitioning, block))]
+def inside(partitioning: Partitioning, parts: PartitionSet) -> list[Partition]:
+    """The partitions of a set."""
+    return [partition for partition in partitions_of(partitioning) if parts.covers(made(partitioning, partition))]
 
 
-def needed(consumer: AssetSpec, up: AssetSpec, block: Block) -> list[Block]:
-    """The blocks of an inlet that a block is computed from."""
+def needed(consumer: AssetSpec, up: AssetSpec, partition: Partition) -> list[Partition]:
+    """The partitions of an inlet that a partition is computed from."""
     mapping = consumer.inlets[up.name].mapping
     names = [each.column for each in consumer.partitioning.segments]
-    own = dict(zip(names, block[0], strict=True))
-    low = block[2] - 2 * DAY if isinstance(mapping, WindowMapping) else block[1]
+    own = dict(zip(names, partition[0], strict=True))
+    low = partition[2] - 2 * DAY if isinstance(mapping, WindowMapping) else partition[1]
     found = []
-    for each in blocks_of(up.partitioning, since=-2):
+    for each in partitions_of(up.partitioning, since=-2):
         theirs = dict(zip((segment.column for segment in up.partitioning.segments), each[0], strict=True))
         agree = all(own.get(column, key) == key for column, key in theirs.items())
-        if agree and (not block[2] or not each[2] or (low < each[2] and each[1] < block[2])):
+        if agree and (not partition[2] or not each[2] or (low < each[2] and each[1] < partition[2])):
             found.append(each)
     return found
 
 
-def number(consumer: AssetSpec, block: Block, inlets: Mapping[str, list[int | None]], *, code: int) -> int:
-    """What is computed of a block; what may change without making it stale does not count."""
+def number(consumer: AssetSpec, partition: Partition, inlets: Mapping[str, list[int | None]], *, code: int) -> int:
+    """What is computed of a partition; what may change without making it stale does not count."""
     counts = [(name, values) for name, values in sorted(inlets.items()) if consumer.inlets[name].on_update == "rerun"]
     told = [f"{name}{sorted(map(str, values))}" for name, values in counts]
-    return crc32(f"{consumer.name}{block}{told}{code}".encode()) % MODULUS
+    return crc32(f"{consumer.name}{partition}{told}{code}".encode()) % MODULUS
 
 
 @dataclass
@@ -101,18 +101,18 @@ class Lake(World):
     Attributes:
         sources_at: Source to its contents at each version.
         codes: Asset to the number of its definition.
-        bad: Blocks of an asset that cannot be computed now.
-        unfit: Blocks of a table that its rules withhold now; asked of tables with rules.
-        changes: How often each block of a source was changed.
+        bad: Partitions of an asset that cannot be computed now.
+        unfit: Partitions of a table that its rules withhold now; asked of tables with rules.
+        changes: How often each partition of a source was changed.
         rows: Run and attempt to what it computed.
-        compares: Whether a block that came out as it was is told to be so.
+        compares: Whether a partition that came out as it was is told to be so.
     """
 
-    sources_at: dict[str, list[dict[Block, int]]] = field(default_factory=dict)
+    sources_at: dict[str, list[dict[Partition, int]]] = field(default_factory=dict)
     codes: dict[str, int] = field(default_factory=dict)
-    bad: set[tuple[str, Block]] = field(default_factory=set)
-    unfit: set[tuple[str, Block]] = field(default_factory=set)
-    changes: Counter[tuple[str, Block]] = field(default_factory=Counter)
+    bad: set[tuple[str, Partition]] = field(default_factory=set)
+    unfit: set[tuple[str, Partition]] = field(default_factory=set)
+    changes: Counter[tuple[str, Partition]] = field(default_factory=Counter)
     rows: dict[tuple[str, int], Table] = field(default_factory=dict)
     compares: bool = False
 
@@ -120,35 +120,35 @@ class Lake(World):
         self.engine = LakeEngine(self)
 
     @property
-    def written(self) -> Counter[tuple[str, Block]]:
-        """How often each block of each asset was written."""
-        found: Counter[tuple[str, Block]] = Counter()
+    def written(self) -> Counter[tuple[str, Partition]]:
+        """How often each partition of each asset was written."""
+        found: Counter[tuple[str, Partition]] = Counter()
         for name, spec in self.project.assets.items():
             if spec.source is None:
                 for commit in self.engine.data(name):
-                    found.update((name, block) for block in self.rows[commit.marker.run, commit.marker.attempt])
+                    found.update((name, partition) for partition in self.rows[commit.marker.run, commit.marker.attempt])
         return found + self.changes
 
     @property
-    def news(self) -> Counter[tuple[str, Block]]:
-        """How often each block of each asset was written and was another than before, or nobody looked."""
-        found: Counter[tuple[str, Block]] = Counter()
+    def news(self) -> Counter[tuple[str, Partition]]:
+        """How often each partition of each asset was written and was another than before, or nobody looked."""
+        found: Counter[tuple[str, Partition]] = Counter()
         for name, spec in self.project.assets.items():
-            table: dict[Block, int] = {}
+            table: dict[Partition, int] = {}
             for commit in self.engine.data(name) if spec.source is None else ():
                 rows = self.rows[commit.marker.run, commit.marker.attempt]
                 same = {each for each in rows if rows[each] == table.get(each)} if self.compares else set()
-                found.update((name, block) for block in rows.keys() - same)
+                found.update((name, partition) for partition in rows.keys() - same)
                 table |= rows
         return found + self.changes
 
-    def change(self, name: str, values: Mapping[Block, int]) -> None:
+    def change(self, name: str, values: Mapping[Partition, int]) -> None:
         """A source has new values; the next look sees it."""
         versions = self.sources_at.setdefault(name, [{}])
         versions.append({**versions[-1], **values})
-        self.changes.update((name, block) for block in values)
+        self.changes.update((name, partition) for partition in values)
         partitioning = self.project.assets[name].partitioning
-        changed = PartitionSet.union(made(partitioning, block) for block in values)
+        changed = PartitionSet.union(made(partitioning, partition) for partition in values)
         news = Observation(name, changed, table_id="t", version=len(versions) - 1)
         self.source(name).news.append(news)
 
@@ -162,43 +162,43 @@ class Lake(World):
         if self.project.assets[name].source is not None:
             return self.sources_at.get(name, [{}])[-1 if version is None else version]
         commits = self.engine.tables.get(name, [])
-        rows: dict[Block, int] = {}
+        rows: dict[Partition, int] = {}
         for commit in commits if version is None else commits[: version + 1]:
             if commit.order is not None:
                 computed = self.rows[commit.marker.run, commit.marker.attempt]
                 published = computed.keys()
                 if commit.marker.withheld:
-                    published &= set(inside(commit.order.asset.partitioning, commit.order.blocks))
-                rows |= {block: computed[block] for block in published}
+                    published &= set(inside(commit.order.asset.partitioning, commit.order.partitions))
+                rows |= {partition: computed[partition] for partition in published}
         return rows
 
-    def from_scratch(self, name: str) -> dict[Block, int]:
-        """What every block would hold if it were computed now, from the blocks that are there; alike in all outlets."""
+    def from_scratch(self, name: str) -> dict[Partition, int]:
+        """What every partition would hold if it were computed now, from the partitions that are there; alike in all outlets."""
         spec = self.project.assets[self.project.assets[name].maker or name]
         if spec.source is not None:
             return dict(self.sources_at.get(name, [{}])[-1])
         ups = {inlet: self._fresh(inlet) for inlet in spec.inlets}
         return {
-            block: number(
+            partition: number(
                 spec,
-                block,
+                partition,
                 {
-                    inlet: [rows.get(each) for each in needed(spec, self.project.assets[inlet], block)]
+                    inlet: [rows.get(each) for each in needed(spec, self.project.assets[inlet], partition)]
                     for inlet, rows in ups.items()
                 },
                 code=self.codes.get(name, 0),
             )
-            for block in blocks_of(spec.partitioning)
+            for partition in partitions_of(spec.partitioning)
         }
 
-    def _fresh(self, name: str) -> dict[Block, int]:
-        """What the blocks that are there would hold if they were computed now."""
+    def _fresh(self, name: str) -> dict[Partition, int]:
+        """What the partitions that are there would hold if they were computed now."""
         there = self.table(name)
-        return {block: value for block, value in self.from_scratch(name).items() if block in there}
+        return {partition: value for partition, value in self.from_scratch(name).items() if partition in there}
 
 
 class LakeEngine(FakeEngine):
-    """Computes the blocks of a run from what it pinned."""
+    """Computes the partitions of a run from what it pinned."""
 
     def __init__(self, lake: Lake) -> None:
         super().__init__(lake.engine.tables)
@@ -208,21 +208,21 @@ class LakeEngine(FakeEngine):
         made_by = super().compute(order, attempt=attempt)
         assert attempt == 0 or order.pins.keys() == order.asset.inlets.keys()
         ups = {name: self.lake.table(name, pin.version) for name, pin in order.pins.items()}
-        blocks = inside(order.asset.partitioning, order.blocks)
+        partitions = inside(order.asset.partitioning, order.partitions)
         rows = {}
-        for block in blocks if attempt else []:
+        for partition in partitions if attempt else []:
             values = {}
             for name, table in ups.items():
-                some = needed(order.asset, order.inlets[name], block)
+                some = needed(order.asset, order.inlets[name], partition)
                 pinned = [
                     each for each in some if order.pins[name].parts.covers(made(order.inlets[name].partitioning, each))
                 ]
-                assert pinned == some, f"{order.asset.name} {block} reads {name} in part"
+                assert pinned == some, f"{order.asset.name} {partition} reads {name} in part"
                 values[name] = [table.get(each) for each in some]
             code = self.lake.codes.get(order.asset.name, 0)
-            rows[block] = number(order.asset, block, values, code=code)
-        if any((order.asset.name, block) in self.lake.bad for block in blocks):
-            error = RunError("a bad block")
+            rows[partition] = number(order.asset, partition, values, code=code)
+        if any((order.asset.name, partition) in self.lake.bad for partition in partitions):
+            error = RunError("a bad partition")
             error.is_data_error = True
             raise error
         self.lake.rows[order.run, attempt] = rows
@@ -230,13 +230,13 @@ class LakeEngine(FakeEngine):
 
     def judgement(self, name: str, order: RunOrder) -> RunJudgement | None:
         partitioning = order.asset.partitioning
-        unfit = (made(partitioning, block) for table, block in self.lake.unfit if table == name)
-        withheld = (PartitionSet.union(unfit) & order.blocks) - order.accepted_partitions
+        unfit = (made(partitioning, partition) for table, partition in self.lake.unfit if table == name)
+        withheld = (PartitionSet.union(unfit) & order.partitions) - order.accepted_partitions
         told = RuleVerdict("unfit", "fail", "withheld", withheld, 1, 1)
         return RunJudgement(withheld, (told,)) if withheld else RunJudgement()
 
     def _compared(self, result: Result, rows: Table) -> Result:
-        """With the blocks that are in the table as they came out, as a target tells them with its commit."""
+        """With the partitions that are in the table as they came out, as a target tells them with its commit."""
         name, partitioning = result.order.asset.name, result.order.asset.partitioning
         there = self.lake.table(name)
         same = [made(partitioning, each) for each in rows if rows[each] == there.get(each)]
@@ -271,12 +271,12 @@ def _random(random: Random, name: str, *others: str) -> AssetSpec:
     )
 
 
-def some_values(random: Random, partitioning: Partitioning) -> Iterator[tuple[Block, int]]:
-    """A few blocks with new values, or many."""
-    blocks = blocks_of(partitioning)
-    most = random.choice([8, len(blocks)])
-    for block in random.sample(blocks, min(len(blocks), random.randint(1, most))):
-        yield block, random.randrange(MODULUS)
+def some_values(random: Random, partitioning: Partitioning) -> Iterator[tuple[Partition, int]]:
+    """A few partitions with new values, or many."""
+    partitions = partitions_of(partitioning)
+    most = random.choice([8, len(partitions)])
+    for partition in random.sample(partitions, min(len(partitions), random.randint(1, most))):
+        yield partition, random.randrange(MODULUS)
 
 
 def killed(lake: Lake, name: str, moment: str) -> bool:

@@ -1,4 +1,4 @@
-"""Sinks that remember, block or raise."""
+"""Sinks that remember, partition or raise."""
 
 import threading
 

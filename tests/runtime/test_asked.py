@@ -61,7 +61,7 @@ def ledger(w: World):
 
 def rows(w: World, name: str = "a") -> list[str]:
     keys = w.project.assets[name].partitioning.labels
-    return [label for commit in w.engine.data(name) for label in keys(commit.order.blocks) or ["all"]]
+    return [label for commit in w.engine.data(name) for label in keys(commit.order.partitions) or ["all"]]
 
 
 @pytest.mark.parametrize("by", ["day", None])
@@ -84,7 +84,7 @@ def test_what_the_person_tells_counts_once(by, moment, gone):
     )
     assert len(ledger(w).state.assets["a"].chain) == 2
     marked = mark(w, "done" if is_in else "missing", *["2025-01-01"] * bool(by))
-    assert marked.blocks
+    assert marked.partitions
     assert marked.settled == ("a-1",)
     assert ledger(w).state.assets["a"].chain == ()
     del w.engine.hooks["a", "committed"]

@@ -29,7 +29,7 @@ def forced(world, **more):
 
 def told(world, summary):
     keys = world.project.assets["a"].partitioning.labels
-    return [(run.kind, run.status, *keys(run.blocks)) for run in summary.runs]
+    return [(run.kind, run.status, *keys(run.partitions)) for run in summary.runs]
 
 
 def test_what_arrives_meanwhile_gets_its_turn(world):

@@ -30,10 +30,10 @@ from tests.runtime.lake import (
     Lake,
     LakeEngine,
     Table,
-    blocks_of,
     inside,
     needed,
     number,
+    partitions_of,
     random_lake,
     random_outlets,
     some_values,
@@ -72,7 +72,7 @@ class BaseEngine(LakeEngine):
         first = order.table_orders[0].asset.name
         there = self.branch.table(first, order.promotes.tables[first][1])
         self.lake.rows[order.run, attempt] = {
-            block: there[block] for block in inside(order.asset.partitioning, order.blocks)
+            partition: there[partition] for partition in inside(order.asset.partitioning, order.partitions)
         }
         self.promoted.append(order)
         return Result(order)
@@ -182,14 +182,16 @@ class History:
         sources = {name: pin.version for name, pin in order.pins.items() if self.plain.assets[name].source}
         tables = {name: self.lake.table(name, sources.get(name)) for name in spec.inlets}
         ups = {name: self.lake.project.assets[name] for name in tables}
-        unfit = {block for name, block in self.lake.unfit if name in {each.asset.name for each in order.table_orders}}
-        for block in set(inside(spec.partitioning, order.blocks)) - unfit:
+        unfit = {
+            partition for name, partition in self.lake.unfit if name in {each.asset.name for each in order.table_orders}
+        }
+        for partition in set(inside(spec.partitioning, order.partitions)) - unfit:
             values = {
-                name: [table.get(each) for each in needed(spec, ups[name], block)] for name, table in tables.items()
+                name: [table.get(each) for each in needed(spec, ups[name], partition)] for name, table in tables.items()
             }
-            wanted = number(spec, block, values, code=self.codes.get(spec.name, 0))
-            assert {self.lake.table(each.asset.name)[block] for each in order.table_orders} == {wanted}, (
-                f"{order.run} {block}"
+            wanted = number(spec, partition, values, code=self.codes.get(spec.name, 0))
+            assert {self.lake.table(each.asset.name)[partition] for each in order.table_orders} == {wanted}, (
+                f"{order.run} {partition}"
             )
 
     def wake(self) -> None:
@@ -203,8 +205,10 @@ class History:
     def fill(self) -> None:
         """The sources are nearly full; of few rows little is made."""
         for name in "st":
-            blocks = blocks_of(self.plain.assets[name].partitioning)
-            self.lake.change(name, {each: self.random.randrange(1, 9) for each in blocks if self.random.random() < 0.9})
+            partitions = partitions_of(self.plain.assets[name].partitioning)
+            self.lake.change(
+                name, {each: self.random.randrange(1, 9) for each in partitions if self.random.random() < 0.9}
+            )
 
     def change(self) -> None:
         name = self.random.choice("st")
@@ -221,17 +225,18 @@ class History:
         self.codes = before
 
     def spoil(self) -> None:
-        """Some blocks cannot be computed in the branch, until this is called the next time; the others are."""
+        """Some partitions cannot be computed in the branch, until this is called the next time; the others are."""
         name = self.random.choice(COMPUTED)
-        blocks = blocks_of(self.plain.assets[name].partitioning)
-        self.beside.bad = {(name, block) for block in self.random.sample(blocks, min(2, len(blocks)))}
+        partitions = partitions_of(self.plain.assets[name].partitioning)
+        self.beside.bad = {(name, partition) for partition in self.random.sample(partitions, min(2, len(partitions)))}
 
     def withhold(self) -> None:
-        """The rules find some blocks of a table unfit, in base or branch, until this is called the next time."""
+        """The rules find some partitions of a table unfit, in base or branch, until this is called the next time."""
         lake, name = self.random.choice([self.lake, self.beside]), self.random.choice(tables(self.plain))
-        blocks = blocks_of(self.plain.assets[name].partitioning)
+        partitions = partitions_of(self.plain.assets[name].partitioning)
         lake.unfit = {
-            (name, block) for block in self.random.sample(blocks, self.random.randint(1, min(4, len(blocks))))
+            (name, partition)
+            for partition in self.random.sample(partitions, self.random.randint(1, min(4, len(partitions))))
         }
 
     def accept(self) -> None:
@@ -303,7 +308,7 @@ def tables(project: ProjectSpec) -> list[str]:
 
 def is_as_told(summary: Summary) -> bool:
     """Whether nothing failed but what had to."""
-    return not summary.faults and all(run.error == "a bad block" for run in summary.runs if run.status == "failed")
+    return not summary.faults and all(run.error == "a bad partition" for run in summary.runs if run.status == "failed")
 
 
 def drive(
@@ -340,8 +345,8 @@ def is_promoted(history: History) -> None:
     lake.codes = {name: history.codes.get(each.maker or name, 0) for name, each in lake.project.assets.items()}
     for name in tables(history.plain):
         there, wanted = lake.table(name), lake.from_scratch(name)
-        for block in there:
-            assert there[block] == wanted[block], f"{name} {block}"
+        for partition in there:
+            assert there[partition] == wanted[partition], f"{name} {partition}"
         if name in own:
             assert there.keys() == history.beside.table(name).keys()
 
@@ -398,12 +403,12 @@ def test_what_others_made_of_an_asset_since_the_branch_began_is_not_overwritten(
     history.codes = {"one": 1}
     lake = history.lake
     for name in "st":
-        lake.change(name, dict.fromkeys(blocks_of(history.plain.assets[name].partitioning), 1))
+        lake.change(name, dict.fromkeys(partitions_of(history.plain.assets[name].partitioning), 1))
     history.base_runs()
     history.run_branch()
     lake.project, lake.codes = coded(history.plain, {"one": 2}), {"one": 2}
     for name in "st":
-        lake.change(name, dict.fromkeys(blocks_of(history.plain.assets[name].partitioning), 2))
+        lake.change(name, dict.fromkeys(partitions_of(history.plain.assets[name].partitioning), 2))
     assert lake.driver().run_works([TickWork()]).ok
     history.run_branch()
     work = history.promoting()
@@ -418,7 +423,7 @@ def test_code_that_comes_back_in_a_branch_is_computed_again() -> None:
     for seed in range(6):
         history = History(Random(seed))  # noqa: S311  a history
         for name in "st":
-            history.lake.change(name, dict.fromkeys(blocks_of(history.plain.assets[name].partitioning), 1))
+            history.lake.change(name, dict.fromkeys(partitions_of(history.plain.assets[name].partitioning), 1))
         history.base_is_idle()
         for code in (1, 2, 1):
             history.codes = {"one": code}
@@ -433,16 +438,16 @@ def test_what_a_branch_withholds_is_not_promoted_until_somebody_accepts_it() -> 
     history = History(Random(1))  # noqa: S311  a history
     history.codes = {"one": 1}
     name = history.plain.assets["one"].written_assets[0]
-    blocks = blocks_of(history.plain.assets["one"].partitioning)
+    partitions = partitions_of(history.plain.assets["one"].partitioning)
 
     def changed(value: int) -> None:
         for each in "st":
-            history.lake.change(each, dict.fromkeys(blocks_of(history.plain.assets[each].partitioning), value))
+            history.lake.change(each, dict.fromkeys(partitions_of(history.plain.assets[each].partitioning), value))
         history.base_runs()
         history.run_branch()
 
     changed(1)
-    history.beside.unfit = {(name, block) for block in blocks}
+    history.beside.unfit = {(name, partition) for partition in partitions}
     changed(2)
     history.promote()
     assert "one" not in {order.asset.name for order in history.promoted}

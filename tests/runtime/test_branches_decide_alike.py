@@ -15,7 +15,7 @@ from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import project
 from tests.depth import histories
-from tests.runtime.lake import KINDS, ZERO, Lake, Table, blocks_of, inside, made, random_lake
+from tests.runtime.lake import KINDS, ZERO, Lake, Table, inside, made, partitions_of, random_lake
 from tests.runtime.test_branches import COMPUTED, Beside, History, coded, tables
 
 REQUIRES = (
@@ -74,8 +74,8 @@ class Declared(History):
         """Somebody says of some partitions, none of which is there yet, that nobody wants them."""
         for name in self.random.sample(COMPUTED, 2):
             partitioning, allowed = self.plain.assets[name].partitioning, partitions_in_bounds(self.plain.assets[name])
-            blocks = [made(partitioning, each) for each in self.random.sample(blocks_of(partitioning), 2)]
-            keys = [key for each in blocks for key in partitioning.labels(each & allowed)]
+            partitions = [made(partitioning, each) for each in self.random.sample(partitions_of(partitioning), 2)]
+            keys = [key for each in partitions for key in partitioning.labels(each & allowed)]
             if not keys:
                 continue
             self.lake.opened().assets.mark(name, "skip", *keys, reason="a holiday")

@@ -14,7 +14,7 @@ from sparkassets.core.journal.retention import RetentionPolicy
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.runtime.ledger import JournalLedger
 from tests.depth import histories
-from tests.runtime.lake import Table, blocks_of
+from tests.runtime.lake import Table, partitions_of
 from tests.runtime.test_branches import History, PromotingEngine, coded, tables
 
 
@@ -103,7 +103,7 @@ def begun() -> Forgetful:
     history = Forgetful(Random(1))  # noqa: S311  a history
     history.codes = {"one": 1}
     for name in "st":
-        history.lake.change(name, dict.fromkeys(blocks_of(history.plain.assets[name].partitioning), 1))
+        history.lake.change(name, dict.fromkeys(partitions_of(history.plain.assets[name].partitioning), 1))
     history.base_runs()
     history.run_branch()
     return history
@@ -119,8 +119,8 @@ def test_what_counts_as_new_is_said() -> None:
     history = begun()
     history.forget()
     assert not any(text.endswith(MISSED) for text in notes(history).values())
-    history.lake.change("s", {next(iter(blocks_of(history.plain.assets["s"].partitioning))): 2})
-    history.lake.change("t", {next(iter(blocks_of(history.plain.assets["t"].partitioning))): 2})
+    history.lake.change("s", {next(iter(partitions_of(history.plain.assets["s"].partitioning))): 2})
+    history.lake.change("t", {next(iter(partitions_of(history.plain.assets["t"].partitioning))): 2})
     history.base_runs()
     history.forget()
     assert any(text.endswith(MISSED) for text in notes(history).values())
@@ -130,8 +130,8 @@ def test_what_counts_as_new_is_said() -> None:
 
 def test_before_it_has_run_again_nothing_that_may_be_stale_is_promoted() -> None:
     history = begun()
-    history.lake.change("s", dict.fromkeys(blocks_of(history.plain.assets["s"].partitioning), 2))
-    history.lake.change("t", dict.fromkeys(blocks_of(history.plain.assets["t"].partitioning), 2))
+    history.lake.change("s", dict.fromkeys(partitions_of(history.plain.assets["s"].partitioning), 2))
+    history.lake.change("t", dict.fromkeys(partitions_of(history.plain.assets["t"].partitioning), 2))
     history.base_runs()
     history.forget()
     engine = PromotingEngine(history.lake, history.beside)

@@ -13,11 +13,11 @@ from tests.builders import asset, at, days, project, source
 from tests.runtime.fakes import FakeEngine, World
 
 
-def failing(blocks: PartitionSet, *, of_data: bool = True):
-    """Fails for runs that hold one of the blocks."""
+def failing(partitions: PartitionSet, *, of_data: bool = True):
+    """Fails for runs that hold one of the partitions."""
 
     def hook(order):
-        if order.blocks.overlaps(blocks):
+        if order.partitions.overlaps(partitions):
             error = RunError("division by zero")
             error.is_data_error = of_data
             raise error
@@ -33,11 +33,11 @@ def world() -> World:
 
 
 def told(summary) -> list[tuple[str, str]]:
-    return [(", ".join(asset_keys(result.blocks)), result.status) for result in summary.runs]
+    return [(", ".join(asset_keys(result.partitions)), result.status) for result in summary.runs]
 
 
-def asset_keys(blocks: PartitionSet) -> list[str]:
-    return asset("a").partitioning.labels(blocks)
+def asset_keys(partitions: PartitionSet) -> list[str]:
+    return asset("a").partitioning.labels(partitions)
 
 
 def test_all_but_the_bad_day_is_published_and_the_bad_one_is_told_once(world):
@@ -63,7 +63,7 @@ def unreadable(*bad: str, scheme: str = "file:"):
     """Fails for runs that read one of these days' files, and names the first."""
 
     def hook(order):
-        if found := [day for day in bad if order.blocks.overlaps(days(day))]:
+        if found := [day for day in bad if order.partitions.overlaps(days(day))]:
             error = RunError("a file cannot be read")
             error.is_data_error, error.files = True, (f"{scheme}/data/landing/{found[0].replace('-', '')}/a%20b.csv",)
             raise error
@@ -102,7 +102,7 @@ def test_of_several_bad_files_each_run_names_one(landed):
 
 def test_a_file_that_is_of_no_partition_is_looked_for_in_halves(landed):
     def hook(order):
-        if order.blocks.overlaps(days("2025-01-02")):
+        if order.partitions.overlaps(days("2025-01-02")):
             error = RunError("a file cannot be read")
             error.is_data_error, error.files = True, ("file:/data/other/20250102/a.csv",)
             raise error
@@ -111,7 +111,7 @@ def test_a_file_that_is_of_no_partition_is_looked_for_in_halves(landed):
     assert len(told(landed.driver().run_works([TickWork()]))) == 7
 
 
-def test_rows_outside_the_blocks_are_found_alike_after_the_write_has_begun(world):
+def test_rows_outside_the_partitions_are_found_alike_after_the_write_has_begun(world):
     world.engine.hooks["a", "write"] = failing(days("2025-01-08"))
     assert [keys for keys, status in told(world.driver().run_works([TickWork()])) if status == "failed"] == [
         "2025-01-08"

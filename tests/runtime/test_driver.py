@@ -67,7 +67,7 @@ def test_news_that_land_while_it_runs_are_part_of_the_invocation():
     w.tell("s", "2025-01-01")
     w.tell("s", "2025-01-02")
     summary = w.driver().run_works([TickWork()])
-    assert [days("2025-01-01"), days("2025-01-02")] == [result.blocks for result in summary.runs]
+    assert [days("2025-01-01"), days("2025-01-02")] == [result.partitions for result in summary.runs]
 
 
 def test_independent_assets_run_side_by_side_up_to_the_limit():
@@ -154,7 +154,7 @@ def test_all_that_the_run_was_to_compute_is_planned_anew():
     summary = w.driver(engine=engine).run_works([TickWork()])
     assert summary.ok
     for name in "ab":
-        runs = [(run.status, run.blocks) for run in summary.runs if run.asset == name]
+        runs = [(run.status, run.partitions) for run in summary.runs if run.asset == name]
         assert runs == [("replanned", days("2025-01-01..2025-01-02")), ("success", days("2025-01-01..2025-01-02"))]
 
 
@@ -405,7 +405,7 @@ def test_a_backfill_computes_what_is_missing_or_stale_there_and_nothing_else():
     item = w.project.assets["a"]
     assert w.driver().run_works([BackfillWork(item, days("2025-01-02..2025-01-03"))]).runs == ()
     (result,) = w.driver().run_works([BackfillWork(item, days("2025-01-02..2025-01-03"), force=True)]).runs
-    assert (result.kind, result.blocks) == ("backfill", days("2025-01-02..2025-01-03"))
+    assert (result.kind, result.partitions) == ("backfill", days("2025-01-02..2025-01-03"))
     b = w.project.assets["b"]
     assert ran(w.driver().run_works([BackfillWork(b, days("2025-01-04"))])) == ["b"]
 
@@ -495,7 +495,7 @@ def test_a_rebuild_is_one_run_over_all_whatever_the_cap_and_its_success_is_an_ev
     w.driver().run_works([TickWork()])
     item = w.project.assets["a"]
     (result,) = w.driver().run_works([RebuildWork(item)]).runs
-    assert (result.status, result.blocks) == ("success", days("2025-01-01..2025-01-05"))
+    assert (result.status, result.partitions) == ("success", days("2025-01-01..2025-01-05"))
     assert [commit.order.rebuilds for commit in w.engine.data("a")] == [False, False, False, True]
     assert ran(w.driver().run_works([TickWork()])) == ["b"]
 
@@ -514,4 +514,6 @@ def test_a_rebuild_that_died_leaves_the_old_table_and_nothing_due_or_is_adopted(
     assert w.driver().ledger.open().assets["a"].failed == ()
     assert [commit.order.rebuilds for commit in w.engine.data("a")] == [False, *([True] if moment == "written" else [])]
     assert w.driver().run_works([TickWork()]).runs == ()
-    assert [run.blocks for run in w.driver().run_works([RebuildWork(item)]).runs] == [days("2025-01-01..2025-01-05")]
+    assert [run.partitions for run in w.driver().run_works([RebuildWork(item)]).runs] == [
+        days("2025-01-01..2025-01-05")
+    ]

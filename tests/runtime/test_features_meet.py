@@ -23,7 +23,7 @@ def test_a_request_of_which_a_removed_segment_alone_is_left_is_over():
     world.tell("s", "2025-01-01,de", "2025-01-01,nl")
     world.driver().run_works([TickWork()])
     world.engine.hooks["a", "compute"] = raising_once(OSError("the disk is full"))
-    assert [(run.status, *keys(run.blocks)) for run in forced().runs] == [
+    assert [(run.status, *keys(run.partitions)) for run in forced().runs] == [
         ("failed", "2025-01-01,de"),
         ("success", "2025-01-01,nl"),
     ]
@@ -32,7 +32,7 @@ def test_a_request_of_which_a_removed_segment_alone_is_left_is_over():
     ledger.commit(lambda _: [SegmentEntry("a", "customer", removed=("de",))])
     for _ in range(2):
         summary = forced()
-        assert [(run.status, *keys(run.blocks)) for run in summary.runs] == [("success", "2025-01-01,nl")]
+        assert [(run.status, *keys(run.partitions)) for run in summary.runs] == [("success", "2025-01-01,nl")]
         assert summary.notes == ()
 
 
@@ -47,7 +47,7 @@ def test_of_runs_side_by_side_that_end_together_each_tells_its_own():
     driver = world.driver(progress=recorder)
     keys = model.partitioning.labels
     world.engine.same["a"] = model.partitioning.parse("2025-01-01T00,x")
-    world.engine.hooks["a", "compute"] = lambda order: keys(order.blocks)[0].endswith("z") or release.wait(10)
+    world.engine.hooks["a", "compute"] = lambda order: keys(order.partitions)[0].endswith("z") or release.wait(10)
 
     def the_others_end(_):
         release.set()
@@ -57,5 +57,5 @@ def test_of_runs_side_by_side_that_end_together_each_tells_its_own():
 
     recorder.on_finish = the_others_end
     assert driver.run_works([TickWork()]).ok
-    told = {keys(run.blocks)[0]: bool(run.unchanged) for run in recorder.results}
+    told = {keys(run.partitions)[0]: bool(run.unchanged) for run in recorder.results}
     assert told == {"2025-01-01T00,x": True, "2025-01-01T00,y": False, "2025-01-01T00,z": False}

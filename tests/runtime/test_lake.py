@@ -13,7 +13,7 @@ from sparkassets.core.journal.state import EventRef
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.runtime.driver_work import TickWork
 from tests.depth import histories
-from tests.runtime.lake import Block, Lake, blocks_of, inside, killed, made, needed, random_lake, some_values
+from tests.runtime.lake import Lake, Partition, inside, killed, made, needed, partitions_of, random_lake, some_values
 
 MOMENTS = ("compute", "write", "written")
 
@@ -38,7 +38,7 @@ class History:
             killed(lake, random.choice(["one", "two", "three"]), random.choice(MOMENTS))
         elif what == "bad":
             name = random.choice(["one", "two"])
-            lake.bad.add((name, random.choice(blocks_of(lake.project.assets[name].partitioning))))
+            lake.bad.add((name, random.choice(partitions_of(lake.project.assets[name].partitioning))))
         else:
             lake.bad.clear()
 
@@ -67,13 +67,15 @@ def test_every_table_is_as_if_computed_from_scratch(*, random: Random, steps: in
         table, fresh = lake.table(name), lake.from_scratch(name)
         there = covered(lake, name)
         assert sorted(table) == sorted(there)
-        assert {block: fresh[block] for block in there} == dict(table)
+        assert {partition: fresh[partition] for partition in there} == dict(table)
         assert computable(lake, spec, set(fresh) - set(there)) == [], name
         written, news, refs = lake.written, lake.news, told(lake, name)
-        for block in there:
-            assert written[name, block] <= max(1, asked(lake, news, spec, block)), f"{name} {block} too often"
-            telling = sum(ref.parts.covers(made(spec.partitioning, block)) for ref in refs)
-            assert telling == news[name, block], f"{name} {block}"
+        for partition in there:
+            assert written[name, partition] <= max(1, asked(lake, news, spec, partition)), (
+                f"{name} {partition} too often"
+            )
+            telling = sum(ref.parts.covers(made(spec.partitioning, partition)) for ref in refs)
+            assert telling == news[name, partition], f"{name} {partition}"
 
 
 def told(lake: Lake, name: str) -> list[EventRef]:
@@ -82,25 +84,25 @@ def told(lake: Lake, name: str) -> list[EventRef]:
     return [ref for ref in map(EventRef.from_entry, map(from_row, rows)) if ref is not None]
 
 
-def asked(lake: Lake, news: Mapping[tuple[str, Block], int], spec: AssetSpec, block: Block) -> int:
-    """How often something that a block is computed from was written, and was news."""
+def asked(lake: Lake, news: Mapping[tuple[str, Partition], int], spec: AssetSpec, partition: Partition) -> int:
+    """How often something that a partition is computed from was written, and was news."""
     return sum(
         news[inlet.name, each]
         for inlet in spec.inlets.values()
         if inlet.on_update == "rerun"
-        for each in needed(spec, lake.project.assets[inlet.name], block)
+        for each in needed(spec, lake.project.assets[inlet.name], partition)
     )
 
 
-def computable(lake: Lake, spec: AssetSpec, blocks: Iterable[Block]) -> list[Block]:
+def computable(lake: Lake, spec: AssetSpec, partitions: Iterable[Partition]) -> list[Partition]:
     """Those that something tells are wanted, and all that they need is there."""
     ups = [lake.project.assets[name] for name in spec.inlets]
     if spec.partitioning.time is not None and not any(up.partitioning.time for up in ups):
         return []
     there = {up.name: lake.table(up.name) for up in ups}
 
-    def is_enough(up: AssetSpec, block: Block) -> bool:
+    def is_enough(up: AssetSpec, partition: Partition) -> bool:
         enough = any if spec.partitioning.time is None and up.partitioning.time is not None else all
-        return enough(each in there[up.name] for each in needed(spec, up, block))
+        return enough(each in there[up.name] for each in needed(spec, up, partition))
 
-    return [block for block in blocks if all(is_enough(up, block) for up in ups)]
+    return [partition for partition in partitions if all(is_enough(up, partition) for up in ups)]

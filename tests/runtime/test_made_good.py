@@ -15,10 +15,10 @@ ONE, TWO, BOTH = days("2025-01-01"), days("2025-01-02"), days("2025-01-01", "202
 
 
 def results(*told):
-    """Runs of (asset, status, blocks), in the order in which they ended."""
+    """Runs of (asset, status, partitions), in the order in which they ended."""
     return [
-        RunResult(RunRequest(name, "scheduled", blocks), f"{name}-{n}", status, 1.0)
-        for n, (name, status, blocks) in told
+        RunResult(RunRequest(name, "scheduled", partitions), f"{name}-{n}", status, 1.0)
+        for n, (name, status, partitions) in told
     ]
 
 

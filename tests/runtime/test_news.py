@@ -63,8 +63,8 @@ def test_partitions_that_went_with_a_restore_or_a_new_table_are_computed_without
     going(path)
     look(story)
     assert story.state.dataset("x-s").coverage == days("2025-01-01..2025-01-02")
-    again = [story.keys("a", run.blocks) for run in story.run_all()]
-    assert any("2025-01-03" in keys for blocks in again for keys in blocks) == (on_removed == "rerun")
+    again = [story.keys("a", run.partitions) for run in story.run_all()]
+    assert any("2025-01-03" in keys for partitions in again for keys in partitions) == (on_removed == "rerun")
     known = dict(partition_grid(story.context(), story.project.assets["a"]))
     assert known["2025-01-02"] == "current"
     assert known["2025-01-03"] == status

@@ -33,8 +33,8 @@ def kinds(w: World) -> list[list[str]]:
 
 
 def orders(w: World) -> list[list[tuple[str, str]]]:
-    """Of every outlet the runs and blocks that are in it."""
-    return [[(c.marker.run, str(c.order.blocks)) for c in w.engine.data(name)] for name in BOTH]
+    """Of every outlet the runs and partitions that are in it."""
+    return [[(c.marker.run, str(c.order.partitions)) for c in w.engine.data(name)] for name in BOTH]
 
 
 def recorded(w: World) -> list[tuple[str, str | None]]:
@@ -290,14 +290,14 @@ def test_the_bad_day_of_one_outlet_is_found_and_all_others_are_in_both():
     w.tell("s", "2025-01-02..2025-01-04")
 
     def bad(order):
-        if order.blocks.overlaps(days("2025-01-03")):
+        if order.partitions.overlaps(days("2025-01-03")):
             error = RunError("bad")
             error.is_data_error = True
             raise error
 
     w.engine.hooks["test", "prepare"] = bad
     assert not w.driver().run_works([TickWork()]).ok
-    found = [PartitionSet.union(c.order.blocks for c in w.engine.data(name)) for name in BOTH]
+    found = [PartitionSet.union(c.order.partitions for c in w.engine.data(name)) for name in BOTH]
     assert found == [days("2025-01-01..2025-01-02", "2025-01-04")] * 2
     assert orders(w)[0] == orders(w)[1]
 

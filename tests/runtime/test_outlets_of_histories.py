@@ -13,7 +13,7 @@ from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.runtime.driver_work import TickWork
 from tests.depth import histories
-from tests.runtime.lake import Lake, blocks_of, inside, killed, made, random_outlets, some_values
+from tests.runtime.lake import Lake, inside, killed, made, partitions_of, random_outlets, some_values
 
 OUTLETS = ("train", "test")
 MOMENTS = (
@@ -37,8 +37,8 @@ class History:
         self.random = random
         self.lake = random_outlets(random)
         for name in "st" if random.random() < 0.7 else "":
-            blocks = blocks_of(self.lake.project.assets[name].partitioning)
-            self.lake.change(name, dict.fromkeys(blocks, 0))
+            partitions = partitions_of(self.lake.project.assets[name].partitioning)
+            self.lake.change(name, dict.fromkeys(partitions, 0))
 
     def step(self) -> None:
         lake, random = self.lake, self.random
@@ -51,7 +51,7 @@ class History:
             case "die":
                 killed(lake, *random.choice(MOMENTS))
             case "bad":
-                lake.bad.add(("one", random.choice(blocks_of(lake.project.assets["one"].partitioning))))
+                lake.bad.add(("one", random.choice(partitions_of(lake.project.assets["one"].partitioning))))
             case "heal":
                 lake.bad.clear()
             case "lose":
@@ -69,7 +69,7 @@ class History:
             lake.targets.news[name] = TableFinding("gone", f"its table at /data/{name} is gone", EVERYTHING)
             return
         kept = random.randrange(1, len(table) + 1)
-        dropped = [commit.order.blocks for commit in table[kept:] if commit.order is not None]
+        dropped = [commit.order.partitions for commit in table[kept:] if commit.order is not None]
         del table[kept:]
         lost = PartitionSet.union(dropped)
         found = TableFinding("restored", "its table was restored", lost, "t", kept - 1, "m")
@@ -107,7 +107,7 @@ def test_every_outlet_is_as_if_computed_from_scratch_and_of_the_same_runs(*, ran
         there = inside(lake.project.assets[name].partitioning, states[name].coverage)
         fresh = lake.from_scratch(name)
         assert sorted(lake.table(name)) == sorted(there), name
-        assert {block: fresh[block] for block in there} == dict(lake.table(name)), name
+        assert {partition: fresh[partition] for partition in there} == dict(lake.table(name)), name
     assert lake.table("train") == lake.table("test")
     assert states["train"].coverage == states["test"].coverage == states["one"].coverage
     assert all(not states[name].chain for name in states)
@@ -125,10 +125,10 @@ def test_what_is_recorded_of_a_run_is_recorded_of_all_its_outlets_in_one_commit(
     for first, second, own in zip(told[::3], told[1::3], told[2::3], strict=True):
         assert (first.asset, second.asset, own.asset) == ("train", "test", "one")
         assert first.run == second.run == own.run
-        assert first.blocks == second.blocks == own.blocks
+        assert first.partitions == second.partitions == own.partitions
         assert first.pins == second.pins == own.pins
     partitioning = lake.project.assets["one"].partitioning
     runs = [{commit.marker.run for commit in lake.engine.data(name)} for name in OUTLETS]
     recorded = {each.run for each in told}
     assert runs[0] | runs[1] <= recorded | {link.entry.run for each in history.states() for link in each.chain}
-    assert all(made(partitioning, block) for block in lake.table("train"))
+    assert all(made(partitioning, partition) for partition in lake.table("train"))

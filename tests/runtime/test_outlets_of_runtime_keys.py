@@ -26,7 +26,7 @@ def known(w: World) -> dict[str, tuple[str, ...]]:
 
 
 def computed(w: World, name: str) -> list[list[str]]:
-    return [commit.order.asset.partitioning.labels(commit.order.blocks) for commit in w.engine.data(name)]
+    return [commit.order.asset.partitioning.labels(commit.order.partitions) for commit in w.engine.data(name)]
 
 
 def test_what_came_out_is_known_of_all_and_read_by_key():

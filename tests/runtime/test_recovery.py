@@ -32,7 +32,7 @@ def test_the_next_driver_settles_a_run_that_died(moment, exists):
     summary = w.driver().run_works([TickWork()])
     assert summary.ok
     data = w.engine.data("a")
-    assert [str(commit.order.blocks) for commit in data].count(str(data[-1].order.blocks)) == 1
+    assert [str(commit.order.partitions) for commit in data].count(str(data[-1].order.partitions)) == 1
     assert len(data) == 1 + exists
     assert (summary.runs[0].adopted is not None) == (moment == "written")
     assert committed == exists + (moment == "written")

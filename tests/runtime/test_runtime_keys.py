@@ -35,7 +35,7 @@ def known(w: World, name: str) -> tuple[str, ...]:
 
 
 def computed(w: World, name: str) -> list[list[str]]:
-    return [commit.order.asset.partitioning.labels(commit.order.blocks) for commit in w.engine.data(name)]
+    return [commit.order.asset.partitioning.labels(commit.order.partitions) for commit in w.engine.data(name)]
 
 
 def test_what_came_out_is_known_and_read_by_key():
@@ -73,7 +73,7 @@ def test_what_a_run_of_some_adds_with_rows_is_computed_by_it():
     summary = w.driver().run_works([TickWork()])
     assert (known(w, "a"), known(w, "each")) == (("x", "y", "z"), ("x", "y", "z"))
     assert (computed(w, "a"), computed(w, "each")) == ([["*"], ["x", "y"]], [["x", "y"], ["x", "y", "z"]])
-    assert [w.project.assets["a"].partitioning.labels(run.blocks) for run in summary.runs] == [["x", "y", "z"]] * 2
+    assert [w.project.assets["a"].partitioning.labels(run.partitions) for run in summary.runs] == [["x", "y", "z"]] * 2
 
 
 def test_what_came_while_a_run_computed_what_nobody_knew_makes_that_stale():
@@ -183,7 +183,7 @@ class Discovering(World):
         """What runs then, and the day with which its data interval begins."""
         self.clock.instant = datetime(2025, 1, day, hour, tzinfo=UTC)
         labels = self.project.assets["a"].partitioning.labels
-        runs = [(labels(run.blocks), run.interval) for run in self.driver().run_works([TickWork()]).runs]
+        runs = [(labels(run.partitions), run.interval) for run in self.driver().run_works([TickWork()]).runs]
         return [(" ".join(keys), datetime.fromtimestamp(interval[0], UTC).day) for keys, interval in runs if interval]
 
     def adds(self, *keys: str) -> None:
@@ -266,7 +266,7 @@ def test_what_failed_of_what_was_added_is_tried_again_by_the_next_driver_and_is_
     w.adds("z")
 
     def fail(order: RunOrder) -> None:
-        if order.asset.partitioning.labels(order.blocks) == ["z"]:
+        if order.asset.partitioning.labels(order.partitions) == ["z"]:
             raise RunError("boom")
 
     w.engine.hooks["a", "compute"] = fail
@@ -283,7 +283,7 @@ def test_what_is_skipped_of_what_was_added_rests_until_the_next_tick():
     w.adds("z")
 
     def skip(order: RunOrder) -> None:
-        if order.asset.partitioning.labels(order.blocks) == ["z"]:
+        if order.asset.partitioning.labels(order.partitions) == ["z"]:
             raise RunSkipped("nothing")
 
     w.engine.hooks["a", "compute"] = skip

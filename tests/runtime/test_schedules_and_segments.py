@@ -321,10 +321,10 @@ class Played:
         ran = self.world.driver().run_works([TickWork()]).runs
         assert bool(plan.runs) == bool(ran) == bool(tree.holds)
         assert not ran or before.missing + before.stale
-        assert {run.blocks for run in plan.runs} <= {run.blocks for run in ran}
+        assert {run.partitions for run in plan.runs} <= {run.partitions for run in ran}
         assert self.looking.plan().runs == ()
         self.agrees(now)
-        return "+".join(sorted(self.word(run.blocks) for run in ran)) or "-"
+        return "+".join(sorted(self.word(run.partitions) for run in ran)) or "-"
 
     def agrees(self, now):
         """After a run the status tells the tick that is to come, which is the first of the preview."""
@@ -333,10 +333,10 @@ class Played:
         at = self.status.next_at
         assert (at and from_unix(at)) == (later[0] if later else None)
 
-    def word(self, blocks):
+    def word(self, partitions):
         """The partitions of a run: days as digits, segments as letters."""
-        partitioning = self.spec.assets["a"].partitioning.with_segments_of(blocks)
-        labels = partitioning.display_labels(blocks) if partitioning.time else partitioning.labels(blocks)
+        partitioning = self.spec.assets["a"].partitioning.with_segments_of(partitions)
+        labels = partitioning.display_labels(partitions) if partitioning.time else partitioning.labels(partitions)
         return "".join(labels).replace("2025-01-0", "").replace("..", "-").replace(",", "")
 
 

@@ -34,7 +34,7 @@ def world(*, first=True, runs=4, **more) -> World:
 def computed(w: World) -> Counter[str]:
     """How often each partition is in the table."""
     partitioning = w.project.assets["a"].partitioning
-    return Counter(label for commit in w.engine.data("a") for label in partitioning.labels(commit.order.blocks))
+    return Counter(label for commit in w.engine.data("a") for label in partitioning.labels(commit.order.partitions))
 
 
 def once(w: World) -> bool:
@@ -83,7 +83,7 @@ def test_one_that_fails_holds_back_no_other():
     bad = w.project.assets["a"].partitioning.parse("2025-01-01T05,y")
 
     def failing(order):
-        if order.blocks == bad:
+        if order.partitions == bad:
             raise RunError("a: bad")
 
     w.engine.hooks["a", "compute"] = failing
@@ -115,9 +115,9 @@ def dying(w: World, moment: str, *keys: str, commits: bool = False) -> None:
     stuck_at, reached = {partitioning.parse(key) for key in keys}, threading.Semaphore(0)
 
     def stuck(order):
-        if order.blocks in stuck_at:
+        if order.partitions in stuck_at:
             reached.release()
-        if order.blocks in stuck_at or not moment:
+        if order.partitions in stuck_at or not moment:
             threading.Event().wait()
 
     engine = FakeEngine(w.engine.tables)
@@ -151,10 +151,10 @@ def test_a_zombie_of_one_slot_disturbs_no_other():
     w.tell("s", DAY)
     go, waits = threading.Event(), threading.Event()
     engine = FakeEngine(w.engine.tables)
-    block = w.project.assets["a"].partitioning.parse("2025-01-01T00,y")
+    partition = w.project.assets["a"].partitioning.parse("2025-01-01T00,y")
 
     def late(order):
-        if order.blocks == block:
+        if order.partitions == partition:
             waits.set()
             go.wait(20)
 
@@ -174,8 +174,8 @@ def test_a_backfill_of_several_is_one_run_each():
     w.tell("s", DAY)
     w.driver().run_works([TickWork()])
     spec = w.project.assets["a"]
-    blocks = spec.partitioning.parse("2025-01-01T05..2025-01-01T08")
-    summary = w.driver().run_works([BackfillWork(spec, blocks, force=True)])
+    partitions = spec.partitioning.parse("2025-01-01T05..2025-01-01T08")
+    summary = w.driver().run_works([BackfillWork(spec, partitions, force=True)])
     assert (len(summary.runs), summary.ok) == (8, True)
     assert {run.request.kind for run in summary.runs} == {"backfill"}
 
@@ -192,10 +192,10 @@ def test_a_rebuild_settles_what_never_ended_first():
 def test_a_failure_that_cannot_be_fenced_keeps_its_own_slot_alone():
     w = world()
     w.tell("s", DAY)
-    block = w.project.assets["a"].partitioning.parse("2025-01-01T05,y")
+    partition = w.project.assets["a"].partitioning.parse("2025-01-01T05,y")
 
     def failing(order):
-        if order is not None and order.blocks == block:
+        if order is not None and order.partitions == partition:
             raise RunError("a: bad")
 
     w.engine.hooks["a", "write"] = failing

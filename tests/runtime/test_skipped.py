@@ -94,7 +94,7 @@ def test_partitions_that_are_not_there_rest_until_there_is_a_new_cause():
     w.engine.hooks.clear()
     w.tell("s", "2025-01-02")
     runs = {each.asset: each for each in run(w).runs}
-    assert {name: each.blocks for name, each in runs.items()} == {
+    assert {name: each.partitions for name, each in runs.items()} == {
         "a": days("2025-01-02"),
         "b": days("2025-01-02"),
         "r": EVERYTHING,

@@ -139,4 +139,4 @@ def test_lineage_of_what_never_ran_is_that_it_is_not_there():
     w = outlets()
     run(w)
     (origin,) = w.opened().lineage.trace("train").origins
-    assert (origin.kind, origin.blocks) == ("missing", EVERYTHING)
+    assert (origin.kind, origin.partitions) == ("missing", EVERYTHING)

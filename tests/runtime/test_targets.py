@@ -23,14 +23,14 @@ def used(*assets):
 
 
 def run(world, select=None):
-    return [(result.asset, result.blocks) for result in world.driver().run_works([TickWork(select)]).runs]
+    return [(result.asset, result.partitions) for result in world.driver().run_works([TickWork(select)]).runs]
 
 
 def test_what_is_gone_is_computed_again_and_then_what_reads_it():
     world = used(asset("a", "s"), asset("b", "a"))
     world.targets.news["a"] = GONE
-    blocks = days("2025-01-01..2025-01-03")
-    assert run(world) == [("a", blocks), ("b", blocks)]
+    partitions = days("2025-01-01..2025-01-03")
+    assert run(world) == [("a", partitions), ("b", partitions)]
     (row,) = world.store.read_history(kinds=["target"])
     assert row.asset == "a"
     (claim,) = [row for row in world.store.read_history(kinds=["claim"], asset="a") if "is gone" in row.body]

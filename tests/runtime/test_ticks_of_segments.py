@@ -36,7 +36,7 @@ class Shop(World):
 
     def fail(self, order):
         """Runs with the bad segment fail of their data."""
-        if self.bad and order.blocks.overlaps(self.open_target[self.bad]):
+        if self.bad and order.partitions.overlaps(self.open_target[self.bad]):
             error = RunError(f"{self.bad} is bad")
             error.is_data_error = True
             raise error
@@ -53,7 +53,7 @@ class Shop(World):
         return sorted(map(self.told, self.driver().run_works([TickWork()]).runs))
 
     def told(self, run):
-        keys = "".join(key for key, parts in self.open_target.items() if run.blocks.overlaps(parts))
+        keys = "".join(key for key, parts in self.open_target.items() if run.partitions.overlaps(parts))
         day = from_unix(run.interval[0]).day if run.interval else "-"
         return f"{keys}{'!' if run.error else ''} {day}"
 
@@ -126,7 +126,7 @@ def test_a_killed_run_is_settled_and_no_tick_is_answered_twice(strategy, moment)
     dying(shop, moment)
     shop.at(3)
     assert shop.at(3, 6) == []
-    done = [commit.order.blocks for commit in shop.engine.data("a")]
+    done = [commit.order.partitions for commit in shop.engine.data("a")]
     assert all(sum(parts.overlaps(own) for parts in done) == 2 for own in shop.open_target.values())
 
 
@@ -193,7 +193,7 @@ def test_a_backfill_appends_what_changed_and_nothing_that_did_not():
     shop.driver().run_works([TickWork(select=())])
     looking = shop.opened()
     (run,) = looking.backfills.plan(BackfillRequest("a", "m")).runs
-    assert run.blocks == shop.open_target["m"]
+    assert run.partitions == shop.open_target["m"]
     assert looking.backfills.plan(BackfillRequest("a", "e")).runs == ()
 
 
@@ -206,7 +206,7 @@ def test_a_day_that_fails_holds_back_no_other_of_a_full_refresh(schedule):
     bad = [""]
 
     def fail(order):
-        if bad[0] and order.blocks.overlaps(days.parse(bad[0])):
+        if bad[0] and order.partitions.overlaps(days.parse(bad[0])):
             error = RunError("it is bad")
             error.is_data_error = True
             raise error
@@ -216,7 +216,7 @@ def test_a_day_that_fails_holds_back_no_other_of_a_full_refresh(schedule):
         if came:
             world.tell("sales", f"2025-01-0{day - 1}")
         runs = world.driver().run_works([TickWork()]).runs
-        return [label for run in runs if not run.error for label in days.labels(run.blocks)]
+        return [label for run in runs if not run.error for label in days.labels(run.partitions)]
 
     world.engine.hooks["a", "compute"] = fail
     assert at(2, came=True) == ["2025-01-01"]

@@ -29,10 +29,10 @@ def skipping(*assets: AssetSpec) -> tuple[AssetSpec, ...]:
 
 
 def ran(w: World) -> list[tuple[str, object, object]]:
-    """The runs of one invocation: the asset, its blocks, and those of them that came out as they were."""
+    """The runs of one invocation: the asset, its partitions, and those of them that came out as they were."""
     summary = w.driver().run_works([TickWork()])
     assert w.driver().run_works([TickWork()]).runs == (), "idle"
-    return [(result.asset, result.blocks, result.unchanged) for result in summary.runs]
+    return [(result.asset, result.partitions, result.unchanged) for result in summary.runs]
 
 
 def test_where_nothing_changed_nothing_follows():

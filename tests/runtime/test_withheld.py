@@ -62,14 +62,14 @@ def planned(w: World) -> Plan:
 
 
 def published(w: World, name: str) -> list[PartitionSet]:
-    return [commit.order.blocks for commit in w.engine.data(name)]
+    return [commit.order.partitions for commit in w.engine.data(name)]
 
 
 def state(w: World, name: str):
     return w.driver().ledger.open().assets[name]
 
 
-def test_a_withheld_block_rests_and_its_consumer_says_for_what_it_waits():
+def test_a_withheld_partition_rests_and_its_consumer_says_for_what_it_waits():
     w = world()
     w.engine.judged["a"] = bad(SECOND)
     summary = run(w)
@@ -136,7 +136,7 @@ def test_a_day_waits_for_the_same_day_that_is_withheld_for_as_long_as_it_tolerat
     run(w)
     assert published(w, "b") == [FIRST]
     w.clock.instant = datetime(2025, 1, 4, tzinfo=UTC)
-    assert [result.blocks for result in run(w).runs] == [SECOND]
+    assert [result.partitions for result in run(w).runs] == [SECOND]
 
 
 @pytest.mark.parametrize("select", [None, ["c"]])
@@ -205,7 +205,7 @@ def test_what_was_there_and_is_withheld_since_is_tried_again_when_an_inlet_chang
     w.driver().run_works([BackfillWork(w.project.assets["a"], SECOND, force=True)])
     assert not planned(w).runs
     w.tell("s", "2025-01-02")
-    assert [(result.blocks, result.withheld) for result in run(w).runs] == [(SECOND, SECOND)]
+    assert [(result.partitions, result.withheld) for result in run(w).runs] == [(SECOND, SECOND)]
     assert '"1 withheld before"' in w.store.read_history(kinds=["claim"])[-1].body
 
 
@@ -215,7 +215,7 @@ def test_a_forced_backfill_tries_it_again_and_a_plain_one_says_what_would():
     run(w)
     a = w.project.assets["a"]
     summary = w.driver().run_works([BackfillWork(a, SECOND)])
-    assert (summary.runs, [item.blocks for item in summary.waiting]) == ((), [SECOND])
+    assert (summary.runs, [item.partitions for item in summary.waiting]) == ((), [SECOND])
     w.driver().run_works([BackfillWork(a, SECOND, force=True)])
     assert published(w, "a") == [FIRST, NOTHING]
     assert not planned(w).runs
@@ -231,16 +231,16 @@ def test_other_rules_try_it_again():
 
     w.project = project(source("s"), replace(made, definition=AssetDefinition("other")), asset("b", "a", retries=0))
     (only,) = planned(w).runs
-    assert (only.blocks, only.reason) == (SECOND, "1 partition missing, 1 withheld by other rules or code")
+    assert (only.partitions, only.reason) == (SECOND, "1 partition missing, 1 withheld by other rules or code")
     assert run(w).ok
     assert not planned(w).runs
 
 
-def judging(w: World, name: str, blocks: PartitionSet) -> None:
-    """The rules of the asset fail for these blocks, unless they are accepted, as `judge` has it."""
+def judging(w: World, name: str, partitions: PartitionSet) -> None:
+    """The rules of the asset fail for these partitions, unless they are accepted, as `judge` has it."""
 
     def judged(order):
-        held = (blocks & order.blocks) - order.accepted_partitions
+        held = (partitions & order.partitions) - order.accepted_partitions
         w.engine.judged[name] = bad(held) if held else RunJudgement()
 
     w.engine.hooks[name, "prepare"] = judged
@@ -252,11 +252,11 @@ def test_what_is_accepted_is_published_at_once_and_judged_anew_with_new_data():
     w.driver().run_works([BackfillWork(w.project.assets["a"], FIRST | SECOND), TickWork()])
     assert (published(w, "a"), published(w, "b")) == ([FIRST], [FIRST])
     told = w.opened().assets.accept("a", "2025-01-02", reason="looked at")
-    assert (told.blocks, told.unchanged) == (SECOND, NOTHING)
+    assert (told.partitions, told.unchanged) == (SECOND, NOTHING)
     again = w.opened().assets.accept("a", reason="looked at")
-    assert (again.blocks, again.unchanged) == (NOTHING, NOTHING)
+    assert (again.partitions, again.unchanged) == (NOTHING, NOTHING)
     (only,) = planned(w).runs
-    assert (only.blocks, only.request.accepted) == (SECOND, SECOND)
+    assert (only.partitions, only.request.accepted) == (SECOND, SECOND)
     assert only.reason == "1 partition missing, 1 marked as accepted by ann: looked at"
     assert run(w).ok
     assert (published(w, "a")[1:], published(w, "b")[1:]) == ([SECOND], [SECOND])
@@ -275,7 +275,7 @@ def test_news_after_the_acceptance_void_it():
     assert not planned(w).runs
 
 
-def test_an_accepted_block_that_was_stale_is_current_then():
+def test_an_accepted_partition_that_was_stale_is_current_then():
     w = world(schedule=timed("0 6 * * *"))
     w.clock.instant = datetime.fromisoformat("2025-02-01T07:00:00+00:00")
     run(w)
@@ -286,7 +286,7 @@ def test_an_accepted_block_that_was_stale_is_current_then():
     w.opened().assets.accept("a", reason="looked at")
     assert run(w).ok
     w.clock.instant = datetime.fromisoformat("2025-02-03T07:00:00+00:00")
-    assert SECOND not in [each.blocks for each in planned(w).runs if each.asset == "a"]
+    assert SECOND not in [each.partitions for each in planned(w).runs if each.asset == "a"]
     assert state(w, "a").stale == {}
 
 
@@ -384,7 +384,7 @@ def test_who_takes_over_records_what_the_commit_withheld():
     del w.engine.hooks["a", "written"]
     summary = run(w)
     assert state(w, "a").coverage == FIRST
-    assert [record.blocks for record in state(w, "a").withheld] == [SECOND]
+    assert [record.partitions for record in state(w, "a").withheld] == [SECOND]
     assert not summary.ok or state(w, "a").withheld
     assert len(w.engine.data("a")) == 1
 
@@ -410,7 +410,7 @@ def test_status_counts_it_and_shows_rule_and_rows():
     (_, found, waiting) = w.opened().status()
     assert (found.current, found.withheld, found.missing) == (1, 1, 0)
     (judged,) = found.withheld_runs
-    assert (judged.blocks, judged.text) == (SECOND, "not_null(n): 12 of 900 rows")
+    assert (judged.partitions, judged.text) == (SECOND, "not_null(n): 12 of 900 rows")
     document = status_document(found, w.project)
     assert document["withheld"][0]["rules"][0]["samples"] == [{"n": "NULL"}]
     assert (document["partitions"]["withheld"], summarize_status(found)) == (1, ("1 current, 1 withheld", "withheld"))
@@ -474,7 +474,7 @@ def test_rules_that_are_others_try_it_again_once(of_outlet):
     assert state(w, "m").coverage == FIRST
 
 
-def test_each_block_is_told_with_the_rules_that_it_fails_and_what_did_not_withhold_is_told_too():
+def test_each_partition_is_told_with_the_rules_that_it_fails_and_what_did_not_withhold_is_told_too():
     w = world()
     w.tell("s", "2025-01-03")
     third = days("2025-01-03")
@@ -489,7 +489,7 @@ def test_each_block_is_told_with_the_rules_that_it_fails_and_what_did_not_withho
     )
     run(w)
     run(w)
-    said = {str(item.blocks.first): item.reason for item in planned(w).waiting if item.asset == "b"}
+    said = {str(item.partitions.first): item.reason for item in planned(w).waiting if item.asset == "b"}
     both, one = "not_null(n): 12 of 900 rows; unique(n): 2 of 5 rows", "unique(n): 2 of 5 rows"
     assert said[str(SECOND.first)] == f"waits for a: 2025-01-02 is withheld ({both})"
     assert said[str(third.first)] == f"waits for a: 2025-01-03 is withheld ({one})"
@@ -521,7 +521,7 @@ def test_what_rules_of_inlets_warn_of_is_told_with_the_inlet():
     assert state(w, "a") == decoded(w)
 
 
-def test_each_block_is_told_with_its_own_figures_and_rows():
+def test_each_partition_is_told_with_its_own_figures_and_rows():
     w = world()
     w.source("s").news.clear()
     w.tell("s", "2025-01-01", "2025-01-02", "2025-01-03")

@@ -71,7 +71,7 @@ def judging(w: World, bad: set[int]) -> None:
 def published(w: World) -> list[int]:
     """The days whose rows are in the table, in the order in which they came."""
     orders = [each.order for each in w.engine.data("a")]
-    return [day_of(to_unix(each.interval[0])) for each in orders if each is not None and each.blocks.is_everything]
+    return [day_of(to_unix(each.interval[0])) for each in orders if each is not None and each.partitions.is_everything]
 
 
 def accept(w: World, **named):
@@ -132,7 +132,7 @@ def test_a_mark_of_one_withheld_instance_leaves_the_others(kind):
     run(w)
     before = w.driver().ledger.open().dataset("a").seq
     marked = w.opened().assets.mark("a", kind, interval=span(28), reason="it is empty")
-    assert (marked.blocks, marked.instance) == (EVERYTHING, seconds(28))
+    assert (marked.partitions, marked.instance) == (EVERYTHING, seconds(28))
     assert [each.interval for each in state(w, "a").withheld] == [seconds(30)]
     assert state(w, "a") == decoded(w)
     assert (w.driver().ledger.open().dataset("a").seq > before) == (kind == "done")

@@ -41,7 +41,7 @@ def outlets(judged: dict[str, RunJudgement]) -> World:
 
 
 def published(w: World, name: str = "a") -> list[PartitionSet]:
-    return [commit.order.blocks for commit in w.engine.data(name)]
+    return [commit.order.partitions for commit in w.engine.data(name)]
 
 
 def told(w: World, name: str = "a") -> list[PartitionSet]:
@@ -81,7 +81,7 @@ def test_a_run_whose_judging_fails_writes_nothing():
     assert (w.engine.data("a"), w.engine.staged["a"]) == ([], [])
 
 
-def test_a_block_that_one_outlet_withholds_is_withheld_in_all():
+def test_a_partition_that_one_outlet_withholds_is_withheld_in_all():
     w = outlets({"test": withholding(SECOND)})
     w.driver().run_works([TickWork()])
     assert [published(w, name) for name in BOTH] == [[FIRST], [FIRST]]
@@ -100,7 +100,7 @@ def test_who_completes_a_run_keeps_to_what_its_first_commit_withheld(name, momen
     dying(w, moment, name, judged=w.engine.judged)
     w.engine.judged["test"] = withholding(FIRST)
     w.driver().run_works([TickWork()])
-    found = [[(commit.order.blocks, commit.marker.withheld) for commit in w.engine.data(each)] for each in BOTH]
+    found = [[(commit.order.partitions, commit.marker.withheld) for commit in w.engine.data(each)] for each in BOTH]
     assert found[0][0] == found[1][0] == (FIRST, SECOND)
 
 
@@ -117,8 +117,8 @@ def test_what_is_used_up_as_a_whole_is_withheld_as_a_whole(more):
     w = world(**more)
     w.engine.judged["a"] = withholding(SECOND)
     w.driver().run_works([TickWork()])
-    assert all(blocks in (NOTHING, FIRST) for blocks in published(w))
-    assert all(commit.order.blocks == NOTHING for commit in w.engine.data("a") if commit.marker.withheld)
+    assert all(partitions in (NOTHING, FIRST) for partitions in published(w))
+    assert all(commit.order.partitions == NOTHING for commit in w.engine.data("a") if commit.marker.withheld)
 
 
 def test_a_run_that_withholds_something_moves_no_watermark():

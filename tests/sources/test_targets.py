@@ -32,14 +32,14 @@ class Table:
         self.known = None
         self.token = 0
 
-    def write(self, *dates, app=APP, mode="append", record=True, kind="data", blocks=None, watermarks=None):
+    def write(self, *dates, app=APP, mode="append", record=True, kind="data", partitions=None, watermarks=None):
         """A run of the asset commits a row for each day."""
         self.token += 1
         told = {
             "app": app,
             "kind": kind,
             "epoch": self.token,
-            "blocks": [*map(self.label, dates)] if blocks is None else blocks,
+            "partitions": [*map(self.label, dates)] if partitions is None else partitions,
             "measures": {"watermarks": watermarks or {}},
         }
         self.commit(
@@ -154,7 +154,7 @@ def test_another_table_made_by_the_same_run_of_another_state(table):
     assert table.look().kind == "replaced"
 
 
-def test_a_restore_loses_the_blocks_of_the_runs_after_it(table):
+def test_a_restore_loses_the_partitions_of_the_runs_after_it(table):
     restore(table, 1)
     found = table.look()
     assert (found.kind, found.lost, found.version, found.commits) == ("restored", days("2025-01-03"), 3, ())
@@ -171,7 +171,7 @@ def test_a_restore_that_undoes_what_others_did_loses_nothing_but_changes_rows(ta
     restore(table, 2)
     found = table.look()
     assert (found.kind, found.lost) == ("changed", days())
-    assert [(each.version, each.operation, each.blocks) for each in found.commits] == [
+    assert [(each.version, each.operation, each.partitions) for each in found.commits] == [
         (3, "WRITE", days("2025-01-02")),
         (4, "RESTORE", days("2025-01-02")),
     ]
@@ -202,7 +202,7 @@ def test_a_restore_that_names_no_version_loses_the_time_that_it_touched(table):
     assert found.reason.endswith("was restored to an earlier version (RESTORE in version 3)")
 
 
-def test_blocks_that_were_computed_again_after_the_restore_are_not_lost(table):
+def test_partitions_that_were_computed_again_after_the_restore_are_not_lost(table):
     before = table.known
     restore(table, 0)
     table.write(3)
@@ -255,12 +255,12 @@ def other_replace(table):
 
 
 @pytest.mark.parametrize("change", [other_append, other_delete, other_update, other_merge, other_replace])
-def test_what_others_do_is_named_with_the_blocks_that_it_touched(table, change):
+def test_what_others_do_is_named_with_the_partitions_that_it_touched(table, change):
     change(table)
     found = table.look()
     (commit,) = found.commits
     assert (found.kind, found.lost, found.version) == ("changed", days(), 3)
-    assert (commit.version, commit.blocks) == (3, days("2025-01-02"))
+    assert (commit.version, commit.partitions) == (3, days("2025-01-02"))
     assert commit.operation in {"WRITE", "DELETE", "UPDATE", "MERGE"}
     assert commit.at is not None
 
@@ -268,13 +268,13 @@ def test_what_others_do_is_named_with_the_blocks_that_it_touched(table, change):
 def test_an_overwrite_by_others_touches_all_that_was_there(table):
     table.commit(9, mode="overwrite")
     (commit,) = table.look().commits
-    assert commit.blocks == days("2025-01-01..2025-01-03")
+    assert commit.partitions == days("2025-01-01..2025-01-03")
 
 
 def test_rows_of_others_in_time_that_no_run_computed_touch_nothing(table):
     table.commit(9)
     (commit,) = table.look().commits
-    assert commit.blocks == days()
+    assert commit.partitions == days()
 
 
 LAYOUTS = {"by both": ["day", "region"], "by region": ["region"], "statistics": None}
@@ -319,7 +319,7 @@ def test_what_others_do_to_products_is_told_by_segment_and_time(tmp_path, timed,
     after, found = _held(table), table.look()
     differing = [each for each in {*before, *after} if before.get(each) != after.get(each) and each[0] != "zz"]
     changed = table.parts(*differing) & table.known.coverage
-    told = PartitionSet.union(each.blocks for each in found.commits) if found else NOTHING
+    told = PartitionSet.union(each.partitions for each in found.commits) if found else NOTHING
     assert told.covers(changed)
     assert table.known.coverage.covers(told)
     if layout == "by both" and timed and len(foreign) == 1 and foreign[0][0] not in ("move", "overwrite"):
@@ -341,7 +341,7 @@ def test_a_file_that_tells_no_segment_may_be_of_any_that_its_time_was_computed_o
     table.write(("de", 1), ("nl", 1), ("nl", 2))
     table.commit(("de", 1), ("nl", 1))
     (commit,) = table.look().commits
-    assert commit.blocks == table.parts(("de", 1), ("nl", 1))
+    assert commit.partitions == table.parts(("de", 1), ("nl", 1))
 
 
 def test_optimize_vacuum_and_properties_only_move_the_position(table):
@@ -376,7 +376,7 @@ def test_what_others_did_before_it_is_told(table):
     table.write(4, record=False)
     table.commit(2)
     found = table.look()
-    assert (found.version, [each.blocks for each in found.commits]) == (3, [days("2025-01-01")])
+    assert (found.version, [each.partitions for each in found.commits]) == (3, [days("2025-01-01")])
 
 
 def test_what_others_did_while_a_run_computed_is_told_after_it_was_recorded(table):
@@ -386,7 +386,7 @@ def test_what_others_did_while_a_run_computed_is_told_after_it_was_recorded(tabl
     table.write(2)
     table.known = replace(table.known, accounted_version=before.accounted_version, mark=before.mark)
     found = table.look()
-    assert (found.version, [each.blocks for each in found.commits]) == (5, [days("2025-01-01")])
+    assert (found.version, [each.partitions for each in found.commits]) == (5, [days("2025-01-01")])
 
 
 def test_a_log_that_does_not_tell_what_came(table):
@@ -398,7 +398,7 @@ def test_a_log_that_does_not_tell_what_came(table):
     (commit,) = found.commits
     assert (found.kind, found.lost, found.version) == ("changed", days(), 5)
     assert commit.operation == "something (the log no longer tells what came after version 2)"
-    assert commit.blocks == table.known.coverage
+    assert commit.partitions == table.known.coverage
 
 
 def test_what_came_untold_to_a_table_without_partitions_changed_all_of_it(tmp_path):
@@ -409,7 +409,7 @@ def test_what_came_untold_to_a_table_without_partitions_changed_all_of_it(tmp_pa
     DeltaTable(table.path).create_checkpoint()
     log(table, 1).unlink()
     (commit,) = table.look().commits
-    assert commit.blocks == EVERYTHING
+    assert commit.partitions == EVERYTHING
 
 
 def test_a_log_of_which_the_seen_version_was_cleaned_is_the_same_table(table):
@@ -448,11 +448,11 @@ def test_statistics_tell_the_time_where_folders_do_not_and_else_all_is_touched(t
     for action in content:
         action.get("remove", {}).pop("stats", None)
     log(table, 3).write_text("\n".join(map(json.dumps, content)))
-    assert table.look().commits[0].blocks == days("2025-01-02")
+    assert table.look().commits[0].partitions == days("2025-01-02")
     table.asset = replace(
         table.asset, partitioning=Partitioning(replace(table.asset.partitioning.time, column="other"))
     )
-    assert table.look().commits[0].blocks == table.known.coverage
+    assert table.look().commits[0].partitions == table.known.coverage
 
 
 def test_a_folder_that_is_not_there_is_not_the_table_that_is_gone(table, tmp_path):
@@ -470,7 +470,7 @@ def test_a_folder_that_is_not_there_is_not_the_table_that_is_gone(table, tmp_pat
 
 
 @pytest.mark.parametrize("timed", [True, False])
-def test_a_restore_after_a_segment_left_the_list_loses_the_blocks_of_the_runs_after_it(timed, tmp_path):
+def test_a_restore_after_a_segment_left_the_list_loses_the_partitions_of_the_runs_after_it(timed, tmp_path):
     table = Products(tmp_path / "a", timed=timed)
     for drawn in [("nl", 1), ("de", 2), ("nl", 3)][: 3 if timed else 2]:
         table.write(drawn)

@@ -35,7 +35,9 @@ BOTH = {**FLIGHTS, "inbox": [event(4, "x-drop")]}
 def context(*, schedule: Schedule | None = None, **more: Any) -> Context:
     told: dict[str, Any] = {"interval": None, "schedule_date": at("2025-03-21T06:00"), "events": {}, **more}
     report = asset("report", by=None, timezone="Europe/Berlin", schedule=schedule)
-    order = RunOrder(report, run="report-1", app_id="j/report", token=1, blocks=EVERYTHING, pins={}, inlets={}, **told)
+    order = RunOrder(
+        report, run="report-1", app_id="j/report", token=1, partitions=EVERYTHING, pins={}, inlets={}, **told
+    )
     return make_context(order, watermark=None, project=project(report))
 
 

@@ -110,7 +110,7 @@ class ConnectError(Exception):
         return (
             "org.apache.spark.SparkException\n\tat org.apache.spark.sql.X.y(X.scala:1)\n"
             "Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] outside\n"
-            "the blocks SQLSTATE: P0001\n"
+            "the partitions SQLSTATE: P0001\n"
             "\tat org.apache.spark.sql.Z.z(Z.scala:-1)"
         )
 
@@ -118,7 +118,7 @@ class ConnectError(Exception):
 def test_causes_of_spark_connect_stand_in_the_servers_trace():
     error = ConnectError("[TASK_WRITE_FAILED] Task failed while writing rows to file:/tmp/daily. SQLSTATE: 58030")
     assert first_line(error) == "[USER_RAISED_EXCEPTION] outside"
-    assert error_mentions(error, "outside\nthe blocks")
+    assert error_mentions(error, "outside\nthe partitions")
     assert not error_mentions(error, "scala")
     assert is_final(error)
 

@@ -151,10 +151,12 @@ def test_instants_are_counted_by_the_slots_own_time():
     assert len(times.ignored_values) == 2
 
 
-def test_blocks_end_before_what_is_excluded():
+def test_partitions_end_before_what_is_excluded():
     days = Partitioning(WORKDAYS)
-    blocks = days.parse("2025-03-06..2025-03-10")
-    told = [(each["start"].isoformat(), each["end"].isoformat()) for each in partitions_table(days, blocks).to_pylist()]
+    partitions = days.parse("2025-03-06..2025-03-10")
+    told = [
+        (each["start"].isoformat(), each["end"].isoformat()) for each in partitions_table(days, partitions).to_pylist()
+    ]
     assert told == [
         ("2025-03-05T23:00:00+00:00", "2025-03-06T23:00:00+00:00"),
         ("2025-03-06T23:00:00+00:00", "2025-03-07T23:00:00+00:00"),

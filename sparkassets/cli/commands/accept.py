@@ -9,7 +9,7 @@ import click
 
 from sparkassets.cli.options import AssetNameParam, json_option, open_project, partitions_option, project_option
 from sparkassets.cli.output import Terminal, print_json
-from sparkassets.cli.plan_tables import blocks_text
+from sparkassets.cli.plan_tables import partitions_text
 from sparkassets.core.documents.records import mark_document
 
 
@@ -46,10 +46,10 @@ def command(
         print_json(mark_document(found, project.spec))
         return 0
     for accepted, said in (
-        (found.blocks, "accepted: the next run publishes it"),
+        (found.partitions, "accepted: the next run publishes it"),
         (found.unchanged, "was accepted already"),
     ):
         if accepted:
-            parts = [asset, blocks_text(asset, accepted, project.spec), said]
+            parts = [asset, partitions_text(asset, accepted, project.spec), said]
             Terminal.from_stream(sys.stdout).print("  ".join(filter(None, parts)))
     return 0

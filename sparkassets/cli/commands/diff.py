@@ -11,7 +11,7 @@ import click
 
 from sparkassets.cli.options import json_option, open_project, project_option, select_assets, select_option
 from sparkassets.cli.output import TableColumn, Terminal, print_json, print_table, strip_controls
-from sparkassets.cli.plan_tables import blocks_text
+from sparkassets.cli.plan_tables import partitions_text
 from sparkassets.core.branches.difference import AssetDifference, RowCounts
 from sparkassets.core.documents.document_values import partitions_document
 from sparkassets.core.spec.model import ProjectSpec
@@ -31,8 +31,8 @@ def difference_document(found: AssetDifference, project: ProjectSpec) -> dict[st
             "keys_not_unique": rows.has_duplicate_keys,
             **_count_changes(found.total_row_counts),
             "partitions": [
-                {"partitions": partitions_document(block, asset), **_count_changes(counts)}
-                for block, counts in rows.blocks
+                {"partitions": partitions_document(partition, asset), **_count_changes(counts)}
+                for partition, counts in rows.partitions
                 if counts.has_differences
             ],
             "samples": [
@@ -113,10 +113,10 @@ def _rows(found: AssetDifference, project: ProjectSpec) -> Iterator[list[str]]:
     """Each partition that differs, and those that do not together."""
     if found.rows is None:
         return
-    differing = [(block, counts) for block, counts in found.rows.blocks if counts.has_differences]
-    for block, counts in differing:
-        yield [found.asset, blocks_text(found.asset, block, project), *_counts(counts)]
-    if len(differing) != 1 or len(found.rows.blocks) > 1:
+    differing = [(partition, counts) for partition, counts in found.rows.partitions if counts.has_differences]
+    for partition, counts in differing:
+        yield [found.asset, partitions_text(found.asset, partition, project), *_counts(counts)]
+    if len(differing) != 1 or len(found.rows.partitions) > 1:
         yield [found.asset, "all", *_counts(found.total_row_counts)]
 
 
@@ -134,9 +134,9 @@ def _columns(found: AssetDifference) -> Iterator[str]:
 
 
 def _only(found: AssetDifference, project: ProjectSpec) -> Iterator[str]:
-    for blocks, where in ((found.only_base, "the base"), (found.only_branch, "the branch")):
-        if blocks:
-            yield f"{blocks_text(found.asset, blocks, project) or 'all of it'} is in {where} only"
+    for partitions, where in ((found.only_base, "the base"), (found.only_branch, "the branch")):
+        if partitions:
+            yield f"{partitions_text(found.asset, partitions, project) or 'all of it'} is in {where} only"
     if found.rows is not None and found.rows.has_duplicate_keys:
         yield "its keys are not unique, so rows are compared as they are"
 

@@ -59,8 +59,8 @@ class _ImpactTree:
 
     def root(self) -> ExplanationNode:
         found = self._found
-        head = name_partitions(found.asset, found.blocks, self._project.assets[found.asset].partitioning)
-        nothing = "nothing reads it" if found.blocks else "no partition of it is wanted or there"
+        head = name_partitions(found.asset, found.partitions, self._project.assets[found.asset].partitioning)
+        nothing = "nothing reads it" if found.partitions else "no partition of it is wanted or there"
         return ExplanationNode(head, None, self._below(found.asset) or (ExplanationNode(nothing),))
 
     def _below(self, name: str) -> tuple[ExplanationNode, ...]:
@@ -68,7 +68,7 @@ class _ImpactTree:
 
     def _node(self, reach: ReachedPartitions) -> ExplanationNode:
         partitioning = self._project.assets[reach.asset].partitioning
-        text = name_partitions(reach.asset, reach.blocks, partitioning)
+        text = name_partitions(reach.asset, reach.partitions, partitioning)
         if reach.stays:
             return ExplanationNode(f"{text}: {reach.stays}", holds=False)
         if reach.asset in self._told:
@@ -81,8 +81,8 @@ class _ImpactTree:
         if not partitioning.is_partitioned:
             return "computed" if reach.computed else "not computed yet"
         computed = partitioning.count(reach.computed)
-        if reach.blocks.is_everything:
+        if reach.partitions.is_everything:
             return f"all of it, {plural(computed, 'partition')} computed"
-        count = partitioning.count(reach.blocks)
+        count = partitioning.count(reach.partitions)
         rest = "" if computed == count else f", {computed:,} of them computed"
         return f"{plural(count, 'partition')}{rest}"

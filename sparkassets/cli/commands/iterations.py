@@ -57,7 +57,7 @@ def command(folder: Path, asset: str, rollback: str | None, as_json: bool) -> in
 
 def _row(found: ListedIteration, asset: AssetSpec, timezone: str) -> list[str | TableCell]:
     each = found.iteration
-    which = "" if each.blocks.is_everything else label_partitions(each.blocks, asset.partitioning)
+    which = "" if each.partitions.is_everything else label_partitions(each.partitions, asset.partitioning)
     at = format_zoned(from_unix(each.at), timezone)
     newest = TableCell("newest", "green") if found.newest else ""
     return [each.run, which, at, newest, found.path, _format_extra(found.extra)]

@@ -68,7 +68,7 @@ def command(
         print_json(lineage_document(found, project.spec))
         return 0
     terminal = Terminal.from_stream(sys.stdout)
-    head = name_partitions(asset, found.blocks, project.spec.assets[asset].partitioning)
+    head = name_partitions(asset, found.partitions, project.spec.assets[asset].partitioning)
     below = tuple(_origin(origin, project.spec) for origin in found.origins)
     terminal.print(*render_tree(ExplanationNode(head, None, below), terminal))
     return 0
@@ -94,7 +94,7 @@ def _is_unknown(origin: PartitionOrigin) -> bool:
 
 
 def _origin(origin: PartitionOrigin, project: ProjectSpec) -> ExplanationNode:
-    which = label_prefix(origin.blocks, project.assets[origin.asset].partitioning)
+    which = label_prefix(origin.partitions, project.assets[origin.asset].partitioning)
     if origin.kind in _NOTHING:
         return ExplanationNode(f"{which}{_NOTHING[origin.kind]}", holds=False)
     facts = [origin.run or {"source": "observed", "event": "announced"}.get(origin.kind, origin.note)]

@@ -10,7 +10,7 @@ import click
 
 from sparkassets.cli.options import AssetNameParam, json_option, open_project, partitions_option, project_option
 from sparkassets.cli.output import Terminal, print_json
-from sparkassets.cli.plan_tables import blocks_text, interval_text
+from sparkassets.cli.plan_tables import interval_text, partitions_text
 from sparkassets.core.documents.records import mark_document
 from sparkassets.core.instants import from_unix
 from sparkassets.core.phrases import listing
@@ -72,7 +72,7 @@ def command(
     already = f"was {word} already"
     if found.instance is None and found.kind == "skip" and not project.spec.assets[asset].partitioning.is_partitioned:
         already = "nothing is due that it could skip"
-    for marked, said in ((found.blocks, f"marked as {word}"), (found.unchanged, already)):
+    for marked, said in ((found.partitions, f"marked as {word}"), (found.unchanged, already)):
         if marked:
             terminal.print("  ".join(filter(None, [asset, _which(found, marked, project.spec), said])))
     if found.settled:
@@ -80,9 +80,9 @@ def command(
     return 0
 
 
-def _which(found: MarkResult, blocks: PartitionSet, project: ProjectSpec) -> str:
+def _which(found: MarkResult, partitions: PartitionSet, project: ProjectSpec) -> str:
     """The partitions, or the one instance, for people."""
     if found.instance is None:
-        return blocks_text(found.asset, blocks, project)
+        return partitions_text(found.asset, partitions, project)
     start, end = map(from_unix, found.instance)
     return interval_text(start, end, timezone=project.timezone)

@@ -19,11 +19,11 @@ from sparkassets.cli.options import (
 from sparkassets.cli.output import Row, TableCell, TableColumn, Terminal, print_json, print_table
 from sparkassets.cli.plan_tables import (
     STATUS_STYLES,
-    blocks_text,
     clock_text,
     interval_text,
     number_text,
     outcome_text,
+    partitions_text,
     print_failure,
     print_other_findings,
     print_skipped,
@@ -125,7 +125,7 @@ def _row(run: RunRecord, project: ProjectSpec) -> Row:
     return [
         clock_text(run.started, project, seconds=True),
         run.run,
-        blocks_text(run.asset, run.blocks, project),
+        partitions_text(run.asset, run.partitions, project),
         "" if run.interval is None else interval_text(*map(from_unix, run.interval), timezone=project.timezone),
         TableCell(told, STATUS_STYLES["withheld" if run.withheld else run.status]),
         number_text(run.rows),

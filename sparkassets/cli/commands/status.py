@@ -22,8 +22,8 @@ from sparkassets.cli.output import Row, TableCell, TableColumn, Terminal, print_
 from sparkassets.cli.plan_details import print_late
 from sparkassets.cli.plan_tables import (
     STATUS_STYLES,
-    blocks_text,
     clock_text,
+    partitions_text,
     print_failure,
     print_figures,
     relative_time,
@@ -79,7 +79,7 @@ def command(folder: Path, select: tuple[str, ...], branch: str | None, at: str |
 
 def _print_judged(status: AssetStatus, judged: WithheldSummary, project: ProjectSpec, terminal: Terminal) -> None:
     interval = "..".join(format_zoned(from_unix(at), project.timezone) for at in judged.interval or ())
-    which = blocks_text(status.asset, judged.blocks, project) or interval
+    which = partitions_text(status.asset, judged.partitions, project) or interval
     name = " ".join(filter(None, [status.asset, which]))
     said = f"{name} withheld by {judged.run}: {strip_controls(judged.text)}"
     terminal.print("", *(terminal.paint(line, "red") for line in wrap(said, terminal.width or sys.maxsize)))

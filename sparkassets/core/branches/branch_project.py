@@ -220,13 +220,13 @@ def _as_computed_asset(asset: AssetSpec, project: ProjectSpec, branch: str, own:
 def _drop_passed_gates(inlet: InletSpec) -> InletSpec:
     """The inlet without the gates that the base has passed already: it need be neither quiet nor fresh.
 
-    ``tolerance`` stays: it decides which partitions a block goes without, not only when.
+    ``tolerance`` stays: it decides which partitions a partition goes without, not only when.
     """
     return replace(inlet, settle_seconds=0, fresh_within=None)
 
 
 def _schedule_by_data(asset: AssetSpec) -> Schedule:
-    """The schedule, where that says more than when: what goes by blocks, or by hand, goes by what it reads."""
+    """The schedule, where that says more than when: what goes by partitions, or by hand, goes by what it reads."""
     rerun = [name for name, inlet in asset.inlets.items() if inlet.on_update == "rerun"]
     clock = asset.schedule.timetable is not None
     if not rerun or asset.schedule.condition is not None:

@@ -22,13 +22,13 @@ class ComparedTable:
 
     Attributes:
         path: Location of the table.
-        blocks: The compared partitions; everything without partitions.
+        partitions: The compared partitions; everything without partitions.
     """
 
     path: str
     table_id: str
     version: int
-    blocks: PartitionSet
+    partitions: PartitionSet
 
 
 @frozen
@@ -79,13 +79,13 @@ class RowComparison:
     Attributes:
         keys: Key columns by which rows were matched; empty where whole rows were compared.
         has_duplicate_keys: Whether keys were not unique, so that whole rows were compared.
-        blocks: Row counts of each partition that has rows on either side.
+        partitions: Row counts of each partition that has rows on either side.
         samples: Some of the rows that differ.
     """
 
     keys: tuple[str, ...]
     has_duplicate_keys: bool
-    blocks: tuple[tuple[PartitionSet, RowCounts], ...]
+    partitions: tuple[tuple[PartitionSet, RowCounts], ...]
     samples: tuple[RowDifference, ...]
 
 
@@ -117,7 +117,7 @@ class AssetDifference:
     def total_row_counts(self) -> RowCounts:
         """The sums over all partitions."""
         counts = RowCounts()
-        for _, each in self.rows.blocks if self.rows is not None else ():
+        for _, each in self.rows.partitions if self.rows is not None else ():
             counts = counts + each
         return counts
 

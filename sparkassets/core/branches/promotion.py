@@ -68,7 +68,7 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionO
     there = _computed_partitions(asset, known)
     blocked, ups = _find_diverged_partitions(context, asset, offer)
     same = find_identical_partitions(context, asset.name, offer)
-    blocks = current - same - blocked
+    partitions = current - same - blocked
     waiting = [
         Waiting(asset.name, reason, None, some, quiet=quiet)
         for some, reason, quiet in (
@@ -79,21 +79,21 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionO
         )
         if some
     ]
-    if not blocks:
+    if not partitions:
         return Plan(context.now, (), tuple(waiting))
     misfits = _waiting_column_changes(context, asset, offer)
     if misfits and not rebuild:
-        return Plan(context.now, (), (*waiting, *(replace(each, blocks=blocks) for each in misfits)))
+        return Plan(context.now, (), (*waiting, *(replace(each, partitions=partitions) for each in misfits)))
     whole = bool(misfits) or state.former is not None
     if whole:
-        blocks = current - blocked
-        if left := _base_partitions(asset, state) - blocks:
+        partitions = current - blocked
+        if left := _base_partitions(asset, state) - partitions:
             others = "columns" if misfits else "partitions"
             reason = f"its {others} are others than in the base, so all of it is promoted at once, when the rest can be"
             return Plan(context.now, (), (*waiting, Waiting(asset.name, reason, None, left)))
-    if (before := explain_obstacles(context, asset, state, blocks, whole=whole)) is not None:
+    if (before := explain_obstacles(context, asset, state, partitions, whole=whole)) is not None:
         return before
-    request = replace(_promotion_request(context, asset, offer, blocks), rebuilds=whole)
+    request = replace(_promotion_request(context, asset, offer, partitions), rebuilds=whole)
     run = PlannedRun.from_request(request, asset=asset, state=state)
     return Plan(context.now, (run,), tuple(waiting))
 
@@ -116,14 +116,14 @@ def find_identical_partitions(context: PlanningContext, name: str, offer: Promot
     asset = context.asset(name)
     state = context.state_of(context.asset(asset.maker or name))
     taken = promoted_from_branch(state.taken, offer.journal_id)
-    same = PartitionSet.union(each.blocks - offer.computed_since(state.name, each.seq) for each in taken)
+    same = PartitionSet.union(each.partitions - offer.computed_since(state.name, each.seq) for each in taken)
     known = context.state_of(asset)
-    touched = PartitionSet.union(commit.blocks for commit in known.foreign)
+    touched = PartitionSet.union(commit.partitions for commit in known.foreign)
     return (same & _computed_partitions(asset, known)) - touched
 
 
 def _promotion_request(
-    context: PlanningContext, asset: AssetSpec, offer: PromotionOffer, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, offer: PromotionOffer, partitions: PartitionSet
 ) -> RunRequest:
     state = context.state_of(asset)
     partitioned = asset.partitioning.is_partitioned
@@ -132,11 +132,11 @@ def _promotion_request(
     return RunRequest(
         asset=asset.name,
         kind="backfill",
-        blocks=blocks,
+        partitions=partitions,
         schedule_date=context.now,
         reason=f"promoted from branch {offer.branch}",
-        interval=asset.partitioning.interval(blocks) if partitioned else newest.interval,
-        pins=context.pins(asset, state, blocks),
+        interval=asset.partitioning.interval(partitions) if partitioned else newest.interval,
+        pins=context.pins(asset, state, partitions),
         consumption=RunConsumption({uri: seq for uri, seq in used.items() if seq}),
         promotes=BranchPromotion(offer.branch, offer.journal_id, offer.seq, dict(_branch_tables(asset, offer))),
     )
@@ -166,7 +166,7 @@ def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: Promotio
     theirs = [
         each
         for each in context.state_of(asset).made
-        if each.since > since and each.blocks and each.definition.id not in ours
+        if each.since > since and each.partitions and each.definition.id not in ours
     ]
     if theirs:
         run = theirs[-1].run
@@ -197,9 +197,9 @@ def _promotable_partitions(offer: PromotionOffer, asset: AssetSpec, known: Asset
     """What the branch has of an asset that a run of it would leave as it is."""
     own, there = offer.context.asset(asset.name), _computed_partitions(asset, known)
     written = [known, *(offer.branch_asset_state(name) for name in asset.outlets)]
-    other = [made.blocks for made in outputs_of_other_code(own, known)]
-    other += [record.blocks for record in known.withheld]
-    other += [commit.blocks for each in written for commit in each.foreign]
+    other = [made.partitions for made in outputs_of_other_code(own, known)]
+    other += [record.partitions for record in known.withheld]
+    other += [commit.partitions for each in written for commit in each.foreign]
     if asset.partitioning.is_partitioned:
         other.append(find_pending(offer.context, own, known).all_stale)
     elif not _has_read_all(offer, own):

@@ -136,7 +136,7 @@ def _moment(template: Template) -> datetime:
 
 
 def _slot(asset: AssetSpec, moment: datetime) -> dict[str, object]:
-    """The time of a run's one block."""
+    """The time of a run's one partition."""
     time = asset.partitioning.time
     return {} if time is None else {time.column or time.name: moment.date() if time.has_dates else moment}
 

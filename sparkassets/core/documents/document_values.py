@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     from sparkassets.core.spec.model import AssetSpec
 
 
-def partitions_document(blocks: PartitionSet, asset: AssetSpec | None) -> dict[str, Any] | None:
+def partitions_document(partitions: PartitionSet, asset: AssetSpec | None) -> dict[str, Any] | None:
     """``{ranges: ["A..B", …], count}``; None for the whole asset, and for an asset that is gone or not partitioned.
 
     With time and segments the ranges are ``A..B,segment``; with segments alone they are keys.
     """
-    if asset is None or not asset.partitioning.is_partitioned or blocks.is_everything:
+    if asset is None or not asset.partitioning.is_partitioned or partitions.is_everything:
         return None
     return {
-        "ranges": key_ranges(asset.partitioning.labels(blocks), asset.partitioning),
-        "count": asset.partitioning.count(blocks),
+        "ranges": key_ranges(asset.partitioning.labels(partitions), asset.partitioning),
+        "count": asset.partitioning.count(partitions),
     }
 
 
-def count_partitions(blocks: PartitionSet, asset: AssetSpec | None) -> int | None:
+def count_partitions(partitions: PartitionSet, asset: AssetSpec | None) -> int | None:
     """The number of partitions, where an asset without partitions counts as one; None if the asset no longer exists.
 
     Also None if the asset has gained or lost its partitions since.
     """
-    if not blocks:
+    if not partitions:
         return 0
-    if asset is None or asset.partitioning.is_partitioned is blocks.is_everything:
+    if asset is None or asset.partitioning.is_partitioned is partitions.is_everything:
         return None
-    return asset.partitioning.count(blocks)
+    return asset.partitioning.count(partitions)
 
 
 def key_ranges(labels: Sequence[str], partitioning: Partitioning) -> list[str]:

@@ -20,7 +20,7 @@ def lineage_document(found: PartitionLineage, project: ProjectSpec) -> dict[str,
     """
     return {
         "asset": found.asset,
-        "partitions": partitions_document(found.blocks, project.assets[found.asset]),
+        "partitions": partitions_document(found.partitions, project.assets[found.asset]),
         "origins": [_origin_document(origin, project) for origin in found.origins],
     }
 
@@ -29,7 +29,7 @@ def _origin_document(origin: PartitionOrigin, project: ProjectSpec) -> dict[str,
     return {
         "asset": origin.asset,
         "kind": origin.kind,
-        "partitions": partitions_document(origin.blocks, project.assets[origin.asset]),
+        "partitions": partitions_document(origin.partitions, project.assets[origin.asset]),
         "seq": origin.seq,
         "at": instant_text(origin.at),
         "run": origin.run,

@@ -51,7 +51,7 @@ class _AssetTrouble:
     """
 
     kind: NotifyOn
-    blocks: PartitionSet
+    partitions: PartitionSet
     token: int
     run: str
     text: str
@@ -128,10 +128,16 @@ class NoticeCollector:
 
 def _troubles(state: AssetState) -> tuple[_AssetTrouble, ...]:
     """The current troubles of an asset by its state."""
-    failed = (_AssetTrouble("failure", each.blocks, each.token, each.run, each.error) for each in state.failed)
+    failed = (_AssetTrouble("failure", each.partitions, each.token, each.run, each.error) for each in state.failed)
     held = (
         _AssetTrouble(
-            "withheld", each.blocks, each.token, each.run, describe_verdicts(each.verdicts), each.apart, each.interval
+            "withheld",
+            each.partitions,
+            each.token,
+            each.run,
+            describe_verdicts(each.verdicts),
+            each.apart,
+            each.interval,
         )
         for each in state.withheld
     )
@@ -140,7 +146,7 @@ def _troubles(state: AssetState) -> tuple[_AssetTrouble, ...]:
 
 def _notices(asset: AssetSpec, known: _FollowedAsset) -> Iterator[AssetNotice]:
     for item in known.after:
-        new = item.blocks - _union(each for each in known.before if _is_same_trouble(each, item))
+        new = item.partitions - _union(each for each in known.before if _is_same_trouble(each, item))
         if new:
             hint, which = (
                 known.hints.get(item.run, ""),
@@ -158,11 +164,11 @@ def _notices(asset: AssetSpec, known: _FollowedAsset) -> Iterator[AssetNotice]:
 
 
 def _union(troubles: Iterable[_AssetTrouble]) -> PartitionSet:
-    return PartitionSet.union(each.blocks for each in troubles)
+    return PartitionSet.union(each.partitions for each in troubles)
 
 
 def _lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
-    which, by = label_partitions(late.blocks, asset.partitioning), format_zoned(from_unix(late.by), asset.timezone)
+    which, by = label_partitions(late.partitions, asset.partitioning), format_zoned(from_unix(late.by), asset.timezone)
     if late.over:
         return AssetNotice("recovery", asset.name, which, "no longer late", owner=asset.owner)
     return AssetNotice("late", asset.name, which, f"expected by {by}", owner=asset.owner)

@@ -47,7 +47,7 @@ def change_document(change: CodeChange, project: ProjectSpec) -> dict[str, Any]:
     return {
         "asset": change.asset,
         "on_code_change": change.on_code_change,
-        "partitions": partitions_document(change.blocks, asset),
+        "partitions": partitions_document(change.partitions, asset),
         "definition": change.definition,
         "newer": change.newer,
         "computed_by": [_output_document(made, asset) for made in change.made],
@@ -59,8 +59,8 @@ def change_document(change: CodeChange, project: ProjectSpec) -> dict[str, Any]:
             "runs": change.runs,
             "seconds": seconds_figure(change.seconds),
             "downstream": [
-                {"asset": name, "partitions": partitions_document(blocks, project.assets[name])}
-                for name, blocks in change.downstream.items()
+                {"asset": name, "partitions": partitions_document(partitions, project.assets[name])}
+                for name, partitions in change.downstream.items()
             ],
         },
     }
@@ -71,7 +71,7 @@ def _output_document(made: DefinitionOutput, asset: AssetSpec) -> dict[str, Any]
         "definition": made.definition.id,
         "last_run": made.run or None,
         "last_at": instant_text(made.at or None),
-        "partitions": partitions_document(made.blocks, asset),
+        "partitions": partitions_document(made.partitions, asset),
     }
 
 
@@ -81,7 +81,7 @@ def late_document(late: AssetLateness, project: ProjectSpec) -> dict[str, Any]:
     return {
         "asset": late.asset,
         "by": instant_text(late.by),
-        "partitions": partitions_document(late.blocks, asset),
+        "partitions": partitions_document(late.partitions, asset),
         "text": describe_lateness(late, asset),
     }
 
@@ -139,7 +139,7 @@ def waiting_document(item: Waiting, project: ProjectSpec) -> dict[str, Any]:
         "asset": item.asset,
         "reason": item.reason,
         "until": instant_text(item.until),
-        "partitions": partitions_document(item.blocks, project.assets.get(item.asset)),
+        "partitions": partitions_document(item.partitions, project.assets.get(item.asset)),
         "quiet": item.quiet,
     }
 
@@ -151,7 +151,7 @@ def _planned_document(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
         "strategy": run.strategy,
         "write": run.write,
         "reason": run.reason,
-        "partitions": partitions_document(run.blocks, project.assets.get(run.asset)),
+        "partitions": partitions_document(run.partitions, project.assets.get(run.asset)),
         "data_interval": interval_document(run.interval),
         "triggering_events": [
             event_document(
@@ -165,7 +165,7 @@ def _planned_document(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
 
 def note_document(note: AssetNote, project: ProjectSpec) -> dict[str, Any]:
     """A note about an asset's table."""
-    partitions = partitions_document(note.blocks, project.assets.get(note.asset))
+    partitions = partitions_document(note.partitions, project.assets.get(note.asset))
     return {"asset": note.asset, "note": note.text, "partitions": partitions}
 
 
@@ -179,10 +179,10 @@ def downstream_document(
     return [
         {
             "asset": name,
-            "partitions": partitions_document(blocks, project.assets[name]),
+            "partitions": partitions_document(partitions, project.assets[name]),
             "estimate": {**totals_document(sum_estimates(costs[name])), "assumed": True},
         }
-        for name, blocks in after.items()
+        for name, partitions in after.items()
     ]
 
 
@@ -193,11 +193,11 @@ def impact_document(found: UpdateImpact, project: ProjectSpec) -> dict[str, Any]
     """
     return {
         "asset": found.asset,
-        "partitions": partitions_document(found.blocks, project.assets[found.asset]),
+        "partitions": partitions_document(found.partitions, project.assets[found.asset]),
         "downstream": [
             {
                 "asset": reach.asset,
-                "partitions": partitions_document(reach.blocks, project.assets[reach.asset]),
+                "partitions": partitions_document(reach.partitions, project.assets[reach.asset]),
                 "computed": partitions_document(reach.computed, project.assets[reach.asset]),
                 "through": list(reach.through),
                 "rerun": not reach.stays,

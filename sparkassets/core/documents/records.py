@@ -64,7 +64,7 @@ def iteration_document(found: ListedIteration, asset: AssetSpec) -> dict[str, An
     each = found.iteration
     return {
         "run": each.run,
-        "partitions": partitions_document(each.blocks, asset),
+        "partitions": partitions_document(each.partitions, asset),
         "data_interval": interval_document(each.interval),
         "published_at": instant_text(each.at),
         "newest": found.newest,
@@ -82,8 +82,8 @@ def mark_document(mark: MarkResult, project: ProjectSpec) -> dict[str, Any]:
     return {
         "asset": mark.asset,
         "mark": mark.kind,
-        "changed": bool(mark.blocks),
-        "partitions": partitions_document(mark.blocks, asset),
+        "changed": bool(mark.partitions),
+        "partitions": partitions_document(mark.partitions, asset),
         "unchanged": partitions_document(mark.unchanged, asset),
         "data_interval": interval_document(mark.instance),
         "settled": list(mark.settled),

@@ -33,12 +33,12 @@ def verdicts_document(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) 
             "rule": each.rule,
             "severity": each.severity,
             "outcome": each.outcome,
-            "partitions": partitions_document(each.blocks, asset),
+            "partitions": partitions_document(each.partitions, asset),
             "checked": each.checked,
             "failing": each.failing,
             "observed": each.observed,
             "samples": [dict(sample) for sample in each.samples],
-            **({"by_partition": [_of_block(one, asset) for one in each.by_partition]} if each.details else {}),
+            **({"by_partition": [_of_partition(one, asset) for one in each.by_partition]} if each.details else {}),
             **({"outlet": each.outlet} if each.outlet else {}),
             **({"inlet": each.inlet} if each.inlet else {}),
         }
@@ -46,9 +46,9 @@ def verdicts_document(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) 
     ]
 
 
-def _of_block(verdict: RuleVerdict, asset: AssetSpec | None) -> dict[str, Any]:
+def _of_partition(verdict: RuleVerdict, asset: AssetSpec | None) -> dict[str, Any]:
     return {
-        "partitions": partitions_document(verdict.blocks, asset),
+        "partitions": partitions_document(verdict.partitions, asset),
         "checked": verdict.checked,
         "failing": verdict.failing,
         "observed": verdict.observed,
@@ -69,7 +69,7 @@ def judged_document(judged: WithheldSummary, asset: AssetSpec) -> dict[str, Any]
     return {
         "run": judged.run,
         "at": instant_text(judged.at),
-        "partitions": partitions_document(judged.blocks, asset),
+        "partitions": partitions_document(judged.partitions, asset),
         "data_interval": interval_document(judged.interval),
         "rules": verdicts_document(judged.verdicts, asset),
     }
@@ -85,7 +85,7 @@ def run_document(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
         "started": instant_text(run.started),
         "at": instant_text(run.ended),
         "seconds": run.seconds,
-        "partitions": partitions_document(run.blocks, project.assets.get(run.asset)),
+        "partitions": partitions_document(run.partitions, project.assets.get(run.asset)),
         "rows": run.rows,
         "unchanged": count_partitions(run.unchanged, project.assets.get(run.asset)),
         "withheld": withheld_document(run, project),
@@ -122,7 +122,7 @@ def result_document(result: RunResult, project: ProjectSpec) -> dict[str, Any]:
         "run": result.run,
         "kind": result.kind,
         "status": result.status,
-        "partitions": partitions_document(result.blocks, project.assets.get(result.asset)),
+        "partitions": partitions_document(result.partitions, project.assets.get(result.asset)),
         "rows": result.rows,
         "unchanged": count_partitions(result.unchanged, project.assets.get(result.asset)),
         "withheld": withheld_document(result, project),

@@ -23,15 +23,15 @@ class BackfillEntry:
 
     Attributes:
         asked: The partitions as requested, maybe open in time; the same request again continues with the rest. Nothing
-            means that the rest of ``blocks`` is given up.
-        blocks: The partitions to compute; a later request takes them over from earlier ones.
+            means that the rest of ``partitions`` is given up.
+        partitions: The partitions to compute; a later request takes them over from earlier ones.
         newest_first: Whether to compute the newest partitions first.
         limited: The number of runs was limited (``--max-runs``), so only the same request again continues it.
     """
 
     asset: str
     asked: PartitionSet
-    blocks: PartitionSet
+    partitions: PartitionSet
     newest_first: bool = False
     limited: bool = False
 
@@ -181,9 +181,9 @@ class SuccessEntry:
     Attributes:
         run, token: The run that is in the target, and its claim's fence token.
         recorder: Fence token of the claim that recorded it; differs from ``token`` after a recovery.
-        blocks: Computed partitions; everything for an asset without partitions.
-        unchanged: Partitions of ``blocks`` whose rows stayed the same: current, and no event for consumers.
-        withheld: Partitions of ``blocks`` that are not published because validations failed.
+        partitions: Computed partitions; everything for an asset without partitions.
+        unchanged: Partitions of ``partitions`` whose rows stayed the same: current, and no event for consumers.
+        withheld: Partitions of ``partitions`` that are not published because validations failed.
         verdicts: Results of the validations, of all outlets.
         counts: Published rows by partition, by the name of each rule that compares with the past.
         watermarks: Inlet to high value.
@@ -197,7 +197,7 @@ class SuccessEntry:
         restores: The run whose iteration this run made the newest again; it computed nothing.
         mark: For a run that wrote its target itself, identifies the commit of ``version``. All commits up to that
             version belong to the run.
-        besides: Present partitions that the run changed besides ``blocks``.
+        besides: Present partitions that the run changed besides ``partitions``.
     """
 
     asset: str
@@ -205,7 +205,7 @@ class SuccessEntry:
     run: str
     token: int
     recorder: int
-    blocks: PartitionSet
+    partitions: PartitionSet
     table_id: str | None = None
     version: int | None = None
     interval: tuple[int, int] | None = None
@@ -230,17 +230,17 @@ class SuccessEntry:
 
     @property
     def published_partitions(self) -> PartitionSet:
-        """The blocks whose rows are in the target now."""
-        return self.blocks - self.withheld if self.withheld else self.blocks
+        """The partitions whose rows are in the target now."""
+        return self.partitions - self.withheld if self.withheld else self.partitions
 
     @property
     def publishes_nothing(self) -> bool:
-        """Whether validations withheld all of its blocks."""
+        """Whether validations withheld all of its partitions."""
         return bool(self.withheld) and not self.published_partitions
 
     @property
     def event_partitions(self) -> PartitionSet:
-        """The blocks that its event tells of; nothing where it has none."""
+        """The partitions that its event tells of; nothing where it has none."""
         if self.outlets or self.beside:
             return NOTHING
         return (
@@ -257,7 +257,7 @@ class OutletEntry:
     Attributes:
         asset, uri: The outlet.
         maker: The multi-asset.
-        run, token, recorder, blocks, table_id, version, interval, pins, extra, definition, unchanged, withheld,
+        run, token, recorder, partitions, table_id, version, interval, pins, extra, definition, unchanged, withheld,
             iteration, beside, restores, mark, besides: As in `SuccessEntry`, for this outlet.
         epoch: Fence token of a later claim that committed this outlet, to complete a run that other outlets already
             had; 0 where the run's own claim committed it.
@@ -269,7 +269,7 @@ class OutletEntry:
     run: str
     token: int
     recorder: int
-    blocks: PartitionSet
+    partitions: PartitionSet
     table_id: str | None = None
     version: int | None = None
     interval: tuple[int, int] | None = None
@@ -287,12 +287,12 @@ class OutletEntry:
 
     @property
     def published_partitions(self) -> PartitionSet:
-        """The blocks whose rows are in the outlet now."""
-        return self.blocks - self.withheld if self.withheld else self.blocks
+        """The partitions whose rows are in the outlet now."""
+        return self.partitions - self.withheld if self.withheld else self.partitions
 
     @property
     def event_partitions(self) -> PartitionSet:
-        """The blocks that its event tells of; nothing where it has none."""
+        """The partitions that its event tells of; nothing where it has none."""
         return (
             self.published_partitions - self.unchanged if self.unchanged else self.published_partitions
         ) | self.besides
@@ -308,7 +308,7 @@ class FailureEntry:
         details: Where the full report is, such as a log file's name.
         hint: What to do about it.
         divisions: How many more runs may search for the bad partitions; None where the data was not the cause.
-        bad: Partitions of ``blocks`` that read a file which the error names; they need no search.
+        bad: Partitions of ``partitions`` that read a file which the error names; they need no search.
         asks: Older runs of the chain that a person has to look for in the target. This run fenced them and wrote
             nothing itself.
         watermarks: As in `sparkassets.core.journal.marks.RecoveryQuestion`.
@@ -317,7 +317,7 @@ class FailureEntry:
     asset: str
     run: str
     token: int
-    blocks: PartitionSet
+    partitions: PartitionSet
     cause: FailureCause
     error: str
     invocation: str
@@ -337,7 +337,7 @@ class SkippedEntry:
     """A run wrote nothing because its code had nothing to do; the events and ticks that it was claimed for are used up.
 
     Attributes:
-        blocks: Everything for an asset without partitions.
+        partitions: Everything for an asset without partitions.
         reason: The reason that the code gave.
         seconds: From the start of its work to its record, by the driver's clock.
     """
@@ -345,7 +345,7 @@ class SkippedEntry:
     asset: str
     run: str
     token: int
-    blocks: PartitionSet
+    partitions: PartitionSet
     reason: str
     invocation: str = ""
     attempts: int = 1
@@ -380,12 +380,12 @@ class LateEntry:
 
     Attributes:
         by: The deadline that it missed, Unix seconds.
-        blocks: Partitions that were expected by then; everything for a run of the asset.
+        partitions: Partitions that were expected by then; everything for a run of the asset.
     """
 
     asset: str
     by: int
-    blocks: PartitionSet = EVERYTHING
+    partitions: PartitionSet = EVERYTHING
     over: bool = False
 
 

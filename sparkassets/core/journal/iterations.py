@@ -19,11 +19,11 @@ class PublishedIteration:
         version: Version of the table at ``path`` from the run's own commit.
         seq: Sequence number of the entry that recorded it.
         at: When it was recorded, Unix seconds.
-        blocks: Its partitions; everything for an asset without partitions.
+        partitions: Its partitions; everything for an asset without partitions.
         interval: Data interval of the run, Unix seconds.
         shown: Versions of the table that made it visible to readers, ascending: its own commit's, unless a later
             interval was visible then, and those of rollbacks to it.
-        hides: The partitions in which it hides all other iterations, where no column of the rows names ``blocks``;
+        hides: The partitions in which it hides all other iterations, where no column of the rows names ``partitions``;
             else nothing.
     """
 
@@ -32,7 +32,7 @@ class PublishedIteration:
     version: int
     seq: int
     at: int
-    blocks: PartitionSet
+    partitions: PartitionSet
     interval: tuple[int, int] | None = None
     shown: tuple[int, ...] = ()
     hides: PartitionSet = NOTHING
@@ -40,7 +40,7 @@ class PublishedIteration:
     @property
     def visible_partitions(self) -> PartitionSet:
         """The partitions in which readers see it in place of earlier iterations."""
-        return self.hides or self.blocks
+        return self.hides or self.partitions
 
 
 @frozen

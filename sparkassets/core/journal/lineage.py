@@ -61,7 +61,7 @@ class PartitionOrigin:
     Attributes:
         kind: ``run`` computed them, a ``mark`` accepted them, a ``source`` or an ``event`` brought them; they are
             ``lost``, ``missing``, or ``unknown`` to the journal.
-        blocks: Everything for an asset without partitions.
+        partitions: Everything for an asset without partitions.
         seq: Sequence number of the entry that records the origin; None where there is none.
         at: When it was recorded, Unix seconds.
         definition: Id of the definition that computed them.
@@ -74,7 +74,7 @@ class PartitionOrigin:
 
     asset: str
     kind: OriginKind
-    blocks: PartitionSet
+    partitions: PartitionSet
     seq: int | None = None
     at: int | None = None
     run: str | None = None
@@ -96,7 +96,7 @@ class PartitionLineage:
     """
 
     asset: str
-    blocks: PartitionSet
+    partitions: PartitionSet
     origins: tuple[PartitionOrigin, ...]
 
 
@@ -106,23 +106,23 @@ def trace_lineage(
     past: EntryHistory,
     *,
     asset: AssetSpec,
-    blocks: PartitionSet,
+    partitions: PartitionSet,
     depth: int | None = None,
 ) -> PartitionLineage:
-    """Traces ``blocks`` of an asset; where these are open in time, only the present ones.
+    """Traces ``partitions`` of an asset; where these are open in time, only the present ones.
 
     Args:
         project: Has the assets.
         state: The present state.
         past: The journal, by dataset.
         asset: Asset of the partitions.
-        blocks: Whole partitions; everything for an asset without.
+        partitions: Whole partitions; everything for an asset without.
         depth: How many runs to go back; None to go up to the sources.
     """
-    if not asset.partitioning.can_list(blocks):
-        blocks = blocks & _present_partitions(asset, state)
+    if not asset.partitioning.can_list(partitions):
+        partitions = partitions & _present_partitions(asset, state)
     return PartitionLineage(
-        asset.name, blocks, _LineageTracer(project, state, past).trace_present(asset, blocks, depth)
+        asset.name, partitions, _LineageTracer(project, state, past).trace_present(asset, partitions, depth)
     )
 
 
@@ -133,14 +133,14 @@ def newest_origins(
 
     Partitions that no entry of ``past`` records have none.
     """
-    blocks = _present_partitions(asset, state)
+    partitions = _present_partitions(asset, state)
     known = state.assets.get(asset.name)
-    query = _LineageQuery(blocks, table_id=known.table_id if known is not None else None)
-    for numbered in _LineageTracer(project, state, past).relevant_entries(asset, query) if blocks else ():
-        if own := _partitions_of_entry(numbered) & blocks:
-            yield replace(_origin_of(asset.name, numbered, own), blocks=own)
-            blocks = blocks - own
-            if not blocks:
+    query = _LineageQuery(partitions, table_id=known.table_id if known is not None else None)
+    for numbered in _LineageTracer(project, state, past).relevant_entries(asset, query) if partitions else ():
+        if own := _partitions_of_entry(numbered) & partitions:
+            yield replace(_origin_of(asset.name, numbered, own), partitions=own)
+            partitions = partitions - own
+            if not partitions:
                 return
 
 
@@ -162,7 +162,7 @@ class _LineageQuery:
         depth: How many runs to go back from here; None for no limit.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     before: int = 1 << 62
     table_id: str | None = None
     version: int | None = None
@@ -176,22 +176,24 @@ class _LineageTracer:
     past: EntryHistory
     visited: set[tuple[str, int, PartitionSet]] = field(default_factory=set)
 
-    def trace_present(self, asset: AssetSpec, blocks: PartitionSet, depth: int | None) -> tuple[PartitionOrigin, ...]:
-        """The origins of present ``blocks``, and one origin ``missing`` for the others."""
+    def trace_present(
+        self, asset: AssetSpec, partitions: PartitionSet, depth: int | None
+    ) -> tuple[PartitionOrigin, ...]:
+        """The origins of present ``partitions``, and one origin ``missing`` for the others."""
         known = self.state.assets.get(asset.name)
-        missing = blocks - _present_partitions(asset, self.state) if asset.partitioning.is_partitioned else NOTHING
+        missing = partitions - _present_partitions(asset, self.state) if asset.partitioning.is_partitioned else NOTHING
         table_id = known.table_id if known is not None else None
         origins = (
-            self._trace_query(asset, _LineageQuery(blocks - missing, table_id=table_id, depth=depth))
-            if blocks - missing
+            self._trace_query(asset, _LineageQuery(partitions - missing, table_id=table_id, depth=depth))
+            if partitions - missing
             else ()
         )
         return (*origins, *([PartitionOrigin(asset.name, "missing", missing)] if missing else []))
 
     def _trace_query(self, asset: AssetSpec, query: _LineageQuery) -> tuple[PartitionOrigin, ...]:
         """The origins of the query's partitions; where these are open in time, only of those that ever were present."""
-        is_open, origins = not asset.partitioning.can_list(query.blocks), list[PartitionOrigin]()
-        rest = query.blocks & self.state.dataset(asset.uri).ever_present if is_open else query.blocks
+        is_open, origins = not asset.partitioning.can_list(query.partitions), list[PartitionOrigin]()
+        rest = query.partitions & self.state.dataset(asset.uri).ever_present if is_open else query.partitions
         changed = list[tuple[PartitionSet, str]]()
         for numbered in self.relevant_entries(asset, query) if rest else ():
             changed += _foreign_changes(numbered)
@@ -229,19 +231,19 @@ class _LineageTracer:
         own: PartitionSet,
         changed: tuple[str, ...],
     ) -> PartitionOrigin:
-        origin, entry = replace(_origin_of(asset.name, numbered, own), blocks=own, changed=changed), numbered.entry
+        origin, entry = replace(_origin_of(asset.name, numbered, own), partitions=own, changed=changed), numbered.entry
         return self._with_reads(asset, entry, origin, query) if isinstance(entry, _Success) else origin
 
     def _with_reads(
         self, asset: AssetSpec, entry: _Success, origin: PartitionOrigin, query: _LineageQuery
     ) -> PartitionOrigin:
         """Adds the run's reads to its origin, unless the tree has them already."""
-        key = (asset.name, origin.seq or 0, origin.blocks)
+        key = (asset.name, origin.seq or 0, origin.partitions)
         if key in self.visited:
             return replace(origin, again=True)
         self.visited.add(key)
         asset = self.project.assets.get(asset.maker, asset)
-        reads = (self._read_of_inlet(asset, name, pin, entry, origin.blocks) for name, pin in entry.pins.items())
+        reads = (self._read_of_inlet(asset, name, pin, entry, origin.partitions) for name, pin in entry.pins.items())
         return replace(origin, reads=tuple(self._with_origins(read, query) for read in reads))
 
     def _read_of_inlet(
@@ -263,21 +265,23 @@ class _LineageTracer:
         upstream = self.project.assets.get(read.asset)
         if upstream is None or upstream.uri != read.uri:
             return read
-        blocks = read.parts if upstream.partitioning.is_partitioned else EVERYTHING
+        partitions = read.parts if upstream.partitioning.is_partitioned else EVERYTHING
         depth = None if query.depth is None else query.depth - 1
         upstream_query = self._query_visible(
-            upstream, _LineageQuery(blocks, read.before, read.table_id, read.version, depth)
+            upstream, _LineageQuery(partitions, read.before, read.table_id, read.version, depth)
         )
         origins = self._trace_query(upstream, upstream_query) if depth != 0 else ()
         if upstream.partitioning.can_list(read.parts):
             return replace(read, origins=origins)
-        return replace(read, origins=origins, parts=PartitionSet.union(each.blocks for each in origins) or EVERYTHING)
+        return replace(
+            read, origins=origins, parts=PartitionSet.union(each.partitions for each in origins) or EVERYTHING
+        )
 
     def _query_visible(self, asset: AssetSpec, query: _LineageQuery) -> _LineageQuery:
         """Restricts the query to the iterations that a reader saw, where no column of the rows names the partitions."""
         if not isinstance(asset.write, PublishWrite) or asset.partitioning.has_columns:
             return query
-        return replace(query, blocks=self._visible_partitions(asset, query))
+        return replace(query, partitions=self._visible_partitions(asset, query))
 
     def _visible_partitions(self, asset: AssetSpec, query: _LineageQuery) -> PartitionSet:
         """The partitions of the visible iterations; of a single one where exactly its version was read."""
@@ -305,9 +309,9 @@ def _visible_entries(entries: Iterable[NumberedEntry], version: int | None) -> I
             yield numbered
         elif entry.restores:
             others = PartitionSet.union(sought.values())
-            sought[entry.restores] = sought.get(entry.restores, NOTHING) | (entry.blocks - others)
+            sought[entry.restores] = sought.get(entry.restores, NOTHING) | (entry.partitions - others)
         elif left := _visible_part(entry, sought, version):
-            yield replace(numbered, entry=replace(entry, blocks=left, withheld=NOTHING))
+            yield replace(numbered, entry=replace(entry, partitions=left, withheld=NOTHING))
 
 
 def _visible_part(
@@ -316,7 +320,7 @@ def _visible_part(
     """The partitions of a run that readers saw; ``sought`` has, by run, those that rollbacks made visible."""
     if entry.beside and entry.version != version and entry.run not in sought:
         return NOTHING
-    hidden = PartitionSet.union(blocks for run, blocks in sought.items() if run != entry.run)
+    hidden = PartitionSet.union(partitions for run, partitions in sought.items() if run != entry.run)
     return entry.published_partitions - hidden if hidden else entry.published_partitions
 
 
@@ -359,11 +363,11 @@ def _foreign_changes(numbered: NumberedEntry) -> list[tuple[PartitionSet, str]]:
     if not isinstance(numbered.entry, TargetEntry):
         return []
     commits = numbered.entry.found.commits
-    return [(commit.blocks, f"{commit.operation} in version {commit.version}") for commit in commits]
+    return [(commit.partitions, f"{commit.operation} in version {commit.version}") for commit in commits]
 
 
 def _changes_touching(changed: list[tuple[PartitionSet, str]], own: PartitionSet) -> tuple[str, ...]:
-    return tuple(phrase for blocks, phrase in changed if blocks.overlaps(own))
+    return tuple(phrase for partitions, phrase in changed if partitions.overlaps(own))
 
 
 def _is_relevant(asset: AssetSpec, numbered: NumberedEntry, query: _LineageQuery) -> bool:

@@ -31,7 +31,7 @@ class MarkEntry:
     """A person marked partitions, an instance or a whole asset.
 
     Attributes:
-        blocks: Partitions that the mark changes; everything for an asset without partitions.
+        partitions: Partitions that the mark changes; everything for an asset without partitions.
         by: The person.
         came: Partitions that become present for consumers by the mark.
         consumption, events, cursor: For an asset without partitions, the due causes, which are used up now.
@@ -44,7 +44,7 @@ class MarkEntry:
     asset: str
     uri: str
     kind: MarkKind
-    blocks: PartitionSet
+    partitions: PartitionSet
     reason: str
     by: str
     came: PartitionSet = NOTHING
@@ -70,13 +70,13 @@ class PartitionMark:
     """A mark of partitions that still holds.
 
     Attributes:
-        blocks: Everything for an asset without partitions.
+        partitions: Everything for an asset without partitions.
         seq: Sequence number of its entry.
         at: When it was recorded, Unix seconds.
     """
 
     kind: MarkKind
-    blocks: PartitionSet
+    partitions: PartitionSet
     reason: str
     by: str
     seq: int
@@ -122,7 +122,7 @@ class MarkResult:
     """The result of a requested mark.
 
     Attributes:
-        blocks: Partitions for which it was recorded; everything for an asset without partitions.
+        partitions: Partitions for which it was recorded; everything for an asset without partitions.
         unchanged: Partitions that had this status already.
         settled: Runs whose recovery question it answered completely.
         instance: The data interval of the only marked instance, Unix seconds.
@@ -132,7 +132,7 @@ class MarkResult:
     kind: MarkKind
     reason: str
     by: str
-    blocks: PartitionSet
+    partitions: PartitionSet
     unchanged: PartitionSet
     settled: tuple[str, ...] = ()
     instance: tuple[int, int] | None = None
@@ -156,25 +156,25 @@ def add_mark(
     marks: Iterable[PartitionMark], mark: PartitionMark, *, claims: Iterable[int] = ()
 ) -> tuple[PartitionMark, ...]:
     """The marks with a new one, which replaces others of its partitions; ``claims`` are the unsettled fence tokens."""
-    kept, oldest = [*_marks_outside(marks, mark.blocks), mark], min(claims, default=mark.seq + 1)
+    kept, oldest = [*_marks_outside(marks, mark.partitions), mark], min(claims, default=mark.seq + 1)
     done = [each.seq for each in kept if each.kind == "done"]
     since = min([oldest, *done[-MOST_DONE:]])
     return tuple(each for each in kept if each.kind != "done" or each.seq >= since)
 
 
 def marks_after_success(
-    marks: tuple[PartitionMark, ...], blocks: PartitionSet, *, through: int
+    marks: tuple[PartitionMark, ...], partitions: PartitionSet, *, through: int
 ) -> tuple[PartitionMark, ...]:
-    """The marks after a success of ``blocks``: for these only marks later than its claim at ``through`` still hold."""
+    """The marks after a success of ``partitions``: for these only marks later than its claim at ``through`` still hold."""
     if not marks:
         return marks
-    left = ((each,) if each.seq > through else _marks_outside([each], blocks) for each in marks)
+    left = ((each,) if each.seq > through else _marks_outside([each], partitions) for each in marks)
     return tuple(mark for some in left for mark in some)
 
 
-def _marks_outside(marks: Iterable[PartitionMark], blocks: PartitionSet) -> tuple[PartitionMark, ...]:
-    left = (replace(each, blocks=each.blocks - blocks) for each in marks)
-    return tuple(each for each in left if each.blocks)
+def _marks_outside(marks: Iterable[PartitionMark], partitions: PartitionSet) -> tuple[PartitionMark, ...]:
+    left = (replace(each, partitions=each.partitions - partitions) for each in marks)
+    return tuple(each for each in left if each.partitions)
 
 
 @frozen(array_like=True)
@@ -183,20 +183,20 @@ class RecoveryQuestion:
 
     Attributes:
         runs: Runs that may be in the target, oldest first; at most one of them is.
-        blocks: Partitions without an answer yet; everything where one answer settles all of them.
+        partitions: Partitions without an answer yet; everything where one answer settles all of them.
         watermarks: The watermarks of the run by inlet, where its commit still has them.
     """
 
     runs: tuple[str, ...]
-    blocks: PartitionSet = EVERYTHING
+    partitions: PartitionSet = EVERYTHING
     watermarks: Mapping[str, str] = field(default_factory=dict)
 
     def without_answered(self, answered: PartitionSet, *, known: PartitionSet) -> RecoveryQuestion | None:
         """The rest of the question after an answer for ``answered``, within the ``known`` partitions; None if done."""
-        if self.blocks.is_everything or answered.is_everything:
+        if self.partitions.is_everything or answered.is_everything:
             return None
-        rest = (self.blocks - answered) & known
-        return replace(self, blocks=rest) if rest else None
+        rest = (self.partitions - answered) & known
+        return replace(self, partitions=rest) if rest else None
 
 
 def question_hint(asset: str, partitioning: Partitioning, question: RecoveryQuestion) -> str:
@@ -214,10 +214,10 @@ def completion_hint(asset: str, partitioning: Partitioning, question: RecoveryQu
 
 
 def _mark_command(asset: str, partitioning: Partitioning, question: RecoveryQuestion) -> str:
-    return " ".join(["sparkassets mark", asset, *partition_options(question.blocks, partitioning)])
+    return " ".join(["sparkassets mark", asset, *partition_options(question.partitions, partitioning)])
 
 
-def partition_options(blocks: PartitionSet, partitioning: Partitioning) -> list[str]:
+def partition_options(partitions: PartitionSet, partitioning: Partitioning) -> list[str]:
     """The command-line options that name partitions, the first few; none for an asset without partitions.
 
     >>> from sparkassets.core.partitions import TimePartition
@@ -225,7 +225,7 @@ def partition_options(blocks: PartitionSet, partitioning: Partitioning) -> list[
     >>> partition_options(days.parse("2025-01-02..2025-01-03"), days)
     ['--partition 2025-01-02..2025-01-03']
     """
-    labels = partitioning.labels(blocks, most=FEW + 1)
+    labels = partitioning.labels(partitions, most=FEW + 1)
     if not labels and partitioning.is_partitioned:
         return ["--partition …"]
     return [f"--partition {quote(label)}" for label in labels[:FEW]] + ["--partition …"] * (len(labels) > FEW)

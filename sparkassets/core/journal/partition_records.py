@@ -27,9 +27,9 @@ class AddedPartitions:
     def __bool__(self) -> bool:
         return bool(self.due or self.further)
 
-    def without_partitions(self, blocks: PartitionSet) -> AddedPartitions:
-        """The rest after a run has computed ``blocks`` or had nothing to do for them."""
-        return AddedPartitions(self.due - blocks, self.further - blocks, self.invocation) if self else self
+    def without_partitions(self, partitions: PartitionSet) -> AddedPartitions:
+        """The rest after a run has computed ``partitions`` or had nothing to do for them."""
+        return AddedPartitions(self.due - partitions, self.further - partitions, self.invocation) if self else self
 
     def with_added(self, fresh: PartitionSet, *, by: PartitionSet, invocation: str) -> AddedPartitions:
         """Adds the ``fresh`` partitions of a run that computed ``by``; those of earlier invocations are forgotten.
@@ -52,22 +52,22 @@ class PromotedPartitions:
     Attributes:
         journal_id: Id of the branch's journal.
         seq: Sequence number in that journal as of which they were promoted.
-        blocks: Everything for an asset without partitions.
+        partitions: Everything for an asset without partitions.
     """
 
     journal_id: str
     seq: int
-    blocks: PartitionSet
+    partitions: PartitionSet
 
 
 def promoted_after_run(
-    taken: Iterable[PromotedPartitions], blocks: PartitionSet, promotes: BranchPromotion | None
+    taken: Iterable[PromotedPartitions], partitions: PartitionSet, promotes: BranchPromotion | None
 ) -> tuple[PromotedPartitions, ...]:
-    """The promoted partitions after a run wrote ``blocks``, by promotion or by computing them."""
-    promoted = {(each.journal_id, each.seq): rest for each in taken if (rest := each.blocks - blocks)}
-    if promotes is not None and blocks:
+    """The promoted partitions after a run wrote ``partitions``, by promotion or by computing them."""
+    promoted = {(each.journal_id, each.seq): rest for each in taken if (rest := each.partitions - partitions)}
+    if promotes is not None and partitions:
         key = promotes.journal_id, promotes.seq
-        promoted[key] = promoted.get(key, NOTHING) | blocks
+        promoted[key] = promoted.get(key, NOTHING) | partitions
     return tuple(PromotedPartitions(*key, rest) for key, rest in promoted.items())
 
 

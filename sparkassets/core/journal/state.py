@@ -142,11 +142,11 @@ class ClaimState:
 
 
 @frozen(array_like=True)
-class FailedBlocks:
+class FailedPartitions:
     """Partitions whose last run failed.
 
     Attributes:
-        blocks: Everything for an asset without partitions.
+        partitions: Everything for an asset without partitions.
         token: Fence token of the failed run; a newer cause makes the partitions due again.
         invocation: The invocation that failed; another one tries once more.
         planned: The planner's time when the run was claimed, Unix seconds; a newer tick is a new cause.
@@ -154,7 +154,7 @@ class FailedBlocks:
         division: How these partitions are tried in parts; None where their data was not the cause.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     token: int
     run: str
     error: str
@@ -211,7 +211,7 @@ class DefinitionOutput:
 
     Attributes:
         since: Sequence number of the entry that first recorded it; a definition that comes back keeps its place.
-        blocks: Partitions that it was the last to compute, even if lost since; everything for an asset without
+        partitions: Partitions that it was the last to compute, even if lost since; everything for an asset without
             partitions.
         run: Its newest known run, empty before the first.
         at: When that run was recorded, Unix seconds.
@@ -219,7 +219,7 @@ class DefinitionOutput:
 
     definition: AssetDefinition
     since: int
-    blocks: PartitionSet = NOTHING
+    partitions: PartitionSet = NOTHING
     run: str = ""
     at: int = 0
 
@@ -247,13 +247,13 @@ class TableLoss:
     """Partitions that the asset's table lost and that were not computed again since.
 
     Attributes:
-        blocks: Everything for an asset without partitions.
+        partitions: Everything for an asset without partitions.
         reason: A clause for people.
         seq: Sequence number of the entry that records it.
         stuck: They cannot be computed again, so the asset does not run until a person decides.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     reason: str
     seq: int
     stuck: bool = False
@@ -261,7 +261,7 @@ class TableLoss:
     @property
     def lost_partitions(self) -> PartitionSet:
         """The lost partitions; none where the whole asset is lost, or it was lost before the asset had partitions."""
-        return NOTHING if self.blocks.is_everything else self.blocks
+        return NOTHING if self.partitions.is_everything else self.partitions
 
 
 @frozen(array_like=True)
@@ -368,7 +368,7 @@ class AssetState:
     former: FormerPartitions | None = None
     foreign: tuple[ForeignCommit, ...] = ()
     chain: tuple[ClaimState, ...] = ()
-    failed: tuple[FailedBlocks, ...] = ()
+    failed: tuple[FailedPartitions, ...] = ()
     withheld: tuple[WithheldPartitions, ...] = ()
     last: LastRun | None = None
     paused: bool = False
@@ -394,7 +394,7 @@ class AssetState:
         """The partitions that a person marked as not wanted."""
         if not self.marks:  # the common case, and every plan asks several times for each asset
             return NOTHING
-        return PartitionSet.union(mark.blocks for mark in self.skip_marks if not mark.blocks.is_everything)
+        return PartitionSet.union(mark.partitions for mark in self.skip_marks if not mark.partitions.is_everything)
 
     @property
     def skipped_instances(self) -> tuple[InstanceMark, ...]:
@@ -413,17 +413,17 @@ class AssetState:
 
     def redo_partitions_since(self, seq: int) -> PartitionSet:
         """The partitions marked as missing after the entry of that number."""
-        return PartitionSet.union(mark.blocks for mark in self.marks if mark.kind == "missing" and mark.seq > seq)
+        return PartitionSet.union(mark.partitions for mark in self.marks if mark.kind == "missing" and mark.seq > seq)
 
     def settled_partitions_since(self, seq: int) -> PartitionSet:
         """The partitions marked as done or skipped after the entry; everything for an asset without partitions."""
         later = (mark for mark in self.marks if mark.kind in ("done", "skip") and mark.seq > seq)
-        return PartitionSet.union(mark.blocks for mark in later)
+        return PartitionSet.union(mark.partitions for mark in later)
 
     @property
     def accepted_partitions(self) -> PartitionSet:
         """The partitions to publish although validations fail; everything for an asset without partitions."""
-        return PartitionSet.union(mark.blocks for mark in self.marks if mark.kind == "accept")
+        return PartitionSet.union(mark.partitions for mark in self.marks if mark.kind == "accept")
 
     @property
     def ever_computed(self) -> PartitionSet:
@@ -434,14 +434,16 @@ class AssetState:
     keys: Mapping[str, LearnedKeys] = field(default_factory=dict)
 
     @property
-    def failed_blocks(self) -> PartitionSet:
+    def failed_partitions(self) -> PartitionSet:
         """The partitions whose last run failed."""
-        return PartitionSet.union(item.blocks for item in self.failed if not item.blocks.is_everything)
+        return PartitionSet.union(item.partitions for item in self.failed if not item.partitions.is_everything)
 
     @property
     def claimed_partitions(self) -> PartitionSet:
         """The partitions that unsettled claims compute."""
-        return PartitionSet.union(link.entry.blocks for link in self.chain if not link.entry.blocks.is_everything)
+        return PartitionSet.union(
+            link.entry.partitions for link in self.chain if not link.entry.partitions.is_everything
+        )
 
     @property
     def stuck_loss(self) -> TableLoss | None:

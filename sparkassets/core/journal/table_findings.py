@@ -20,13 +20,13 @@ class ForeignCommit:
     Attributes:
         version: 0 where the log no longer has it.
         at: Time of the commit by its writer's clock, Unix seconds.
-        blocks: Computed partitions whose rows it touched; everything for a table without partitions.
+        partitions: Computed partitions whose rows it touched; everything for a table without partitions.
     """
 
     version: int
     operation: str
     at: int | None = None
-    blocks: PartitionSet = EVERYTHING
+    partitions: PartitionSet = EVERYTHING
 
 
 @frozen
@@ -85,7 +85,7 @@ class TargetEntry:
     @property
     def event_partitions(self) -> PartitionSet:
         """The partitions whose rows others changed."""
-        return PartitionSet.union(commit.blocks for commit in self.found.commits)
+        return PartitionSet.union(commit.partitions for commit in self.found.commits)
 
     @property
     def extra(self) -> dict[str, Any]:

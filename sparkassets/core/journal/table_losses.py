@@ -32,7 +32,9 @@ def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> Asse
         return replace(asset, loss=None, **position)
     foreign = (*asset.foreign, *found.commits)[-MOST_COMMITS:]
     if found.lost.is_everything:
-        blocks = asset.coverage | _lost_partitions(asset.loss) if asset.spec.partitioning.is_partitioned else EVERYTHING
+        partitions = (
+            asset.coverage | _lost_partitions(asset.loss) if asset.spec.partitioning.is_partitioned else EVERYTHING
+        )
         return AssetState(
             asset.name,
             asset.spec,
@@ -49,9 +51,9 @@ def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> Asse
             instance_marks=asset.skipped_instances,
             keys=asset.keys,
             redo=asset.redo,
-            made=tuple(replace(each, blocks=NOTHING) for each in asset.made),
+            made=tuple(replace(each, partitions=NOTHING) for each in asset.made),
             iterations=asset.iterations if found.kind == "restored" else (),
-            loss=TableLoss(blocks, found.reason, seq),
+            loss=TableLoss(partitions, found.reason, seq),
             foreign=found.commits,
             **position,
         )
@@ -108,11 +110,13 @@ def record_table_version(
     return replace(asset, loss=loss) if stuck is not None and not decided else asset
 
 
-def accept_table_content(asset: AssetState, blocks: PartitionSet) -> AssetState:
-    """The asset with its table's content of ``blocks`` taken as valid: neither lost nor changed by others."""
-    left = (replace(commit, blocks=commit.blocks - blocks) for commit in asset.foreign)
+def accept_table_content(asset: AssetState, partitions: PartitionSet) -> AssetState:
+    """The asset with its table's content of ``partitions`` taken as valid: neither lost nor changed by others."""
+    left = (replace(commit, partitions=commit.partitions - partitions) for commit in asset.foreign)
     return replace(
-        asset, foreign=tuple(commit for commit in left if commit.blocks), loss=_remaining_loss(asset.loss, blocks)
+        asset,
+        foreign=tuple(commit for commit in left if commit.partitions),
+        loss=_remaining_loss(asset.loss, partitions),
     )
 
 
@@ -131,10 +135,10 @@ def _is_known_up_to(asset: AssetState, entry: SuccessEntry | OutletEntry) -> boo
     return entry.version is not None and asset.seen == entry.version - 1
 
 
-def _remaining_loss(loss: TableLoss | None, blocks: PartitionSet) -> TableLoss | None:
-    """The rest of a loss after ``blocks`` were computed; None where nothing is left."""
-    rest = _lost_partitions(loss) - blocks
-    return replace(loss, blocks=rest) if loss is not None and rest else None
+def _remaining_loss(loss: TableLoss | None, partitions: PartitionSet) -> TableLoss | None:
+    """The rest of a loss after ``partitions`` were computed; None where nothing is left."""
+    rest = _lost_partitions(loss) - partitions
+    return replace(loss, partitions=rest) if loss is not None and rest else None
 
 
 def _commit_mark(entry: SuccessEntry | OutletEntry) -> str:

@@ -33,12 +33,12 @@ class WithheldPartitions:
     """Partitions that one run computed and did not publish.
 
     Attributes:
-        blocks: Everything for an asset without partitions.
+        partitions: Everything for an asset without partitions.
         run: The newest run that withheld some of them.
         token: Its fence token.
         seq: Sequence number of its entry.
         at: When it was recorded, Unix seconds.
-        caused: Partitions of ``blocks`` with a new cause since, which are tried again.
+        caused: Partitions of ``partitions`` with a new cause since, which are tried again.
         judges: Definitions, of code and rules, that judged the same data, in their order.
         verdicts: Verdicts of the rules that failed.
         interval: Data interval of the run, Unix seconds.
@@ -50,7 +50,7 @@ class WithheldPartitions:
             withheld them.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     run: str
     token: int
     seq: int
@@ -68,12 +68,12 @@ class WithheldPartitions:
 
     def resting_partitions(self, definition: str) -> PartitionSet:
         """The partitions without a new cause that this definition has judged already."""
-        return self.blocks - self.caused if definition in self.judges else NOTHING
+        return self.partitions - self.caused if definition in self.judges else NOTHING
 
     @property
     def text(self) -> str:
         """The failed rules, or the reason that the code gave, for people."""
-        return self.skipped or describe_withholding(self.verdicts, self.blocks)
+        return self.skipped or describe_withholding(self.verdicts, self.partitions)
 
 
 MOST_RULES = 3
@@ -87,12 +87,12 @@ def describe_verdicts(verdicts: Sequence[RuleVerdict]) -> str:
     return "; ".join([*texts, *([f"and {more} more"] if more else [])])
 
 
-def describe_withholding(verdicts: Sequence[RuleVerdict], blocks: PartitionSet) -> str:
+def describe_withholding(verdicts: Sequence[RuleVerdict], partitions: PartitionSet) -> str:
     """Why these partitions are withheld, for people.
 
     Partitions that fail no rule are withheld where others of the same commit fail one.
     """
-    beside = verdicts and not any(each.blocks.overlaps(blocks) for each in verdicts)
+    beside = verdicts and not any(each.partitions.overlaps(partitions) for each in verdicts)
     return (
         f"in one commit with others, of which {describe_verdicts(verdicts)}" if beside else describe_verdicts(verdicts)
     )
@@ -118,9 +118,9 @@ WithheldRecords = tuple[WithheldPartitions, ...]
 
 
 def withheld_after_run(
-    before: WithheldRecords, blocks: PartitionSet, item: WithheldPartitions | None
+    before: WithheldRecords, partitions: PartitionSet, item: WithheldPartitions | None
 ) -> WithheldRecords:
-    """The records after a run of ``blocks`` that withheld ``item``, judged by its own definition.
+    """The records after a run of ``partitions`` that withheld ``item``, judged by its own definition.
 
     Earlier records of these partitions without a new cause judged the same data, so their judges are kept. Records of
     instances stay as they are.
@@ -128,20 +128,20 @@ def withheld_after_run(
     instances = tuple(each for each in before if each.apart)
     rest = tuple(each for each in before if not each.apart) if instances else before
     if item is None:
-        return (*instances, *withheld_without(rest, blocks)) if rest else instances
+        return (*instances, *withheld_without(rest, partitions)) if rest else instances
     added = (
-        replace(item, blocks=part, caused=item.caused & part, judges=judges)
+        replace(item, partitions=part, caused=item.caused & part, judges=judges)
         for judges, part in _partitions_by_judges(rest, item)
     )
-    return (*instances, *_limit_records([*withheld_without(rest, blocks), *added]))
+    return (*instances, *_limit_records([*withheld_without(rest, partitions), *added]))
 
 
 def _partitions_by_judges(
     before: WithheldRecords, item: WithheldPartitions
 ) -> Iterable[tuple[tuple[str, ...], PartitionSet]]:
     """The withheld partitions by all definitions that judged the same data."""
-    again = [(each, part) for each in before if (part := (each.blocks - each.caused) & item.blocks)]
-    fresh = item.blocks - PartitionSet.union(part for _, part in again)
+    again = [(each, part) for each in before if (part := (each.partitions - each.caused) & item.partitions)]
+    fresh = item.partitions - PartitionSet.union(part for _, part in again)
     merged: dict[tuple[str, ...], PartitionSet] = {item.judges: fresh} if fresh else {}
     for each, part in again:
         judges = _newest_judges(each.judges, item.judges)
@@ -196,22 +196,22 @@ def withheld_without_interval(before: WithheldRecords, interval: tuple[int, int]
     return tuple(each for each in before if not (each.apart and each.interval == interval))
 
 
-def withheld_without(before: WithheldRecords, blocks: PartitionSet) -> WithheldRecords:
-    """The records without ``blocks``."""
-    return tuple(left for each in before if (left := _record_outside(each, blocks)).blocks)
+def withheld_without(before: WithheldRecords, partitions: PartitionSet) -> WithheldRecords:
+    """The records without ``partitions``."""
+    return tuple(left for each in before if (left := _record_outside(each, partitions)).partitions)
 
 
-def add_causes(before: WithheldRecords, blocks: PartitionSet) -> WithheldRecords:
-    """The records with a new cause for ``blocks``, which are tried again."""
-    return tuple(replace(each, caused=each.caused | (each.blocks & blocks)) for each in before)
+def add_causes(before: WithheldRecords, partitions: PartitionSet) -> WithheldRecords:
+    """The records with a new cause for ``partitions``, which are tried again."""
+    return tuple(replace(each, caused=each.caused | (each.partitions & partitions)) for each in before)
 
 
-def _record_outside(item: WithheldPartitions, blocks: PartitionSet) -> WithheldPartitions:
-    if not item.blocks.overlaps(blocks):
+def _record_outside(item: WithheldPartitions, partitions: PartitionSet) -> WithheldPartitions:
+    if not item.partitions.overlaps(partitions):
         return item
-    left = item.blocks - blocks
-    verdicts = tuple(each.restrict_to(left) for each in item.verdicts if each.blocks.overlaps(left))
-    return replace(item, blocks=left, caused=item.caused - blocks, verdicts=verdicts or item.verdicts)
+    left = item.partitions - partitions
+    verdicts = tuple(each.restrict_to(left) for each in item.verdicts if each.partitions.overlaps(left))
+    return replace(item, partitions=left, caused=item.caused - partitions, verdicts=verdicts or item.verdicts)
 
 
 def _newest_judges(judges: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
@@ -226,7 +226,7 @@ def _limit_records(records: Sequence[WithheldPartitions]) -> WithheldRecords:
     newest = older[-1]
     merged = replace(
         newest,
-        blocks=PartitionSet.union(each.blocks for each in older),
+        partitions=PartitionSet.union(each.partitions for each in older),
         caused=PartitionSet.union(each.caused for each in older),
         judges=tuple(each for each in newest.judges if all(each in other.judges for other in older)),
         verdicts=_merge_verdicts([verdict for each in older for verdict in each.verdicts]),
@@ -241,10 +241,10 @@ def _merge_verdicts(verdicts: Iterable[RuleVerdict]) -> tuple[RuleVerdict, ...]:
     for each in verdicts:
         before = merged.pop(each.name, None)
         if before is not None:
-            blocks = each.blocks | before.blocks
+            partitions = each.partitions | before.partitions
             checked, failing = each.checked + before.checked, each.failing + before.failing
             tallies = limit_tallies([*before.tallies, *each.tallies])
-            merged[each.name] = replace(each, blocks=blocks, checked=checked, failing=failing, details=tallies)
+            merged[each.name] = replace(each, partitions=partitions, checked=checked, failing=failing, details=tallies)
         else:
             merged[each.name] = each
     return tuple(merged.values())

@@ -216,8 +216,8 @@ class FacetBuilder:
             facets["lifecycleStateChange"] = lifecycle_facet(change)
         if isinstance(entry, SuccessEntry) and (metrics := metrics_facet(asset.rules, entry.verdicts)) is not None:
             facets["dataQualityMetrics"] = metrics
-        added, blocks = self._added_rows_filter(asset, made_by.pins), entry.published_partitions - entry.unchanged
-        condition = output_condition(asset, blocks, iteration=made_by.iteration, added=added)
+        added, partitions = self._added_rows_filter(asset, made_by.pins), entry.published_partitions - entry.unchanged
+        condition = output_condition(asset, partitions, iteration=made_by.iteration, added=added)
         more = _subset("OutputSubsetOutputDatasetFacet", "outputCondition", condition)
         if (statistics := statistics_facet(entry.extra)) is not None:
             more["outputStatistics"] = statistics
@@ -353,5 +353,5 @@ def _lifecycle(
         return ""
     if before is None or before.table_id != entry.table_id:
         return "CREATE"
-    whole = write is not None and write.takes_all and entry.blocks.is_everything
+    whole = write is not None and write.takes_all and entry.partitions.is_everything
     return "OVERWRITE" if whole and not entry.unchanged else ""

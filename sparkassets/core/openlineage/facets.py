@@ -140,7 +140,7 @@ def tests_facet(
     if not verdicts:
         return None
     tests = [
-        _test(one, rules.get(each.name), ",".join(partitioning.labels(one.blocks)) if each.details else "")
+        _test(one, rules.get(each.name), ",".join(partitioning.labels(one.partitions)) if each.details else "")
         for each in verdicts
         for one in each.by_partition
     ]

@@ -67,22 +67,22 @@ def input_condition(
 
 
 def output_condition(
-    asset: AssetSpec, blocks: PartitionSet, *, iteration: str = "", added: RowFilter | None = None
+    asset: AssetSpec, partitions: PartitionSet, *, iteration: str = "", added: RowFilter | None = None
 ) -> Condition | None:
     """The part of an asset that a run wrote; None for the whole asset, or where no exact condition exists.
 
     Args:
         asset: The asset, or the outlet.
-        blocks: The partitions that the run wrote.
+        partitions: The partitions that the run wrote.
         iteration: The name of the published iteration, where the asset keeps iterations.
         added: A filter that every added row passes, where the run left existing rows in place.
     """
     if iteration:
         return _iteration_condition(asset, iteration)
-    if not blocks:
+    if not partitions:
         return {"type": "partition", "partitions": []}
     return _all_conditions(
-        partition_condition(blocks, asset.partitioning), None if added is None else filter_condition(added)
+        partition_condition(partitions, asset.partitioning), None if added is None else filter_condition(added)
     )
 
 

@@ -32,33 +32,33 @@ _BACK = 7 * 3600
 
 @frozen(tag="overlap")
 class OverlapMapping:
-    """A block needs the inlet partitions that overlap its time: a day needs its 23, 24 or 25 hours."""
+    """A partition needs the inlet partitions that overlap its time: a day needs its 23, 24 or 25 hours."""
 
     def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:
-        """The time of which the block ``[start, end)`` needs the inlet partitions."""
+        """The time of which the partition ``[start, end)`` needs the inlet partitions."""
         return start, down.stop(start) if down.exclude else end
 
-    def required_ranges(self, blocks: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
-        """The inlet partitions that ``blocks`` need; a cut block counts as a whole."""
-        covered = down.cover(blocks)
+    def required_ranges(self, partitions: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+        """The inlet partitions that ``partitions`` need; a cut partition counts as a whole."""
+        covered = down.cover(partitions)
         return covered if down.same_grid(up) else up.cover(down.exact(covered))
 
     def affected_ranges(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
-        """The blocks that need an inlet partition which overlaps ``changed``."""
+        """The partitions that need an inlet partition which overlaps ``changed``."""
         covered = up.cover(changed)
         return covered if down.same_grid(up) else down.cover(up.exact(covered))
 
 
 @frozen(tag="window")
 class WindowMapping:
-    """A block needs the inlet partitions that overlap a window around it: ``[start + low, end + high)``.
+    """A partition needs the inlet partitions that overlap a window around it: ``[start + low, end + high)``.
 
-    Calendar units follow the zone of the block. Where the clocks skip the whole window, it is the instant after the
-    gap, so that a block always needs some partition.
+    Calendar units follow the zone of the partition. Where the clocks skip the whole window, it is the instant after the
+    gap, so that a partition always needs some partition.
 
     Attributes:
-        low, high: Added to the block's start and end.
-        from_end: ``low`` is added to the block's end, too.
+        low, high: Added to the partition's start and end.
+        from_end: ``low`` is added to the partition's end, too.
     """
 
     low: Duration
@@ -71,7 +71,7 @@ class WindowMapping:
 
     @classmethod
     def trailing(cls, length: Duration) -> WindowMapping:
-        """The window of this length up to the block's end.
+        """The window of this length up to the partition's end.
 
         Raises:
             PartitionError: The length is not positive.
@@ -81,14 +81,14 @@ class WindowMapping:
         return cls(-length, Duration(), from_end=True)
 
     def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:
-        """The time of which the block ``[start, end)`` needs the inlet partitions; both ends ascend with the blocks."""
+        """The time of which the partition ``[start, end)`` needs the inlet partitions; both ends ascend with the partitions."""
         end = down.stop(start) if down.exclude else end
         low = down.shift(end if self.from_end else start, self.low)
         return low, max(down.shift(end, self.high, late=True), low + 1)
 
-    def required_ranges(self, blocks: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
-        """The inlet partitions that ``blocks`` need; a cut block counts as a whole."""
-        runs = down.cover(blocks)
+    def required_ranges(self, partitions: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+        """The inlet partitions that ``partitions`` need; a cut partition counts as a whole."""
+        runs = down.cover(partitions)
         if self._has_touching_windows(down):
             windows = [(self._low(down, start), self._high(down, down.floor(end - 1))) for start, end in runs.pairs()]
         else:
@@ -96,31 +96,33 @@ class WindowMapping:
         return up.cover(RangeSet.from_pairs(windows))
 
     def affected_ranges(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
-        """The blocks that need an inlet partition which overlaps ``changed``."""
+        """The partitions that need an inlet partition which overlaps ``changed``."""
         return RangeSet.from_pairs(
             self._affected_span(down, start, end) for start, end in up.exact(up.cover(changed)).pairs()
         )
 
     def _affected_span(self, down: TimePartition, start: int, end: int) -> tuple[int, int]:
-        """The time of the blocks whose windows overlap ``[start, end)``; an empty span where there is none."""
+        """The time of the partitions whose windows overlap ``[start, end)``; an empty span where there is none."""
         first = _first_passed(
-            down, near=start - _approximate_seconds(self.high), passed=lambda block: self._high(down, block) > start
+            down,
+            near=start - _approximate_seconds(self.high),
+            passed=lambda partition: self._high(down, partition) > start,
         )
         after = _first_passed(
-            down, near=end - _approximate_seconds(self.low), passed=lambda block: self._low(down, block) >= end
+            down, near=end - _approximate_seconds(self.low), passed=lambda partition: self._low(down, partition) >= end
         )
         return first, after
 
     def _low(self, down: TimePartition, start: int) -> int:
-        """The start of the window of the block that begins at ``start``."""
+        """The start of the window of the partition that begins at ``start``."""
         return self.window(start, down.next(start), down=down)[0]
 
     def _high(self, down: TimePartition, start: int) -> int:
-        """The end of the window of the block that begins at ``start``."""
+        """The end of the window of the partition that begins at ``start``."""
         return self.window(start, down.next(start), down=down)[1]
 
     def _has_touching_windows(self, down: TimePartition) -> bool:
-        """Whether the windows of neighbouring blocks touch in any case."""
+        """Whether the windows of neighbouring partitions touch in any case."""
         return (
             not down.exclude
             and _max_seconds(self.low, down.longest if self.from_end else Duration(), minus=self.high) <= 0
@@ -129,17 +131,17 @@ class WindowMapping:
 
 @frozen(tag="all")
 class WholeMapping:
-    """A block needs all partitions of the inlet that are or were present."""
+    """A partition needs all partitions of the inlet that are or were present."""
 
 
 @frozen(tag="latest")
 class NewestMapping:
-    """A block needs the newest present partition of the inlet, for each tuple of segments that it needs."""
+    """A partition needs the newest present partition of the inlet, for each tuple of segments that it needs."""
 
 
 @frozen(tag="named")
 class NamedMapping:
-    """Every block needs the same named partitions of the inlet.
+    """Every partition needs the same named partitions of the inlet.
 
     Attributes:
         parts: Partitions of the inlet.
@@ -155,13 +157,13 @@ PartitionMapping = TimeMapping | WholeMapping | NewestMapping | NamedMapping
 
 
 def _first_passed(down: TimePartition, *, near: int, passed: Callable[[int], bool]) -> int:
-    """The start of the first block for which ``passed`` holds, as for all later ones; the search begins at ``near``."""
-    block = down.floor(near)
-    while not passed(block):
-        block = down.next(block)
-    while passed(before := down.previous(block)):
-        block = before
-    return block
+    """The start of the first partition for which ``passed`` holds, as for all later ones; the search begins at ``near``."""
+    partition = down.floor(near)
+    while not passed(partition):
+        partition = down.next(partition)
+    while passed(before := down.previous(partition)):
+        partition = before
+    return partition
 
 
 def _approximate_seconds(length: Duration) -> int:
@@ -183,14 +185,14 @@ _ALWAYS = RangeSet.always()
 
 @frozen
 class Dependency:
-    """How the partitions of a consumer (blocks) depend on the partitions of an inlet.
+    """How the partitions of a consumer (partitions) depend on the partitions of an inlet.
 
     Dimensions of segments match by column, or as declared; time is mapped. A dimension that only the inlet has is read
     whole, with all known keys; one that only the consumer has gets the same for every key. Without a mapping, or where
-    no dimension of one side matches one of the other, every block needs all of the inlet.
+    no dimension of one side matches one of the other, every partition needs all of the inlet.
 
     Attributes:
-        mapping: The inlet time that a block needs; None for all of the inlet, whatever its dimensions.
+        mapping: The inlet time that a partition needs; None for all of the inlet, whatever its dimensions.
         consumer: The consumer's partitioning.
         inlet: The inlet's partitioning.
         matches: Declared matches of dimensions of segments; None where they match by column.
@@ -205,7 +207,7 @@ class Dependency:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether a block needs some of the inlet's partitions rather than all of it."""
+        """Whether a partition needs some of the inlet's partitions rather than all of it."""
         if self.mapping is None:
             return False
         if not isinstance(self.mapping, _OF_TIME):
@@ -235,7 +237,7 @@ class Dependency:
 
     @property
     def is_open(self) -> bool:
-        """Whether a block needs all time of the inlet, which has no end: as much as is present."""
+        """Whether a partition needs all time of the inlet, which has no end: as much as is present."""
         named = isinstance(self.mapping, NamedMapping)
         return self.is_mapped and not named and self.inlet.time is not None and self._time_mapping() is None
 
@@ -248,7 +250,7 @@ class Dependency:
 
     @property
     def goes_by_newest(self) -> bool:
-        """Whether a block's requirement depends on the present inlet partitions."""
+        """Whether a partition's requirement depends on the present inlet partitions."""
         return isinstance(self.mapping, NewestMapping)
 
     def with_available(self, available: PartitionSet) -> Dependency:
@@ -256,10 +258,10 @@ class Dependency:
         return replace(self, available=IdentityKey(available)) if self.goes_by_newest else self
 
     @memoize_large
-    def required_partitions(self, blocks: PartitionSet) -> PartitionSet:
-        """The inlet partitions that ``blocks`` need; a part of a block counts as the whole block.
+    def required_partitions(self, partitions: PartitionSet) -> PartitionSet:
+        """The inlet partitions that ``partitions`` need; a part of a partition counts as the whole partition.
 
-        For blocks without an end this is all time from the first needed partition on, even if windows leave gaps.
+        For partitions without an end this is all time from the first needed partition on, even if windows leave gaps.
 
         >>> from sparkassets.core.partitions import OverlapMapping
         >>> days, hours = Partitioning(TimePartition("day", "UTC")), Partitioning(TimePartition("hour", "UTC"))
@@ -271,18 +273,18 @@ class Dependency:
         """
         found = self._time_mapping()
         if found is None and not self.is_mapped:
-            return EVERYTHING if blocks else NOTHING
+            return EVERYTHING if partitions else NOTHING
         if found is None:
-            return self._selectable(self._transfer(blocks.lift(_all_time_if_any, question="whole"), up=True))
+            return self._selectable(self._transfer(partitions.lift(_all_time_if_any, question="whole"), up=True))
         mapping, down, up = found
-        needed = blocks.lift(
+        needed = partitions.lift(
             lambda time: apply_open_ended(lambda some: mapping.required_ranges(some, down=down, up=up), time),
             question=("up", found),
         )
         return self._transfer(needed, up=True)
 
     def affected_partitions(self, changed: PartitionSet) -> PartitionSet:
-        """The blocks that need an inlet partition which overlaps ``changed``.
+        """The partitions that need an inlet partition which overlaps ``changed``.
 
         >>> from sparkassets.core.partitions import OverlapMapping
         >>> days, hours = Partitioning(TimePartition("day", "UTC")), Partitioning(TimePartition("hour", "UTC"))
@@ -314,54 +316,55 @@ class Dependency:
         )
         return self._transfer(affected, up=False)
 
-    def lacking_all_inputs(self, blocks: PartitionSet, there: PartitionSet, possible: PartitionSet) -> PartitionSet:
-        """The ``blocks`` without any present input: no inlet partition in their window.
+    def lacking_all_inputs(self, partitions: PartitionSet, there: PartitionSet, possible: PartitionSet) -> PartitionSet:
+        """The ``partitions`` without any present input: no inlet partition in their window.
 
-        Where a block needs all or the newest of each inlet segment, one segment without any present time suffices.
+        Where a partition needs all or the newest of each inlet segment, one segment without any present time suffices.
 
         Args:
-            blocks: Partitions of the consumer.
+            partitions: Partitions of the consumer.
             there: Present partitions of the inlet.
             possible: Partitions that the inlet can ever have.
         """
         ever = replace(self, available=None)
         if isinstance(self.mapping, OverlapMapping | WindowMapping):
-            return self.needing_inlet(blocks) - ever.affected_partitions(there)
-        return blocks & ever.affected_partitions(
-            (ever.required_partitions(blocks) & possible & self.inlet.known_partitions) - there.lift(_all_time_if_any)
+            return self.needing_inlet(partitions) - ever.affected_partitions(there)
+        return partitions & ever.affected_partitions(
+            (ever.required_partitions(partitions) & possible & self.inlet.known_partitions)
+            - there.lift(_all_time_if_any)
         )
 
-    def needing_inlet(self, blocks: PartitionSet) -> PartitionSet:
-        """The ``blocks`` that need any partition of the inlet, present or not."""
-        return blocks & replace(self, available=None).affected_partitions(self.inlet.known_partitions)
+    def needing_inlet(self, partitions: PartitionSet) -> PartitionSet:
+        """The ``partitions`` that need any partition of the inlet, present or not."""
+        return partitions & replace(self, available=None).affected_partitions(self.inlet.known_partitions)
 
-    def hull(self, blocks: PartitionSet) -> PartitionSet:
-        """All blocks of each tuple from the first of ``blocks`` to the last that need any partition of the inlet.
+    def hull(self, partitions: PartitionSet) -> PartitionSet:
+        """All partitions of each tuple from the first of ``partitions`` to the last that need any partition of the inlet.
 
-        Only blocks in excluded time of the inlet need none.
+        Only partitions in excluded time of the inlet need none.
         """
-        whole, time = blocks.hull(), self.inlet.time
+        whole, time = partitions.hull(), self.inlet.time
         return (
             whole
             if time is None or not time.exclude
             else whole & self.affected_partitions(self.required_partitions(whole))
         )
 
-    def having_enough(self, blocks: PartitionSet, there: PartitionSet, least: int) -> PartitionSet:
-        """The ``blocks`` (whole partitions) that need at least ``least`` inlet partitions which are in ``there``.
+    def having_enough(self, partitions: PartitionSet, there: PartitionSet, least: int) -> PartitionSet:
+        """The ``partitions`` (whole ones) that need at least ``least`` inlet partitions which are in ``there``.
 
-        Blocks are examined one by one only where some input is present. A partly present inlet partition does not
-        count. Without a mapping, all blocks have enough once anything is present.
+        Partitions are examined one by one only where some input is present. A partly present inlet partition does not
+        count. Without a mapping, all partitions have enough once anything is present.
 
         Args:
-            blocks: Partitions of the consumer; bounded.
+            partitions: Partitions of the consumer; bounded.
             there: Present partitions of the inlet.
             least: At least 1.
         """
         if not self.is_mapped:
-            return blocks if there else NOTHING
-        whole = self.inlet.inside(there & self.required_partitions(blocks))
-        some = self.affected_partitions(whole) & blocks
+            return partitions if there else NOTHING
+        whole = self.inlet.inside(there & self.required_partitions(partitions))
+        some = self.affected_partitions(whole) & partitions
         if least == 1 or not some:
             return some
         found = self._time_mapping()
@@ -373,13 +376,15 @@ class Dependency:
         mapping, down, up = found
         starts = [start for start, _ in up.slots(whole.time)]
         ends = [up.stop(start) for start in starts]
-        windows = ((block, mapping.window(*block, down=down)) for block in down.slots(some.time))
+        windows = ((partition, mapping.window(*partition, down=down)) for partition in down.slots(some.time))
         return PartitionSet.from_time_pairs(
-            block for block, (low, high) in windows if bisect_left(starts, high) - bisect_right(ends, low) >= least
+            partition
+            for partition, (low, high) in windows
+            if bisect_left(starts, high) - bisect_right(ends, low) >= least
         )
 
-    def max_required(self, time: RangeSet, blocks: int) -> int | None:
-        """The greatest number of inlet partitions that one of the first ``blocks`` in a stretch of time needs.
+    def max_required(self, time: RangeSet, partitions: int) -> int | None:
+        """The greatest number of inlet partitions that one of the first ``partitions`` in a stretch of time needs.
 
         None where the number has no limit, or there is no mapping.
 
@@ -392,8 +397,8 @@ class Dependency:
             return None
         first = self._widest_segment()
         some = PartitionSet(time) if not first else PartitionSet.by_segment({first: time})
-        found = islice(self.consumer.each_partition(self.consumer.cover(some)), blocks)
-        return max(self.inlet.count(self.required_partitions(block)) for block in found)
+        found = islice(self.consumer.each_partition(self.consumer.cover(some)), partitions)
+        return max(self.inlet.count(self.required_partitions(partition)) for partition in found)
 
     def _time_mapping(self) -> tuple[TimeMapping, TimePartition, TimePartition] | None:
         """The mapping of time, with both dimensions of time; None where time is not mapped to time."""
@@ -403,7 +408,7 @@ class Dependency:
         return mapping, down, up
 
     def _selectable(self, parts: PartitionSet) -> PartitionSet:
-        """The inlet partitions of ``parts`` that any block may need: the newest, or the named ones."""
+        """The inlet partitions of ``parts`` that any partition may need: the newest, or the named ones."""
         if isinstance(self.mapping, NamedMapping):
             return parts & self.mapping.parts
         return parts if self.available is None else parts & self.inlet.newest(self.available.value)

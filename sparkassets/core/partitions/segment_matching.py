@@ -59,7 +59,7 @@ def match_by_column(consumer: Partitioning, inlet: Partitioning) -> tuple[Segmen
 def segment_links(
     matches: Sequence[SegmentMatch], consumer: Partitioning, inlet: Partitioning, *, up: bool
 ) -> list[SegmentLink]:
-    """The way from blocks to what they need (``up``), or back, in the order of what they are carried to."""
+    """The way from partitions to what they need (``up``), or back, in the order of what they are carried to."""
     ours, theirs = _positions(consumer), _positions(inlet)
     found = []
     for match in matches:

@@ -1,1 +1,1 @@
-"""(project, state, now) → plan: what is due, with which blocks, and why."""
+"""(project, state, now) → plan: what is due, with which partitions, and why."""

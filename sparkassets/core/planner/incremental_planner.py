@@ -227,8 +227,10 @@ def _decision_change_times(context: PlanningContext, asset: AssetSpec, decision:
         if slot is not None:
             yield to_unix(slot.run_after)
         yield from (bound for bound in (timetable.start, timetable.end) if bound is not None)
-    by_blocks, inlets = asset.partitioning.is_partitioned, asset.inlets.values()
-    mapped = [inlet for inlet in inlets if by_blocks or inlet.mapping is not None]  # without, all of it counts at once
+    by_partitions, inlets = asset.partitioning.is_partitioned, asset.inlets.values()
+    mapped = [
+        inlet for inlet in inlets if by_partitions or inlet.mapping is not None
+    ]  # without, all of it counts at once
     grids = [asset.partitioning, *(context.partitioning(inlet) for inlet in mapped)]
     yield from (at for at in map(context.next_rollover, grids) if at is not None)
     for inlet in asset.inlets.values():

@@ -105,7 +105,7 @@ class Waiting:
 
     Attributes:
         until: When time alone ends the wait, Unix seconds; None when only an event can end it.
-        blocks: The waiting partitions; everything for the whole asset.
+        partitions: The waiting partitions; everything for the whole asset.
         quiet: Nothing is wanted: up to date, manual, or not yet time.
         stuck: A person has to act before it runs again.
         partition_keys: Keys ``A..B`` of its partitions; filled only by a `Project`.
@@ -114,7 +114,7 @@ class Waiting:
     asset: str
     reason: str
     until: int | None = None
-    blocks: PartitionSet = EVERYTHING
+    partitions: PartitionSet = EVERYTHING
     quiet: bool = False
     partition_keys: tuple[str, ...] = field(default=(), compare=False)
     stuck: bool = False
@@ -129,13 +129,13 @@ class AssetNote:
     """A remark about an asset's table for people, whether the asset runs or not.
 
     Attributes:
-        blocks: The partitions that the remark is about; everything for the whole asset.
+        partitions: The partitions that the remark is about; everything for the whole asset.
         partition_keys: Keys ``A..B`` of its partitions; filled only by a `Project`.
     """
 
     asset: str
     text: str
-    blocks: PartitionSet = EVERYTHING
+    partitions: PartitionSet = EVERYTHING
     partition_keys: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
@@ -147,7 +147,7 @@ class CodeChange:
     """What other code than its own has made of an asset, and what it would take to make that anew.
 
     Attributes:
-        blocks: What other code has made; everything for an asset without partitions.
+        partitions: What other code has made; everything for an asset without partitions.
         definition: That of the asset now.
         made: What is there, by definition, in the order in which these came; the asset's own among them.
         newer: The other code came after the asset's own: an older checkout, or a change that was taken back.
@@ -155,14 +155,14 @@ class CodeChange:
         verdict: What that means for who reads the asset; what is not sure is breaking.
         effect: Which columns it touches.
         readers: Who reads them.
-        runs: How many runs recompute the blocks.
+        runs: How many runs recompute the partitions.
         seconds: How long these take by earlier runs; None where nobody knows.
         downstream: What is due after that, by asset; everything for the whole of one.
     """
 
     asset: str
     on_code_change: OnCodeChange
-    blocks: PartitionSet
+    partitions: PartitionSet
     definition: str
     made: tuple[DefinitionOutput, ...]
     newer: bool
@@ -181,13 +181,13 @@ class AssetLateness:
 
     Attributes:
         by: The newest deadline, Unix seconds.
-        blocks: The missing partitions; everything for a run or an update.
+        partitions: The missing partitions; everything for a run or an update.
         since: For a run, the instant after which it was expected, Unix seconds; 0 for any time.
     """
 
     asset: str
     by: int
-    blocks: PartitionSet = EVERYTHING
+    partitions: PartitionSet = EVERYTHING
     since: int = 0
 
 

@@ -51,11 +51,11 @@ def add_idle_reasons(case: DecisionInput, course: DecisionProgress) -> DecisionP
     waiting += _later(case, found.later | course.later)
     if not course.runs and not waiting:
         waiting.append(_up_to_date(case))
-    told = PartitionSet.union(each.blocks for each in waiting if not each.blocks.is_everything)
+    told = PartitionSet.union(each.partitions for each in waiting if not each.partitions.is_everything)
     waiting += explain_beyond_newest(case.context, case.asset, found.beyond_newest - told)
     waiting += explain_skipped(case.context, case.asset, case.state)
     for inlet, lost, gone in find_kept_partitions(case.context, case.asset, case.state.coverage):
-        if rest := lost - (course.due - found.failed) - PartitionSet.union(run.blocks for run in course.runs):
+        if rest := lost - (course.due - found.failed) - PartitionSet.union(run.partitions for run in course.runs):
             waiting.append(
                 Waiting(case.asset.name, describe_removed_input(case.context, inlet, gone), None, rest, quiet=True)
             )
@@ -104,7 +104,7 @@ def _nothing(case: DecisionInput) -> str:
 def _remove_reserved(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
     """The step: without what a backfill in this very invocation computes."""
     taken = case.context.reserved_partitions.get(case.asset.name)
-    both = course.blocks & taken if taken is not None and case.pending is not None else NOTHING
+    both = course.partitions & taken if taken is not None and case.pending is not None else NOTHING
     if not both:
         return course
     return course.without_partitions(both, Waiting(case.asset.name, "computed by the backfill", None, both))
@@ -217,7 +217,7 @@ def _decide_running(context: PlanningContext, asset: AssetSpec, state: AssetStat
     if not live or (has_parallel_runs(asset) and not any(claims_whole_table(link, state) for link in live)):
         return None
     waiting = describe_live_runs(context, asset, state)
-    return AssetDecision((), tuple(waiting), coming=PartitionSet.union(each.blocks for each in waiting))
+    return AssetDecision((), tuple(waiting), coming=PartitionSet.union(each.partitions for each in waiting))
 
 
 def _decide_unsettled(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:

@@ -99,7 +99,7 @@ class UpstreamBarrier:
         withheld: Whether validations hold the partitions back: a consumer that does not require all goes on without.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     reason: str
     withheld: bool = False
 
@@ -125,7 +125,7 @@ class AssetDecision:
     @property
     def blocked_partitions(self) -> PartitionSet:
         """All partitions that cannot come."""
-        return PartitionSet.union(barrier.blocks for barrier in self.barriers)
+        return PartitionSet.union(barrier.partitions for barrier in self.barriers)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -265,7 +265,7 @@ class PlanningContext:
         return tuple(link for link in newest if link.status == "open" and link.token not in self.gone_claims)
 
     def dependency(self, asset: AssetSpec, inlet: InletSpec, *, also: PartitionSet = NOTHING) -> Dependency:
-        """How the asset's blocks depend on the inlet's partitions, by those that are there or ``also`` will be."""
+        """How the asset's partitions depend on the inlet's partitions, by those that are there or ``also`` will be."""
         needed = self.project.dependency(asset, inlet)
         if not isinstance(inlet.mapping, NewestMapping):
             return needed
@@ -280,16 +280,16 @@ class PlanningContext:
         return self.possible_partitions(inlet.name) if inlet.view is None else EVERYTHING
 
     def pins(
-        self, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, anew: bool = False
+        self, asset: AssetSpec, state: AssetState, partitions: PartitionSet, *, anew: bool = False
     ) -> dict[str, InletPin]:
-        """What a run of ``blocks`` reads of each inlet, at the newest version.
+        """What a run of ``partitions`` reads of each inlet, at the newest version.
 
         ``anew`` also what is below a watermark, where that can be written again.
         """
         pins, anew = {}, anew and asset.write is not None and asset.write.recomputable
         for inlet in asset.inlets.values():
             needed = self.dependency(asset, inlet)
-            parts = needed.required_partitions(blocks) if needed.is_mapped else EVERYTHING
+            parts = needed.required_partitions(partitions) if needed.is_mapped else EVERYTHING
             low = state.watermarks.get(inlet.name) if inlet.read is not None and not anew else None
             pins[inlet.name] = self.pin(inlet, parts, low)
         return pins
@@ -309,19 +309,19 @@ class PlanningContext:
     ) -> tuple[EventRef, ...]:
         """Events that a run answers, ascending; ``used`` maps a dataset to the partitions that use its events."""
         found: dict[int, EventRef] = {}
-        for uri, blocks in used.items():
+        for uri, partitions in used.items():
             number, partly = state.consumed.get(uri, 0), dict(state.partly.get(uri, ()))
-            needed = self._needed_partitions(asset, uri, blocks)
-            recent = self.state.dataset(uri).recent if blocks else RecentEvents[EventRef]()
-            open_for = {seq for seq, parts in partly.items() if seq <= number and parts.overlaps(blocks)}
+            needed = self._needed_partitions(asset, uri, partitions)
+            recent = self.state.dataset(uri).recent if partitions else RecentEvents[EventRef]()
+            open_for = {seq for seq, parts in partly.items() if seq <= number and parts.overlaps(partitions)}
             found |= {ref.seq: ref for ref in recent.between(number) if needed.overlaps(ref.parts)}
             found |= {ref.seq: ref for ref in recent.with_numbers(open_for)}
         return tuple(found[seq] for seq in sorted(found))
 
-    def _needed_partitions(self, asset: AssetSpec, uri: str, blocks: PartitionSet) -> PartitionSet:
-        """The partitions of a dataset that ``blocks`` need; everything if no inlet reads the dataset."""
+    def _needed_partitions(self, asset: AssetSpec, uri: str, partitions: PartitionSet) -> PartitionSet:
+        """The partitions of a dataset that ``partitions`` need; everything if no inlet reads the dataset."""
         reading = [self.dependency(asset, inlet) for inlet in asset.inlets.values() if inlet.uri == uri]
-        return PartitionSet.union(each.required_partitions(blocks) for each in reading) if reading else EVERYTHING
+        return PartitionSet.union(each.required_partitions(partitions) for each in reading) if reading else EVERYTHING
 
     def unused_events(self, state: AssetState, uris: Iterable[str]) -> tuple[EventRef, ...]:
         """Events of the datasets that the asset has not used yet for all of its partitions, ascending."""

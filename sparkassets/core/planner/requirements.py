@@ -13,13 +13,13 @@ def split_refused_partitions(
     context: PlanningContext,
     asset: AssetSpec,
     inlet: InletSpec,
-    blocks: PartitionSet,
+    partitions: PartitionSet,
     due: int | None = None,
     *,
     emptied: bool = False,
 ) -> tuple[PartitionSet, PartitionSet]:
-    """Partitions of ``blocks`` that ``require`` holds back, and those that run only because the tolerance is over."""
-    lacking = lacking_partitions(context, asset, inlet, blocks, emptied=emptied)
+    """Partitions of ``partitions`` that ``require`` holds back, and those that run only because the tolerance is over."""
+    lacking = lacking_partitions(context, asset, inlet, partitions, emptied=emptied)
     going_on = tolerated_partitions(context, asset, inlet, lacking, due)
     return lacking - going_on, going_on
 
@@ -37,9 +37,9 @@ def tolerated_partitions(
 
 
 def lacking_partitions(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet, *, emptied: bool = False
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet, *, emptied: bool = False
 ) -> PartitionSet:
-    """Partitions of ``blocks`` for which ``inlet`` lacks partitions that ``require`` demands.
+    """Partitions of ``partitions`` for which ``inlet`` lacks partitions that ``require`` demands.
 
     Partitions that the inlet can never have, by the declared bounds of all its upstream assets, are not required.
     """
@@ -47,27 +47,31 @@ def lacking_partitions(
         return NOTHING
     needed = context.dependency(asset, inlet)
     if not needed.is_mapped:
-        return NOTHING if context.dataset(inlet).seq else blocks
+        return NOTHING if context.dataset(inlet).seq else partitions
     there = countable_partitions(context, inlet, emptied=emptied)
     if inlet.require.kind == "all":
         bare = (
-            needed.lacking_all_inputs(blocks, there, context.possible_inlet_partitions(inlet))
+            needed.lacking_all_inputs(partitions, there, context.possible_inlet_partitions(inlet))
             if needed.is_open
             else NOTHING
         )
-        return (needed.affected_partitions(required_partitions(context, asset, inlet, blocks) - there) & blocks) | bare
+        return (
+            needed.affected_partitions(required_partitions(context, asset, inlet, partitions) - there) & partitions
+        ) | bare
     if needed.goes_by_newest:
-        return needed.needing_inlet(blocks) - context.project.dependency(asset, inlet).affected_partitions(there)
-    return _lacking_some(needed, blocks, there, context.possible_inlet_partitions(inlet), max(1, inlet.require.count))
+        return needed.needing_inlet(partitions) - context.project.dependency(asset, inlet).affected_partitions(there)
+    return _lacking_some(
+        needed, partitions, there, context.possible_inlet_partitions(inlet), max(1, inlet.require.count)
+    )
 
 
 def _lacking_some(
-    needed: Dependency, blocks: PartitionSet, there: PartitionSet, possible: PartitionSet, least: int
+    needed: Dependency, partitions: PartitionSet, there: PartitionSet, possible: PartitionSet, least: int
 ) -> PartitionSet:
     """Partitions with fewer than ``least`` of their inputs; at the inlet's bounds, fewer than all possible ones."""
-    mapped = needed.required_partitions(blocks)
+    mapped = needed.required_partitions(partitions)
     able = mapped & possible
-    asked = needed.affected_partitions(able) & blocks
+    asked = needed.affected_partitions(able) & partitions
     cut = needed.affected_partitions(mapped - able) & asked
     inner = asked - cut
     few = PartitionSet.union(
@@ -76,8 +80,8 @@ def _lacking_some(
     return (inner - needed.having_enough(inner, there, least)) | few
 
 
-def _lacks(needed: Dependency, block: PartitionSet, able: PartitionSet, there: PartitionSet, least: int) -> bool:
-    mapped, inlet = needed.inlet.inside(needed.required_partitions(block) & able), needed.inlet
+def _lacks(needed: Dependency, partition: PartitionSet, able: PartitionSet, there: PartitionSet, least: int) -> bool:
+    mapped, inlet = needed.inlet.inside(needed.required_partitions(partition) & able), needed.inlet
     whole = inlet.inside(mapped & there)
     return whole != mapped and not inlet.has_at_least(whole, least)
 
@@ -95,13 +99,13 @@ def countable_partitions(context: PlanningContext, inlet: InletSpec, *, emptied:
 
 
 def required_partitions(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
-    """Partitions of a mapped inlet that ``blocks`` need and that it can have; for open time, those that it ever had."""
+    """Partitions of a mapped inlet that ``partitions`` need and that it can have; for open time, those that it ever had."""
     needed = context.dependency(asset, inlet)
     if not needed.is_mapped:
         return NOTHING
-    mapped = needed.required_partitions(blocks) & context.possible_inlet_partitions(inlet)
+    mapped = needed.required_partitions(partitions) & context.possible_inlet_partitions(inlet)
     return mapped & _ever_present(context, inlet) if needed.is_open else mapped
 
 
@@ -116,31 +120,33 @@ def _ever_present(context: PlanningContext, inlet: InletSpec) -> PartitionSet:
 
 
 def feedable_partitions(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
-    """Partitions of ``blocks`` for which a mapped inlet can ever have data."""
+    """Partitions of ``partitions`` for which a mapped inlet can ever have data."""
     needed = context.project.dependency(asset, inlet)
     return (
-        needed.affected_partitions(needed.required_partitions(blocks) & context.possible_inlet_partitions(inlet))
-        & blocks
+        needed.affected_partitions(needed.required_partitions(partitions) & context.possible_inlet_partitions(inlet))
+        & partitions
     )
 
 
-def waived_inputs(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:
-    """Skipped partitions of a mapped inlet that ``blocks`` would need otherwise."""
+def waived_inputs(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
+) -> PartitionSet:
+    """Skipped partitions of a mapped inlet that ``partitions`` would need otherwise."""
     needed, waives = context.dependency(asset, inlet), context.waived_partitions
     if not waives or not needed.is_mapped:
         return NOTHING
     skipped = waives.get(inlet.name, NOTHING) | context.inherited_skips(context.project.assets[inlet.name])
-    return needed.required_partitions(blocks) & skipped if skipped else NOTHING
+    return needed.required_partitions(partitions) & skipped if skipped else NOTHING
 
 
 def partitions_with_input(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
-    """Partitions of ``blocks`` for which at least one partition of a mapped inlet counts."""
-    there = countable_partitions(context, inlet) & required_partitions(context, asset, inlet, blocks)
-    return context.dependency(asset, inlet).affected_partitions(there) & blocks
+    """Partitions of ``partitions`` for which at least one partition of a mapped inlet counts."""
+    there = countable_partitions(context, inlet) & required_partitions(context, asset, inlet, partitions)
+    return context.dependency(asset, inlet).affected_partitions(there) & partitions
 
 
 def newest_input_end(context: PlanningContext, asset: AssetSpec) -> int | None:
@@ -247,8 +253,10 @@ def _require(inlet: InletSpec) -> str:
     return f"at_least {inlet.require.count}" if inlet.require.kind == "at_least" else inlet.require.kind
 
 
-def explain_never_fed(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> Waiting:
+def explain_never_fed(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
+) -> Waiting:
     """Why partitions wait for an inlet that never had data or cannot be observed."""
     fault = context.faults.get(inlet.name)
     reason = f"waits for {inlet.name}: " + (fault or "nothing is there yet")
-    return Waiting(asset.name, reason, None, blocks)
+    return Waiting(asset.name, reason, None, partitions)

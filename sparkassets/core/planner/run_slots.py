@@ -44,7 +44,7 @@ def exclusive_reason(asset: AssetSpec, state: AssetState) -> str:
 
 def claims_whole_table(link: ClaimState, state: AssetState) -> bool:
     """Whether a claim covers the whole table: a rebuild, no partitions, or made for an earlier location or layout."""
-    return link.entry.request.rebuilds or link.entry.blocks.is_everything or link.token < state.placed
+    return link.entry.request.rebuilds or link.entry.partitions.is_everything or link.token < state.placed
 
 
 def busy_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
@@ -52,8 +52,8 @@ def busy_partitions(context: PlanningContext, asset: AssetSpec, state: AssetStat
     if not has_parallel_runs(asset):
         return NOTHING
     live = {link.slot for link in context.live_claims(state)}
-    blocks = PartitionSet.union(link.entry.blocks for link in state.chain if link.slot in live)
-    return asset.partitioning.resolve_known_whole(blocks)
+    partitions = PartitionSet.union(link.entry.partitions for link in state.chain if link.slot in live)
+    return asset.partitioning.resolve_known_whole(partitions)
 
 
 def can_run_beside(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
@@ -74,7 +74,7 @@ def _running(context: PlanningContext, asset: AssetSpec, driver: str, links: lis
     first = min(links, key=lambda link: link.at)
     more = f" and {len(links) - 1} more" if links[1:] else ""
     reason = f"running: {first.entry.run}{more} since {context.format_instant(first.at)} by {driver}"
-    return Waiting(asset.name, reason, None, PartitionSet.union(link.entry.blocks for link in links))
+    return Waiting(asset.name, reason, None, PartitionSet.union(link.entry.partitions for link in links))
 
 
 def find_held_slots(context: PlanningContext, state: AssetState) -> set[int]:
@@ -89,13 +89,13 @@ def abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: Asse
     slots = find_held_slots(context, state)
     newest = [chain[-1] for slot, chain in state.chains.items() if slot not in slots]
     unsettled = (
-        link.entry.blocks - state.settled_partitions_since(link.token)
+        link.entry.partitions - state.settled_partitions_since(link.token)
         for link in newest
         if not claims_whole_table(link, state)
     )
-    blocks = asset.partitioning.resolve_known_whole(PartitionSet.union(unsettled))
+    partitions = asset.partitioning.resolve_known_whole(PartitionSet.union(unsettled))
     final = NOTHING if asset.write is None or asset.write.recomputable else state.coverage
-    return (asset.partitioning.cover(blocks) & asset.partitioning.known_partitions) - final
+    return (asset.partitioning.cover(partitions) & asset.partitioning.known_partitions) - final
 
 
 class RunSlots:
@@ -112,18 +112,18 @@ class RunSlots:
         self.taken: set[int] = set()
         self._free = (slot for slot in count(1) if slot not in state.chains)
 
-    def assign_slot(self, blocks: PartitionSet) -> int | None:
-        """Returns the slot for a run of ``blocks``; None where the run waits for unsettled claims."""
-        slots = [slot for slot, chain in self.state.chains.items() if self._overlaps(chain, blocks)]
+    def assign_slot(self, partitions: PartitionSet) -> int | None:
+        """Returns the slot for a run of ``partitions``; None where the run waits for unsettled claims."""
+        slots = [slot for slot, chain in self.state.chains.items() if self._overlaps(chain, partitions)]
         if len(slots) > 1 or (slots and slots[0] in self.held | self.taken):
             return None
         slot = slots[0] if slots else next(self._free)
         self.taken.add(slot)
         return slot
 
-    def explain_wait(self, blocks: PartitionSet) -> str:
-        """Why a run of ``blocks`` got no slot."""
-        chains = [chain for chain in self.state.chains.values() if self._overlaps(chain, blocks)]
+    def explain_wait(self, partitions: PartitionSet) -> str:
+        """Why a run of ``partitions`` got no slot."""
+        chains = [chain for chain in self.state.chains.values() if self._overlaps(chain, partitions)]
         runs = listing([link.entry.run for chain in chains for link in chain])
         lives = any(chain[-1].slot in self.held and chain[-1].status == "open" for chain in chains)
         return (
@@ -134,9 +134,9 @@ class RunSlots:
         """Slots of unfinished runs that no run of the plan takes over."""
         return [slot for slot in self.state.chains if slot not in self.held | self.taken]
 
-    def _overlaps(self, chain: Iterable[ClaimState], blocks: PartitionSet) -> bool:
+    def _overlaps(self, chain: Iterable[ClaimState], partitions: PartitionSet) -> bool:
         return any(
-            claims_whole_table(link, self.state) or self.partitioning.may_overlap(link.entry.blocks, blocks)
+            claims_whole_table(link, self.state) or self.partitioning.may_overlap(link.entry.partitions, partitions)
             for link in chain
         )
 
@@ -153,7 +153,7 @@ def _settling(context: PlanningContext, asset: AssetSpec, state: AssetState, slo
     request = RunRequest(
         asset=asset.name,
         kind=chain[-1].entry.kind,
-        blocks=NOTHING,
+        partitions=NOTHING,
         schedule_date=context.now,
         reason=describe_takeover(chain),
         pins=context.pins(asset, state, NOTHING),
@@ -163,27 +163,27 @@ def _settling(context: PlanningContext, asset: AssetSpec, state: AssetState, slo
 
 
 def explain_obstacles(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, whole: bool = False
+    context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet, *, whole: bool = False
 ) -> Plan | None:
     """Plan of what must come before a backfill: waiting for live runs, or settling unfinished ones; None if nothing.
 
     A table that holds other partitions than the asset has now is rebuilt as a whole first.
     """
-    if waiting := _explain_backfill_wait(context, asset, state, blocks, whole=whole):
+    if waiting := _explain_backfill_wait(context, asset, state, partitions, whole=whole):
         return Plan(context.now, (), waiting)
     slots = [slot for slot in state.chains if slot] if whole else leftover_slots(context, asset, state)
     return Plan(context.now, tuple(build_settling_runs(context, asset, state, slots))) if slots else None
 
 
 def _explain_backfill_wait(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, whole: bool
+    context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet, *, whole: bool
 ) -> tuple[Waiting, ...]:
     """Why a backfill waits: live runs, or a table that must be rebuilt because the partitioning changed."""
     live = describe_live_runs(context, asset, state)
     if live and (whole or not can_run_beside(context, asset, state)):
-        return tuple(replace(item, blocks=blocks) for item in live)
+        return tuple(replace(item, partitions=partitions) for item in live)
     changed = None if whole else explain_partition_change(asset, state)
-    return (Waiting(asset.name, changed, None, blocks, stuck=True),) if changed is not None else ()
+    return (Waiting(asset.name, changed, None, partitions, stuck=True),) if changed is not None else ()
 
 
 def explain_partition_change(asset: AssetSpec, state: AssetState) -> str | None:

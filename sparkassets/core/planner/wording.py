@@ -18,30 +18,30 @@ def label_partitions(parts: PartitionSet, partitioning: Partitioning) -> str:
     return few(partitioning.display_labels(parts, most=FEW), of=partitioning.display_label_count(parts))
 
 
-def describe_unchanged(unchanged: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
-    """How many partitions of a run came out unchanged: ``unchanged: 2 of 3 blocks``; empty for none.
+def describe_unchanged(unchanged: PartitionSet, partitions: PartitionSet, partitioning: Partitioning) -> str:
+    """How many partitions of a run came out unchanged: ``unchanged: 2 of 3 partitions``; empty for none.
 
     >>> from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED
     >>> describe_unchanged(EVERYTHING, EVERYTHING, UNPARTITIONED)
     'unchanged'
     """
-    return _share("unchanged", unchanged, blocks, partitioning)
+    return _share("unchanged", unchanged, partitions, partitioning)
 
 
-def describe_withheld(withheld: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
-    """How many partitions of a run are withheld: ``withheld: 2 of 3 blocks``; empty for none.
+def describe_withheld(withheld: PartitionSet, partitions: PartitionSet, partitioning: Partitioning) -> str:
+    """How many partitions of a run are withheld: ``withheld: 2 of 3 partitions``; empty for none.
 
     >>> from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED
     >>> describe_withheld(EVERYTHING, EVERYTHING, UNPARTITIONED)
     'withheld'
     """
-    return _share("withheld", withheld, blocks, partitioning)
+    return _share("withheld", withheld, partitions, partitioning)
 
 
-def _share(word: str, some: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
-    if not some or some == blocks:
+def _share(word: str, some: PartitionSet, partitions: PartitionSet, partitioning: Partitioning) -> str:
+    if not some or some == partitions:
         return word if some else ""
-    return f"{word}: {partitioning.count(some):,} of {plural(partitioning.count(blocks), 'block')}"
+    return f"{word}: {partitioning.count(some):,} of {plural(partitioning.count(partitions), 'partition')}"
 
 
 def name_partitions(name: str, parts: PartitionSet, partitioning: Partitioning) -> str:

@@ -438,7 +438,7 @@ def _judge_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> 
     if isinstance(upstream.strategy, EveryInstance) and upstream.partitioning.is_partitioned:
         if _is_one_iteration(upstream):
             return
-        hint = "leave 'partitions' out: the partitions that a block needs are waited for"
+        hint = "leave 'partitions' out: the partitions that a partition needs are waited for"
         message = f"'partitions: aligned' needs one run an interval, but asset {upstream.name!r} has several"
         at.add_problem(message, hint=hint)
         return

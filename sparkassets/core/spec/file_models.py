@@ -85,7 +85,7 @@ class DefaultsMap(_Map):
     unchanged: Literal["skip", "publish"] = Field(
         default="publish",
         description=(
-            "Whether a block that was computed again and came out the same is an update for its consumers. skip holds "
+            "Whether a partition that was computed again and came out the same is an update for its consumers. skip holds "
             "for assets that replace or upsert rows: what a run appends or publishes is always one."
         ),
     )
@@ -384,7 +384,7 @@ class InletMap(_Map):
         ]
     ] = Field(
         default=None,
-        description="7d: the 7 days up to the block's end. [-6d, 0d]: from 6 days before its start to its end.",
+        description="7d: the 7 days up to the partition's end. [-6d, 0d]: from 6 days before its start to its end.",
     )
     require: Maybe[
         Annotated[
@@ -402,11 +402,11 @@ class InletMap(_Map):
     ] = Field(
         default=None,
         description=(
-            "Which of its partitions a block needs; by default those that overlap it in time and have its segments. "
-            "all: every one. latest: the newest that is there. [2025-01-01, …]: these, for every block. "
+            "Which of its partitions a partition needs; by default those that overlap it in time and have its segments. "
+            "all: every one. latest: the newest that is there. [2025-01-01, …]: these, for every partition. "
             "{emea: [de, nl]}: for each key those of the inlet. "
             "{region: …}: for that dimension all, latest, the column of the inlet that is meant, or a map of keys. "
-            "{from: column}: the rows whose values of that column are the block's, whatever the inlet's partitions. "
+            "{from: column}: the rows whose values of that column are the partition's, whatever the inlet's partitions. "
             "aligned: what its run of the same tick, or of the last one before, has written."
         ),
     )
@@ -862,7 +862,7 @@ class AssetFile(_Map):
     ] = Field(
         default=None,
         description=(
-            "Which blocks a run processes; date_range with a partition, segments where that has no time, latest_only "
+            "Which partitions a run processes; date_range with a partition, segments where that has no time, latest_only "
             "with a `read`, else full_refresh."
         ),
     )
@@ -874,7 +874,7 @@ class AssetFile(_Map):
     ] = Field(
         default=None,
         description=(
-            "How rows land: instead of those of the run's blocks (or of all), added, by their keys, or as an "
+            "How rows land: instead of those of the run's partitions (or of all), added, by their keys, or as an "
             "iteration of their own; replace by default. self: the function or the SQL statements write the target "
             "themselves, and the run records what changed there."
         ),
@@ -887,13 +887,13 @@ class AssetFile(_Map):
     unchanged: Maybe[Literal["skip", "publish"]] = Field(
         default=None,
         description=(
-            "Whether a block that was computed again and came out the same is an update for its consumers. publish: "
+            "Whether a partition that was computed again and came out the same is an update for its consumers. publish: "
             "it is, as every success. skip: it is not; the rows before and after are compared, in any order. As in the "
             "project's `defaults`."
         ),
     )
     validations: Annotated[_Rules, require_list("a list of maps such as {not_null: [id]}")] = Field(
-        default=[], description="What its rows must be like: of each block that is not, the old rows stay."
+        default=[], description="What its rows must be like: of each partition that is not, the old rows stay."
     )
     commit: Literal["auto", "spark"] = Field(
         default="auto",

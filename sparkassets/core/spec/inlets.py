@@ -41,8 +41,8 @@ from sparkassets.core.suggestions import KnownColumns, did_you_mean, suggest_clo
 from sparkassets.errors import FileLocation
 
 _SAMPLE: Final = RangeSet.span(1_704_067_200, 1_735_689_600)
-"""2024: the longest block of every grain lies in it, or in the 400 blocks that are looked at."""
-_SAMPLED_BLOCKS: Final = 400
+"""2024: the longest partition of every grain lies in it, or in the 400 partitions that are looked at."""
+_SAMPLED_PARTITIONS: Final = 400
 
 _PARTITION_KEYS: Final = ("partition", "timezone", "start", "end", "path", "table")
 _NO_TABLE: Final = {"events": "is known by its events only", "tables": "stands for several"}
@@ -268,7 +268,7 @@ class _InletCompiler:
         if require in (None, "any", "none"):
             return PartitionRequirement(require or "any")
         (self.at / "require").add_problem(
-            "'require' counts partitions, but with 'partitions: {from: …}' a block is wanted once rows of it are there",
+            "'require' counts partitions, but with 'partitions: {from: …}' a partition is wanted once rows of it are there",
             hint="leave it out",
         )
         return PartitionRequirement("any")
@@ -399,7 +399,7 @@ class _InletCompiler:
             return PartitionRequirement(require or ("all" if counts else "any"))
         if need.goes_by_newest:
             (self.at / "require").add_problem("'partitions: latest' is one partition, which cannot be counted")
-        most = need.max_required(_SAMPLE, _SAMPLED_BLOCKS)
+        most = need.max_required(_SAMPLE, _SAMPLED_PARTITIONS)
         if most is not None and require.at_least > most:
             message = f"{require.at_least} partitions of {self.other.name!r} can never be there"
             (self.at / "require" / "at_least").add_problem(

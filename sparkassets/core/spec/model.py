@@ -178,7 +178,7 @@ class InletSpec:
     Attributes:
         name: The asset that is read.
         uri: Its dataset; where it is mapped by values, the view that the values form.
-        mapping: Which inlet time a block needs; None where nothing maps their partitions, and all of it is read.
+        mapping: Which inlet time a partition needs; None where nothing maps their partitions, and all of it is read.
         matches: Which segments, where they do not match by column.
         view: The partitions that values of the inlet's rows form, where the inlet is mapped by value.
         read: None reads all of the mapped partitions.
@@ -347,7 +347,7 @@ class AssetSpec:
         rules: Validations of its rows before they are published.
         strategy, write: None for a source.
         schema: What a run may change of its target's columns; one that replaces the whole table may change them anyway.
-        unchanged: Whether a block that came out the same is news to its consumers (``publish``) or not (``skip``).
+        unchanged: Whether a partition that came out the same is news to its consumers (``publish``) or not (``skip``).
         commit: Who commits to its table: Spark, or the driver wherever the table lets it.
         properties: Delta's own, of the table that a run makes; one that is there keeps its own.
         partitioned_by: The columns that name the folders of a table that a run makes; None leaves them to the run.
@@ -430,14 +430,14 @@ class AssetSpec:
         """The assets that hold what its runs write: itself, or its outlets."""
         return self.outlets or (self.name,)
 
-    def params_of(self, blocks: PartitionSet) -> Mapping[str, object]:
-        """The params of a run of ``blocks``; where params go by segment, a run has one segment.
+    def params_of(self, partitions: PartitionSet) -> Mapping[str, object]:
+        """The params of a run of ``partitions``; where params go by segment, a run has one segment.
 
         A run without partitions, which only settles earlier runs, has the params of any segment.
         """
         if self.segment_params is None:
             return self.params
-        slot = next(self.partitioning.slots(blocks), None)
+        slot = next(self.partitioning.slots(partitions), None)
         return (
             self.segment_params.params_of(slot[2])
             if slot is not None
@@ -572,7 +572,7 @@ class ProjectSpec:
         return "".join([asset.judge_digest, *(rules_digest(self.assets[name].rules) for name in asset.outlets)])
 
     def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:
-        """How the blocks of an asset depend on the partitions of one of its inlets."""
+        """How the partitions of an asset depend on the partitions of one of its inlets."""
         needed = self.assets[inlet.name].partitioning if inlet.view is None else inlet.view
         return Dependency(inlet.mapping, asset.partitioning, needed, inlet.matches)
 

@@ -117,7 +117,7 @@ def segments_of_params(keys: AssetFile, beside: Partitioning) -> SegmentPartitio
     """The segments that a list of params forms: the values of the first name that differs in every element.
 
     What is appended is told by no column; an iteration takes the place of the one before it of the same params, so that
-    its rows are. None where segments are written, where a write by block would have to know the column, and where no
+    its rows are. None where segments are written, where a write by partition would have to know the column, and where no
     name tells the params apart.
 
     Args:
@@ -284,7 +284,7 @@ def _check_segment_columns(dimensions: Sequence[_DeclaredDimension]) -> None:
         if isinstance(dimension.found, SegmentPartition) and dimension.found.column.lower() in _TIMES:
             (dimension.at / "column").add_problem(
                 f"beside a dimension of time no segments can have the column {dimension.found.column!r}:"
-                " 'start' and 'end' in {{ partitions }} are when a block begins and ends",
+                " 'start' and 'end' in {{ partitions }} are when a partition begins and ends",
                 hint="give the column another name",
             )
 
@@ -306,7 +306,7 @@ def _check_time(at: DocumentPlace, partition: TimePartition, keys: AssetFile, so
 def _no_column(keys: AssetFile) -> str:
     """Why a partition without a column is refused."""
     upserts = isinstance(keys.write, WriteMap) and keys.write.upsert is not None
-    works = f"'{'upsert' if upserts else 'replace'}' works by block and"
+    works = f"'{'upsert' if upserts else 'replace'}' works by partition and"
     why = "reading a partition of a Delta table" if keys.source is not None else works
     return f"the partition has no column: {why} needs the column that holds it"
 

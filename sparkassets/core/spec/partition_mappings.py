@@ -106,7 +106,7 @@ def _read_named_partitions(at: DocumentPlace, written: Sequence[str], up: Mapped
 def _check_newest(at: DocumentPlace, up: MappedAsset) -> None:
     if up.partitioning.time is None:
         message = f"the newest partition is one by time, but those of asset {up.name!r} have none"
-        at.add_problem(message, hint="leave it out: what a block needs is read at its newest version")
+        at.add_problem(message, hint="leave it out: what a partition needs is read at its newest version")
 
 
 class _MappingReader:
@@ -373,7 +373,7 @@ def view_identity(asset: str, view: Partitioning) -> str:
 
 
 def _explain_view_refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
-    """Why an asset's blocks cannot go by values of that inlet, with a hint; None where they can."""
+    """Why an asset's partitions cannot go by values of that inlet, with a hint; None where they can."""
     own = down.partitioning
     if up.is_known_by_events:
         return f"{up.name!r} is known by its events only: it has no rows whose values could be asked", None

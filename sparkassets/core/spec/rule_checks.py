@@ -66,8 +66,8 @@ class CheckContext:
 
     @property
     def wide_scope(self) -> Any:  # noqa: ANN401  one of two words
-        """The scope of a check that does not judge rows: each partition (``block``), or the run."""
-        return "run" if self.scope == "run" else "block"
+        """The scope of a check that does not judge rows: each partition (``partition``), or the run."""
+        return "run" if self.scope == "run" else "partition"
 
     def check_columns(self, at: DocumentPlace, names: Sequence[str]) -> None:
         """Refuses columns that the rows do not have, and one that is there twice."""
@@ -115,7 +115,7 @@ def row_count(given: RowCountMap, at: DocumentPlace, asked: CheckContext) -> Ite
     if given.change is not None:
         change = _change(at / "change", given.change, given.over or _OVER)
         if asked.of_inlet:
-            hint = "let the asset that writes it compare its blocks, or use 'min' and 'max'"
+            hint = "let the asset that writes it compare its partitions, or use 'min' and 'max'"
             (at / "change").add_key_problem("how many rows an inlet had is not recorded", hint=hint)
     yield RowCountCheck(given.min, given.max, change, asked.wide_scope)
 

@@ -36,7 +36,7 @@ _Bound = Maybe[Annotated[Plain, ValueDescription("a number, or a date or a time 
 _SEVERITY: Final[Any] = Field(
     default="fail",
     description=(
-        "What becomes of what fails. fail: the block is withheld. warn: it is published, and that is told. drop: the "
+        "What becomes of what fails. fail: the partition is withheld. warn: it is published, and that is told. drop: the "
         "rows that fail are left out. quarantine: they are left out, and kept in a table beside the target."
     ),
 )
@@ -141,7 +141,8 @@ class RuleMap(_CommonRuleMap):
         default=None, description="The whole text of the column matches this regular expression, or is NULL."
     )
     freshness: Maybe[Annotated[dict[str, DurationText], require_column_map("{updated_at: 2d}")]] = Field(
-        default=None, description="The newest value of the column is not older than this at the block's end, or now."
+        default=None,
+        description="The newest value of the column is not older than this at the partition's end, or now.",
     )
     foreign_key: Maybe[
         Annotated[
@@ -150,13 +151,13 @@ class RuleMap(_CommonRuleMap):
         ]
     ] = Field(default=None, description="The values of the column are those of a column of another asset, or NULL.")
     sql: Maybe[Text] = Field(
-        default=None, description="A condition in SQL on the row, or on aggregates of `per: block` or `per: run`."
+        default=None, description="A condition in SQL on the row, or on aggregates of `per: partition` or `per: run`."
     )
     python: Maybe[FunctionText] = Field(
         default=None, description="A function of an allowed package that tells it, as package.module:function."
     )
-    per: Maybe[Literal["row", "block", "run"]] = Field(
-        default=None, description="What is judged: rows, each block, or all rows of the run."
+    per: Maybe[Literal["row", "partition", "run"]] = Field(
+        default=None, description="What is judged: rows, each partition, or all rows of the run."
     )
 
 

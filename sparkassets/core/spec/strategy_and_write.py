@@ -141,7 +141,7 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedul
 
 
 def compile_unchanged(draft: AssetDraft, project: ProjectDraft, write: Write | None) -> UnchangedPolicy:
-    """Whether blocks that come out the same are updates: what a run appends or publishes always is."""
+    """Whether partitions that come out the same are updates: what a run appends or publishes always is."""
     if write is None or not (write.only_adds or isinstance(write, PublishWrite)):
         return draft.keys.unchanged or project.keys.defaults.unchanged
     if draft.keys.unchanged == "skip":

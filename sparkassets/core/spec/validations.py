@@ -28,15 +28,15 @@ WrittenRule = RuleMap | RegisteredRuleMap
 
 _SCOPES: Final[Mapping[str, tuple[CheckScope, ...]]] = {
     "has_columns": ("run",),
-    "row_count": ("block", "run"),
-    "unique": ("block", "run"),
-    "freshness": ("block", "run"),
-    "sql": ("row", "block", "run"),
-    "python": ("row", "block", "run"),
+    "row_count": ("partition", "run"),
+    "unique": ("partition", "run"),
+    "freshness": ("partition", "run"),
+    "sql": ("row", "partition", "run"),
+    "python": ("row", "partition", "run"),
 }
 """The scopes that a check may have, its default first; checks that are not listed judge rows."""
 _ROWS: Final[tuple[CheckScope, ...]] = ("row",)
-_SCOPE_WORDS: Final[Mapping[CheckScope, str]] = {"row": "rows", "block": "blocks", "run": "all rows of a run"}
+_SCOPE_WORDS: Final[Mapping[CheckScope, str]] = {"row": "rows", "partition": "partitions", "run": "all rows of a run"}
 _LONGEST: Final = 60
 """Characters of a condition in the name of its rule."""
 
@@ -152,8 +152,8 @@ def _compile_registered_rule(
     except RegisteredError as error:
         at.add_refusal(error, name="check")
         return
-    if of_inlet and check.scope == "block":
-        (at / "check").add_problem(f"{given.check!r} judges blocks, but what is read of an inlet is judged as one")
+    if of_inlet and check.scope == "partition":
+        (at / "check").add_problem(f"{given.check!r} judges partitions, but what is read of an inlet is judged as one")
     _check_options(at, given, given.check, check.scope, of_inlet=of_inlet)
     yield _rule(at, given, check)
 
@@ -186,12 +186,12 @@ def _scope(at: DocumentPlace, given: RuleMap, kind: str, *, of_inlet: bool) -> C
     """The scope of a rule; for an inlet rows, or all that is read."""
     scopes = _SCOPES.get(kind, _ROWS)
     if of_inlet:
-        scopes = tuple(scope for scope in scopes if scope != "block")
+        scopes = tuple(scope for scope in scopes if scope != "partition")
     per = given.per
     if per is None or per in scopes:
         return per or scopes[0]
-    if of_inlet and per == "block":
-        (at / "per").add_problem("'per' is 'block', but what is read of an inlet is judged as one")
+    if of_inlet and per == "partition":
+        (at / "per").add_problem("'per' is 'partition', but what is read of an inlet is judged as one")
     else:
         judged = listing([_SCOPE_WORDS[scope] for scope in scopes])
         (at / "per").add_problem(f"'per' is {per!r}, but {kind!r} judges {judged}")

@@ -12,8 +12,8 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.phrases import kind_of, show_value
 from sparkassets.frozen import frozen
 
-CheckScope = Literal["row", "block", "run"]
-"""What a check judges: rows, which are counted by partition, a partition (``block``), or all partitions of a run."""
+CheckScope = Literal["row", "partition", "run"]
+"""What a check judges: rows, which are counted by partition, a partition (``partition``), or all partitions of a run."""
 
 CheckValue = str | int | float | bool
 """A value of YAML; of a date or a time its text."""
@@ -176,13 +176,13 @@ class ForeignKeyCheck:
 
 @frozen
 class UniqueCheck:
-    """No two rows of a block, or of the run, have the same values in these columns; a row with a NULL there passes.
+    """No two rows of a partition, or of the run, have the same values in these columns; a row with a NULL there passes.
 
     All rows that share their values count as failing.
     """
 
     columns: tuple[str, ...]
-    scope: Literal["block", "run"] = "block"
+    scope: Literal["partition", "run"] = "partition"
     kind = "unique"
 
     @property
@@ -224,7 +224,7 @@ class RowCountCheck:
     min: int | None = None
     max: int | None = None
     change: RowCountChange | None = None
-    scope: Literal["block", "run"] = "block"
+    scope: Literal["partition", "run"] = "partition"
     kind = "row_count"
 
     @property
@@ -245,14 +245,14 @@ class RowCountCheck:
 
 @frozen
 class FreshnessCheck:
-    """The newest value of a column of dates or times is not older than so long before the block's end, or before now.
+    """The newest value of a column of dates or times is not older than so long before the partition's end, or before now.
 
-    Of a block that is not over yet, of one without time and of a run it is now; a block without any value fails.
+    Of a partition that is not over yet, of one without time and of a run it is now; a partition without any value fails.
     """
 
     column: str
     within: Duration
-    scope: Literal["block", "run"] = "block"
+    scope: Literal["partition", "run"] = "partition"
     kind = "freshness"
 
     @property
@@ -267,9 +267,9 @@ class FreshnessCheck:
 
 @frozen
 class SqlCheck:
-    """A condition in SQL: on the columns of a row, or of aggregates of a block or the run.
+    """A condition in SQL: on the columns of a row, or of aggregates of a partition or the run.
 
-    Of a row only FALSE fails, as of a CHECK in SQL: NULL passes. Of a block or a run with rows only TRUE passes.
+    Of a row only FALSE fails, as of a CHECK in SQL: NULL passes. Of a partition or a run with rows only TRUE passes.
     """
 
     condition: str
@@ -419,7 +419,7 @@ class RowChecker(Protocol):
     imports inside ``__call__``. A check that one condition in SQL can say is better a `ConditionChecker`.
 
     Attributes:
-        per: ``row``, ``block`` or ``run``: what its answer is about.
+        per: ``row``, ``partition`` or ``run``: what its answer is about.
     """
 
     per: str
@@ -427,7 +427,7 @@ class RowChecker(Protocol):
     def __call__(self, rows: Any, /) -> Any:  # noqa: ANN401  of Spark, which is not known here
         """Judges the rows, a DataFrame of Spark, classic or Connect, without changing anything.
 
-        A Column of booleans: of each row or, for a block or a run, an aggregate. For a run it may as well be True or
+        A Column of booleans: of each row or, for a partition or a run, an aggregate. For a run it may as well be True or
         None, for fine, or False or a text that says what is wrong.
         """
 
@@ -440,7 +440,7 @@ class ConditionChecker(Protocol):
     found by ``validate``, a change of it counts as a change of the rule, and a run needs the package no more.
 
     Attributes:
-        per: ``row``, ``block`` or ``run``: whether the condition is on the columns of a row, or on aggregates.
+        per: ``row``, ``partition`` or ``run``: whether the condition is on the columns of a row, or on aggregates.
     """
 
     per: str
@@ -461,7 +461,7 @@ def build_registered_check(
     if not isinstance(made, ConditionChecker):
         made = _as_row_checker(name, made)
     if made.per not in get_args(CheckScope):
-        raise RegisteredError(f"check '{name}' has 'per' {made.per!r}; expected 'row', 'block' or 'run'")
+        raise RegisteredError(f"check '{name}' has 'per' {made.per!r}; expected 'row', 'partition' or 'run'")
     condition = REGISTRY.call(name, made.condition) if isinstance(made, ConditionChecker) else ""
     if isinstance(made, ConditionChecker) and not (isinstance(condition, str) and condition.strip()):
         raise RegisteredError(f"check '{name}' has the condition {show_value(condition)}; expected SQL")

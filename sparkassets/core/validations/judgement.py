@@ -27,9 +27,9 @@ from sparkassets.frozen import frozen
 
 
 class RowCountHistory:
-    """The numbers of rows that one rule counted, by block.
+    """The numbers of rows that one rule counted, by partition.
 
-    A block of time is compared with the blocks before it of its segments, whenever these were computed; any other with
+    A partition of time is compared with the partitions before it of its segments, whenever these were computed; any other with
     what it was itself, the latest time last.
 
     Args:
@@ -45,8 +45,8 @@ class RowCountHistory:
             self.add(each)
 
     def add(self, counted: PartitionRowCount) -> None:
-        """One more that was published; of a block of time it takes the place of what that had."""
-        segment, start = self._place(counted.block)
+        """One more that was published; of a partition of time it takes the place of what that had."""
+        segment, start = self._place(counted.partition)
         if start is None:
             self._untimed[segment].append(counted.rows)
             return
@@ -57,20 +57,20 @@ class RowCountHistory:
         else:
             insort(slots, (start, counted.rows))
 
-    def before(self, block: PartitionSet, most: int) -> list[int]:
-        """The latest numbers that a block is compared with, at most so many."""
-        segment, start = self._place(block)
+    def before(self, partition: PartitionSet, most: int) -> list[int]:
+        """The latest numbers that a partition is compared with, at most so many."""
+        segment, start = self._place(partition)
         if start is None:
             return self._untimed[segment][-most:]
         slots = self._timed[segment]
         place = bisect_left(slots, (start,))
         return [rows for _, rows in slots[max(0, place - most) : place]]
 
-    def _place(self, block: PartitionSet) -> tuple[Segment, int | None]:
+    def _place(self, partition: PartitionSet) -> tuple[Segment, int | None]:
         if self._together:
             return (), None
-        extent = block.extent
-        return block.sole[0], extent and extent[0]
+        extent = partition.extent
+        return partition.sole[0], extent and extent[0]
 
 
 def explain_row_count_change(change: RowCountChange, rows: int, before: list[int]) -> str:
@@ -113,7 +113,7 @@ def _median(counts: list[int]) -> Decimal:
 def judge_run(
     rules: Sequence[ValidationRule],
     tallies: Iterable[RuleTally],
-    blocks: Sequence[PartitionSet],
+    partitions: Sequence[PartitionSet],
     *,
     past: PastRowCounts | None = None,
     accepted: PartitionSet = NOTHING,
@@ -127,12 +127,12 @@ def judge_run(
         rules: With names that are unique.
         tallies: At most one for each rule and partition, in any order. Rules that take rows away count the rows that
             they take; the others count the rows that are left.
-        blocks: Each partition of the run, oldest first.
+        partitions: Each partition of the run, oldest first.
         past: Row counts of earlier publications.
         accepted: Partitions that are published whatever the rules say.
     """
-    found = _findings(rules, tallies, blocks)
-    withheld = PartitionSet.union([each.tally.block for each in found if each.withholds]) - accepted
+    found = _findings(rules, tallies, partitions)
+    withheld = PartitionSet.union([each.tally.partition for each in found if each.withholds]) - accepted
     found, withheld = _compare_all_with_history(found, withheld, past or {}, accepted)
     counts = {rule.name: _counts(rule, found, withheld) for rule in rules if rule.history_length}
     return RunJudgement(withheld, tuple(_verdicts(found, accepted)), counts)
@@ -152,13 +152,13 @@ class _RuleFinding:
 
     @property
     def withholds(self) -> bool:
-        """Whether the block is not published by it."""
+        """Whether the partition is not published by it."""
         return self.bad and self.rule.severity != "warn"
 
     def outcome(self, accepted: PartitionSet) -> RuleOutcome:
         """The outcome of the rule, where a person accepted these partitions."""
         if self.withholds:
-            return "accepted" if accepted.covers(self.tally.block) else "withheld"
+            return "accepted" if accepted.covers(self.tally.partition) else "withheld"
         if not self.bad and not self.tally.failing:
             return "passed"
         match self.rule.severity:
@@ -173,17 +173,17 @@ class _RuleFinding:
 
 
 def _findings(
-    rules: Sequence[ValidationRule], tallies: Iterable[RuleTally], blocks: Sequence[PartitionSet]
+    rules: Sequence[ValidationRule], tallies: Iterable[RuleTally], partitions: Sequence[PartitionSet]
 ) -> list[_RuleFinding]:
     """The findings of each rule in order, by partition in order."""
     measured: defaultdict[str, dict[PartitionSet, RuleTally]] = defaultdict(dict)
     for tally in tallies:
-        measured[tally.rule][tally.block] = tally
-    whole = [PartitionSet.union(blocks)]
+        measured[tally.rule][tally.partition] = tally
+    whole = [PartitionSet.union(partitions)]
     return [
-        _finding(rule, measured[rule.name].get(block) or RuleTally(rule.name, block, 0))
+        _finding(rule, measured[rule.name].get(partition) or RuleTally(rule.name, partition, 0))
         for rule in rules
-        for block in (whole if rule.check.scope == "run" else blocks)
+        for partition in (whole if rule.check.scope == "run" else partitions)
     ]
 
 
@@ -209,28 +209,28 @@ def _compare_all_with_history(
         name: RowCountHistory(past.get(name, ()), together=rule.check.scope == "run") for name, rule in names.items()
     }
     judged = list(found)
-    for block, places in _by_block(found, compared).items():
+    for partition, places in _by_partition(found, compared).items():
         for place in places:
             judged[place] = _compare_with_history(found[place], lines[found[place].rule.name])
         if any(judged[place].withholds for place in places):
-            withheld |= block - accepted
-        if not withheld.overlaps(block):
+            withheld |= partition - accepted
+        if not withheld.overlaps(partition):
             for place in places:
-                lines[found[place].rule.name].add(PartitionRowCount(block, found[place].tally.checked))
+                lines[found[place].rule.name].add(PartitionRowCount(partition, found[place].tally.checked))
     return judged, withheld
 
 
-def _by_block(found: Sequence[_RuleFinding], places: Iterable[int]) -> Mapping[PartitionSet, list[int]]:
+def _by_partition(found: Sequence[_RuleFinding], places: Iterable[int]) -> Mapping[PartitionSet, list[int]]:
     """The positions of findings by partition, the whole run first, then by time."""
     groups: defaultdict[PartitionSet, list[int]] = defaultdict(list)
     for place in sorted(places, key=lambda place: _finding_order(found[place])):
-        groups[found[place].tally.block].append(place)
+        groups[found[place].tally.partition].append(place)
     return groups
 
 
 def _finding_order(finding: _RuleFinding) -> tuple[bool, tuple[int, int], tuple[str, ...]]:
-    block = finding.tally.block
-    return finding.rule.check.scope != "run", block.extent or (0, 0), block.sole[0]
+    partition = finding.tally.partition
+    return finding.rule.check.scope != "run", partition.extent or (0, 0), partition.sole[0]
 
 
 def _compare_with_history(finding: _RuleFinding, history: RowCountHistory) -> _RuleFinding:
@@ -238,15 +238,15 @@ def _compare_with_history(finding: _RuleFinding, history: RowCountHistory) -> _R
     change = check.change if isinstance(check, RowCountCheck) else None
     if change is None or finding.bad:
         return finding
-    told = explain_row_count_change(change, tally.checked, history.before(tally.block, change.over))
+    told = explain_row_count_change(change, tally.checked, history.before(tally.partition, change.over))
     return _RuleFinding(finding.rule, replace(tally, observed=told), bad=True) if told else finding
 
 
 def _counts(
     rule: ValidationRule, found: Sequence[_RuleFinding], withheld: PartitionSet
 ) -> tuple[PartitionRowCount, ...]:
-    tallies = [each.tally for each in found if each.rule is rule and not withheld.overlaps(each.tally.block)]
-    return tuple(PartitionRowCount(each.block, each.checked) for each in tallies[-MOST_COUNTS:])
+    tallies = [each.tally for each in found if each.rule is rule and not withheld.overlaps(each.tally.partition)]
+    return tuple(PartitionRowCount(each.partition, each.checked) for each in tallies[-MOST_COUNTS:])
 
 
 # --------------------------------------------------------------------------- what is told
@@ -264,7 +264,7 @@ def _verdicts(found: Sequence[_RuleFinding], accepted: PartitionSet) -> Iterator
             rule=name,
             severity=some[0].rule.severity,
             outcome=outcome,
-            blocks=PartitionSet.union([each.block for each in tallies]),
+            partitions=PartitionSet.union([each.partition for each in tallies]),
             checked=sum(each.checked for each in tallies),
             failing=sum(each.failing for each in tallies),
             observed=shorten_text(told),

@@ -58,7 +58,7 @@ class ValidationRule:
     Attributes:
         name: Unique among the rules beside it, such as ``not_null(dep_time)``.
         allow: Up to so many it passes, as ``warned`` if any failed; None is none, and any number where rows are taken
-            away: with it, more than that withhold the block.
+            away: with it, more than that withhold the partition.
         where: A condition in SQL: only rows for which it is true are judged. Empty for all.
         samples: How many failing rows are shown and stored for a verdict and for a partition; none by default.
         place: Where it is written; rules that differ in it alone behave the same.
@@ -74,12 +74,12 @@ class ValidationRule:
 
     @property
     def removes_rows(self) -> bool:
-        """Whether rows that fail are not published, while their block is."""
+        """Whether rows that fail are not published, while their partition is."""
         return self.severity in ("drop", "quarantine")
 
     @property
     def counts_rows(self) -> bool:
-        """Whether what fails is a number of rows, and not the whole block or run."""
+        """Whether what fails is a number of rows, and not the whole partition or run."""
         return self.check.scope == "row" or isinstance(self.check, UniqueCheck)
 
     @property
@@ -153,7 +153,7 @@ class RuleTally:
     """
 
     rule: str
-    block: PartitionSet
+    partition: PartitionSet
     checked: int
     failing: int = 0
     observed: str = ""
@@ -162,9 +162,9 @@ class RuleTally:
 
 @frozen(array_like=True)
 class PartitionRowCount:
-    """How many rows a block had that was published, as one rule counts them; of a rule over a run, all its blocks."""
+    """How many rows a partition had that was published, as one rule counts them; of a rule over a run, all its partitions."""
 
-    block: PartitionSet
+    partition: PartitionSet
     rows: int
 
 
@@ -187,13 +187,13 @@ class RuleVerdict:
         samples: At most `MOST_SAMPLES`.
         outlet: Of a multi-asset, the outlet whose rule it is.
         inlet: The inlet whose rule it is, where it judged what was read.
-        details: What was measured of each block, where several are withheld; of very many the first `MOST_APART`.
+        details: What was measured of each partition, where several are withheld; of very many the first `MOST_APART`.
     """
 
     rule: str
     severity: Severity
     outcome: RuleOutcome
-    blocks: PartitionSet
+    partitions: PartitionSet
     checked: int = 0
     failing: int = 0
     observed: str = ""
@@ -207,21 +207,21 @@ class RuleVerdict:
         """One verdict for each partition with figures of its own, then one for the others together."""
         if not self.details:
             return (self,)
-        left = self.restrict_to(self.blocks - self._detailed_partitions)
-        return (*map(self._from_tally, self.details), *([left] if left.blocks else []))
+        left = self.restrict_to(self.partitions - self._detailed_partitions)
+        return (*map(self._from_tally, self.details), *([left] if left.partitions else []))
 
     def restrict_to(self, parts: PartitionSet) -> RuleVerdict:
         """The verdict for some of its partitions alone, with their own figures where they are kept."""
-        if parts.covers(self.blocks):
+        if parts.covers(self.partitions):
             return self
-        own = tuple(each for each in self.details if parts.covers(each.block))
-        left = self.blocks & parts
-        if len(own) == 1 and own[0].block == left:
+        own = tuple(each for each in self.details if parts.covers(each.partition))
+        left = self.partitions & parts
+        if len(own) == 1 and own[0].partition == left:
             return self._from_tally(own[0])
         others = [each for each in self.details if each not in own]
         counted = replace(
             self,
-            blocks=left,
+            partitions=left,
             checked=self.checked - sum(each.checked for each in others),
             failing=self.failing - sum(each.failing for each in others),
             details=own,
@@ -235,15 +235,15 @@ class RuleVerdict:
     def tallies(self) -> tuple[RuleTally, ...]:
         """The measurements by partition where they are kept, else one for all partitions."""
         return self.details or (
-            RuleTally(self.rule, self.blocks, self.checked, self.failing, self.observed, self.samples),
+            RuleTally(self.rule, self.partitions, self.checked, self.failing, self.observed, self.samples),
         )
 
     @property
     def _detailed_partitions(self) -> PartitionSet:
-        return PartitionSet.union(each.block for each in self.details)
+        return PartitionSet.union(each.partition for each in self.details)
 
     def _from_tally(self, tally: RuleTally) -> RuleVerdict:
-        one = replace(self, blocks=tally.block, checked=tally.checked, failing=tally.failing, details=())
+        one = replace(self, partitions=tally.partition, checked=tally.checked, failing=tally.failing, details=())
         return replace(one, observed=tally.observed, samples=tally.samples)
 
     @property
@@ -271,9 +271,9 @@ class RunJudgement:
     """The withheld partitions of a run, with the verdicts of its rules.
 
     Attributes:
-        withheld: Blocks that are not published; their old rows stay.
+        withheld: Partitions that are not published; their old rows stay.
         verdicts: What the rules did, in their order.
-        counts: Of published blocks, for the rules that later runs are compared by; by name, as `Verdict.name`.
+        counts: Of published partitions, for the rules that later runs are compared by; by name, as `Verdict.name`.
     """
 
     withheld: PartitionSet = NOTHING
@@ -282,7 +282,9 @@ class RunJudgement:
 
     def with_withheld(self, parts: PartitionSet) -> RunJudgement:
         """The judgement that also withholds these partitions, because another outlet withholds them."""
-        counts = {rule: tuple(each for each in some if not each.block & parts) for rule, some in self.counts.items()}
+        counts = {
+            rule: tuple(each for each in some if not each.partition & parts) for rule, some in self.counts.items()
+        }
         return replace(self, withheld=self.withheld | parts, counts=counts)
 
     def with_outlet(self, name: str) -> RunJudgement:
@@ -305,7 +307,7 @@ class RunJudgement:
 
 
 def limit_tallies(tallies: Sequence[RuleTally]) -> tuple[RuleTally, ...]:
-    """The figures of the first blocks as they are kept: of many with fewer rows of each; none where it is only one."""
+    """The figures of the first partitions as they are kept: of many with fewer rows of each; none where it is only one."""
     if len(tallies) < 2:  # noqa: PLR2004  those of one are the verdict's own
         return ()
     some = tallies[:MOST_APART]

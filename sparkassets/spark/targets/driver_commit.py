@@ -69,7 +69,7 @@ def spark_write_reason(work: PlannedWrite, table: DeltaTable | None) -> str | No
     landing = work.landing
     if landing.merge is not None:
         return "the run's rows are merged by their keys"
-    if work.blocks is not None and work.blocks.keeps_removed:
+    if work.partitions is not None and work.partitions.keeps_removed:
         return "rows of segments that were removed stay beside those of all others"
     if (
         landing.statements_before
@@ -138,7 +138,7 @@ class DriverStaging:
         table: As it was when they were staged; None where the commit makes it.
         files: All of them; None where the same or a higher version of the transaction is in, so that none were staged.
         replaced: What goes for them.
-        unchanged: What of the run's blocks is in the table already as it came out; None where it was not compared.
+        unchanged: What of the run's partitions is in the table already as it came out; None where it was not compared.
         attempt: Whose they are.
         dropped_paths: Paths of files that were staged, and that no commit will hold.
     """
@@ -160,7 +160,7 @@ class DriverStaging:
 
 
 def can_withhold(work: PlannedWrite, table: DeltaTable | None) -> bool:
-    """Whether blocks of what is staged can be left out, whatever files they share with others."""
+    """Whether partitions of what is staged can be left out, whatever files they share with others."""
     layout = {name.lower() for name in layout_of(work.asset, work.schema, work.table)}
     if layout.issuperset(name.lower() for name in work.asset.partitioning.columns):
         return True
@@ -183,10 +183,10 @@ def stage_rows(
     """Stages the rows, and others that share files with those they replace; None where Spark has to commit.
 
     Nothing is computed where the same or a higher version of the transaction is in. What rules that are ``asked`` take
-    away is in files of its own, and what came out unchanged is not looked for before these have judged the blocks.
+    away is in files of its own, and what came out unchanged is not looked for before these have judged the partitions.
 
     Raises:
-        RunError: Rows outside the blocks (with examples), or whatever Spark says; nothing was published then.
+        RunError: Rows outside the partitions (with examples), or whatever Spark says; nothing was published then.
         SourceError: Files changed while they were read; nothing was published.
     """
     if table is not None and is_committed(table, app=marker.app_id, version=marker.version):
@@ -231,10 +231,10 @@ def own_rows(staged: DriverStaging) -> DataFrame:
 
 
 def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverStaging:
-    """What is committed of it where these blocks are withheld: their rows neither come nor go.
+    """What is committed of it where these partitions are withheld: their rows neither come nor go.
 
-    Files that hold rows of such blocks and of others are written once more, without them; of a table whose folders tell
-    its blocks there are none.
+    Files that hold rows of such partitions and of others are written once more, without them; of a table whose folders tell
+    its partitions there are none.
 
     Raises:
         RunError: As of `stage`.
@@ -246,16 +246,16 @@ def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverSta
         done = _with_files(staged, kept)
         return _compare_staged(done) if staged.planned_write.asset.rules else done
     made = replace(
-        staged.computation, order=staged.computation.order.restrict_to(staged.computation.order.blocks - withheld)
+        staged.computation, order=staged.computation.order.restrict_to(staged.computation.order.partitions - withheld)
     )
-    work = replace(staged.planned_write, blocks=guard_for(made.order, staged.planned_write.schema))
+    work = replace(staged.planned_write, partitions=guard_for(made.order, staged.planned_write.schema))
     replaced = _find_replaced(made.order, work, staged.table)
     own = [file for file in kept if not staging_layout.is_copied(file)]
     lying = split_staged(staged.fields, own, withheld, partitioning=work.asset.partitioning)
     settled = replace(_with_files(staged, lying.outside), computation=made, planned_write=work, replaced=replaced)
     if not lying.mixed and not replaced.mixed:
         return _compare_staged(settled)
-    rows = _read_again(staged, lying.mixed).filter(work.blocks.predicate) if work.blocks is not None else None
+    rows = _read_again(staged, lying.mixed).filter(work.partitions.predicate) if work.partitions is not None else None
     if rows is not None and replaced.mixed and staged.table is not None:
         rows = staging_layout.add_copied(rows, work, staged.table, files=replaced.mixed, most=len(replaced.mixed))
     if rows is None:
@@ -420,15 +420,15 @@ def _publish(staged: DriverStaging, files: Sequence[StagedFile], *, marker: Comm
 
 
 def commit_restored(order: RunOrder, rows: IterationRows, table: DeltaTable, *, marker: CommitMarker) -> bool:
-    """Commits an older iteration as what readers see of its blocks, or of all; False where Spark has to.
+    """Commits an older iteration as what readers see of its partitions, or of all; False where Spark has to.
 
     Raises:
         RunError: Another writer was quicker.
     """
-    asset, whole = order.asset, order.blocks.is_everything
+    asset, whole = order.asset, order.partitions.is_everything
     if list(table.metadata().partition_columns) != list(rows.layout) or not (whole or _fits(rows, table)):
         return False
-    replaced = FileSplit() if whole else split_files(table, order.blocks, partitioning=asset.partitioning)
+    replaced = FileSplit() if whole else split_files(table, order.partitions, partitioning=asset.partitioning)
     if replaced.mixed:
         return False
     own = asset_app(marker.app_id)
@@ -444,7 +444,7 @@ def commit_restored(order: RunOrder, rows: IterationRows, table: DeltaTable, *, 
         metrics={"numOutputRows": rows.rows},
         conflicts_with=(lambda _: True)
         if whole
-        else make_touch_test(table, order.blocks, partitioning=asset.partitioning, found=replaced),
+        else make_touch_test(table, order.partitions, partitioning=asset.partitioning, found=replaced),
         is_parallel_run=lambda app: not whole and app != marker.app_id and asset_app(app) == own,
     )
     commit(path_of(asset), table, change)
@@ -488,7 +488,7 @@ def _find_replaced(order: RunOrder, work: PlannedWrite, table: DeltaTable | None
     """The files that go: those of the replaced rows alone, and those that hold other rows besides."""
     if table is None or work.landing.replaces == "nothing" or order.keeps_newest_iteration:
         return FileSplit()
-    parts, partitioning = EVERYTHING if work.landing.replaces == "all" else order.blocks, work.asset.partitioning
+    parts, partitioning = EVERYTHING if work.landing.replaces == "all" else order.partitions, work.asset.partitioning
     found = split_files(table, parts, partitioning=partitioning)
     return examine_mixed_files(path_of(work.asset), table, found, parts, partitioning=partitioning)
 
@@ -510,7 +510,7 @@ def _make_conflict_test(
         return lambda _: False
     if made.read_version is not None or work.landing.replaces == "all":
         return lambda _: True
-    return make_touch_test(table, made.order.blocks, partitioning=work.asset.partitioning, found=replaced)
+    return make_touch_test(table, made.order.partitions, partitioning=work.asset.partitioning, found=replaced)
 
 
 def _fields(work: PlannedWrite, table: DeltaTable | None) -> list[dict[str, Any]]:

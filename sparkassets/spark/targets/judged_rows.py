@@ -47,7 +47,7 @@ def find_rules(order: RunOrder, inlets: ReadInlets, packages: Collection[str]) -
 
 
 def judge_rows(order: RunOrder, asked: RowRules, rows: DataFrame) -> RunJudgement:
-    """What becomes of the run's blocks.
+    """What becomes of the run's partitions.
 
     Raises:
         RunError: A rule cannot be asked of such rows, or Spark says something else.
@@ -55,25 +55,27 @@ def judge_rows(order: RunOrder, asked: RowRules, rows: DataFrame) -> RunJudgemen
     keys = keys_of(order, asked, rows.schema)
     tallies = measure(rows, asked, keys)
     absent = order.discovered_partitions - _with_rows(order, rows) if order.discovered_partitions else NOTHING
-    blocks = [block for block in keys.blocks if not absent.covers(block)]
-    return judge_run(asked.rules, tallies, blocks, past=order.past, accepted=order.accepted_partitions)
+    partitions = [partition for partition in keys.partitions if not absent.covers(partition)]
+    return judge_run(asked.rules, tallies, partitions, past=order.past, accepted=order.accepted_partitions)
 
 
 def _with_rows(order: RunOrder, rows: DataFrame) -> PartitionSet:
-    """The blocks of segments that nobody knew, of which there are rows; the others are left to the next run."""
+    """The partitions of segments that nobody knew, of which there are rows; the others are left to the next run."""
     keys = find_segments(rows, order.restrict_to(order.discovered_partitions))
     return order.asset.partitioning.restrict_to_segments(order.discovered_partitions, keys)
 
 
 def keys_of(order: RunOrder, asked: RowRules, schema: StructType) -> PartitionGrouping:
-    """Tells the run's blocks; where nothing does, all of it is one.
+    """Tells the run's partitions; where nothing does, all of it is one.
 
     Raises:
         RunError: A column that tells them is not there.
     """
     if order.discovers_segments:
-        return PartitionGrouping.whole(order.blocks)
-    return PartitionGrouping.from_schema(schema, order.blocks, partitioning=order.asset.partitioning, owner=asked.owner)
+        return PartitionGrouping.whole(order.partitions)
+    return PartitionGrouping.from_schema(
+        schema, order.partitions, partitioning=order.asset.partitioning, owner=asked.owner
+    )
 
 
 _PART = "judged"
@@ -104,14 +106,14 @@ class JudgedStaging:
         return rows if self.delete_column is None else rows.filter(f"NOT {self.delete_column}").drop(self.delete_column)
 
     def select_published(self, withheld: PartitionSet) -> SparkComputation:
-        """What is to be written of it, where these blocks are withheld."""
+        """What is to be written of it, where these partitions are withheld."""
         order, where = self.computation.order, []
         if TAKEN in self.schema.names:
             where.append(f"{TAKEN} = {STAYS}")
         if withheld:
-            order = order.restrict_to(order.blocks - withheld)
-            blocks = guard_for(order, self.schema)
-            where += [] if blocks is None else [f"({blocks.predicate})"]
+            order = order.restrict_to(order.partitions - withheld)
+            partitions = guard_for(order, self.schema)
+            where += [] if partitions is None else [f"({partitions.predicate})"]
         chosen = (*self.columns, *([self.delete_column] if self.delete_column is not None else []))
         kept = KeptRows(self.place, self.schema, chosen, " AND ".join(where) or "true")
         frame = kept.read_rows(self.computation.frame.sparkSession).select(*map(sqltext.name, self.columns))
@@ -163,12 +165,14 @@ def _column(name: str) -> Column:
 
 
 def drop_withheld(made: SparkComputation, withheld: PartitionSet) -> SparkComputation:
-    """What is computed but for withheld blocks."""
+    """What is computed but for withheld partitions."""
     if not withheld:
         return made
-    order = made.order.restrict_to(made.order.blocks - withheld)
-    blocks = guard_for(order, made.frame.schema)
-    return replace(made, order=order, frame=made.frame if blocks is None else made.frame.filter(blocks.predicate))
+    order = made.order.restrict_to(made.order.partitions - withheld)
+    partitions = guard_for(order, made.frame.schema)
+    return replace(
+        made, order=order, frame=made.frame if partitions is None else made.frame.filter(partitions.predicate)
+    )
 
 
 def is_prepared_for(prepared: CommitMarker, marker: CommitMarker) -> bool:
@@ -176,7 +180,7 @@ def is_prepared_for(prepared: CommitMarker, marker: CommitMarker) -> bool:
     return replace(prepared, measures=marker.measures) == marker
 
 
-RULE, RUN, BLOCK = "_rule", "_run", "_block"
+RULE, RUN, PARTITION = "_rule", "_run", "_block"
 """The columns that come to those of the rows: the rule's name, the run's, and the key of the partition."""
 _BESIDE: Final = "_quarantine"
 
@@ -189,7 +193,7 @@ def quarantine_of(asset: AssetSpec) -> TableRelation:
 def keep_quarantined(
     rows: DataFrame, asked: RowRules, order: RunOrder, keys: PartitionGrouping, *, marker: CommitMarker
 ) -> None:
-    """Commits those of the rows that rules put into quarantine, but for those of withheld blocks.
+    """Commits those of the rows that rules put into quarantine, but for those of withheld partitions.
 
     Raises:
         RunError: They cannot be kept; the table's own commit must not come then.
@@ -198,15 +202,15 @@ def keep_quarantined(
         n: rule.name for n, rule in enumerate(row_removing_rules(asked.rules), 1) if rule.severity == "quarantine"
     }
     out = rows.filter(f"{TAKEN} IN ({', '.join(map(str, numbers))})")
-    published = order.restrict_to(order.blocks - marker.withheld)
-    if marker.withheld and (blocks := guard_for(published, rows.schema)) is not None:
-        out = out.filter(blocks.predicate)
+    published = order.restrict_to(order.partitions - marker.withheld)
+    if marker.withheld and (partitions := guard_for(published, rows.schema)) is not None:
+        out = out.filter(partitions.predicate)
     names = " ".join(f"WHEN {number} THEN {sqltext.text(name)}" for number, name in numbers.items())
     told = out.selectExpr(
         "* EXCEPT (" + TAKEN + ")",
         f"CASE {TAKEN} {names} END AS {RULE}",
         f"{sqltext.text(order.run)} AS {RUN}",
-        f"{_label(keys, order)} AS {BLOCK}",
+        f"{_label(keys, order)} AS {PARTITION}",
     )
     try:
         relation = quarantine_of(order.asset)
@@ -217,10 +221,10 @@ def keep_quarantined(
 
 
 def _label(keys: PartitionGrouping, order: RunOrder) -> str:
-    """The key of a row's block, as SQL."""
+    """The key of a row's partition, as SQL."""
     partitioning = order.asset.partitioning
     if not keys.keys:
-        labels = partitioning.display_labels(order.blocks, most=1)
+        labels = partitioning.display_labels(order.partitions, most=1)
         return sqltext.text(labels[0]) if labels else "CAST(NULL AS STRING)"
     return keys.label(partitioning)
 

@@ -142,7 +142,7 @@ class NamedTarget:
         self._release()
 
     def _prepare_unjudged(self, session: SparkSession, made: SparkComputation) -> Commit:
-        """What commits rows that no rule judges, of which blocks may be withheld all the same."""
+        """What commits rows that no rule judges, of which partitions may be withheld all the same."""
         self._held.enter_context(hold_rows(made, always=True))
         return lambda marker: self._commit(session, drop_withheld(made, marker.withheld), marker)
 
@@ -229,7 +229,7 @@ class NamedTarget:
         self._held.close()
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
-        """What the rows of the run's blocks hold as it left them: the segments of each open dimension, by its column.
+        """What the rows of the run's partitions hold as it left them: the segments of each open dimension, by its column.
 
         Raises:
             RunError: They cannot be read.
@@ -247,7 +247,7 @@ class NamedTarget:
         if found.is_compared or self._asset.unchanged != "skip":
             return found
         if found.withheld:
-            order = order.restrict_to(order.blocks - found.withheld)
+            order = order.restrict_to(order.partitions - found.withheld)
         with self._workplace.work(order) as (session, _):
             table = find_named_table(session, self._relation)
             if table is None or order.known_position is None or table.table_id != order.known_position[0]:

@@ -140,7 +140,7 @@ class PathTarget:
     def _prepare_unjudged(
         self, session: SparkSession, made: SparkComputation, table: DeltaTable | None, marker: CommitMarker
     ) -> Commit:
-        """What commits rows that no rule judges, of which blocks may be withheld all the same."""
+        """What commits rows that no rule judges, of which partitions may be withheld all the same."""
         plan, told = self._held.enter_context(self._plan_write(session, made, table, marker))
         staged = None
         if self._is_ours(plan, table) and driver_commit.can_withhold(plan, table):
@@ -277,7 +277,7 @@ class PathTarget:
         self._held.close()
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
-        """What the rows of the run's blocks hold as it left them: the segments of each open dimension, by its column.
+        """What the rows of the run's partitions hold as it left them: the segments of each open dimension, by its column.
 
         Raises:
             RunError: They cannot be read.
@@ -302,7 +302,7 @@ class PathTarget:
         if found.is_compared or self._asset.unchanged == "publish":
             return found
         if found.withheld:
-            order = order.restrict_to(order.blocks - found.withheld)
+            order = order.restrict_to(order.partitions - found.withheld)
         if found.operation == MERGED:
             same = after_merge(order, found)
             if same or not order.asset.partitioning.is_partitioned:

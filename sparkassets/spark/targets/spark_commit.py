@@ -42,7 +42,7 @@ def write(work: PlannedWrite, *, marker: CommitMarker) -> None:
     """Commits the rows as they are to land.
 
     Raises:
-        RunError: Rows outside the blocks (with examples), or whatever Spark says; nothing was published then.
+        RunError: Rows outside the partitions (with examples), or whatever Spark says; nothing was published then.
     """
     landing, session = work.landing, work.landing.rows.sparkSession
     layout = layout_of(work.asset, work.schema, work.table)
@@ -110,8 +110,8 @@ def _options(work: PlannedWrite) -> Mapping[str, str]:
     match landing.replaces:
         case "all":
             return {"mergeSchema": "false", **merged, "replaceWhere": "true"}
-        case "blocks" if work.blocks is not None:
-            return {**merged, "replaceWhere": work.blocks.predicate}
+        case "partitions" if work.partitions is not None:
+            return {**merged, "replaceWhere": work.partitions.predicate}
     return merged
 
 

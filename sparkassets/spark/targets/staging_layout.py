@@ -42,12 +42,12 @@ def add_copied(
     """
     from pyspark.sql import functions as sql
 
-    if work.blocks is None or _has_mark(rows):
+    if work.partitions is None or _has_mark(rows):
         return None
     there = read_files(rows.sparkSession, table, files, path=path_of(work.asset), most=most)
     if there is None:
         return None
-    staying = work.blocks.find_outside_rows(there).select("*", _mark(copied=True))
+    staying = work.partitions.find_outside_rows(there).select("*", _mark(copied=True))
     own = rows.select("*", _mark(copied=False))
     return own.unionByName(staying.withColumn(TAKEN, sql.lit(STAYS)) if TAKEN in rows.columns else staying)
 

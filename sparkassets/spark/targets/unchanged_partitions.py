@@ -1,4 +1,4 @@
-"""What of a run's blocks came out as it is in its table: told before the driver commits, or after Spark did."""
+"""What of a run's partitions came out as it is in its table: told before the driver commits, or after Spark did."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def before_commit(
     files: Sequence[StagedFile],
     folder: str,
 ) -> UnchangedFiles:
-    """The blocks of the run whose staged rows are those of the table, where consumers know these.
+    """The partitions of the run whose staged rows are those of the table, where consumers know these.
 
     Args:
         order: The run's.
@@ -49,99 +49,104 @@ def before_commit(
     """
     asset, landing, path = order.asset, work.landing, path_of(order.asset)
     replaces = landing.replaces != "nothing" and landing.columns == "kept"
-    if not replaces or not _has_blocks(order) or not is_known_position(path, table, order.known_position):
+    if not replaces or not _has_partitions(order) or not is_known_position(path, table, order.known_position):
         return UnchangedFiles()
     groups = []
     if not replaced.mixed:
         parts = asset.partitioning
-        groups = group_by_files(table, order.blocks, partitioning=parts, there=replaced.inside, staged=files)
-    same = order.blocks - PartitionSet.union(group.parts for group in groups if group.differs)
+        groups = group_by_files(table, order.partitions, partitioning=parts, there=replaced.inside, staged=files)
+    same = order.partitions - PartitionSet.union(group.parts for group in groups if group.differs)
     if same:
         same = same - _changed_in(work, table, same, folder=folder)
     return UnchangedFiles.from_groups([group for group in groups if same.covers(group.parts)], beside=same)
 
 
 def after_commit(session: SparkSession, order: RunOrder, found: DataCommit) -> PartitionSet:
-    """Of a run's blocks those whose rows are after Spark's commit what they were before it, as was told of them."""
+    """Of a run's partitions those whose rows are after Spark's commit what they were before it, as was told of them."""
     path, version = path_of(order.asset), found.version
-    if not version or not _has_blocks(order):
+    if not version or not _has_partitions(order):
         return NOTHING
     table = load_table(path, version=version)
     schema = table.schema().to_json()
-    new = _rows(session, table, order.blocks, asset=order.asset)
+    new = _rows(session, table, order.partitions, asset=order.asset)
     table = load_table(path, version=version - 1)
     if table.schema().to_json() != schema or not is_known_position(path, table, order.known_position):
         return NOTHING
-    old = _rows(session, table, order.blocks, asset=order.asset)
-    return order.blocks - find_changed_partitions(
-        old, new, order.blocks, partitioning=order.asset.partitioning, schema=schema
+    old = _rows(session, table, order.partitions, asset=order.asset)
+    return order.partitions - find_changed_partitions(
+        old, new, order.partitions, partitioning=order.asset.partitioning, schema=schema
     )
 
 
 def of_versions(rows: Callable[[int], DataFrame], order: RunOrder, version: int) -> PartitionSet:
-    """Of a run's blocks those whose rows are in a version of a table what they were in the one before it.
+    """Of a run's partitions those whose rows are in a version of a table what they were in the one before it.
 
     Args:
         rows: Those of a version.
         order: The run's.
         version: That it committed; what was before is as was told of it.
     """
-    if not version or not _has_blocks(order):
+    if not version or not _has_partitions(order):
         return NOTHING
     partitioning = order.asset.partitioning
-    old, new = (_within(rows(each), order.blocks, partitioning) for each in (version - 1, version))
+    old, new = (_within(rows(each), order.partitions, partitioning) for each in (version - 1, version))
     if old.schema != new.schema:
         return NOTHING
-    return order.blocks - find_changed_partitions(
-        old, new, order.blocks, partitioning=partitioning, schema=new.schema.json()
+    return order.partitions - find_changed_partitions(
+        old, new, order.partitions, partitioning=partitioning, schema=new.schema.json()
     )
 
 
 def after_merge(order: RunOrder, found: DataCommit) -> PartitionSet:
-    """All blocks of a run whose merge changed no row of what was told of them; else nothing."""
+    """All partitions of a run whose merge changed no row of what was told of them; else nothing."""
     path, changes = path_of(order.asset), ("inserted", "updated", "deleted")
     counts = row_counts(found.operation, found.metrics)
-    if not found.version or not _has_blocks(order) or any(counts.get(each, 0) for each in changes):
+    if not found.version or not _has_partitions(order) or any(counts.get(each, 0) for each in changes):
         return NOTHING
     return (
-        order.blocks
+        order.partitions
         if is_known_position(path, load_table(path, version=found.version - 1), order.known_position)
         else NOTHING
     )
 
 
-def _has_blocks(order: RunOrder) -> bool:
-    """Whether the run is of blocks that are known before it, and of nothing besides."""
+def _has_partitions(order: RunOrder) -> bool:
+    """Whether the run is of partitions that are known before it, and of nothing besides."""
     known = not order.rebuilds and not order.discovers_segments
-    return known and order.blocks.is_everything is not order.asset.partitioning.is_partitioned
+    return known and order.partitions.is_everything is not order.asset.partitioning.is_partitioned
 
 
-def _changed_in(work: PlannedWrite, table: DeltaTable, blocks: PartitionSet, *, folder: str) -> PartitionSet:
-    """Those of the blocks that are staged with other rows than the table has; all where that cannot be told."""
+def _changed_in(work: PlannedWrite, table: DeltaTable, partitions: PartitionSet, *, folder: str) -> PartitionSet:
+    """Those of the partitions that are staged with other rows than the table has; all where that cannot be told."""
     from pyspark.errors import PySparkException
 
     session, partitioning = work.landing.rows.sparkSession, work.asset.partitioning
     try:
-        old = _rows(session, table, blocks, asset=work.asset)
+        old = _rows(session, table, partitions, asset=work.asset)
         staged = session.read.schema(old.schema).parquet(folder)
-        new = _within(staged, blocks, partitioning)
-        return find_changed_partitions(old, new, blocks, partitioning=partitioning, schema=table.schema().to_json())
+        new = _within(staged, partitions, partitioning)
+        return find_changed_partitions(old, new, partitions, partitioning=partitioning, schema=table.schema().to_json())
     except PySparkException:
-        return blocks
+        return partitions
 
 
-def _rows(session: SparkSession, table: DeltaTable, blocks: PartitionSet, *, asset: AssetSpec) -> DataFrame:
-    """The rows of the blocks at the version that is loaded."""
+def _rows(session: SparkSession, table: DeltaTable, partitions: PartitionSet, *, asset: AssetSpec) -> DataFrame:
+    """The rows of the partitions at the version that is loaded."""
     partitioning, version = asset.partitioning, table.version()
     frame, _ = read_version(
-        session, table, version, path=path_of(asset), parts=blocks, partitioning=partitioning.with_segments_of(blocks)
+        session,
+        table,
+        version,
+        path=path_of(asset),
+        parts=partitions,
+        partitioning=partitioning.with_segments_of(partitions),
     )
-    return _within(frame, blocks, partitioning)
+    return _within(frame, partitions, partitioning)
 
 
-def _within(frame: DataFrame, blocks: PartitionSet, partitioning: Partitioning) -> DataFrame:
-    """Of a table's rows those of the blocks."""
+def _within(frame: DataFrame, partitions: PartitionSet, partitioning: Partitioning) -> DataFrame:
+    """Of a table's rows those of the partitions."""
     predicate = partition_predicate(
-        frame.schema, blocks, partitioning=partitioning.with_segments_of(blocks), owner="the table"
+        frame.schema, partitions, partitioning=partitioning.with_segments_of(partitions), owner="the table"
     )
     return frame if predicate is None else frame.filter(predicate)

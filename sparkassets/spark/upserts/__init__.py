@@ -14,7 +14,7 @@ One run does, in this order:
    alone. A row that is older than the table's is left out by the merge itself where `newest_by` is stored.
 
 With a partition a key is one within its partition: the columns that hold it count as keys. So only files of the run's
-blocks are searched; those that cannot hold any of its keys, by the lowest and the highest of them, are not either.
+partitions are searched; those that cannot hold any of its keys, by the lowest and the highest of them, are not either.
 
 A history (`history`) is a function of all that ever came: each row of the table is a change of its key, and deletions
 are remembered, so the rows of a key that is touched are made anew from what is there, what is remembered and what

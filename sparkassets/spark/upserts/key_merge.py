@@ -26,7 +26,7 @@ _MATERIALIZE: Final = "spark.databricks.delta.merge.materializeSource"
 _HASHED: Final = "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold"
 """Parts of the rows up to this size are joined by a hash of them: what the table has is not sorted for it."""
 _USUAL_PART: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
-_ELSEWHERE: Final = "run it on a cluster, or let the asset replace its blocks (write: replace)"
+_ELSEWHERE: Final = "run it on a cluster, or let the asset replace its partitions (write: replace)"
 
 
 @frozen

@@ -42,7 +42,7 @@ class UpsertRows:
 
     Attributes:
         asset: For messages.
-        frame: As computed; a row outside the run's blocks fails the job that computes it.
+        frame: As computed; a row outside the run's partitions fails the job that computes it.
         keys: Columns that tell rows apart, those of partitions with them, as the frame has them.
         newest_by: Columns by which rows of a key are ordered, within a run and against earlier runs.
         tie_breakers: Columns by which one of a run's own rows of a key is chosen, the weightiest first; none is NULL.

@@ -1,4 +1,4 @@
-"""Validations by Spark: which rows fail, and what is measured of each block."""
+"""Validations by Spark: which rows fail, and what is measured of each partition."""
 
 from __future__ import annotations
 

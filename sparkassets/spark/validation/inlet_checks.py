@@ -83,7 +83,7 @@ _MOST_ROWS = 3
 def check_inlets(
     order: RunOrder, frames: Mapping[str, DataFrame], packages: Collection[str]
 ) -> tuple[RuleVerdict, ...]:
-    """What the rules of the inlets found; each with the inlet and the blocks of the run.
+    """What the rules of the inlets found; each with the inlet and the partitions of the run.
 
     Args:
         order: The run.
@@ -102,7 +102,9 @@ def check_inlets(
         if bad := judgement.verdicts_with("withheld"):
             raise _refusal(order.asset, name, bad)
         asked = {rule.name for rule in inlet.rules}
-        told += [replace(each, blocks=order.blocks, inlet=name) for each in judgement.verdicts if each.rule in asked]
+        told += [
+            replace(each, partitions=order.partitions, inlet=name) for each in judgement.verdicts if each.rule in asked
+        ]
     return tuple(told)
 
 

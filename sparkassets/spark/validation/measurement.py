@@ -1,4 +1,4 @@
-"""What rules ask of rows, measured: one aggregation by block for all of them, and another for what must be unique.
+"""What rules ask of rows, measured: one aggregation by partition for all of them, and another for what must be unique.
 
 Every figure is a value of a row that Spark returns: nothing is observed on the way, as an observation comes to nothing
 in silence where the rows go through a temporary view (on Spark Connect). A figure that is missing is a failure.
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _MOST_SHOWN: Final = 20
 """Rules of which rows are shown."""
 _MOST_ROWS: Final = 2_000
-"""Rows that are shown of one rule, whatever the number of blocks."""
+"""Rows that are shown of one rule, whatever the number of partitions."""
 _PLACE: Final = "sparkassets_place"
 _ROWS: Final = "rows"
 
@@ -50,12 +50,12 @@ Figures = Mapping[str, Any]
 
 
 def measure(frame: DataFrame, asked: RowRules, keys: PartitionGrouping) -> tuple[RuleTally, ...]:
-    """What the rules of ``asked`` find in the rows, by block; of a rule over the whole run, in all together.
+    """What the rules of ``asked`` find in the rows, by partition; of a rule over the whole run, in all together.
 
     Args:
         frame: All rows; where rules take rows away, with the column `TAKEN`.
         asked: The rules.
-        keys: Tell the blocks.
+        keys: Tell the partitions.
 
     Raises:
         RunError: A rule cannot be asked of such rows, or Spark says something else.
@@ -71,7 +71,7 @@ def measure(frame: DataFrame, asked: RowRules, keys: PartitionGrouping) -> tuple
 
 
 def shared_plan(frame: DataFrame, asked: RowRules, keys: PartitionGrouping) -> DataFrame:
-    """The aggregation that all rules share, as of `measure`: a row for each block, a column for each figure."""
+    """The aggregation that all rules share, as of `measure`: a row for each partition, a column for each figure."""
     measuring = _RuleMeasurement(asked.with_others(frame), asked, keys, has_taken=TAKEN in frame.columns)
     return measuring.aggregate_shared(measuring.plans())
 
@@ -118,14 +118,14 @@ class _RuleMeasurement:
         return [(rule, self._plan(rule)) for rule in self._asked.rules if not isinstance(rule.check, HasColumnsCheck)]
 
     def aggregate_shared(self, plans: Sequence[tuple[ValidationRule, _RulePlan]]) -> DataFrame:
-        """The one aggregation by block for all of these."""
-        return self._by_block(self._frame, [column for _, plan in plans for column in plan.columns])
+        """The one aggregation by partition for all of these."""
+        return self._by_partition(self._frame, [column for _, plan in plans for column in plan.columns])
 
     def _find_faulty_rule(self, plans: Sequence[tuple[ValidationRule, _RulePlan]], error: Exception) -> RunError:
         """The failure of the aggregation, by the first rule that alone cannot be asked of such rows."""
         for rule, plan in plans:
             try:
-                self._by_block(self._frame, plan.columns).schema  # noqa: B018  has Spark look at it
+                self._by_partition(self._frame, plan.columns).schema  # noqa: B018  has Spark look at it
             except Exception as own:  # noqa: BLE001  what it says is handed on
                 return rule_error(own, rule, owner=self._asked.owner)
         return run_error(error, what=f"{self._asked.owner} cannot be validated")
@@ -167,7 +167,7 @@ class _RuleMeasurement:
             micros = self._micros(rule, check.column)
             return _RulePlan(checked, [*columns, sql.max(_where(micros, looks)).alias(newest)], newest)
         own = None
-        in_shared = looks is None and (check.scope == "block" or not self._keys.keys)
+        in_shared = looks is None and (check.scope == "partition" or not self._keys.keys)
         if in_shared and isinstance(check, SqlCheck | RegisteredCheck) and check.condition:
             own = next(self._names)
             columns.append(sql.expr(check.condition).alias(own))
@@ -193,8 +193,8 @@ class _RuleMeasurement:
             time = f"to_utc_timestamp({time}, {sqltext.text(self._asked.timezone)})"
         return sql.expr(f"unix_micros({time})")
 
-    def _by_block(self, frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
-        """The figures of each block that has rows."""
+    def _by_partition(self, frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
+        """The figures of each partition that has rows."""
         from pyspark.sql import functions as sql
 
         keys = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(self._keys.keys)]
@@ -202,18 +202,18 @@ class _RuleMeasurement:
 
     def _figures(self, rows: Sequence[Row]) -> dict[PartitionSet, Figures]:
         found: dict[PartitionSet, Figures] = {}
-        width, known = len(self._keys.keys), frozenset(self._keys.blocks)
+        width, known = len(self._keys.keys), frozenset(self._keys.partitions)
         for row in rows:
-            block = self._keys.find_partition(tuple(row)[:width])
-            if block not in known or block is None or block in found:
+            partition = self._keys.find_partition(tuple(row)[:width])
+            if partition not in known or partition is None or partition in found:
                 values = ", ".join(map(str, tuple(row)[:width]))
-                raise RunError(f"{self._asked.owner}: rows of no block of the run were measured: {values}")
-            found[block] = row.asDict()
+                raise RunError(f"{self._asked.owner}: rows of no partition of the run were measured: {values}")
+            found[partition] = row.asDict()
         return found
 
     @property
     def _run_partitions(self) -> PartitionSet:
-        return PartitionSet.union(self._keys.blocks)
+        return PartitionSet.union(self._keys.partitions)
 
     # ------------------------------------------------------------------ what is made of its answers
 
@@ -222,15 +222,15 @@ class _RuleMeasurement:
     ) -> Iterator[RuleTally]:
         """Of rows that were counted."""
         tallies = {
-            block: (_number(row, plan.checked), _number(row, plan.own) if plan.own else 0)
-            for block, row in shared.items()
+            partition: (_number(row, plan.checked), _number(row, plan.own) if plan.own else 0)
+            for partition, row in shared.items()
         }
         if rule.check.scope == "run":
             checked, failing = (sum(numbers) for numbers in zip(*tallies.values(), strict=True)) if tallies else (0, 0)
             yield RuleTally(rule.name, self._run_partitions, checked, failing)
             return
-        for block, (checked, failing) in tallies.items():
-            yield RuleTally(rule.name, block, checked, failing)
+        for partition, (checked, failing) in tallies.items():
+            yield RuleTally(rule.name, partition, checked, failing)
 
     def of_freshness(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
@@ -238,17 +238,19 @@ class _RuleMeasurement:
         """Of the newest values."""
         if not isinstance(rule.check, FreshnessCheck) or plan.own is None:
             raise TypeError(f"{rule.name} asks for no newest value")
-        newest = {block: (_number(row, plan.checked), row[plan.own]) for block, row in shared.items()}
+        newest = {partition: (_number(row, plan.checked), row[plan.own]) for partition, row in shared.items()}
         if rule.check.scope == "run":
             values = [value for _, value in newest.values() if value is not None]
             newest = {self._run_partitions: (sum(checked for checked, _ in newest.values()), max(values, default=None))}
         now = to_unix(datetime.now(UTC))
-        for block, (checked, value) in newest.items():
-            extent = block.extent if rule.check.scope == "block" else None
+        for partition, (checked, value) in newest.items():
+            extent = partition.extent if rule.check.scope == "partition" else None
             limit = min(now, extent[1]) if extent is not None else now
             late = value is None or value // 1_000_000 < (-rule.check.within).add_to(limit, self._asked.timezone)
             told = "no value" if value is None else f"newest {format_instant(from_unix(value // 1_000_000))}"
-            yield RuleTally(rule.name, block, checked, int(late and bool(checked)), told if late and checked else "")
+            yield RuleTally(
+                rule.name, partition, checked, int(late and bool(checked)), told if late and checked else ""
+            )
 
     def of_unique(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
@@ -258,7 +260,7 @@ class _RuleMeasurement:
 
         if not isinstance(rule.check, UniqueCheck):
             raise TypeError(f"{rule.name} asks for nothing unique")
-        keys = self._keys.keys if rule.check.scope == "block" else ()
+        keys = self._keys.keys if rule.check.scope == "partition" else ()
         names = [f"k{number}" for number in range(len(keys))]
         repeated = self._find_repeated(rule, rule.check, plan, keys)
         found = repeated.groupBy(*names).agg(sql.sum("n").alias("failing")).collect()
@@ -267,12 +269,12 @@ class _RuleMeasurement:
             for row in found
         }
         for tally in self.of_counts(rule, _RulePlan(plan.checked, []), shared):
-            yield RuleTally(rule.name, tally.block, tally.checked, failing.get(tally.block, 0))
+            yield RuleTally(rule.name, tally.partition, tally.checked, failing.get(tally.partition, 0))
 
     def _find_repeated(
         self, rule: ValidationRule, check: UniqueCheck, plan: _RulePlan, keys: Sequence[str]
     ) -> DataFrame:
-        """Blocks and values that several rows have, with how many these are."""
+        """Partitions and values that several rows have, with how many these are."""
         from pyspark.sql import functions as sql
 
         frame = self._frame if plan.looks is None else self._frame.filter(plan.looks)
@@ -288,16 +290,18 @@ class _RuleMeasurement:
         """Of aggregates that must be true."""
         counted = list(self.of_counts(rule, _RulePlan(plan.checked, []), shared))
         if plan.own is not None:
-            answers = {block: row[plan.own] for block, row in shared.items()}
+            answers = {partition: row[plan.own] for partition, row in shared.items()}
         else:
             answers = self._answers(rule, plan)
         for tally in counted:
-            answer = answers.get(tally.block)
+            answer = answers.get(tally.partition)
             bad = bool(tally.checked) and answer is not True
-            yield RuleTally(rule.name, tally.block, tally.checked, int(bad), _describe_answer(answer) if bad else "")
+            yield RuleTally(
+                rule.name, tally.partition, tally.checked, int(bad), _describe_answer(answer) if bad else ""
+            )
 
     def _answers(self, rule: ValidationRule, plan: _RulePlan) -> dict[PartitionSet, Any]:
-        """What it is told of each block, or of the run, by an aggregation of its own."""
+        """What it is told of each partition, or of the run, by an aggregation of its own."""
         from pyspark.sql import Column
         from pyspark.sql import functions as sql
 
@@ -314,20 +318,20 @@ class _RuleMeasurement:
                 return {self._run_partitions: True if answer is None else answer}
             (row,) = frame.agg(answer.alias("told")).collect()
             return {self._run_partitions: row["told"]}
-        found = self._by_block(frame, [as_column(answer, rule).alias("told")])
-        return {block: row["told"] for block, row in self._figures(found.collect()).items()}
+        found = self._by_partition(frame, [as_column(answer, rule).alias("told")])
+        return {partition: row["told"] for partition, row in self._figures(found.collect()).items()}
 
     # ------------------------------------------------------------------ rows that fail
 
     def add_samples(self, tallies: Sequence[RuleTally]) -> list[RuleTally]:
-        """With rows of what fails, where a rule asks for some: they stand with the blocks that they are of."""
+        """With rows of what fails, where a rule asks for some: they stand with the partitions that they are of."""
         rules = {rule.name: rule for rule in self._asked.rules}
         failing = dict.fromkeys(each.rule for each in tallies if each.failing and rules[each.rule].samples)
         shown = {name: self._samples(rules[name]) for name in list(failing)[:_MOST_SHOWN]}
         return [_with_samples(each, shown.get(each.rule, {})) if each.failing else each for each in tallies]
 
     def _samples(self, rule: ValidationRule) -> Mapping[PartitionSet, Sequence[FailingRow]]:
-        """Some rows that fail by their blocks; nothing of a check that is not about rows."""
+        """Some rows that fail by their partitions; nothing of a check that is not about rows."""
         from pyspark.sql import functions as sql
 
         if rule.check.scope == "row":
@@ -340,10 +344,10 @@ class _RuleMeasurement:
         names = [name for name in self._frame.columns if not name.startswith("sparkassets_")]
         told = [f"k{number}" for number in range(len(keys))]
         found = _few_of_each(rows.select(*keys, *map(self._format_column, names)), told, most=rule.samples)
-        return self._by_their_block(found, names)
+        return self._by_their_partition(found, names)
 
     def _shared_values(self, rule: ValidationRule, check: UniqueCheck) -> Mapping[PartitionSet, Sequence[FailingRow]]:
-        keys = self._keys.keys if check.scope == "block" else ()
+        keys = self._keys.keys if check.scope == "partition" else ()
         plan = _RulePlan("", [], looks=self._asked.looked_at_rows(rule, has_taken=self._has_taken))
         names = [self._asked.column(rule, self._frame, name)[0] for name in check.columns]
         told = [f"k{number}" for number in range(len(keys))]
@@ -353,14 +357,16 @@ class _RuleMeasurement:
         )
         if check.scope == "run":
             return {self._run_partitions: [dict(zip(names, map(str, row), strict=True)) for row in found]}
-        return self._by_their_block(found, names)
+        return self._by_their_partition(found, names)
 
-    def _by_their_block(self, rows: Sequence[Row], names: Sequence[str]) -> Mapping[PartitionSet, Sequence[FailingRow]]:
+    def _by_their_partition(
+        self, rows: Sequence[Row], names: Sequence[str]
+    ) -> Mapping[PartitionSet, Sequence[FailingRow]]:
         width, found = len(self._keys.keys), defaultdict[PartitionSet, list[FailingRow]](list)
         for row in rows:
-            block = self._keys.find_partition(tuple(row)[:width])
-            if block is not None:
-                found[block].append(dict(zip(names, tuple(row)[width:], strict=True)))
+            partition = self._keys.find_partition(tuple(row)[:width])
+            if partition is not None:
+                found[partition].append(dict(zip(names, tuple(row)[width:], strict=True)))
         return found
 
     def _format_column(self, name: str, *, of: str = "") -> Column:
@@ -425,7 +431,7 @@ def _describe_answer(answer: object) -> str:
 
 
 def _few_of_each(rows: DataFrame, keys: Sequence[str], *, most: int) -> list[Row]:
-    """The first few rows with each value of these columns: a block that is tolerated hides no bad one."""
+    """The first few rows with each value of these columns: a partition that is tolerated hides no bad one."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
@@ -438,7 +444,7 @@ def _few_of_each(rows: DataFrame, keys: Sequence[str], *, most: int) -> list[Row
 
 
 def _with_samples(tally: RuleTally, shown: Mapping[PartitionSet, Sequence[FailingRow]]) -> RuleTally:
-    found = shown.get(tally.block) or [
-        each for block, some in shown.items() if tally.block.covers(block) for each in some
+    found = shown.get(tally.partition) or [
+        each for partition, some in shown.items() if tally.partition.covers(partition) for each in some
     ]
     return replace(tally, samples=tuple(found)) if found else tally

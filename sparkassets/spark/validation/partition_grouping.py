@@ -1,4 +1,4 @@
-"""Which block a row is of, as columns that rows are grouped by; and back from their values to the block."""
+"""Which partition a row is of, as columns that rows are grouped by; and back from their values to the partition."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001  a wall clock
 
 @frozen
 class PartitionGrouping:
-    """Tells the blocks of rows, all of which are in some.
+    """Tells the partitions of rows, all of which are in some.
 
     Attributes:
-        blocks: Each of them; one alone needs no column.
+        partitions: Each of them; one alone needs no column.
         keys: What rows are grouped by, as SQL.
-        find_partition: The block of the values of these; None of values that are of none.
+        find_partition: The partition of the values of these; None of values that are of none.
     """
 
-    blocks: tuple[PartitionSet, ...]
+    partitions: tuple[PartitionSet, ...]
     keys: tuple[str, ...]
     find_partition: Callable[[Sequence[Any]], PartitionSet | None]
 
     def label(self, partitioning: Partitioning) -> str:
-        """The key of a row's block, as SQL."""
+        """The key of a row's partition, as SQL."""
         time, keys = partitioning.time, list(self.keys)
         parts = []
         if time is not None:
-            starts = sorted({block.extent[0] for block in self.blocks if block.extent is not None})
+            starts = sorted({partition.extent[0] for partition in self.partitions if partition.extent is not None})
             texts = ",".join(time.key(start) for start in starts)
             first = keys.pop(0)
             is_text = first.startswith("`")
@@ -53,48 +53,48 @@ class PartitionGrouping:
 
     @classmethod
     def from_schema(
-        cls, schema: StructType, blocks: PartitionSet, *, partitioning: Partitioning, owner: str
+        cls, schema: StructType, partitions: PartitionSet, *, partitioning: Partitioning, owner: str
     ) -> PartitionGrouping:
-        """Those of the blocks in rows of that schema; all are one where they cannot be told one by one.
+        """Those of the partitions in rows of that schema; all are one where they cannot be told one by one.
 
         Raises:
             RunError: A column that tells them is not there.
         """
-        knowing = partitioning.with_segments_of(blocks)
-        columns = () if blocks.is_everything else partition_columns(schema, partitioning=partitioning, owner=owner)
-        if not columns or not knowing.can_list(blocks):
-            return cls.whole(blocks)
-        each = tuple(knowing.each_partition(blocks))
+        knowing = partitioning.with_segments_of(partitions)
+        columns = () if partitions.is_everything else partition_columns(schema, partitioning=partitioning, owner=owner)
+        if not columns or not knowing.can_list(partitions):
+            return cls.whole(partitions)
+        each = tuple(knowing.each_partition(partitions))
         if len(each) == 1:
-            return cls.whole(blocks)
-        time, values = partitioning.time, _PartitionValues(blocks, columns)
+            return cls.whole(partitions)
+        time, values = partitioning.time, _PartitionValues(partitions, columns)
         keys = [sqltext.name(column.name) for column in columns if column.is_segment]
         if time is not None:
-            clock = _SlotNumbers.from_slots(columns[0], time, list(time.slots(blocks.any_time())))
+            clock = _SlotNumbers.from_slots(columns[0], time, list(time.slots(partitions.any_time())))
             keys.insert(0, clock.sql)
-            values = _PartitionValues(blocks, columns, clock.slot)
-        return cls(each, tuple(keys), values.block)
+            values = _PartitionValues(partitions, columns, clock.slot)
+        return cls(each, tuple(keys), values.partition)
 
     @classmethod
-    def whole(cls, blocks: PartitionSet) -> PartitionGrouping:
-        """All blocks as one."""
-        return cls((blocks,), (), lambda _: blocks)
+    def whole(cls, partitions: PartitionSet) -> PartitionGrouping:
+        """All partitions as one."""
+        return cls((partitions,), (), lambda _: partitions)
 
 
 @frozen
 class _PartitionValues:
-    """What the columns of a row that tell its block hold.
+    """What the columns of a row that tell its partition hold.
 
     Attributes:
-        slot: The slot of the first value; of blocks without time none is asked for.
+        slot: The slot of the first value; of partitions without time none is asked for.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     columns: Sequence[PredicateColumn]
     slot: Callable[[Any], RangeSet | None] | None = None
 
-    def block(self, values: Sequence[Any]) -> PartitionSet | None:
-        """The block, None where it is none of these."""
+    def partition(self, values: Sequence[Any]) -> PartitionSet | None:
+        """The partition, None where it is none of these."""
         kinds = [column.kind for column in self.columns if column.is_segment]
         time: RangeSet | None = EVERYTHING.time
         if self.slot is not None:
@@ -103,7 +103,7 @@ class _PartitionValues:
         if time is None or None in segment:
             return None
         found = PartitionSet.by_segment({segment: time}) if segment else PartitionSet(time)  # type: ignore[dict-item]
-        return found if self.blocks.covers(found) else None
+        return found if self.partitions.covers(found) else None
 
 
 @frozen

@@ -179,7 +179,7 @@ def rule_error(error: Exception, rule: ValidationRule, *, owner: str) -> RunErro
     """The failure of a run whose rule cannot be asked of its rows, as Spark says."""
     made = run_error(error, what=f"{owner}: {rule.name}")
     if error_condition(error) == "NESTED_AGGREGATE_FUNCTION" and rule.check.scope == "row":
-        made.hint = "a condition over several rows needs `per: block` or `per: run`"
+        made.hint = "a condition over several rows needs `per: partition` or `per: run`"
     return made
 
 

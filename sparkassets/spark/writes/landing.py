@@ -30,14 +30,14 @@ class RowLanding:
 
     Attributes:
         rows: As they are written.
-        replaces: The rows that they take the place of: none, those of the run's blocks, or all.
+        replaces: The rows that they take the place of: none, those of the run's partitions, or all.
         columns: What becomes of the table's.
         statements_before, statements_after: Statements around the commit, which change no rows.
         merge: What is merged by keys, in place of all that; its rows are staged.
     """
 
     rows: DataFrame
-    replaces: Literal["nothing", "blocks", "all"] = "nothing"
+    replaces: Literal["nothing", "partitions", "all"] = "nothing"
     columns: Columns = "kept"
     statements_before: Sequence[str] = ()
     statements_after: Sequence[str] = ()
@@ -123,9 +123,9 @@ class LandingMode(Protocol):
         """
 
     def plan_landing(
-        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, blocks: PartitionGuard | None
+        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
     ) -> RowLanding:
-        """How the run's rows get into the table; one outside the blocks must fail the commit."""
+        """How the run's rows get into the table; one outside the partitions must fail the commit."""
 
 
 class AllColumnsMode:
@@ -140,8 +140,8 @@ class AllColumnsMode:
 
     def choose_rows(self, order: RunOrder, frame: DataFrame) -> ChosenRows:
         """All."""
-        blocks = guard_for(order, frame.schema)
-        return ChosenRows(frame if blocks is None else blocks.guard_rows(frame), frame.columns)
+        partitions = guard_for(order, frame.schema)
+        return ChosenRows(frame if partitions is None else partitions.guard_rows(frame), frame.columns)
 
     def prepare_rows(
         self,

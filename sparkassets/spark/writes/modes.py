@@ -28,10 +28,10 @@ class AppendMode(AllColumnsMode):
         schema_changes.refuse_misfit(order.asset, schema, table)
 
     def plan_landing(
-        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, blocks: PartitionGuard | None
+        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
     ) -> RowLanding:
         """An append of rows that are checked here, as Delta checks none."""
-        guarded = frame if blocks is None else blocks.guard_rows(frame)
+        guarded = frame if partitions is None else partitions.guard_rows(frame)
         rows, columns = schema_changes.evolve_rows(guarded, order.asset, table)
         return RowLanding(
             rows,
@@ -44,26 +44,26 @@ class ReplaceMode(AllColumnsMode):
     """Implements `LandingMode` for `sparkassets.core.writes.ReplaceWrite`."""
 
     def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
-        """A run that replaces all may change the columns; one of some blocks, as the asset's ``schema`` lets it."""
-        if order.rebuilds or order.blocks.is_everything:
+        """A run that replaces all may change the columns; one of some partitions, as the asset's ``schema`` lets it."""
+        if order.rebuilds or order.partitions.is_everything:
             schema_changes.refuse_broken(order.asset.name, schema, table)
         else:
             schema_changes.refuse_misfit(order.asset, schema, table)
 
     def plan_landing(
-        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, blocks: PartitionGuard | None
+        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
     ) -> RowLanding:
-        """An overwrite of all, or of what is in the blocks."""
+        """An overwrite of all, or of what is in the partitions."""
         asset = order.asset
-        if order.rebuilds or blocks is None:
-            guarded = frame if blocks is None else blocks.guard_rows(frame)
+        if order.rebuilds or partitions is None:
+            guarded = frame if partitions is None else partitions.guard_rows(frame)
             rows, columns = schema_changes.replace_rows(guarded, table)
             after = schema_changes.restore_statements(frame.sparkSession, relation_of(asset), guarded.schema, table)
             return RowLanding(rows, "all", columns, statements_after=after)
-        guarded = blocks.guard_rows(frame)
+        guarded = partitions.guard_rows(frame)
         rows, columns = schema_changes.evolve_rows(guarded, asset, table)
         before = schema_changes.widening_statements(asset, guarded.schema, table)
-        return RowLanding(rows, "blocks", columns, statements_before=before)
+        return RowLanding(rows, "partitions", columns, statements_before=before)
 
 
 class PublishMode(ReplaceMode):

@@ -106,7 +106,7 @@ class PlannedWrite:
         frame: The rows as they were computed.
         schema: Of these.
         table: With columns that bind; None where there is none, or nothing but fences.
-        blocks: None for a run without.
+        partitions: None for a run without.
         explain_mode_error: What the write mode says to people of an error.
     """
 
@@ -114,15 +114,15 @@ class PlannedWrite:
     frame: DataFrame
     schema: StructType
     table: TargetTable | None
-    blocks: PartitionGuard | None
+    partitions: PartitionGuard | None
     landing: RowLanding
     explain_mode_error: Callable[[Exception], RunError | None] = lambda _: None
 
     def explain_error(self, error: Exception) -> RunError:
         """What a write that failed says to people."""
         found = self.explain_mode_error(error) or violation(error, self.schema, asset=self.asset.name)
-        if found is None and self.blocks is not None:
-            found = self.blocks.explain_error(error, self.frame)
+        if found is None and self.partitions is not None:
+            found = self.partitions.explain_error(error, self.frame)
         if found is not None:
             found.is_data_error = True
             return found
@@ -139,7 +139,7 @@ def check_schema(session: SparkSession, order: RunOrder, schema: StructType, tab
 
     Raises:
         RunError: With every difference to the declared columns, or else to the target; or with what keeps rows from
-            telling which block they are of.
+            telling which partition they are of.
     """
     asset = order.asset
     refuse_unwritable(asset.name, schema)
@@ -169,22 +169,22 @@ def plan_write(
     Raises:
         RunError: They cannot; nothing was published.
     """
-    mode, blocks = mode_of(order.asset), guard_for(order, schema)
+    mode, partitions = mode_of(order.asset), guard_for(order, schema)
     there = None if table is None or table.has_no_rows else table
     with mode.prepare_rows(order, frame, there, marker=marker, kept=kept) as ready:
         landing = ready.landing
         if landing is None and there is not None:
-            landing = mode.plan_landing(order, ready.frame, there, blocks=blocks)
+            landing = mode.plan_landing(order, ready.frame, there, partitions=partitions)
         elif landing is None:
-            landing = _first(ready.frame, blocks, remade=table is not None)
-        yield PlannedWrite(order.asset, frame, schema, there, blocks, landing, ready.explain_error), ready.marker
+            landing = _first(ready.frame, partitions, remade=table is not None)
+        yield PlannedWrite(order.asset, frame, schema, there, partitions, landing, ready.explain_error), ready.marker
 
 
 def choose_judged_rows(order: RunOrder, frame: DataFrame, *, schema: StructType) -> tuple[ChosenRows, PlannedWrite]:
     """The rows that are judged before they land, and a write that tells what is wrong with them."""
     found = mode_of(order.asset).choose_rows(order, frame)
-    landing, blocks = RowLanding(found.rows), guard_for(order, schema)
-    return found, PlannedWrite(order.asset, frame, schema, None, blocks, landing, found.explain_error)
+    landing, partitions = RowLanding(found.rows), guard_for(order, schema)
+    return found, PlannedWrite(order.asset, frame, schema, None, partitions, landing, found.explain_error)
 
 
 def layout_of(asset: AssetSpec, schema: StructType, table: TargetTable | None) -> list[str]:
@@ -193,9 +193,9 @@ def layout_of(asset: AssetSpec, schema: StructType, table: TargetTable | None) -
     return layout if set(schema.names).issuperset(layout) else []
 
 
-def _first(frame: DataFrame, blocks: PartitionGuard | None, *, remade: bool) -> RowLanding:
+def _first(frame: DataFrame, partitions: PartitionGuard | None, *, remade: bool) -> RowLanding:
     """The first rows of a table, whatever the mode; one that has nothing but fences is made again for them."""
-    rows = frame if blocks is None else blocks.guard_rows(frame)
+    rows = frame if partitions is None else partitions.guard_rows(frame)
     return RowLanding(rows, "all", "replaced") if remade else RowLanding(rows)
 
 

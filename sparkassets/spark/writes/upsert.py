@@ -181,9 +181,9 @@ class UpsertMode:
 
     def choose_rows(self, order: RunOrder, frame: DataFrame) -> ChosenRows:
         """The newest of each key, which are the newest as well where nothing else is left of the rows."""
-        rows, blocks = _rows_of(order, frame), guard_for(order, stored_schema(frame.schema))
+        rows, partitions = _rows_of(order, frame), guard_for(order, stored_schema(frame.schema))
         reduced = rows.reduce_rows()
-        guarded = reduced if blocks is None else blocks.guard_rows(reduced)
+        guarded = reduced if partitions is None else partitions.guard_rows(reduced)
         return ChosenRows(guarded, frame.columns, DELETED, rows.explain_error)
 
     @contextlib.contextmanager
@@ -222,10 +222,10 @@ class UpsertMode:
             yield ReadyRows(_live(found.read_rows(run.session)) if landing is None else landing.rows, told, landing)
 
     def plan_landing(
-        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, blocks: PartitionGuard | None
+        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
     ) -> RowLanding:
         """Of a rebuild: its rows take the place of all."""
-        del blocks  # no row is outside by now
+        del partitions  # no row is outside by now
         rows, columns = schema_changes.replace_rows(frame, table)
         after = schema_changes.restore_statements(frame.sparkSession, relation_of(order.asset), frame.schema, table)
         return RowLanding(rows, "all", columns, statements_after=after)
@@ -244,7 +244,7 @@ class _UpsertRun:
     write: UpsertWrite
     frame: DataFrame
     rows: UpsertRows
-    blocks: PartitionGuard | None
+    partitions: PartitionGuard | None
     table: TargetTable | None
     memory: UpsertMemory
     marker: CommitMarker
@@ -255,11 +255,11 @@ class _UpsertRun:
         cls, order: RunOrder, frame: DataFrame, table: TargetTable | None, marker: CommitMarker, kept: KeptRows | None
     ) -> _UpsertRun:
         asset, write = order.asset, _upsert(order.asset)
-        blocks, rows = guard_for(order, stored_schema(frame.schema)), _rows_of(order, frame)
+        partitions, rows = guard_for(order, stored_schema(frame.schema)), _rows_of(order, frame)
         memory = UpsertMemory.load_memory(
             frame.sparkSession, rows, relation_of(asset), table, app=marker.app_id, keep=write.keep_deletes
         )
-        return cls(asset, write, frame, rows, blocks, table, memory, marker, kept)
+        return cls(asset, write, frame, rows, partitions, table, memory, marker, kept)
 
     @property
     def relation(self) -> TableRelation:
@@ -270,11 +270,11 @@ class _UpsertRun:
         return self.frame.sparkSession
 
     def choose_rows(self) -> DataFrame:
-        """One row of each key; one outside the blocks fails the job."""
+        """One row of each key; one outside the partitions fails the job."""
         if self.kept is not None:
             return self.kept.read_rows(self.session)
         reduced = self.rows.reduce_rows()
-        return reduced if self.blocks is None else self.blocks.guard_rows(reduced)
+        return reduced if self.partitions is None else self.partitions.guard_rows(reduced)
 
     def stage_rows(self) -> AbstractContextManager[StagedRows]:
         """Of these what is not late, staged; a history has a place for all that comes."""
@@ -307,7 +307,7 @@ class _UpsertRun:
                 for k in keys[:-1]
                 if k in found.bounds
             ]
-            for condition in [*bounds, *([] if self.blocks is None else [self.blocks.predicate])]:
+            for condition in [*bounds, *([] if self.partitions is None else [self.partitions.predicate])]:
                 there = there.filter(condition)
         came = found.read_rows(self.session)
         return state(self.rows, self.write.history, came, there=there, remembered=remembered)
@@ -324,7 +324,7 @@ class _UpsertRun:
             self.rows.keys,
             tuple(stored),
             () if self.rows.is_history or self.rows.remembers_all else self.rows.newest_by,
-            match_condition=None if self.blocks is None else self.blocks.predicate,
+            match_condition=None if self.partitions is None else self.partitions.predicate,
             has_deletes=self.rows.delete_when is not None,
         )
         before = schema_changes.alter_statements(self.asset, fitting.schema, self.table)
@@ -333,8 +333,8 @@ class _UpsertRun:
     def explain_error(self, error: Exception) -> RunError:
         """What a job that chooses rows and failed says to people."""
         found = self.rows.explain_error(error)
-        if found is None and self.blocks is not None:
-            found = self.blocks.explain_error(error, self.frame)
+        if found is None and self.partitions is not None:
+            found = self.partitions.explain_error(error, self.frame)
             if found is not None:
                 found.is_data_error = True
         return found if found is not None else run_error(error, what=self.asset.name)

@@ -35,7 +35,7 @@ def test_a_test_of_rows():
         "given: {orders: [{day: 2025-01-02, amount: 3}]}\nexpect: [{day: 2025-01-02, total: 3}]\n"
     )
     assert isinstance(case, RowCase)
-    assert PROJECT.assets["daily"].partitioning.labels(case.blocks) == ["2025-01-02"]
+    assert PROJECT.assets["daily"].partitioning.labels(case.partitions) == ["2025-01-02"]
     assert case.at.isoformat() == "2025-01-03T00:00:00+00:00"
     assert case.given["orders"].rows == ({"day": "2025-01-02", "amount": 3},)
     assert case.given["orders"].columns == {"day": "date", "amount": "double"}
@@ -58,7 +58,7 @@ def test_what_the_path_of_a_source_tells_is_a_column_of_given_rows(by, pattern, 
 def test_of_what_has_no_partitions():
     (case,) = read("test: all\nasset: whole\ngiven: {daily: {file: days.csv}}\nexpect: {error: boom}\n")
     assert isinstance(case, RowCase)
-    assert (case.blocks, case.expected.error) == (EVERYTHING, "boom")
+    assert (case.partitions, case.expected.error) == (EVERYTHING, "boom")
     assert case.given["daily"].file.endswith("tests/days.csv")
 
 

@@ -32,15 +32,15 @@ class Told(Story):
         return seq
 
     def tried(self, driver, name, key, *, error="", cause="error", held=""):
-        blocks = self.project.assets[name].partitioning.parse(key)
+        partitions = self.project.assets[name].partitioning.parse(key)
         run = f"{name}-{self.state.seq}"
-        token = self.by(driver, ClaimEntry(RunRequest(name, "scheduled", blocks), run, 600, driver, "h"))
+        token = self.by(driver, ClaimEntry(RunRequest(name, "scheduled", partitions), run, 600, driver, "h"))
         if error:
-            return self.by(driver, FailureEntry(name, run, token, blocks, cause, error, driver, hint="look"))
+            return self.by(driver, FailureEntry(name, run, token, partitions, cause, error, driver, hint="look"))
         withheld = self.project.assets[name].partitioning.parse(held) if held else NOTHING
         verdict = RuleVerdict("unique", "fail", "withheld", withheld, 9, 3)
         judged = {"withheld": withheld, "verdicts": (verdict,)} if held else {}
-        return self.by(driver, SuccessEntry(name, name, run, token, token, blocks, **judged))
+        return self.by(driver, SuccessEntry(name, name, run, token, token, partitions, **judged))
 
     def ends(self, driver):
         """What the driver tells at the end of its invocation."""
@@ -105,8 +105,8 @@ def test_what_a_person_does_is_told_nobody():
     told = story()
     told.tried("one", "a", "2025-01-01", error="boom")
     told.ends("one")
-    blocks = told.project.assets["a"].partitioning.parse("2025-01-01")
-    told.by("ann", MarkEntry("a", "a", "done", blocks, "fine", "ann"))
+    partitions = told.project.assets["a"].partitioning.parse("2025-01-01")
+    told.by("ann", MarkEntry("a", "a", "done", partitions, "fine", "ann"))
     assert not told.drivers["ann"].is_run
     assert told.ends("ann") == []
 
@@ -137,7 +137,7 @@ def test_failures_and_recoveries_of_a_partition_take_turns_and_the_last_is_how_i
         (name, key): item.error
         for name, state in told.state.assets.items()
         for item in state.failed
-        for key in told.project.assets[name].partitioning.keys(item.blocks)
+        for key in told.project.assets[name].partitioning.keys(item.partitions)
     }
     assert known == failed
 

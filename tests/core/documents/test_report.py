@@ -72,9 +72,9 @@ def test_every_slice_came_from_the_run_that_lineage_tells(told, pages):
         there = told.state.dataset(spec.uri).coverage
         truth = {}
         for origin in trace_lineage(
-            told.project, told.state, known.dataset_entries, asset=spec, blocks=there, depth=1
+            told.project, told.state, known.dataset_entries, asset=spec, partitions=there, depth=1
         ).origins:
-            truth |= dict.fromkeys(spec.partitioning.keys(origin.blocks), (origin.kind, origin.run))
+            truth |= dict.fromkeys(spec.partitioning.keys(origin.partitions), (origin.kind, origin.run))
         shown = {
             key: (each["kind"], each.get("run")) for key, (_, _, each) in decoded(pages[name]["slices"]).items() if each
         }

@@ -38,10 +38,10 @@ def test_every_slice_is_told_as_it_is_one_by_one(random: Random, steps: int):
         there = context.state.dataset(spec.uri).coverage
         came = {}
         for origin in trace_lineage(
-            context.project, context.state, past.dataset_entries, asset=spec, blocks=there, depth=1
+            context.project, context.state, past.dataset_entries, asset=spec, partitions=there, depth=1
         ).origins:
             if origin.kind != "missing":
-                came |= dict.fromkeys(spec.partitioning.keys(origin.blocks), origin.run)
+                came |= dict.fromkeys(spec.partitioning.keys(origin.partitions), origin.run)
         assert {key: told.get("run") for key, (_, _, told) in cells.items() if told} == came
         check_links(context, spec, links.upstream_links(spec, there))
 

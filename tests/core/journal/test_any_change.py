@@ -206,7 +206,7 @@ def test_whatever_changes_it_comes_to_rest_and_uses_no_event_twice(random: Rando
     story = history.story
     used: dict[str, list[int]] = {}
     for success, claim in successes(story):
-        if success.blocks.is_everything:
+        if success.partitions.is_everything:
             used.setdefault(success.asset, []).extend(claim.request.events)
     for name, events in used.items():
         assert len(events) == len(set(events)), f"{name} used an event twice"

@@ -53,7 +53,7 @@ numbers = st.integers(0, 1 << 40)
 maybe = st.one_of
 intervals = maybe(st.none(), st.tuples(numbers, numbers))
 sets = segmented.sets.filter(lambda parts: not parts.is_everything)
-blocks = maybe(st.just(EVERYTHING), sets)
+partitions = maybe(st.just(EVERYTHING), sets)
 json_values = st.recursive(
     maybe(st.none(), st.booleans(), numbers, st.floats(allow_nan=False), texts),
     lambda inner: maybe(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
@@ -63,7 +63,13 @@ extras = st.dictionaries(texts, json_values, max_size=3)
 pins = st.dictionaries(
     texts,
     st.builds(
-        InletPin, texts, numbers, maybe(st.none(), texts), maybe(st.none(), numbers), blocks, maybe(st.none(), texts)
+        InletPin,
+        texts,
+        numbers,
+        maybe(st.none(), texts),
+        maybe(st.none(), numbers),
+        partitions,
+        maybe(st.none(), texts),
     ),
     max_size=2,
 )
@@ -79,7 +85,7 @@ requests = st.builds(
     RunRequest,
     asset=texts,
     kind=st.sampled_from(["scheduled", "backfill"]),
-    blocks=blocks,
+    partitions=partitions,
     schedule_date=numbers,
     reason=texts,
     interval=intervals,
@@ -96,12 +102,12 @@ found = st.builds(
     TableFinding,
     st.sampled_from(["moved", "changed", "restored", "replaced", "gone", "back"]),
     texts,
-    blocks,
+    partitions,
     maybe(st.none(), texts),
     maybe(st.none(), numbers),
     maybe(st.none(), texts),
     maybe(st.none(), st.dictionaries(texts, texts, max_size=2)),
-    st.lists(st.builds(ForeignCommit, numbers, texts, maybe(st.none(), numbers), blocks), max_size=2).map(tuple),
+    st.lists(st.builds(ForeignCommit, numbers, texts, maybe(st.none(), numbers), partitions), max_size=2).map(tuple),
 )
 seconds = st.integers(0, 10_000).map(lambda thousandths: thousandths / 1000)
 ENTRIES = maybe(
@@ -151,7 +157,7 @@ ENTRIES = maybe(
         run=texts,
         token=numbers,
         recorder=numbers,
-        blocks=blocks,
+        partitions=partitions,
         table_id=maybe(st.none(), texts),
         version=maybe(st.none(), numbers),
         interval=intervals,
@@ -174,7 +180,7 @@ ENTRIES = maybe(
         run=texts,
         token=numbers,
         recorder=numbers,
-        blocks=blocks,
+        partitions=partitions,
         table_id=maybe(st.none(), texts),
         version=maybe(st.none(), numbers),
         interval=intervals,
@@ -188,7 +194,7 @@ ENTRIES = maybe(
         asset=texts,
         run=texts,
         token=numbers,
-        blocks=blocks,
+        partitions=partitions,
         cause=st.sampled_from(["error", "timeout", "cancelled", "lost", "changed"]),
         error=texts,
         invocation=texts,
@@ -199,7 +205,7 @@ ENTRIES = maybe(
         seconds=seconds,
     ),
     st.builds(PauseEntry, texts, st.booleans()),
-    st.builds(BackfillEntry, texts, blocks, sets, st.booleans(), st.booleans()),
+    st.builds(BackfillEntry, texts, partitions, sets, st.booleans(), st.booleans()),
     st.builds(TargetEntry, texts, texts, found, st.booleans(), st.dictionaries(texts, texts, max_size=2)),
 )
 
@@ -283,7 +289,9 @@ def test_folding_entries_is_folding_their_rows(steps):
 def test_what_people_ask_of_segments_is_in_the_columns(entry, seq):
     row = to_row(NumberedEntry(entry, seq, datetime(2025, 1, 1, tzinfo=UTC), "d"))
     parts = getattr(
-        entry, "parts", getattr(entry, "blocks", getattr(entry, "changed", getattr(entry, "event_partitions", NOTHING)))
+        entry,
+        "parts",
+        getattr(entry, "partitions", getattr(entry, "changed", getattr(entry, "event_partitions", NOTHING))),
     )
     any_time = RangeSet.union([parts.time, *(time for _, time in parts.apart)])
     assert RangeSet(row.starts, row.ends) == (any_time if any_time != RangeSet.always() else RangeSet())

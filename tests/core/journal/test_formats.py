@@ -100,7 +100,9 @@ class TestFormat3:
         story = Story(SEGMENTS)
         story.state, story.rows, story.entries = read(), [], []
         runs = story.plan(invocation="five").runs
-        assert [[run.asset, story.keys(run.asset, run.blocks), run.reason] for run in runs] == STORED["plan"]["runs"]
+        assert [[run.asset, story.keys(run.asset, run.partitions), run.reason] for run in runs] == STORED["plan"][
+            "runs"
+        ]
         gone = [claim.token for known in story.state.assets.values() for claim in known.chain]
         while runs := story.plan(invocation="five", gone_claims=gone).runs:
             assert len(story.rows) < 200, "never idle"

@@ -68,16 +68,16 @@ class World:
             self.state = decode(encode(self.state), journal_id=self.state.journal_id)
         return self.state.seq
 
-    def blocks(self, key: str) -> PartitionSet:
+    def partitions(self, key: str) -> PartitionSet:
         return self.asset.partitioning.parse(key) if self.partitioned else EVERYTHING
 
-    def claim(self, name: str, blocks: PartitionSet = EVERYTHING, **more) -> int:
-        request = RunRequest(asset=name, kind="backfill", blocks=blocks, **more)
+    def claim(self, name: str, partitions: PartitionSet = EVERYTHING, **more) -> int:
+        request = RunRequest(asset=name, kind="backfill", partitions=partitions, **more)
         return self.commit(ClaimEntry(request, f"{name}-{self.state.seq + 1}", 600, "i", "h"))
 
     def publish(self, key: str, *, beside: bool) -> None:
         beside = beside and not self.partitioned and bool(self.model.now)
-        token = self.claim("x", self.blocks(key))
+        token = self.claim("x", self.partitions(key))
         self.version += 1
         run = f"x-{token}"
         self.success(token, run, key, iteration=f"{run}.{token}.1", beside=beside)
@@ -90,15 +90,15 @@ class World:
         known = self.state.assets["x"].iterations
         if known:
             found = known[place % len(known)]
-            token = self.claim("x", found.blocks, restores=found.run)
+            token = self.claim("x", found.partitions, restores=found.run)
             self.remove()  # of another driver, meanwhile
             self.version += 1
-            key = self.asset.partitioning.labels(found.blocks)[0] if self.partitioned else "all"
+            key = self.asset.partitioning.labels(found.partitions)[0] if self.partitioned else "all"
             self.success(token, f"x-{token}", key, restores=found.run)
             self.model.show(self.version, found.run, {key})
 
     def success(self, token: int, run: str, key: str, **more) -> None:
-        found = SuccessEntry("x", self.asset.uri, run, token, token, self.blocks(key), "t", self.version, **more)
+        found = SuccessEntry("x", self.asset.uri, run, token, token, self.partitions(key), "t", self.version, **more)
         self.commit(found)
 
     def read(self) -> None:
@@ -118,7 +118,12 @@ class World:
     def origin(self) -> str | None:
         """The run that lineage says the asset came from."""
         told = trace_lineage(
-            self.story.project, self.state, lambda _: self.entries[::-1], asset=self.asset, blocks=EVERYTHING, depth=1
+            self.story.project,
+            self.state,
+            lambda _: self.entries[::-1],
+            asset=self.asset,
+            partitions=EVERYTHING,
+            depth=1,
         )
         (origin,) = told.origins
         return origin.run

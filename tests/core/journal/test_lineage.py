@@ -10,7 +10,7 @@ from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding,
 from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.spec.model import InletSpec, PartitionRequirement
 from tests.builders import Story, asset, days, project, source
-from tests.core.planner.test_products import History, blocks_of, inside, made
+from tests.core.planner.test_products import History, inside, made, partitions_of
 from tests.depth import histories
 
 
@@ -27,9 +27,9 @@ def past(story, *, read=None):
     return of
 
 
-def traced(story, name, blocks, **more):
+def traced(story, name, partitions, **more):
     spec = story.project.assets[name]
-    return trace_lineage(story.project, story.state, past(story), asset=spec, blocks=blocks, **more)
+    return trace_lineage(story.project, story.state, past(story), asset=spec, partitions=partitions, **more)
 
 
 def told(story, origins):
@@ -37,7 +37,7 @@ def told(story, origins):
     return [
         (
             each.run or each.kind,
-            story.keys(each.asset, each.blocks),
+            story.keys(each.asset, each.partitions),
             {read.asset: told(story, read.origins) for read in each.reads},
         )
         for each in origins
@@ -71,9 +71,9 @@ def test_a_run_read_what_was_there_before_its_claim():
     story.succeed("a", story.claim(run), version=2)
     story.succeed("w", claim)
     (origin,) = traced(story, "w", days("2025-W02", by="week")).origins
-    assert [each.blocks for each in origin.reads[0].origins] == [days("2025-01-06..2025-01-12")]
+    assert [each.partitions for each in origin.reads[0].origins] == [days("2025-01-06..2025-01-12")]
     newest, older = traced(story, "a", days("2025-01-06..2025-01-12")).origins
-    assert (newest.blocks, newest.version, older.version) == (days("2025-01-07"), 2, 1)
+    assert (newest.partitions, newest.version, older.version) == (days("2025-01-07"), 2, 1)
     assert [each.seq for each in newest.reads[0].origins] != [each.seq for each in older.reads[0].origins]
 
 
@@ -102,7 +102,7 @@ def test_what_is_not_there_and_what_nobody_knows():
     story = week()
     story.run("a")
     found = traced(story, "a", days("2025-01-12..2025-01-14"))
-    assert [(each.kind, each.blocks) for each in found.origins] == [
+    assert [(each.kind, each.partitions) for each in found.origins] == [
         ("run", days("2025-01-12")),
         ("missing", days("2025-01-13..2025-01-14")),
     ]
@@ -117,7 +117,7 @@ def test_marks_losses_and_foreign_changes_are_told():
     story.add(TargetEntry("a", "a", TableFinding("changed", table_id="t", version=2, mark="m", commits=(commit,))))
     story.add(MarkEntry("a", "a", "done", days("2025-01-13"), "by hand", "ann", days("2025-01-13")))
     by_hand, rest = traced(story, "a", days("2025-01-06..2025-01-13")).origins
-    assert (by_hand.kind, by_hand.note, by_hand.blocks) == (
+    assert (by_hand.kind, by_hand.note, by_hand.partitions) == (
         "mark",
         "marked as done by ann: by hand",
         days("2025-01-13"),
@@ -144,13 +144,15 @@ def test_no_more_is_read_than_is_asked():
         story.observed("s", "2025-01-08", version=2 + number, table_id="t")
         story.run("a")
     read, spec = [], story.project.assets["a"]
-    trace_lineage(story.project, story.state, past(story, read=read), asset=spec, blocks=days("2025-01-08"), depth=1)
+    trace_lineage(
+        story.project, story.state, past(story, read=read), asset=spec, partitions=days("2025-01-08"), depth=1
+    )
     assert len(read) == 1
 
 
 @histories(8)
 @given(st.randoms(use_true_random=False), st.integers(3, 30))
-def test_every_block_is_told_by_its_newest_run_and_what_it_read(random, steps):
+def test_every_partition_is_told_by_its_newest_run_and_what_it_read(random, steps):
     history = History(random)
     for _ in range(steps):
         history.step()
@@ -158,8 +160,8 @@ def test_every_block_is_told_by_its_newest_run_and_what_it_read(random, steps):
     for name, spec in story.project.assets.items():
         if spec.source is not None:
             continue
-        for block in blocks_of(spec.partitioning):
-            parts = made(spec.partitioning, block)
+        for partition in partitions_of(spec.partitioning):
+            parts = made(spec.partitioning, partition)
             (origin,) = traced(story, name, parts).origins
             check(history, origin, parts)
 
@@ -180,27 +182,27 @@ def check(history: History, origin: PartitionOrigin, parts) -> None:
     if newest is None:
         assert origin.kind == "missing"
         return
-    assert (origin.seq, origin.blocks) == (newest, parts)
+    assert (origin.seq, origin.partitions) == (newest, parts)
     entry = dict(brought)[newest]
     assert isinstance(entry, SuccessEntry)
     spec = story.project.assets[name]
-    block = inside(spec.partitioning, parts)[0]
+    partition = inside(spec.partitioning, parts)[0]
     for read in origin.reads:
         up = story.project.assets[read.asset].partitioning
-        wanted = set(history.needed(spec, read.asset, block))
+        wanted = set(history.needed(spec, read.asset, partition))
         known = [origin for origin in read.origins if origin.seq is not None]
-        assert {each for origin in known for each in inside(up, origin.blocks)} <= wanted
-        assert all(origin.blocks != NOTHING for origin in read.origins)
+        assert {each for origin in known for each in inside(up, origin.partitions)} <= wanted
+        assert all(origin.partitions != NOTHING for origin in read.origins)
         assert all((origin.seq or 0) < entry.token for origin in known)
-        for each in wanted & set(blocks_of(up)):
+        for each in wanted & set(partitions_of(up)):
             own, came = made(up, each), told_of(story, read.asset)
             before = [seq for seq, one in came if seq < entry.token and _parts(one).covers(own)]
-            told_by = [origin.seq for origin in read.origins if origin.blocks.covers(own)]
+            told_by = [origin.seq for origin in read.origins if origin.partitions.covers(own)]
             assert told_by == [max(before)] if before else told_by in ([], [None])
 
 
 def _parts(entry):
-    return entry.blocks if isinstance(entry, SuccessEntry) else entry.changed
+    return entry.partitions if isinstance(entry, SuccessEntry) else entry.changed
 
 
 def test_what_a_run_read_and_never_was_there_is_missing_and_not_unknown():
@@ -212,7 +214,7 @@ def test_what_a_run_read_and_never_was_there_is_missing_and_not_unknown():
     story.run("weekly")
     (origin,) = traced(story, "weekly", days("2025-W02", by="week")).origins
     (read,) = origin.reads
-    assert [(each.kind, story.keys("s", each.blocks)) for each in read.origins] == [
+    assert [(each.kind, story.keys("s", each.partitions)) for each in read.origins] == [
         ("source", ["2025-01-08"]),
         ("missing", ["2025-01-06..2025-01-07", "2025-01-09..2025-01-12"]),
     ]

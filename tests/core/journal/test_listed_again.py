@@ -108,7 +108,7 @@ def test_in_the_end_all_that_is_listed_is_computed_from_the_newest(drawn):
 
     def run() -> None:
         for each in story.run_all():
-            for key in story.project.assets["out"].partitioning.keys(each.blocks):
+            for key in story.project.assets["out"].partitioning.keys(each.partitions):
                 computed[key] = story.state.seq
 
     for what, value in [*drawn, ("list", REGIONS)]:

@@ -59,7 +59,7 @@ def notes(story, name="a", **more):
 
 
 @pytest.mark.parametrize("what", [GONE, ANOTHER])
-def test_a_partitioned_asset_is_computed_again_from_its_first_block_on_and_says_why(what):
+def test_a_partitioned_asset_is_computed_again_from_its_first_partition_on_and_says_why(what):
     story = ran(asset("a", "s"))
     found(story, "a", what)
     assert story.due() == {"a": ["2025-01-01..2025-01-03"]}
@@ -91,10 +91,10 @@ def test_consumers_keep_their_rows_and_wait_for_what_is_lost_whatever_they_requi
     assert story.due() == {}
     assert story.state.assets["b"].coverage == before
     assert before.covers(days("2025-01-01..2025-01-03"))
-    blocks = days("2025-01-02")
+    partitions = days("2025-01-02")
     backfill = plan_backfill_unpartitioned(story.context(), story.project.assets["c"], None)
     assert [item.reason for item in backfill.waiting] == [f"waits for a: {what.reason}"]
-    lacking = [item.reason for item in story.plan().waiting if item.asset == "b" and item.blocks == blocks]
+    lacking = [item.reason for item in story.plan().waiting if item.asset == "b" and item.partitions == partitions]
     assert lacking == []
     assert notes(story) == [f"{what.reason}; this is missing until it is computed again"]
 
@@ -327,7 +327,7 @@ def test_a_run_that_follows_what_was_seen_is_seen_with_it_and_one_after_a_gap_is
 
 def success(story, name, claim, table):
     link = story.state.assets[name].chain[-1]
-    return SuccessEntry(name, name, link.entry.run, claim, claim, link.entry.blocks, table, 0)
+    return SuccessEntry(name, name, link.entry.run, claim, claim, link.entry.partitions, table, 0)
 
 
 def test_a_run_that_wrote_into_another_table_than_was_recorded_tells_that_the_rest_is_lost():
@@ -423,7 +423,7 @@ def check(story, run):
     for name in run.request.pins:
         state = story.state.assets[name]
         if state.loss is not None:
-            assert not run.blocks.overlaps(state.loss.blocks)
+            assert not run.partitions.overlaps(state.loss.partitions)
 
 
 def test_a_table_that_was_lost_before_its_asset_had_partitions_asks_for_no_more_than_one_without():

@@ -12,7 +12,7 @@ from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.spec.model import AssetSpec, StorageLocation
 from sparkassets.core.strategies import EveryInstance
 from tests.builders import Story, asset, at, project, source
-from tests.core.journal.test_events_by_block import GO, ONE, conditional, due, ran
+from tests.core.journal.test_events_by_partition import GO, ONE, conditional, due, ran
 
 A, B = source("a", by=None), source("b", by=None)
 MOVED = StorageLocation("/moved", "moved")
@@ -119,14 +119,14 @@ def test_what_others_of_the_uri_have_stays_there():
     story = Story(project(one, other, asset("d", "b")))
     story.observed("b", "2025-01-01..2025-01-02")
     story.change(replace(one, storage=MOVED), other, asset("d", "b"))
-    assert [blocks for blocks, _ in due(story)] == [["2025-01-01..2025-01-02"]]
+    assert [partitions for partitions, _ in due(story)] == [["2025-01-01..2025-01-02"]]
 
 
 # --------------------------------------------------------------------------- other partitions
 
 
 @pytest.mark.parametrize(
-    ("by", "bounds", "changed", "block"),
+    ("by", "bounds", "changed", "partition"),
     [
         ("week", {"start": "2025-01-02"}, "2025-01-03", None),
         ("week", {"start": "2024-12-30"}, "2025-01-03", "2025-W01"),
@@ -136,14 +136,14 @@ def test_what_others_of_the_uri_have_stays_there():
     ],
 )
 def test_a_partition_belongs_as_a_whole_when_it_begins_at_start_or_after_and_before_end(
-    by: str, bounds: dict[str, str], changed: str, block: str | None
+    by: str, bounds: dict[str, str], changed: str, partition: str | None
 ):
     limits: dict[str, Any] = {key: at(value) for key, value in bounds.items()}
     story = Story(project(source("s"), asset("d", "s", by=by, **limits)), now="2025-03-01")
     story.observed("s", "2024-12-01..2025-02-28")
     story.run_all()
     story.observed("s", changed)
-    assert [blocks for blocks, _ in due(story)] == ([[block]] if block is not None else [])
+    assert [partitions for partitions, _ in due(story)] == ([[partition]] if partition is not None else [])
 
 
 @pytest.mark.parametrize("more", [{"by": "week"}, {"by": "month"}, {"zone": "Asia/Tokyo"}])

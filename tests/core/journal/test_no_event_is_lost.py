@@ -2,7 +2,7 @@
 
 The model: an event is used exactly once by each consumer whose condition it satisfies; what came before a claim is
 used by that run if it succeeds, what came after counts for the next; only leaves below parts that hold are used.
-A consumer with partitions computes each block that something newer than its last computation touched, and no other.
+A consumer with partitions computes each partition that something newer than its last computation touched, and no other.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Claim:
 
     token: int
     takes: frozenset[int] = frozenset()
-    blocks: frozenset[int] = frozenset()
+    partitions: frozenset[int] = frozenset()
     triggers: tuple[int, ...] = ()
     left: frozenset[int] = frozenset()
     planned: int = 0
@@ -119,12 +119,12 @@ class Daily(Consumer):
     """A consumer with a partition for each day.
 
     Attributes:
-        inlets: Dataset to how many days back a block reads it.
-        together: Whether all of its inlets have to have news of a block.
-        opener: A dataset without partitions that has to have news too; one event is for all blocks that are due.
-        asked: Dataset to block to the number of the newest event that touches it.
-        computed: Block to the epochs of its computations.
-        pending: Number of an event to the blocks that it touches and that have not answered it.
+        inlets: Dataset to how many days back a partition reads it.
+        together: Whether all of its inlets have to have news of a partition.
+        opener: A dataset without partitions that has to have news too; one event is for all partitions that are due.
+        asked: Dataset to partition to the number of the newest event that touches it.
+        computed: Partition to the epochs of its computations.
+        pending: Number of an event to the partitions that it touches and that have not answered it.
     """
 
     inlets: dict[str, int] = field(default_factory=dict)
@@ -177,12 +177,14 @@ def consumers() -> list[Whole | Daily]:
 ZERO = at("2025-01-01")
 
 
-def ranges(blocks: set[int] | frozenset[int]) -> PartitionSet:
-    return PartitionSet.from_time_pairs((ZERO + day * 86400, ZERO + (day + 1) * 86400) for day in blocks)
+def ranges(partitions: set[int] | frozenset[int]) -> PartitionSet:
+    return PartitionSet.from_time_pairs((ZERO + day * 86400, ZERO + (day + 1) * 86400) for day in partitions)
 
 
-def of_ranges(blocks: PartitionSet) -> set[int]:
-    return {day for start, end in blocks.time.pairs() for day in range((start - ZERO) // 86400, (end - ZERO) // 86400)}
+def of_ranges(partitions: PartitionSet) -> set[int]:
+    return {
+        day for start, end in partitions.time.pairs() for day in range((start - ZERO) // 86400, (end - ZERO) // 86400)
+    }
 
 
 DAYS = st.frozensets(st.integers(0, 9), min_size=1, max_size=4)
@@ -230,7 +232,7 @@ class Histories(RuleBasedStateMachine):
         if each.live(self.gone) or each.paused:
             return set()
         due = {day for day in self.span(each) if self.wanted(each, day)}
-        due |= each.chain[-1].blocks if each.chain else set()
+        due |= each.chain[-1].partitions if each.chain else set()
         ready = {day for day in due if all(self.complete(uri, day, back) for uri, back in each.inlets.items())}
         return set(sorted(ready)[: each.limit])
 
@@ -277,11 +279,11 @@ class Histories(RuleBasedStateMachine):
             if isinstance(each, Daily) and uri in each.inlets:
                 stale = each.asked.setdefault(uri, {})
                 if touched is None:
-                    blocks = set(each.computed).union(*(claim.blocks for claim in each.chain))
+                    partitions = set(each.computed).union(*(claim.partitions for claim in each.chain))
                 else:
-                    blocks = {day + ahead for day in touched for ahead in range(each.inlets[uri])}
-                stale.update(dict.fromkeys(blocks, seq))
-                each.pending[seq] = set(range(-WINDOW, 20)) if touched is None else set(blocks)
+                    partitions = {day + ahead for day in touched for ahead in range(each.inlets[uri])}
+                stale.update(dict.fromkeys(partitions, seq))
+                each.pending[seq] = set(range(-WINDOW, 20)) if touched is None else set(partitions)
 
     # ------------------------------------------------------------------ what happens
 
@@ -335,9 +337,9 @@ class Histories(RuleBasedStateMachine):
         for uri in meanwhile:  # between the plan and its claim
             self.happened(self.story.event(uri), uri)
         token = self.story.claim(run)
-        blocks = frozenset(of_ranges(run.blocks)) if not run.blocks.is_everything else frozenset[int]()
-        left = frozenset(self.to_do(each) - blocks) if isinstance(each, Daily) else frozenset[int]()
-        each.chain.append(Claim(token, takes, blocks, tuple(ref.seq for ref in run.events), left, planned))
+        partitions = frozenset(of_ranges(run.partitions)) if not run.partitions.is_everything else frozenset[int]()
+        left = frozenset(self.to_do(each) - partitions) if isinstance(each, Daily) else frozenset[int]()
+        each.chain.append(Claim(token, takes, partitions, tuple(ref.seq for ref in run.events), left, planned))
 
     def open(self) -> list[str]:
         """The consumers whose newest claim can still say how it ended."""
@@ -361,17 +363,17 @@ class Histories(RuleBasedStateMachine):
         link = next(link for link in self.story.state.assets[each.name].chain if link.token == found.token)
         entry, request, uri = link.entry, link.entry.request, PROJECT.assets[each.name].uri
         head = (each.name, uri, entry.run, found.token, newest.token)
-        seq = self.story.add(SuccessEntry(*head, request.blocks, "t", 1, request.interval, request.pins))
+        seq = self.story.add(SuccessEntry(*head, request.partitions, "t", 1, request.interval, request.pins))
         each.chain.clear()
         if isinstance(each, Whole):
             each.done |= found.takes
         else:
-            for day in found.blocks:
+            for day in found.partitions:
                 each.computed.setdefault(day, []).append(found.token)
-            for number, blocks in each.pending.items():
+            for number, partitions in each.pending.items():
                 if number <= found.planned:  # what nobody wanted then does not answer it later
-                    each.pending[number] = blocks & found.left
-        self.happened(seq, uri, found.blocks if isinstance(each, Daily) else None)
+                    each.pending[number] = partitions & found.left
+        self.happened(seq, uri, found.partitions if isinstance(each, Daily) else None)
 
     @precondition(lambda self: self.open())
     @rule(data=st.data(), fenced=st.booleans())
@@ -433,9 +435,9 @@ class Histories(RuleBasedStateMachine):
         for each in self.model.values():
             found = runs.get(each.name, [])
             if isinstance(each, Daily):
-                blocks = [of_ranges(run.blocks) for run in found]
+                partitions = [of_ranges(run.partitions) for run in found]
                 due = self.due_daily(each)
-                assert blocks == ([due] if due or (found and each.chain) else []), each
+                assert partitions == ([due] if due or (found and each.chain) else []), each
                 for run in found:
                     answered = {seq for seq, pending in each.pending.items() if pending & due}
                     assert {ref.seq for ref in run.events} == answered, each
@@ -475,7 +477,7 @@ class Histories(RuleBasedStateMachine):
             self.what_is_due_is_what_the_model_says()
         for each in self.model.values():
             if isinstance(each, Daily):
-                self.every_block_is_answered_and_none_without_cause(each)
+                self.every_partition_is_answered_and_none_without_cause(each)
             else:
                 self.nothing_is_listed_twice(each)
                 told = not each.changed and each.name in ("default", "each", "after")
@@ -495,24 +497,24 @@ class Histories(RuleBasedStateMachine):
         listed = list(self.listed(each.name))
         assert len(listed) == len(set(listed)), each
 
-    def every_block_is_answered_and_none_without_cause(self, each: Daily) -> None:
+    def every_partition_is_answered_and_none_without_cause(self, each: Daily) -> None:
         touching: dict[int, list[int]] = {}
         for uri, back in each.inlets.items():
             for seq in self.events.get(uri, ()):
                 touched = self.touched[seq]
-                blocks = each.computed if touched is None else {d + k for d in touched for k in range(back)}
-                for block in blocks:
-                    touching.setdefault(block, []).append(seq)
-        for block, epochs in each.computed.items():
+                partitions = each.computed if touched is None else {d + k for d in touched for k in range(back)}
+                for partition in partitions:
+                    touching.setdefault(partition, []).append(seq)
+        for partition, epochs in each.computed.items():
             assert epochs == sorted(epochs)
             if (
                 not each.together
                 and not each.opener
-                and all(self.complete(uri, block, back) for uri, back in each.inlets.items())
+                and all(self.complete(uri, partition, back) for uri, back in each.inlets.items())
             ):
-                assert max(epochs) > max(touching[block])
+                assert max(epochs) > max(touching[partition])
             for last, token in zip([0, *epochs], epochs, strict=False):
-                assert any(last < seq < token for seq in touching[block]), (each, block)
+                assert any(last < seq < token for seq in touching[partition]), (each, partition)
 
 
 TestHistories = Histories.TestCase

@@ -26,7 +26,7 @@ def test_an_open_claim_is_running_and_says_what_it_computes():
     assert (run.asset, run.run, run.token, run.kind) == ("delays", f"delays-{token}", token, "scheduled")
     assert (run.status, run.ended, run.seconds, run.rows) == ("running", None, None, None)
     assert run.started == at("2025-01-01")
-    assert run.blocks == days("2025-01-01..2025-01-03")
+    assert run.partitions == days("2025-01-01..2025-01-03")
     assert run.interval == (at("2025-01-01"), at("2025-01-04"))
     assert run.request.events == (3,)
 
@@ -59,7 +59,7 @@ def test_an_unfenced_failure_is_failed_until_it_is_found_in_the_target():
     assert [run.status for run in runs(story)] == ["failed"]
     second = claim(story)
     entry = story.state.assets["delays"].chain[0].entry
-    story.add(SuccessEntry("delays", "delays", entry.run, first, second, entry.blocks, "t", 4, extra={"rows": 3}))
+    story.add(SuccessEntry("delays", "delays", entry.run, first, second, entry.partitions, "t", 4, extra={"rows": 3}))
     older, newer = runs(story)
     assert (older.status, older.rows, older.adopted) == ("success", 3, None)
     assert (newer.status, newer.rows, newer.adopted) == ("success", None, entry.run)
@@ -69,7 +69,7 @@ def test_a_cancelled_run_is_cancelled():
     story = told()
     token = claim(story)
     run = story.state.assets["delays"].chain[-1].entry
-    story.add(FailureEntry("delays", run.run, token, run.blocks, "cancelled", "stopped", "i"))
+    story.add(FailureEntry("delays", run.run, token, run.partitions, "cancelled", "stopped", "i"))
     assert [run.status for run in runs(story)] == ["cancelled"]
 
 

@@ -13,7 +13,7 @@ from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.recent_events import RecentEvents
-from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, FailedBlocks, State, TableLoss
+from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, FailedPartitions, State, TableLoss
 from sparkassets.core.journal.table_findings import ForeignCommit
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
@@ -99,7 +99,7 @@ def test_any_history_comes_to_rest(steps):
 parts = segmented.sets
 marks = segmented.overlays.map(segmented.stamped)
 some_marks = st.dictionaries(st.sampled_from(["s", "p"]), marks.filter(bool), max_size=2)
-failures = st.builds(FailedBlocks, parts, st.just(1), *[st.just("x")] * 3, events=st.just((3,)))
+failures = st.builds(FailedPartitions, parts, st.just(1), *[st.just("x")] * 3, events=st.just((3,)))
 partly = st.lists(parts, max_size=2).map(lambda some: {"x-p": tuple(enumerate(some, start=1))})
 refs = st.builds(EventRef, *map(st.just, (1, "x-p", "p", 2)), parts, *map(st.just, ({}, None, (3, 4))))
 STATES = {
@@ -109,7 +109,7 @@ STATES = {
         "partly": partly,
         "failed": st.lists(failures, max_size=2).map(tuple),
         "loss": st.builds(TableLoss, parts, st.just("gone"), st.just(1)),
-        "foreign": st.builds(ForeignCommit, st.just(1), st.just("DELETE"), blocks=parts).map(lambda each: (each,)),
+        "foreign": st.builds(ForeignCommit, st.just(1), st.just("DELETE"), partitions=parts).map(lambda each: (each,)),
     },
     DatasetState: {
         "coverage": parts.filter(lambda each: not each.is_everything),

@@ -43,7 +43,7 @@ def test_what_a_run_took_over_is_known_until_another_computes_it():
     assert taken(story) == (PromotedPartitions("b1", 7, days("2025-01-01") | days("2025-01-03")),)
 
 
-def test_the_newest_promotion_of_a_block_counts():
+def test_the_newest_promotion_of_a_partition_counts():
     first = promoted_after_run((), days("2025-01-01..2025-01-03"), PROMOTION)
     again = promoted_after_run(first, days("2025-01-02"), replace(PROMOTION, seq=9))
     other = promoted_after_run(again, days("2025-01-03"), replace(PROMOTION, journal_id="b2"))

@@ -1,4 +1,4 @@
-"""What a person tells of blocks while a run computes them holds, however that run fails."""
+"""What a person tells of partitions while a run computes them holds, however that run fails."""
 
 from dataclasses import replace
 
@@ -21,12 +21,12 @@ def story(*own):
 
 
 def mark(told, kind, *keys, name="a"):
-    blocks = days(*keys) if keys else EVERYTHING
-    told.add(MarkEntry(name, told.project.assets[name].uri, kind, blocks, "as it is", "ann"))
+    partitions = days(*keys) if keys else EVERYTHING
+    told.add(MarkEntry(name, told.project.assets[name].uri, kind, partitions, "as it is", "ann"))
 
 
 def failures(told, name="a"):
-    there = told.state.assets[name].failed_blocks
+    there = told.state.assets[name].failed_partitions
     return [key for key in KEYS if there.overlaps(days(key))]
 
 
@@ -126,7 +126,7 @@ def test_random_marks_and_runs(history):
             mark(told, what, *sorted(keys))
             model.mark(what, keys, told.state.seq)
         elif what == "claim" and claim is None:
-            request = replace(run.request, blocks=days(*sorted(keys)))
+            request = replace(run.request, partitions=days(*sorted(keys)))
             claim = told.claim(replace(run, request=request)), keys
         elif what == "fail" and claim is not None:
             told.fail("a", claim[0])

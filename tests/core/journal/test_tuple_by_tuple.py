@@ -63,14 +63,14 @@ named = st.sampled_from(["a", "a", "a", "b", "c", "c", "n"])
 of_all = st.fixed_dictionaries(dict.fromkeys(KEYS, times.filter(bool))).map(PartitionSet.by_segment)
 
 
-def steps(blocks: st.SearchStrategy[PartitionSet]) -> st.SearchStrategy[list[tuple[Any, ...]]]:
-    """Histories whose runs have such blocks."""
+def steps(partitions: st.SearchStrategy[PartitionSet]) -> st.SearchStrategy[list[tuple[Any, ...]]]:
+    """Histories whose runs have such partitions."""
     return st.lists(
         st.one_of(
             st.tuples(st.just("observed"), sets, sets),
             st.tuples(st.sampled_from(["alone", "whole", "go"]), times),
             st.tuples(st.just("looked"), named, sets, sets),
-            st.tuples(st.sampled_from(["run", "run", "claim"]), named, blocks, sets, sets),
+            st.tuples(st.sampled_from(["run", "run", "claim"]), named, partitions, sets, sets),
             st.tuples(st.sampled_from(["success", "success", "failure", "unfenced"]), named),
             st.tuples(st.just("spec"), st.booleans()),
         ),
@@ -103,25 +103,27 @@ def told_by(step: tuple[Any, ...], claims: dict[str, tuple[int, ClaimEntry]], nu
         case "go", _:
             yield EventEntry(GO)
         case "looked", name, lost, changed:
-            commits = (ForeignCommit(number, "DELETE", blocks=changed),) if changed else ()
+            commits = (ForeignCommit(number, "DELETE", partitions=changed),) if changed else ()
             yield TargetEntry(name, name, TableFinding("restored", "restored", lost, "t", 9, commits=commits))
-        case "claim", name, blocks, some, others:
-            left = EVERYTHING - blocks
+        case "claim", name, partitions, some, others:
+            left = EVERYTHING - partitions
             remaining = {"a": left | some, GO: left | others} if name == "c" else {}
             uses = RunConsumption(dict.fromkeys(remaining, number), remaining=remaining)
-            own = blocks.lift(lambda time: ALWAYS if time else time)
+            own = partitions.lift(lambda time: ALWAYS if time else time)
             request = RunRequest(
-                name, "scheduled", blocks, consumption=uses, owes=some & own - blocks, gaps=others & own
+                name, "scheduled", partitions, consumption=uses, owes=some & own - partitions, gaps=others & own
             )
             yield ClaimEntry(request, f"r{number}", 600, "i", "h", planned=NOW)
         case "spec", keeps:
             yield from specs(chain_of(STORES, keeps=keeps))
         case "success", name if name in claims:
             token, claim = claims.pop(name)
-            yield SuccessEntry(name, name, claim.run, token, token, claim.blocks, "t", 1)
+            yield SuccessEntry(name, name, claim.run, token, token, claim.partitions, "t", 1)
         case (("failure" | "unfenced"), name) if name in claims:
             token, claim = claims.pop(name)
-            yield FailureEntry(name, claim.run, token, claim.blocks, "error", "boom", "i", fenced=step[0] == "failure")
+            yield FailureEntry(
+                name, claim.run, token, claim.partitions, "error", "boom", "i", fenced=step[0] == "failure"
+            )
 
 
 def specs(made: ProjectSpec) -> Iterator[Entry]:
@@ -147,22 +149,22 @@ def alone(numbered: NumberedEntry, key: tuple[str, ...]) -> Iterator[NumberedEnt
         case ObservedEntry():
             yield replace(numbered, entry=replace(entry, changed=of(entry.changed), removed=of(entry.removed)))
         case TargetEntry():
-            commits = tuple(replace(each, blocks=of(each.blocks)) for each in entry.found.commits)
+            commits = tuple(replace(each, partitions=of(each.partitions)) for each in entry.found.commits)
             found = replace(entry.found, lost=of(entry.found.lost), commits=commits)
             yield replace(numbered, entry=replace(entry, found=found))
-        case ClaimEntry() if of(entry.blocks):
+        case ClaimEntry() if of(entry.partitions):
             request, using = entry.request, entry.request.consumption
             left = {uri: of(parts) for uri, parts in using.remaining.items()}
             request = replace(
                 request,
-                blocks=of(request.blocks),
+                partitions=of(request.partitions),
                 owes=of(request.owes),
                 gaps=of(request.gaps),
                 consumption=replace(using, remaining=left),
             )
             yield replace(numbered, entry=replace(entry, request=request))
-        case SuccessEntry() | FailureEntry() if of(entry.blocks):
-            yield replace(numbered, entry=replace(entry, blocks=of(entry.blocks)))
+        case SuccessEntry() | FailureEntry() if of(entry.partitions):
+            yield replace(numbered, entry=replace(entry, partitions=of(entry.partitions)))
         case EventEntry():
             yield numbered
 
@@ -188,8 +190,8 @@ def known(state: State, key: tuple[str, ...], *, partly: bool) -> dict[str, Any]
             "stale": {inlet: found for inlet, marks in each.stale.items() if (found := marks.stamps_of(key))},
             "kept": {inlet: found for inlet, marks in each.kept.items() if (found := marks.stamps_of(key))},
             "lost": of(each.loss.lost_partitions if each.loss else NOTHING),
-            "foreign": [(commit.version, of(commit.blocks)) for commit in each.foreign if of(commit.blocks)],
-            "failed": [(failed.token, of(failed.blocks)) for failed in each.failed if of(failed.blocks)],
+            "foreign": [(commit.version, of(commit.partitions)) for commit in each.foreign if of(commit.partitions)],
+            "failed": [(failed.token, of(failed.partitions)) for failed in each.failed if of(failed.partitions)],
             "partly": {
                 uri: items
                 for uri, kept in each.partly.items()

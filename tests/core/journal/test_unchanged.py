@@ -1,4 +1,4 @@
-"""Blocks that came out as they were: current, and no news to anybody."""
+"""Partitions that came out as they were: current, and no news to anybody."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def test_the_foot_of_a_diamond_is_released():
     assert names(story.plan().runs) == ["a"]
     assert story.waits("foot") == ["waits for left 2025-01-01, which runs first"]
     run = story.plan().runs[0]
-    story.succeed("a", story.claim(run), version=2, unchanged=run.blocks)
+    story.succeed("a", story.claim(run), version=2, unchanged=run.partitions)
     assert story.due() == {"foot": ["2025-01-01"]}
     assert story.plan().runs[0].request.pins["left"].version == 1
 

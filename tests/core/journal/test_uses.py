@@ -71,7 +71,7 @@ def test_a_run_that_only_recorded_another_was_triggered_by_nothing():
     two = story.observed("s", "2025-01-02")
     recorder = story.claim(story.plan(gone_claims=[first]).runs[0])
     found = story.state.assets["a"].chain[0].entry
-    story.add(SuccessEntry("a", "a", found.run, first, recorder, found.blocks, pins=found.request.pins))
+    story.add(SuccessEntry("a", "a", found.run, first, recorder, found.partitions, pins=found.request.pins))
     third = story.claim(story.plan().runs[0])
     assert (uses(story).triggered[one], uses(story).triggered[two]) == ([f"a-{first}"], [f"a-{third}"])
 

@@ -24,19 +24,19 @@ def parts(numbers) -> PartitionSet:
     return PartitionSet.union(days(f"2025-01-{number:02d}") for number in numbers)
 
 
-def verdict(blocks: PartitionSet, rule: str = "not_null(n)") -> RuleVerdict:
-    return RuleVerdict(rule, "fail", "withheld", blocks, 9, 1, "odd", ({"n": "NULL", "who": "•••"},))
+def verdict(partitions: PartitionSet, rule: str = "not_null(n)") -> RuleVerdict:
+    return RuleVerdict(rule, "fail", "withheld", partitions, 9, 1, "odd", ({"n": "NULL", "who": "•••"},))
 
 
-def record(blocks: PartitionSet, number: int, judge: str = "d") -> WithheldPartitions:
+def record(partitions: PartitionSet, number: int, judge: str = "d") -> WithheldPartitions:
     return WithheldPartitions(
-        blocks, f"r{number}", number, number, number, judges=(judge,), verdicts=(verdict(blocks),)
+        partitions, f"r{number}", number, number, number, judges=(judge,), verdicts=(verdict(partitions),)
     )
 
 
 @given(st.lists(st.tuples(sets, sets, sets, st.sampled_from("de")), max_size=30))
-def test_of_each_block_the_newest_run_counts_and_what_judged_it(runs):
-    """A run of some blocks withholds some of them; then something comes for others."""
+def test_of_each_partition_the_newest_run_counts_and_what_judged_it(runs):
+    """A run of some partitions withholds some of them; then something comes for others."""
     known, model = (), {}
     for number, (computed, bad, news, judge) in enumerate(runs, start=1):
         held = computed & bad
@@ -51,9 +51,9 @@ def test_of_each_block_the_newest_run_counts_and_what_judged_it(runs):
             model[each] = (model[each][0], True)
         assert len(known) <= MOST_RECORDS
         for one in known:
-            assert one.blocks
-            assert one.blocks.covers(one.caused)
-        assert PartitionSet.union(one.blocks for one in known) == parts(model)
+            assert one.partitions
+            assert one.partitions.covers(one.caused)
+        assert PartitionSet.union(one.partitions for one in known) == parts(model)
         assert PartitionSet.union(one.caused for one in known) == parts(each for each in model if model[each][1])
         for definition in "de":
             resting = PartitionSet.union(one.resting_partitions(definition) for one in known)
@@ -69,7 +69,7 @@ def test_what_was_withheld_long_ago_is_told_as_one_by_the_rules():
         known = withheld_after_run(known, parts([number]), record(parts([number]), number))
     assert len(known) == MOST_RECORDS
     (told,) = known[0].verdicts
-    assert (told.checked, told.failing, told.blocks) == (9 * 6, 6, parts(range(1, 7)))
+    assert (told.checked, told.failing, told.partitions) == (9 * 6, 6, parts(range(1, 7)))
     assert known[0].resting_partitions("d") == parts(range(1, 7))
 
 

@@ -258,12 +258,12 @@ def neighbours(draw):
 
 
 @given(neighbours())
-def test_up_of_blocks_is_the_union_of_the_up_of_each(drawn):
-    mapping, down, up, blocks, _ = drawn
+def test_up_of_partitions_is_the_union_of_the_up_of_each(drawn):
+    mapping, down, up, partitions, _ = drawn
     each = RangeSet.union(
-        mapping.required_ranges(RangeSet.span(*slot), down=down, up=up) for slot in down.slots(blocks)
+        mapping.required_ranges(RangeSet.span(*slot), down=down, up=up) for slot in down.slots(partitions)
     )
-    assert mapping.required_ranges(blocks, down=down, up=up) == each
+    assert mapping.required_ranges(partitions, down=down, up=up) == each
 
 
 @given(neighbours())
@@ -274,16 +274,16 @@ def test_down_is_the_adjoint_of_up(drawn):
     edges = {down.floor(at) for start, end in touched.pairs() for at in (start, end - 1)}
     edges |= {down.floor(at) for start, end in changed.pairs() for at in (start, end - 1)}
     for edge in edges:
-        block = down.previous(edge)
+        partition = down.previous(edge)
         for _ in range(4):
-            slot = RangeSet.span(block, down.next(block))
+            slot = RangeSet.span(partition, down.next(partition))
             needs = mapping.required_ranges(slot, down=down, up=up)
             assert touched.covers(slot) == touched.overlaps(slot) == needs.overlaps(changed)
-            block = down.next(block)
+            partition = down.next(partition)
 
 
 @pytest.mark.parametrize(
-    ("down", "up", "window", "zone", "block", "needs"),
+    ("down", "up", "window", "zone", "partition", "needs"),
     [
         ("0 6 * * *", "hour", None, "UTC", "2025-03-01T06:00", "2025-03-01T06..2025-03-02T05"),
         ("day", "*/15 * * * *", None, "Europe/Berlin", "2025-03-30", "2025-03-30T00:00..2025-03-30T23:45"),
@@ -293,12 +293,12 @@ def test_down_is_the_adjoint_of_up(drawn):
         ("0 0 * * SUN", "0 0 * * SUN", "14d", "America/Sao_Paulo", "2018-11-04", "2018-10-28..2018-11-04"),
     ],
 )
-def test_examples(down, up, window, zone, block, needs):
+def test_examples(down, up, window, zone, partition, needs):
     mapping = WindowMapping.trailing(Duration.parse(window)) if window else OverlapMapping()
     down, up = TimePartition(down, zone), TimePartition(up, zone)
-    found = mapping.required_ranges(RangeSet.span(*down.parse_keys(block)), down=down, up=up)
+    found = mapping.required_ranges(RangeSet.span(*down.parse_keys(partition)), down=down, up=up)
     assert up.labels(found) == [needs]
-    assert mapping.affected_ranges(found, down=down, up=up).covers(RangeSet.span(*down.parse_keys(block)))
+    assert mapping.affected_ranges(found, down=down, up=up).covers(RangeSet.span(*down.parse_keys(partition)))
 
 
 def test_what_is_far_apart_costs_nothing():

@@ -1,4 +1,4 @@
-"""What blocks need and what needs them are adjoint, mapped or not, also of time that is open at a side."""
+"""What partitions need and what needs them are adjoint, mapped or not, also of time that is open at a side."""
 
 import pytest
 from hypothesis import given
@@ -31,11 +31,11 @@ def dependency(mapping, down, up):
 
 @given(neighbours())
 def test_time_alone_goes_by_the_mapping(drawn):
-    mapping, down, up, blocks, changed = drawn
+    mapping, down, up, partitions, changed = drawn
     both = dependency(mapping, down, up)
     assert both.is_mapped
-    assert both.required_partitions(PartitionSet(blocks)) == PartitionSet(
-        mapping.required_ranges(blocks, down=down, up=up)
+    assert both.required_partitions(PartitionSet(partitions)) == PartitionSet(
+        mapping.required_ranges(partitions, down=down, up=up)
     )
     assert both.affected_partitions(PartitionSet(changed)) == PartitionSet(
         mapping.affected_ranges(changed, down=down, up=up)
@@ -44,16 +44,20 @@ def test_time_alone_goes_by_the_mapping(drawn):
 
 @given(neighbours())
 def test_down_is_the_adjoint_of_up(drawn):
-    mapping, down, up, blocks, changed = drawn
+    mapping, down, up, partitions, changed = drawn
     both, changed = dependency(mapping, down, up), PartitionSet(changed)
     touched = both.affected_partitions(changed)
-    for block in list(both.consumer.each_partition(PartitionSet(blocks) | touched))[:12]:
-        assert touched.covers(block) == touched.overlaps(block) == both.required_partitions(block).overlaps(changed)
+    for partition in list(both.consumer.each_partition(PartitionSet(partitions) | touched))[:12]:
+        assert (
+            touched.covers(partition)
+            == touched.overlaps(partition)
+            == both.required_partitions(partition).overlaps(changed)
+        )
 
 
 @given(neighbours(), st.booleans(), st.booleans())
 def test_down_is_the_adjoint_of_up_where_time_is_open(drawn, past, future):
-    mapping, down, up, blocks, changed = drawn
+    mapping, down, up, partitions, changed = drawn
     both = dependency(mapping, down, up)
     opened = PartitionSet(
         changed
@@ -65,31 +69,35 @@ def test_down_is_the_adjoint_of_up_where_time_is_open(drawn, past, future):
     width = 3 * SLOT_SECONDS[down.by]
     edges = [at for pair in changed.pairs() for at in pair]
     near = both.consumer.cover(
-        PartitionSet.from_time_pairs((at - width, at + width) for at in edges) | PartitionSet(blocks)
+        PartitionSet.from_time_pairs((at - width, at + width) for at in edges) | PartitionSet(partitions)
     )
-    for block in list(both.consumer.each_partition(near))[:24]:
-        assert touched.covers(block) == touched.overlaps(block) == both.required_partitions(block).overlaps(opened)
+    for partition in list(both.consumer.each_partition(near))[:24]:
+        assert (
+            touched.covers(partition)
+            == touched.overlaps(partition)
+            == both.required_partitions(partition).overlaps(opened)
+        )
 
 
 @given(neighbours())
-def test_up_of_blocks_that_go_on_begins_as_that_of_the_first(drawn):
-    mapping, down, up, blocks, _ = drawn
-    both, blocks = dependency(mapping, down, up), PartitionSet(blocks)
-    needed = both.required_partitions(blocks.from_first_on())
-    assert needed.first == both.required_partitions(blocks).first
+def test_up_of_partitions_that_go_on_begins_as_that_of_the_first(drawn):
+    mapping, down, up, partitions, _ = drawn
+    both, partitions = dependency(mapping, down, up), PartitionSet(partitions)
+    needed = both.required_partitions(partitions.from_first_on())
+    assert needed.first == both.required_partitions(partitions).first
     assert needed.last == FUTURE
-    assert needed.covers(both.required_partitions(blocks))
+    assert needed.covers(both.required_partitions(partitions))
 
 
 @given(neighbours(), st.integers(1, 4))
-def test_enough_counts_what_each_block_needs(drawn, least):
-    mapping, down, up, blocks, there = drawn
+def test_enough_counts_what_each_partition_needs(drawn, least):
+    mapping, down, up, partitions, there = drawn
     both = dependency(mapping, down, up)
-    found = both.having_enough(PartitionSet(blocks), PartitionSet(there), least)
+    found = both.having_enough(PartitionSet(partitions), PartitionSet(there), least)
     expected = [
-        block
-        for block in both.consumer.each_partition(PartitionSet(blocks))
-        if both.inlet.count(both.required_partitions(block) & PartitionSet(there)) >= least
+        partition
+        for partition in both.consumer.each_partition(PartitionSet(partitions))
+        if both.inlet.count(both.required_partitions(partition) & PartitionSet(there)) >= least
     ]
     assert found == PartitionSet.union(expected)
 
@@ -103,7 +111,7 @@ def test_enough_counts_what_each_block_needs(drawn, least):
         Dependency(None, UNPARTITIONED, UNPARTITIONED),
     ],
 )
-def test_unmapped_all_blocks_need_all(both):
+def test_unmapped_all_partitions_need_all(both):
     some = PartitionSet.span(0, DAY)
     assert not both.is_mapped
     assert (
@@ -127,6 +135,6 @@ def test_nothing_and_everything(mapping):
 
 def test_every_tuple_is_mapped_for_itself():
     changed = PartitionSet.by_segment({("nl",): RangeSet.span(0, 3600), ("de",): RangeSet.span(DAY, DAY + 3600)})
-    blocks = PartitionSet.by_segment({("nl",): RangeSet.span(0, DAY), ("de",): RangeSet.span(DAY, 2 * DAY)})
-    assert Dependency(OverlapMapping(), DAYS, HOURS).affected_partitions(changed) == blocks
-    assert Dependency(OverlapMapping(), HOURS, DAYS).required_partitions(changed) == blocks
+    partitions = PartitionSet.by_segment({("nl",): RangeSet.span(0, DAY), ("de",): RangeSet.span(DAY, 2 * DAY)})
+    assert Dependency(OverlapMapping(), DAYS, HOURS).affected_partitions(changed) == partitions
+    assert Dependency(OverlapMapping(), HOURS, DAYS).required_partitions(changed) == partitions

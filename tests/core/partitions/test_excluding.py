@@ -149,17 +149,17 @@ def test_down_is_the_adjoint_of_up_and_both_go_by_the_time_that_is_left(data, dr
     changed = up.cover(RangeSet.span(first, first + data.draw(st.integers(1, 3 * size))))
     touched = mapping.affected_ranges(changed, down=down, up=up)
     for edge in [down.floor(end) for some in (touched, changed) for pair in some.pairs() for end in pair][:4]:
-        block = down.previous(edge)
+        partition = down.previous(edge)
         for _ in range(3):
-            slot = RangeSet.span(block, down.next(block))
+            slot = RangeSet.span(partition, down.next(partition))
             needs = mapping.required_ranges(slot, down=down, up=up)
             assert needs == up.cover(needs) == up.inside(needs)
             assert touched.covers(slot) == touched.overlaps(slot) == needs.overlaps(changed)
-            window = RangeSet.span(*mapping.window(block, down_plain.next(block), down=down_plain))
+            window = RangeSet.span(*mapping.window(partition, down_plain.next(partition), down=down_plain))
             low, high = window.first - 32 * DAY, window.last + 1
             for start, end in slots_left(up, up_plain, low, high) if up.exclude else []:
                 assert up.exact(needs).covers(RangeSet.span(start, end)) == window.overlaps(RangeSet.span(start, end))
-            block = down.next(block)
+            partition = down.next(partition)
 
 
 WORKDAYS = TimePartition("day", "UTC", exclude="* * * * SAT,SUN; 2025-03-05")

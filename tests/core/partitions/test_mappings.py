@@ -52,7 +52,7 @@ mappings = st.just(OverlapMapping()) | trailing | around
 
 @st.composite
 def neighbours(draw):
-    """A mapping between two partitions, and a few slots of each near one of the blocks' clock changes."""
+    """A mapping between two partitions, and a few slots of each near one of the partitions' clock changes."""
     down = TimePartition(draw(st.sampled_from(GRAINS[:4])), draw(zones))
     up = TimePartition(draw(st.sampled_from(GRAINS)), draw(zones | st.just(down.timezone)))
     mapping, near = draw(mappings), draw(instants_near_changes(down.timezone))
@@ -70,18 +70,18 @@ def neighbours(draw):
 
 
 @given(neighbours())
-def test_up_of_blocks_is_the_union_of_the_up_of_each(drawn):
-    mapping, down, up, blocks, _ = drawn
+def test_up_of_partitions_is_the_union_of_the_up_of_each(drawn):
+    mapping, down, up, partitions, _ = drawn
     each = RangeSet()
-    for slot in down.slots(blocks):
+    for slot in down.slots(partitions):
         each = each | mapping.required_ranges(RangeSet.span(*slot), down=down, up=up)
-    assert mapping.required_ranges(blocks, down=down, up=up) == each
+    assert mapping.required_ranges(partitions, down=down, up=up) == each
 
 
 @given(neighbours())
 def test_up_is_whole_inlet_partitions_and_never_nothing(drawn):
-    mapping, down, up, blocks, _ = drawn
-    needed = mapping.required_ranges(blocks, down=down, up=up)
+    mapping, down, up, partitions, _ = drawn
+    needed = mapping.required_ranges(partitions, down=down, up=up)
     assert needed
     assert needed == up.cover(needed)
 
@@ -96,15 +96,17 @@ def test_down_is_the_adjoint_of_up(drawn):
     edges |= {down.floor(at) for start, end in changed.pairs() for at in (start, end - 1)}
     for edge in edges:
         for slot in list(down.slots(down.cover(RangeSet.span(edge, edge + 2 * width))))[:6]:
-            block = RangeSet.span(*slot)
-            needs = mapping.required_ranges(block, down=down, up=up)
-            assert touched.covers(block) == touched.overlaps(block) == needs.overlaps(changed)
+            partition = RangeSet.span(*slot)
+            needs = mapping.required_ranges(partition, down=down, up=up)
+            assert touched.covers(partition) == touched.overlaps(partition) == needs.overlaps(changed)
 
 
 @given(neighbours())
-def test_down_of_what_blocks_need_holds_the_blocks(drawn):
-    mapping, down, up, blocks, _ = drawn
-    assert mapping.affected_ranges(mapping.required_ranges(blocks, down=down, up=up), down=down, up=up).covers(blocks)
+def test_down_of_what_partitions_need_holds_the_partitions(drawn):
+    mapping, down, up, partitions, _ = drawn
+    assert mapping.affected_ranges(mapping.required_ranges(partitions, down=down, up=up), down=down, up=up).covers(
+        partitions
+    )
 
 
 @pytest.mark.parametrize("mapping", [OverlapMapping(), window("[-6d, 0d]"), WindowMapping.trailing(Duration(days=7))])
@@ -115,7 +117,7 @@ def test_nothing_maps_to_nothing(mapping):
 
 
 @pytest.mark.parametrize(
-    ("mapping", "down", "up", "zone", "blocks", "needs"),
+    ("mapping", "down", "up", "zone", "partitions", "needs"),
     [
         (OverlapMapping(), "day", "hour", "Europe/Berlin", "2025-03-30", ["2025-03-30T00..2025-03-30T23"]),
         (OverlapMapping(), "hour", "day", "UTC", "2025-03-21T05..2025-03-22T05", ["2025-03-21..2025-03-22"]),
@@ -146,13 +148,13 @@ def test_nothing_maps_to_nothing(mapping):
         (window("[-1mo, -1mo]"), "hour", "hour", "UTC", "2025-03-30T05", ["2025-02-28T00..2025-02-28T23"]),
     ],
 )  # fmt: skip
-def test_examples(mapping, down, up, zone, blocks, needs):
+def test_examples(mapping, down, up, zone, partitions, needs):
     down, up = TimePartition(down, zone), TimePartition(up, zone)
-    assert up.labels(mapping.required_ranges(span(down, blocks), down=down, up=up)) == needs
+    assert up.labels(mapping.required_ranges(span(down, partitions), down=down, up=up)) == needs
 
 
 @pytest.mark.parametrize(
-    ("mapping", "changed", "blocks"),
+    ("mapping", "changed", "partitions"),
     [
         (WindowMapping.trailing(Duration(days=7)), "2025-03-30", ["2025-03-30..2025-04-05"]),
         (window("[-6d, 0d]"), "2025-03-30", ["2025-03-30..2025-04-05"]),
@@ -161,12 +163,12 @@ def test_examples(mapping, down, up, zone, blocks, needs):
         (OverlapMapping(), "2025-03-30", ["2025-03-30"]),
     ],
 )
-def test_examples_of_down(mapping, changed, blocks):
+def test_examples_of_down(mapping, changed, partitions):
     days = TimePartition("day", "Europe/Berlin")
-    assert days.labels(mapping.affected_ranges(span(days, changed), down=days, up=days)) == blocks
+    assert days.labels(mapping.affected_ranges(span(days, changed), down=days, up=days)) == partitions
 
 
-def test_cut_block_counts_as_a_whole():
+def test_cut_partition_counts_as_a_whole():
     days = TimePartition("day", "UTC")
     assert days.labels(OverlapMapping().required_ranges(RangeSet.span(3600, 7200), down=days, up=days)) == [
         "1970-01-01"

@@ -1,4 +1,4 @@
-"""Maps of keys, whole inlets, newest partitions: what blocks need, and what needs them, against single partitions."""
+"""Maps of keys, whole inlets, newest partitions: what partitions need, and what needs them, against single partitions."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def dependencies(draw):
     matches = draw(st.sampled_from([None, tuple(said)]))
     mapping = draw(st.sampled_from([OverlapMapping(), WholeMapping(), *([NewestMapping()] if inlet.time else [])]))
     both = Dependency(mapping, consumer, inlet, matches)
-    return both, PartitionSet.union(draw(st.lists(st.sampled_from(blocks_of(inlet)), max_size=6)))
+    return both, PartitionSet.union(draw(st.lists(st.sampled_from(partitions_of(inlet)), max_size=6)))
 
 
-def blocks_of(partitioning):
+def partitions_of(partitioning):
     """All of a few days, one by one."""
     if not partitioning.is_partitioned:
         return [EVERYTHING]
@@ -76,11 +76,11 @@ def blocks_of(partitioning):
     ]
 
 
-def needs(both, block, part, there):
-    """Whether the block needs the part, by looking at both."""
+def needs(both, partition, part, there):
+    """Whether the partition needs the part, by looking at both."""
     down, up = both.consumer, both.inlet
     own, other = (dict(zip([each.column for each in side.segments], _key(one), strict=True)) for side, one in
-                  ((down, block), (up, part)))  # fmt: skip
+                  ((down, partition), (up, part)))  # fmt: skip
     matches = both.matches
     if matches is None:
         matches = [SegmentMatch(column, column) for column in own if column in other]
@@ -89,11 +89,11 @@ def needs(both, block, part, there):
         if other[match.inlet] not in keys.get(own[match.column], ()):
             return False
     if isinstance(both.mapping, NewestMapping):
-        later = [each for each in blocks_of(up) if _key(each) == _key(part) and there.covers(each)]
+        later = [each for each in partitions_of(up) if _key(each) == _key(part) and there.covers(each)]
         return bool(later) and later[-1] == part
     if isinstance(both.mapping, WholeMapping) or not down.time or not up.time:
         return True
-    return block.any_time().overlaps(part.any_time())
+    return partition.any_time().overlaps(part.any_time())
 
 
 def _key(part):
@@ -107,18 +107,18 @@ def test_both_ways_are_what_single_partitions_say(drawn):
     if not both.is_mapped:
         assert both.affected_partitions(there) == (EVERYTHING if there else NOTHING)
         return
-    blocks, parts = blocks_of(both.consumer), blocks_of(both.inlet)
-    for block in blocks:
-        found = both.required_partitions(block)
+    partitions, parts = partitions_of(both.consumer), partitions_of(both.inlet)
+    for partition in partitions:
+        found = both.required_partitions(partition)
         assert {_name(each) for each in parts if found.covers(each)} == {
-            _name(each) for each in parts if needs(both, block, each, there)
+            _name(each) for each in parts if needs(both, partition, each, there)
         }
     for part in parts:
         touched = both.affected_partitions(part)
-        assert {_name(each) for each in blocks if touched.overlaps(each)} == {
-            _name(each) for each in blocks if needs(both, each, part, there)
+        assert {_name(each) for each in partitions if touched.overlaps(each)} == {
+            _name(each) for each in partitions if needs(both, each, part, there)
         }
-        assert all(touched.covers(each) == touched.overlaps(each) for each in blocks)
+        assert all(touched.covers(each) == touched.overlaps(each) for each in partitions)
 
 
 @given(dependencies(), st.integers(1, 3))
@@ -127,11 +127,11 @@ def test_enough_of_what_is_there(drawn, least):
     both = both.with_available(there)
     if not both.is_mapped:
         return
-    blocks, parts = blocks_of(both.consumer), blocks_of(both.inlet)
-    for block in blocks:
-        some = [each for each in parts if there.covers(each) and needs(both, block, each, there)]
-        count = both.inlet.count(both.required_partitions(block) & there)
-        assert both.having_enough(block, there, least) == (block if count >= least else NOTHING)
+    partitions, parts = partitions_of(both.consumer), partitions_of(both.inlet)
+    for partition in partitions:
+        some = [each for each in parts if there.covers(each) and needs(both, partition, each, there)]
+        count = both.inlet.count(both.required_partitions(partition) & there)
+        assert both.having_enough(partition, there, least) == (partition if count >= least else NOTHING)
         assert len(some) == count
 
 
@@ -139,16 +139,16 @@ def test_enough_of_what_is_there(drawn, least):
 def test_what_asks_for_nothing_is_what_no_partition_is_for(drawn):
     both, _ = drawn
     if both.is_mapped:
-        blocks, parts = blocks_of(both.consumer), blocks_of(both.inlet)
-        for block in blocks:
-            asks = any(_fits(both, block, each) for each in parts)
-            assert both.needing_inlet(block) == (block if asks else NOTHING)
+        partitions, parts = partitions_of(both.consumer), partitions_of(both.inlet)
+        for partition in partitions:
+            asks = any(_fits(both, partition, each) for each in parts)
+            assert both.needing_inlet(partition) == (partition if asks else NOTHING)
 
 
-def _fits(both, block, part):
+def _fits(both, partition, part):
     """Whether their segments fit, at any time."""
     timeless = Dependency(OverlapMapping(), both.consumer.timeless, both.inlet.timeless, both.matches)
-    return not timeless.is_mapped or needs(timeless, block.lift(_all), part.lift(_all), NOTHING)
+    return not timeless.is_mapped or needs(timeless, partition.lift(_all), part.lift(_all), NOTHING)
 
 
 def _all(time):
@@ -156,7 +156,7 @@ def _all(time):
 
 
 @given(dependencies())
-def test_the_most_that_a_block_needs(drawn):
+def test_the_most_that_a_partition_needs(drawn):
     both, _ = drawn
     most = both.max_required(RangeSet.span(0, 1), 3)
     if not both.is_mapped or both.is_open:

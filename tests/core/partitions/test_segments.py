@@ -173,9 +173,9 @@ def test_a_star_or_nothing_means_all():
     assert both.parse("*,nl,a") == PartitionSet.by_segment({("nl", "a"): RangeSet.always()})
 
 
-def needed(both, block):
-    """What a block needs, one inlet partition after the other."""
-    (key, at), down, up = block, both.consumer, both.inlet
+def needed(both, partition):
+    """What a partition needs, one inlet partition after the other."""
+    (key, at), down, up = partition, both.consumer, both.inlet
     own = {each.column: value for each, value in zip(down.segments, key, strict=True)}
     found = []
     for other, then in slots(up):
@@ -202,11 +202,11 @@ def test_dependencies_are_those_of_single_partitions_and_adjoint(consumer, inlet
         assert both.required_partitions(made(consumer, slots(consumer))) in (EVERYTHING, NOTHING)
         return
     two_days = PartitionSet.span(0, 2 * DAY) if inlet.time else EVERYTHING
-    block = data.draw(st.sampled_from(slots(consumer)))
-    expected = needed(both, block)
-    assert inlet.inside(both.required_partitions(made(consumer, [block])) & two_days & inlet.known_partitions) == made(
-        inlet, expected
-    )
+    partition = data.draw(st.sampled_from(slots(consumer)))
+    expected = needed(both, partition)
+    assert inlet.inside(
+        both.required_partitions(made(consumer, [partition])) & two_days & inlet.known_partitions
+    ) == made(inlet, expected)
     changed = data.draw(st.sampled_from(slots(inlet)))
     touched = both.affected_partitions(made(inlet, [changed]))
     for each in slots(consumer):
@@ -214,17 +214,17 @@ def test_dependencies_are_those_of_single_partitions_and_adjoint(consumer, inlet
 
 
 @given(partitionings, partitionings, st.integers(1, 4), st.data())
-def test_enough_counts_what_each_block_needs(consumer, inlet, least, data):
+def test_enough_counts_what_each_partition_needs(consumer, inlet, least, data):
     both = Dependency(OverlapMapping(), consumer, inlet)
     there = made(inlet, data.draw(st.lists(st.sampled_from(slots(inlet)), unique=True, max_size=12)))
-    blocks = made(consumer, data.draw(st.lists(st.sampled_from(slots(consumer)), unique=True, max_size=6)))
+    partitions = made(consumer, data.draw(st.lists(st.sampled_from(slots(consumer)), unique=True, max_size=6)))
     if both.is_mapped:
         many = [
             each
-            for each in both.consumer.each_partition(blocks)
+            for each in both.consumer.each_partition(partitions)
             if inlet.count(both.required_partitions(each) & there) >= least
         ]
-        assert both.having_enough(blocks, there, least) == PartitionSet.union(many)
+        assert both.having_enough(partitions, there, least) == PartitionSet.union(many)
 
 
 def test_nothing_in_common_is_all_of_it():
@@ -236,11 +236,11 @@ def test_nothing_in_common_is_all_of_it():
 
 
 @given(partitionings, partitionings, mappings)
-def test_the_most_that_a_block_can_need(consumer, inlet, mapping):
+def test_the_most_that_a_partition_can_need(consumer, inlet, mapping):
     both = Dependency(mapping, consumer, inlet)
     most = both.max_required(RangeSet.span(0, 2 * DAY), 400)
     if not both.is_mapped or (inlet.time and not consumer.time):
         assert most is None
     else:
-        blocks = both.consumer.each_partition(made(consumer, slots(consumer)))
-        assert most == max(inlet.count(both.required_partitions(block)) for block in blocks)
+        partitions = both.consumer.each_partition(made(consumer, slots(consumer)))
+        assert most == max(inlet.count(both.required_partitions(partition)) for partition in partitions)

@@ -100,12 +100,12 @@ def test_down_is_the_adjoint_of_up(data, drawn, mapping, by, zone):
     changed = up.cover(RangeSet.span(first, first + data.draw(st.integers(1, 2 * LENGTHS[by]))))
     touched = mapping.affected_ranges(changed, down=down, up=up)
     for edge in {down.floor(end) for some in (touched, changed) for pair in some.pairs() for end in pair}:
-        block = down.previous(edge)
+        partition = down.previous(edge)
         for _ in range(3):
-            slot = RangeSet.span(block, down.next(block))
+            slot = RangeSet.span(partition, down.next(partition))
             needs = mapping.required_ranges(slot, down=down, up=up)
             assert touched.covers(slot) == touched.overlaps(slot) == needs.overlaps(changed)
-            block = down.next(block)
+            partition = down.next(partition)
 
 
 # ------------------------------------------------------------------ ahead of now

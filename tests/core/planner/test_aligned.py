@@ -19,7 +19,7 @@ def aligned(name: str, **more: Any) -> InletSpec:
 
 
 def waits(story: Story, name: str) -> list[tuple[list[str], str]]:
-    return [(story.keys(name, item.blocks), item.reason) for item in story.plan().waiting if item.asset == name]
+    return [(story.keys(name, item.partitions), item.reason) for item in story.plan().waiting if item.asset == name]
 
 
 # --------------------------------------------------------------------------- the cases of the vectors
@@ -70,7 +70,7 @@ def dumped(story: Story, version: int) -> None:
 
 def tables(story: Story) -> list[tuple[list[str], int | None]]:
     """The hours of each run of the table, with the dump's version that it reads."""
-    return [(story.keys(run.asset, run.blocks), run.request.pins["price_dump"].version) for run in of_table(story)]
+    return [(story.keys(run.asset, run.partitions), run.request.pins["price_dump"].version) for run in of_table(story)]
 
 
 def of_table(story: Story) -> list[PlannedRun]:
@@ -87,7 +87,7 @@ def test_hours_fuse_while_they_share_the_dump_and_pin_its_version():
     assert of_table(story)[0].reason == (
         f"0 * * * * at 2025-03-22T09:00Z: 24 partitions missing, reads price_dump's run of 2025-03-20T06:00Z {DELTA}"
     )
-    assert [story.keys(run.asset, run.blocks) for run in story.run_all()] == [hours for hours, _ in expected]
+    assert [story.keys(run.asset, run.partitions) for run in story.run_all()] == [hours for hours, _ in expected]
 
 
 def test_a_newer_dump_does_not_become_that_of_older_hours():

@@ -1,4 +1,4 @@
-"""Blocks by the upstream runs that they share: found by run, and equal to a look at each block."""
+"""Partitions by the upstream runs that they share: found by run, and equal to a look at each partition."""
 
 from datetime import timedelta
 from typing import Any
@@ -37,7 +37,7 @@ SCHEDULES = [
 
 @st.composite
 def cases(draw: st.DrawFn) -> Any:
-    """The downstream's grid, its blocks and both timetables, near a clock change."""
+    """The downstream's grid, its partitions and both timetables, near a clock change."""
     zone = draw(zones)
     near = draw(instants_near_changes(zone))
     partition = TimePartition(draw(st.sampled_from(["hour", "day", "month"])), zone)  # type: ignore[arg-type]
@@ -57,20 +57,20 @@ def cases(draw: st.DrawFn) -> Any:
 
     starts = draw(st.lists(st.tuples(st.integers(-6, 60), st.integers(1, 9)), min_size=1, max_size=6))
     spans = PartitionSet.from_time_pairs((near + low * size, near + (low + count) * size - 1) for low, count in starts)
-    blocks = Partitioning(partition).cover(spans)
+    partitions = Partitioning(partition).cover(spans)
     ups = [timetable() for _ in range(draw(st.integers(1, 2)))]
-    return partition, blocks, ups, timetable(), near
+    return partition, partitions, ups, timetable(), near
 
 
 def _read(bounds: dict[str, str]) -> dict[str, int]:
     return {name: at(text) for name, text in bounds.items()}
 
 
-def plain(story: Story, partition: TimePartition, blocks: PartitionSet) -> dict[Any, list[tuple[int, int]]]:
-    """The ends of the upstream runs of each block, looked for one by one, to the blocks that share them."""
+def plain(story: Story, partition: TimePartition, partitions: PartitionSet) -> dict[Any, list[tuple[int, int]]]:
+    """The ends of the upstream runs of each partition, looked for one by one, to the partitions that share them."""
     down = story.project.assets["down"]
     timetable, found = down.schedule.timetable, {}
-    for start, end in partition.slots(blocks.time):
+    for start, end in partition.slots(partitions.time):
         slot = timetable.first_after(from_unix(end) - timedelta(seconds=1))
         while slot is not None:
             each = next((e for e in timetable.between(slot.run_after, slot.run_after) if to_unix(e.end) >= end), None)
@@ -92,13 +92,13 @@ def story_of(downs: Any, ups: list[Any], partition: TimePartition, *, now: str) 
 
 
 @given(cases())
-def test_groups_are_those_of_the_blocks_one_by_one(case: Any):
-    partition, blocks, ups, downs, near = case
+def test_groups_are_those_of_the_partitions_one_by_one(case: Any):
+    partition, partitions, ups, downs, near = case
     story = story_of(downs, ups, partition, now=from_unix(near + 5 * 86_400).isoformat())
     context = story.context()
-    found = group_by_upstream_runs(context, story.project.assets["down"], blocks)
-    expected = plain(story, partition, blocks)
-    assert [group.blocks for group in found] == [PartitionSet.from_time_pairs(slots) for slots in expected.values()]
+    found = group_by_upstream_runs(context, story.project.assets["down"], partitions)
+    expected = plain(story, partition, partitions)
+    assert [group.partitions for group in found] == [PartitionSet.from_time_pairs(slots) for slots in expected.values()]
     for group, slots in zip(found, expected.values(), strict=True):
         (alone,) = group_by_upstream_runs(
             context, story.project.assets["down"], PartitionSet.from_time_pairs(slots[:1])
@@ -116,19 +116,19 @@ def test_upstream_runs_that_may_start_at_the_same_instant_are_told_apart():
     partition = TimePartition("hour", "UTC")
     up = timed({"cron": "0 4 * * *", "delay": "1mo"})  # those of 28 to 31 January may start on 28 February
     story = story_of(timed("0 * * * *"), [up], partition, now="2025-03-01")
-    blocks = PartitionSet.span(at("2025-01-27"), at("2025-02-03"))
-    found = group_by_upstream_runs(story.context(), story.project.assets["down"], blocks)
-    assert [group.blocks for group in found] == [
-        PartitionSet.from_time_pairs(slots) for slots in plain(story, partition, blocks).values()
+    partitions = PartitionSet.span(at("2025-01-27"), at("2025-02-03"))
+    found = group_by_upstream_runs(story.context(), story.project.assets["down"], partitions)
+    assert [group.partitions for group in found] == [
+        PartitionSet.from_time_pairs(slots) for slots in plain(story, partition, partitions).values()
     ]
 
 
-def test_the_work_goes_by_the_upstream_runs_and_not_by_the_blocks():
+def test_the_work_goes_by_the_upstream_runs_and_not_by_the_partitions():
     def work(cron: str, by: str) -> int:
         partition = TimePartition(by, "UTC")  # type: ignore[arg-type]
         up = timed({"cron": "0 6 * * *", "start": "2020-01-01T06:00"})
         story = story_of(timed(cron), [up], partition, now="2021-01-01")
-        blocks = PartitionSet.span(at("2020-02-01"), at("2020-06-01"))
-        return calls_of(lambda: group_by_upstream_runs(story.context(), story.project.assets["down"], blocks))
+        partitions = PartitionSet.span(at("2020-02-01"), at("2020-06-01"))
+        return calls_of(lambda: group_by_upstream_runs(story.context(), story.project.assets["down"], partitions))
 
     assert work("0 * * * *", "hour") < 1.5 * work("0 0 * * *", "day")

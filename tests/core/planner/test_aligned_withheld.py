@@ -19,8 +19,8 @@ def story(**more):
     return Story(project(asset("up", schedule=timed(ALL), **more), down))
 
 
-def verdict(blocks):
-    return RuleVerdict("not_null(n)", "fail", "withheld", blocks, 900, 12)
+def verdict(partitions):
+    return RuleVerdict("not_null(n)", "fail", "withheld", partitions, 900, 12)
 
 
 def ran(told, *, withheld=()):

@@ -1,4 +1,4 @@
-"""Backfills of many runs, killed, limited, gone on with, beside a schedule: each block as often as it was asked for."""
+"""Backfills of many runs, killed, limited, gone on with, beside a schedule: each partition as often as it was asked for."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ class Simulated:
 
     Attributes:
         done: How often each key was computed.
-        order: (Kind, blocks) of the runs that succeeded.
+        order: (Kind, partitions) of the runs that succeeded.
         gone: Claims whose driver was killed.
         came: The keys of all days that came.
         waiting: Of those that came in this invocation, the ones that are not computed yet.
@@ -92,15 +92,15 @@ class Simulated:
         adopted = None
         if self.landed is not None and run.recovers:
             link = next(link for link in self.story.state.assets["a"].chain if link.token == self.landed)
-            blocks, adopted, token = link.entry.blocks, link.entry.run, self.landed
+            partitions, adopted, token = link.entry.partitions, link.entry.run, self.landed
             self.story.succeed("a", token)
         else:
-            blocks = run.blocks
+            partitions = run.partitions
             self.story.succeed("a", claim, watermarks={"s": f"high-{claim}"})
         self.landed = None
         partitioning = self.story.project.assets["a"].partitioning
-        self.done.update(partitioning.keys(blocks))
-        self.order.append((run.kind, blocks))
+        self.done.update(partitioning.keys(partitions))
+        self.order.append((run.kind, partitions))
         if run.kind == "backfill" and adopted is None:
             after = self.story.state.assets["a"]
             assert (after.cursor, after.watermarks, after.ticks) == (before.cursor, before.watermarks, before.ticks)
@@ -143,17 +143,19 @@ ranges = st.tuples(st.integers(FIRST, LAST), st.integers(FIRST, LAST)).map(
     kills=st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans()), max_size=3),
     arrivals=st.sets(st.integers(0, 6), max_size=3),
 )
-def test_each_block_is_computed_as_often_as_it_was_asked(  # noqa: PLR0913, PLR0917  a world of its own
+def test_each_partition_is_computed_as_often_as_it_was_asked(  # noqa: PLR0913, PLR0917  a world of its own
     schedule, stores, cap, force, asked, store, newest_first, max_runs, kills, arrivals
 ):
     told = story(schedule=schedule, stores=stores, cap=cap, computed=force)
     it = Simulated(told)
-    blocks = it.parse(asked + (store if stores else ""))
+    partitions = it.parse(asked + (store if stores else ""))
 
-    keys = list(told.project.assets["a"].partitioning.keys(blocks))
+    keys = list(told.project.assets["a"].partitioning.keys(partitions))
 
     def command():
-        return BackfillWork(told.project.assets["a"], blocks, force=force, newest_first=newest_first, max_runs=max_runs)
+        return BackfillWork(
+            told.project.assets["a"], partitions, force=force, newest_first=newest_first, max_runs=max_runs
+        )
 
     it.drive(command(), kill_at=kills[0][0] if kills else None, landed=bool(kills) and kills[0][1], arrivals=arrivals)
     for kill_at, landed, tick_next in [*kills[1:], *[(None, False, False)] * 12]:
@@ -214,16 +216,16 @@ class TestARequest:
         run = work.plan(told.context()).runs[0]
         told.succeed("a", told.claim(run))
         work.record_result(run, RunResult(run.request, run="r", status="success", seconds=1.0))
-        return told.keys("a", run.blocks)
+        return told.keys("a", run.partitions)
 
     def test_that_lost_its_driver_is_in_the_plan_and_is_gone_on_with_by_the_next(self):
         told = story()
         work = self.asked(told)
         self.one_run(told, work)
         (run,) = told.plan().runs
-        assert (run.kind, told.keys("a", run.blocks)) == ("backfill", ["2025-01-03..2025-01-04"])
+        assert (run.kind, told.keys("a", run.partitions)) == ("backfill", ["2025-01-03..2025-01-04"])
         assert run.reason == "backfill of 2 partitions, asked 2025-01-01T00:00Z"
-        assert [told.keys("a", run.blocks) for run in told.run_all()] == [
+        assert [told.keys("a", run.partitions) for run in told.run_all()] == [
             ["2025-01-03..2025-01-04"],
             ["2025-01-05..2025-01-06"],
         ]
@@ -234,7 +236,7 @@ class TestARequest:
         self.asked(told)
         told.now = "2025-01-10"
         told.observed("s", "2025-01-09")
-        assert [(run.kind, told.keys("a", run.blocks)) for run in told.run_all()] == [
+        assert [(run.kind, told.keys("a", run.partitions)) for run in told.run_all()] == [
             ("scheduled", ["2025-01-09"]),
             ("backfill", ["2025-01-01..2025-01-02"]),
             ("backfill", ["2025-01-03..2025-01-04"]),
@@ -244,7 +246,7 @@ class TestARequest:
     def test_keeps_its_order(self):
         told = story()
         self.one_run(told, self.asked(told, newest_first=True))
-        assert [told.keys("a", run.blocks) for run in told.run_all()] == [
+        assert [told.keys("a", run.partitions) for run in told.run_all()] == [
             ["2025-01-03..2025-01-04"],
             ["2025-01-01..2025-01-02"],
         ]
@@ -255,7 +257,7 @@ class TestARequest:
         self.one_run(told, work)
         plan = work.plan(told.context())
         assert plan.runs == ()
-        assert [(item.reason, told.keys("a", item.blocks)) for item in plan.waiting] == [
+        assert [(item.reason, told.keys("a", item.partitions)) for item in plan.waiting] == [
             ("left by --max-runs 1; the same command goes on with it", ["2025-01-03..2025-01-06"])
         ]
         assert told.plan().runs == ()
@@ -265,9 +267,9 @@ class TestARequest:
             "goes on with the backfill that was asked 2025-01-01T00:00Z: 4 partitions left"
         ]
         assert self.one_run(told, again) == ["2025-01-03..2025-01-04"]
-        assert [told.keys("a", run.blocks) for run in told.run_all()] == [["2025-01-05..2025-01-06"]]
+        assert [told.keys("a", run.partitions) for run in told.run_all()] == [["2025-01-05..2025-01-06"]]
 
-    def test_of_the_same_blocks_is_not_asked_twice_but_a_later_one_takes_over(self):
+    def test_of_the_same_partitions_is_not_asked_twice_but_a_later_one_takes_over(self):
         told = story()
         self.one_run(told, self.asked(told))
         entries = len(told.entries)
@@ -285,7 +287,9 @@ class TestARequest:
         claim = told.claim(told.plan().runs[0])
         self.asked(told, "2025-01-01")
         told.succeed("a", claim)
-        assert [(run.kind, told.keys("a", run.blocks)) for run in told.plan().runs] == [("backfill", ["2025-01-01"])]
+        assert [(run.kind, told.keys("a", run.partitions)) for run in told.plan().runs] == [
+            ("backfill", ["2025-01-01"])
+        ]
 
     def test_that_fails_is_tried_again_by_another_invocation(self):
         told = story()
@@ -293,7 +297,7 @@ class TestARequest:
         told.fail("a", told.claim(told.plan(invocation="i").runs[0]))
         assert told.plan(invocation="i").runs == ()
         assert "failed: boom" in told.waits("a", invocation="i")
-        assert [told.keys("a", run.blocks) for run in told.plan(invocation="j").runs] == [["2025-01-01"]]
+        assert [told.keys("a", run.partitions) for run in told.plan(invocation="j").runs] == [["2025-01-01"]]
 
     def test_that_is_given_up_asks_for_nothing(self):
         told = story()
@@ -311,7 +315,7 @@ class TestARequest:
         told = story()
         self.asked(told, "2025-01-01..2025-01-03")
         told.add(MarkEntry("a", "a", "done", days("2025-01-02"), "seen to", "ann"))
-        assert [told.keys("a", run.blocks) for run in told.run_all()] == [["2025-01-01", "2025-01-03"]]
+        assert [told.keys("a", run.partitions) for run in told.run_all()] == [["2025-01-01", "2025-01-03"]]
 
     def test_waits_while_the_asset_is_paused(self):
         from sparkassets.core.journal.entries import PauseEntry
@@ -327,7 +331,7 @@ class TestARequest:
         told.change(source("s"), asset("a", "s", strategy=strategy), asset("b", "a", strategy=DateRange()))
         told.run_all()
         self.asked(told, "2025-01-01..2025-01-03")
-        assert [(run.asset, told.keys(run.asset, run.blocks)) for run in told.run_all()] == [
+        assert [(run.asset, told.keys(run.asset, run.partitions)) for run in told.run_all()] == [
             ("a", ["2025-01-01..2025-01-02"]),
             ("a", ["2025-01-03"]),
             ("b", ["2025-01-01..2025-01-03"]),
@@ -338,7 +342,7 @@ def test_what_was_due_before_a_backfill_is_left_to_the_schedule():
     told = story(cap=1, computed=False)
     it = Simulated(told)
     it.drive(BackfillWork(told.project.assets["a"], it.parse("2025-01-05..2025-01-06"), newest_first=True))
-    assert [told.keys("a", blocks) for _, blocks in it.order] == [["2025-01-06"], ["2025-01-05"]]
+    assert [told.keys("a", partitions) for _, partitions in it.order] == [["2025-01-06"], ["2025-01-05"]]
 
 
 def test_partitions_side_by_side_are_asked_for_and_limited_likewise():
@@ -351,9 +355,9 @@ def test_partitions_side_by_side_are_asked_for_and_limited_likewise():
     )
     told.add(*work.begin(told.context()))
     first, second = work.plan(told.context(invocation="i")).runs
-    assert [told.keys("a", run.blocks) for run in (first, second)] == [["2025-01-04"], ["2025-01-03"]]
+    assert [told.keys("a", run.partitions) for run in (first, second)] == [["2025-01-04"], ["2025-01-03"]]
     told.claim(first)
-    assert [told.keys("a", run.blocks) for run in work.plan(told.context(invocation="i")).runs] == [["2025-01-03"]]
+    assert [told.keys("a", run.partitions) for run in work.plan(told.context(invocation="i")).runs] == [["2025-01-03"]]
     told.succeed("a", told.claim(second))
     work.record_result(second, RunResult(second.request, run="r", status="success", seconds=1.0))
     assert work.plan(told.context(invocation="i")).runs == ()
@@ -361,7 +365,7 @@ def test_partitions_side_by_side_are_asked_for_and_limited_likewise():
     gone = [link.token for link in told.state.assets["a"].chain]
     again = BackfillWork(made, made.partitioning.parse("2025-01-01..2025-01-04"), force=True)
     told.add(*again.begin(told.context(gone_claims=gone)))
-    found = [told.keys("a", run.blocks) for run in told.plan(gone_claims=gone).runs]
+    found = [told.keys("a", run.partitions) for run in told.plan(gone_claims=gone).runs]
     assert found == [["2025-01-04"]]
 
 

@@ -116,7 +116,7 @@ def test_backfills_and_rebuilds_have_the_same_budget(volumes):
     work = BackfillWork(made, made.partitioning.parse("2025-01-01..2025-01-03"), force=True)
     it.add(*work.begin(it.context(estimate_volume=volumes.estimate_volume)))
     found = work.plan(it.context(estimate_volume=volumes.estimate_volume))
-    assert [it.keys("a", run.blocks) for run in found.runs] == [["2025-01-03"]]
+    assert [it.keys("a", run.partitions) for run in found.runs] == [["2025-01-03"]]
     assert [item.reason for item in found.waiting] == [HELD]
     assert len(work.plan(it.context(estimate_volume=volumes.estimate_volume, over_budget=True)).runs) == 2
     assert HELD in it.waits("a", estimate_volume=volumes.estimate_volume)  # what is asked for waits in every plan

@@ -40,7 +40,7 @@ def test_the_lookback_that_is_owed_to_a_segment_that_left_is_not_computed():
     story.run("a")
     assert story.keys("a", story.state.assets["a"].owed) == ["2025-01-03,de", "2025-01-03,nl"]
     story.change(*mk({"region": ("nl",)}, strategy=strategy))
-    keys = [key for run in story.run_all() for key in story.keys("a", run.blocks)]
+    keys = [key for run in story.run_all() for key in story.keys("a", run.partitions)]
     assert keys == ["2025-01-03..2025-01-04,nl", "2025-01-05..2025-01-06,nl"]
 
 
@@ -55,7 +55,7 @@ def test_a_run_of_other_dimensions_is_over_without_a_trace(first, second, fenced
     assert [status for _, status in told(story)] == ["missing"] * len(told(story))
     story.fail("a", claim, fenced=fenced)
     (run,) = story.plan(invocation="j").runs
-    assert story.project.assets["a"].partitioning.inside(run.blocks) == run.blocks
+    assert story.project.assets["a"].partitioning.inside(run.partitions) == run.partitions
     story.run_all()
     assert {status for _, status in told(story)} == {"current"}
 

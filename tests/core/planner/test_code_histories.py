@@ -1,7 +1,7 @@
 """Random histories in which code changes, and drivers with older and newer code take turns, against a plain model.
 
-The model knows of each block by which definition it was computed last, and in which order the definitions came. Under
-``backfill``, when the driver with the newest code comes to rest, every block is of its code; one with older code
+The model knows of each partition by which definition it was computed last, and in which order the definitions came. Under
+``backfill``, when the driver with the newest code comes to rest, every partition is of its code; one with older code
 computes nothing of a newer one's again; and drivers that only take turns have soon nothing left to do. Under ``warn``
 and ``ignore`` nothing is ever computed because of code.
 """
@@ -26,7 +26,7 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, project, source
-from tests.core.planner.test_products import KINDS, WITHOUT_A_DAY, Block, blocks_of, inside, made
+from tests.core.planner.test_products import KINDS, WITHOUT_A_DAY, Partition, inside, made, partitions_of
 from tests.depth import histories
 from tests.drivers import Drivers
 
@@ -56,7 +56,7 @@ class History(Drivers):
         self.at = 0
         super().__init__(random, Story(self.project(), now="2025-01-06"))
         self.seen = {name: [0] for name in NAMES}  # versions by the order in which the journal heard of them
-        self.by: dict[tuple[str, Block], int] = {}
+        self.by: dict[tuple[str, Partition], int] = {}
 
     def specs(self) -> list[AssetSpec]:
         versions = self.checkouts[self.at].versions
@@ -86,15 +86,15 @@ class History(Drivers):
         self.switch(which)
 
     def event(self) -> None:
-        some = self.random.sample(blocks_of(self.source.partitioning), self.random.randint(1, 3))
+        some = self.random.sample(partitions_of(self.source.partitioning), self.random.randint(1, 3))
         changed = PartitionSet.union(made(self.source.partitioning, each) for each in some)
         self.story.add(ObservedEntry("s", self.source.uri, changed))
 
     def succeed(self, run: PlannedRun, claim: int) -> None:
         super().succeed(run, claim)
         number = self.checkouts[self.at].versions[run.asset]
-        for block in inside(self.story.project.assets[run.asset].partitioning, run.blocks):
-            self.by[run.asset, block] = number
+        for partition in inside(self.story.project.assets[run.asset].partitioning, run.partitions):
+            self.by[run.asset, partition] = number
 
     def step(self) -> None:
         what = self.random.choice(["event", "run", "run", "run", "fail", "crash", "switch", "edit", "rest"])
@@ -117,27 +117,27 @@ class History(Drivers):
         self.check_code()
 
     def check_code(self) -> None:
-        """The journal knows by which code each block was computed, and people are told of what is of other code."""
+        """The journal knows by which code each partition was computed, and people are told of what is of other code."""
         told = {change.asset: change for change in find_code_changes(self.story.context())}
         for name in NAMES:
             spec, state = self.story.project.assets[name], self.story.state.assets[name]
             known = {
-                block: each.definition.id
+                partition: each.definition.id
                 for each in state.made
-                for block in inside(spec.partitioning, partitions_made_by(spec, state, each))
+                for partition in inside(spec.partitioning, partitions_made_by(spec, state, each))
             }
             model = {
-                block: AssetDefinition.build(sql=f"SELECT {n} AS {name}").id
-                for (own, block), n in self.by.items()
+                partition: AssetDefinition.build(sql=f"SELECT {n} AS {name}").id
+                for (own, partition), n in self.by.items()
                 if own == name
             }
             assert known == model
             assert spec.definition is not None
-            other = sorted(block for block, number in model.items() if number != spec.definition.id)
-            said = sorted(inside(spec.partitioning, told[name].blocks)) if name in told else []
+            other = sorted(partition for partition, number in model.items() if number != spec.definition.id)
+            said = sorted(inside(spec.partitioning, told[name].partitions)) if name in told else []
             assert said == ([] if self.mode == "ignore" else other)
 
-    def outdated(self, name: str) -> list[Block]:
+    def outdated(self, name: str) -> list[Partition]:
         """What code that came before this driver's has made."""
         order, own = self.seen[name], self.checkouts[self.at].versions[name]
         return [b for (a, b), number in self.by.items() if a == name and order.index(number) < order.index(own)]

@@ -23,10 +23,10 @@ from tests.depth import histories
 
 
 class World:
-    """A project of which some blocks of ``sales`` cannot be computed.
+    """A project of which some partitions of ``sales`` cannot be computed.
 
     Attributes:
-        bad: Those blocks.
+        bad: Those partitions.
         tried: The runs of ``sales``, in order, with how each ended.
     """
 
@@ -54,26 +54,26 @@ class World:
     def step(self, run: PlannedRun, invocation: str) -> None:
         claim = self.story.claim(run, invocation=invocation)
         if run.asset == "sales":
-            fails = run.blocks.overlaps(self.bad)
+            fails = run.partitions.overlaps(self.bad)
             self.tried.append((run, not fails))
             if fails:
-                count = self.story.project.assets["sales"].partitioning.count(run.blocks)
+                count = self.story.project.assets["sales"].partitioning.count(run.partitions)
                 self.fail(run, claim, invocation, divisions=allowed_division_runs(count, retries=self.retries))
                 return
         self.story.succeed(run.asset, claim)
 
     def fail(self, run: PlannedRun, claim: int, invocation: str, *, divisions: int | None) -> None:
         link = self.story.state.assets[run.asset].chain[-1]
-        entry = FailureEntry(run.asset, link.entry.run, claim, link.entry.blocks, "error", "boom", invocation)
+        entry = FailureEntry(run.asset, link.entry.run, claim, link.entry.partitions, "error", "boom", invocation)
         self.story.add(replace(entry, divisions=divisions))
 
     def until_idle(self, invocation: str = "i") -> list[list[str]]:
-        """Runs all that is due; returns the blocks of each run of ``sales``."""
+        """Runs all that is due; returns the partitions of each run of ``sales``."""
         before = len(self.tried)
         while (run := self.next_run(invocation)) is not None:
             assert len(self.tried) - before < 200, "never idle"
             self.step(run, invocation)
-        return [self.labels(run.blocks) for run, _ in self.tried[before:]]
+        return [self.labels(run.partitions) for run, _ in self.tried[before:]]
 
     @property
     def there(self) -> PartitionSet:
@@ -84,7 +84,7 @@ def flights(**more: object) -> ProjectSpec:
     return project(source("flights"), asset("sales", "flights", **more), asset("report", "sales"))
 
 
-class TestOneBadBlock:
+class TestOneBadPartition:
     def test_it_is_found_by_halves_and_all_else_is_published(self):
         world = World(flights(), "2025-01-06")
         world.story.observed("flights", "2025-01-01..2025-01-08")
@@ -194,7 +194,7 @@ def test_in_the_end_only_what_is_bad_is_not_there(random: Random):
             claim = world.story.claim(dead, invocation=str(number))
             link = world.story.state.assets[dead.asset].chain[-1]
             world.story.add(
-                FailureEntry(dead.asset, link.entry.run, claim, link.entry.blocks, "cancelled", "died", str(number))
+                FailureEntry(dead.asset, link.entry.run, claim, link.entry.partitions, "cancelled", "died", str(number))
             )
         world.until_idle(str(number))
     for invocation in "xyz":
@@ -202,7 +202,7 @@ def test_in_the_end_only_what_is_bad_is_not_there(random: Random):
     assert arrived - world.there == arrived & world.bad
     assert world.story.state.assets["report"].coverage == world.there
     for item in world.story.state.assets["sales"].failed:
-        assert world.labels(item.blocks - world.there) == world.labels(item.blocks & world.bad - world.there)
+        assert world.labels(item.partitions - world.there) == world.labels(item.partitions & world.bad - world.there)
 
 
 def test_what_failed_of_other_partitions_is_not_counted_among_those_of_today():

@@ -15,7 +15,7 @@ from tests.builders import Story, asset, at, days, project, source
 def told_twice(story: Story) -> list[tuple[str, str]]:
     """Pairs of what is said of the same partition of an asset."""
     plan = story.plan()
-    rows = [(each.asset, each.blocks, each.reason) for each in (*plan.runs, *plan.waiting)]
+    rows = [(each.asset, each.partitions, each.reason) for each in (*plan.runs, *plan.waiting)]
     found = [row for row in rows if not row[1].is_everything]
     return [(one[2], two[2]) for one, two in combinations(found, 2) if one[0] == two[0] and one[1].overlaps(two[1])]
 

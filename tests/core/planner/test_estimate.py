@@ -120,19 +120,21 @@ def test_what_follows_is_told_by_what_is_there_now():
 
 
 @given(COSTS, st.integers(1, 100))
-def test_a_forecast_is_within_its_own_bounds(costs, blocks):
-    found = forecast_cost(costs, blocks)
+def test_a_forecast_is_within_its_own_bounds(costs, partitions):
+    found = forecast_cost(costs, partitions)
     assert found.low <= found.seconds <= found.high
     assert found.runs == len(costs)
 
 
 @given(st.integers(0, 100), st.integers(0, 20), st.lists(st.integers(1, 50), min_size=1), st.integers(1, 100))
-def test_a_machine_that_takes_some_time_once_and_some_for_each_block_is_within_the_bounds(once, each, sizes, blocks):
+def test_a_machine_that_takes_some_time_once_and_some_for_each_partition_is_within_the_bounds(
+    once, each, sizes, partitions
+):
     costs = [RunCost(size, float(once + each * size), 7 * size) for size in sizes]
-    found, true = forecast_cost(costs, blocks), once + each * blocks
+    found, true = forecast_cost(costs, partitions), once + each * partitions
     assert found.low <= true + 1e-9
     assert true <= found.high + 1e-9
-    assert found.rows == 7 * blocks
+    assert found.rows == 7 * partitions
     if len(set(sizes)) > 1:
         assert found.seconds == pytest.approx(true)
 

@@ -125,7 +125,7 @@ def test_a_working_day_reads_the_dump_of_its_own_end_not_of_the_next_one():
                 versions[len(versions)] = run.interval[1]
                 told.succeed("dump", told.claim(run), version=len(versions) - 1)
                 continue
-            read |= dict.fromkeys(told.keys("table", run.blocks), versions[run.request.pins["dump"].version])
+            read |= dict.fromkeys(told.keys("table", run.partitions), versions[run.request.pins["dump"].version])
             told.run("table")
     assert read == {
         "2025-03-06": at("2025-03-06T06:00"),

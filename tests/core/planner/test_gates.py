@@ -66,7 +66,7 @@ def test_partitions_wait_for_a_fresh_inlet():
     story.observed("s", "2025-01-01")
     time_passes(story, "2025-01-04")
     (item,) = waiting(story)
-    assert story.keys("r", item.blocks) == ["2025-01-01"]
+    assert story.keys("r", item.partitions) == ["2025-01-01"]
     assert item.reason == "waits for d: its last update, at 2025-01-02T00:00Z, is older than 1d (fresh_within)"
     story.observed("d")
     assert story.due() == {"r": ["2025-01-01"]}
@@ -107,7 +107,7 @@ def test_only_the_partitions_that_still_change_wait():
     assert story.due() == {"r": ["2025-01-01"]}
     (item,) = waiting(story)
     assert (item.reason, item.until) == ("waits until s has been quiet for 15m", at("2025-01-05T12:25"))
-    assert story.keys("r", item.blocks) == ["2025-01-02..2025-01-03"]
+    assert story.keys("r", item.partitions) == ["2025-01-02..2025-01-03"]
     time_passes(story, "2025-01-05T12:25")
     assert story.due() == {"r": ["2025-01-01..2025-01-03"]}
 
@@ -247,7 +247,7 @@ def test_a_day_whose_upstream_never_came_is_computed_once_the_tolerance_is_over(
     assert story.due() == {}
     time_passes(story, "2025-01-04")
     run = story.run("r")
-    assert story.keys("r", run.blocks) == ["2025-01-02"]
+    assert story.keys("r", run.partitions) == ["2025-01-02"]
     said = "goes on without all of s: 0 of 1 partition, missing 2025-01-02: the tolerance of 1d is over"
     assert run.reason == f"1 partition missing, {said}"
     story.succeed("r", story.claim(run))
@@ -275,7 +275,7 @@ def test_what_one_of_several_inlets_still_has_to_bring_is_not_wanted_without_it(
 
 
 def test_a_table_of_which_nothing_is_required_is_read_once_it_is_written():
-    """Its first run may come later in the same invocation, and for other blocks than those that are due."""
+    """Its first run may come later in the same invocation, and for other partitions than those that are due."""
     later = asset("u", "v")
     reader = asset("r", "s", inlet("u", require=PartitionRequirement("none")))
     story = Story(project(source("s"), source("v"), later, reader))

@@ -38,7 +38,7 @@ def test_descendants_of_a_failure_wait_and_say_for_what():
     assert story.waits("r", invocation="i") == ["waits for a 2025-01-02, which failed"]
 
 
-def test_a_failed_block_is_tried_once_per_invocation_and_on_a_new_cause():
+def test_a_failed_partition_is_tried_once_per_invocation_and_on_a_new_cause():
     story = Story(project(source("s"), asset("a", "s")))
     story.observed("s", "2025-01-01..2025-01-02")
     story.fail("a", story.claim(story.plan().runs[0]))
@@ -109,7 +109,7 @@ def test_a_claim_whose_driver_is_gone_is_taken_over():
     (run,) = story.plan(gone_claims={claim}).runs
     assert run.recovers == (f"a-{claim}",)
     assert run.reason == f"takes over a-{claim}, which never ended, 2 partitions missing"
-    assert story.keys("a", run.blocks) == ["2025-01-01..2025-01-02"]
+    assert story.keys("a", run.partitions) == ["2025-01-01..2025-01-02"]
 
 
 def test_a_backfill_that_never_ended_stays_a_backfill():
@@ -136,7 +136,7 @@ def test_an_unfenced_failure_is_settled_by_the_next_invocation_only():
     assert story.due(invocation="j") == {"a": ["2025-01-01"]}
 
 
-def test_a_block_waits_as_a_whole_for_the_part_of_it_that_comes():
+def test_a_partition_waits_as_a_whole_for_the_part_of_it_that_comes():
     bounds = {"start": at("2025-01-02")}
     weekly = asset("b", "a", by="week")
     story = Story(project(source("s"), asset("a", "s", **bounds), weekly), now="2025-01-06")

@@ -12,7 +12,7 @@ def ignoring(name: str) -> InletSpec:
 
 
 def runs(story: Story) -> list[tuple[str, list[str]]]:
-    return [(run.asset, story.keys(run.asset, run.blocks)) for run in story.run_all()]
+    return [(run.asset, story.keys(run.asset, run.partitions)) for run in story.run_all()]
 
 
 def dimension(*, by="day", **more) -> Story:
@@ -59,7 +59,7 @@ def test_what_hangs_on_it_waits_too():
     assert [name for name, _ in runs(story)] == ["shops", "fact", "report"]
 
 
-def test_only_the_blocks_that_read_it_wait():
+def test_only_the_partitions_that_read_it_wait():
     extra = asset("extra", "raw")
     story = Story(project(source("raw"), source("sales"), extra, asset("fact", "sales", ignoring("extra"))))
     story.observed("raw", "2025-01-06")

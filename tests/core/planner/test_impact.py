@@ -9,7 +9,7 @@ from sparkassets.core.planner.explain.impact import recomputed_by_update, trace_
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.writes import AppendWrite
 from tests.builders import Story, asset, at, days, project, source, timed
-from tests.core.planner.test_products import History, blocks_of, inside, made
+from tests.core.planner.test_products import History, inside, made, partitions_of
 from tests.depth import histories
 
 WEEK = InletSpec("daily", "", WindowMapping.trailing(Duration.parse("7d")))
@@ -58,11 +58,11 @@ def test_no_update_reaches_nothing():
     assert reached(source("s"), asset("daily", "s")) == {}
 
 
-def told(story, name, blocks):
+def told(story, name, partitions):
     """What is reached: (asset, keys, computed keys, through, why it stays)."""
-    found, keys = trace_impact(story.context(), story.project.assets[name], blocks), story.keys
+    found, keys = trace_impact(story.context(), story.project.assets[name], partitions), story.keys
     return [
-        (each.asset, keys(each.asset, each.blocks), keys(each.asset, each.computed), each.through, each.stays)
+        (each.asset, keys(each.asset, each.partitions), keys(each.asset, each.computed), each.through, each.stays)
         for each in found.reaches
     ]
 
@@ -108,23 +108,23 @@ def test_it_is_what_single_partitions_say(random):
     specs = history.story.project.assets
     for name in ("s", "t", "one"):
         partitioning = specs[name].partitioning
-        changed = random.sample(blocks_of(partitioning), min(2, len(blocks_of(partitioning))))
+        changed = random.sample(partitions_of(partitioning), min(2, len(partitions_of(partitioning))))
         expected = {name: set(changed)}
         for consumer in specs.values():
             if consumer.source is None and consumer.name != name:
                 touched = {
-                    block
-                    for block in blocks_of(consumer.partitioning)
+                    partition
+                    for partition in partitions_of(consumer.partitioning)
                     for inlet in consumer.inlets
                     if consumer.inlets[inlet].on_update == "rerun"
-                    and set(history.needed(consumer, inlet, block)) & expected.get(inlet, set())
+                    and set(history.needed(consumer, inlet, partition)) & expected.get(inlet, set())
                 }
                 if touched:
                     expected[consumer.name] = touched
         parts = PartitionSet.union(made(partitioning, each) for each in changed)
         found = recomputed_by_update(history.story.context(), {name: parts})
-        known = {each: set(inside(specs[each].partitioning, blocks)) for each, blocks in found.items()}
-        assert known == {each: blocks for each, blocks in expected.items() if each != name}
+        known = {each: set(inside(specs[each].partitioning, partitions)) for each, partitions in found.items()}
+        assert known == {each: partitions for each, partitions in expected.items() if each != name}
 
 
 def test_what_was_appended_is_not_computed_again_and_ends_the_way():
@@ -141,5 +141,5 @@ def test_what_was_appended_is_not_computed_again_and_ends_the_way():
     story.run_all()
     assert recomputed_by_update(story.context(), {"s": changed}) == {}
     (reach,) = trace_impact(story.context(), story.project.assets["s"], changed).reaches
-    assert (reach.asset, reach.blocks) == ("log", changed)
+    assert (reach.asset, reach.partitions) == ("log", changed)
     assert reach.stays == "appended before, which is not computed again"

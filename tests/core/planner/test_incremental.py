@@ -80,13 +80,15 @@ def do(story, what, which, hour):
 
 
 def withhold(story, run, token):
-    """The last of the run's blocks is withheld, and rests from then on."""
+    """The last of the run's partitions is withheld, and rests from then on."""
     partitioning = PROJECT.assets[run.asset].partitioning
-    blocks = run.blocks if run.blocks.is_everything else [*partitioning.each_partition(run.blocks)][-1]
-    story.succeed(run.asset, token, withheld=blocks, verdicts=(RuleVerdict("rule", "fail", "withheld", blocks, 9, 1),))
+    partitions = run.partitions if run.partitions.is_everything else [*partitioning.each_partition(run.partitions)][-1]
+    story.succeed(
+        run.asset, token, withheld=partitions, verdicts=(RuleVerdict("rule", "fail", "withheld", partitions, 9, 1),)
+    )
     again = [each for each in make_plan(story.context(invocation="i")).runs if each.asset == run.asset]
-    if not run.blocks.is_everything:
-        assert not any(each.blocks.overlaps(blocks) for each in again)
+    if not run.partitions.is_everything:
+        assert not any(each.partitions.overlaps(partitions) for each in again)
     assert story.state.assets[run.asset].withheld
 
 

@@ -57,13 +57,13 @@ def test_the_newest_day_that_was_over_by_the_newest_deadline_has_to_be_there(zon
     found = late_of(story)
     assert (found is not None) == ((wanted - FIRST).days not in there)
     if found is not None:
-        assert (from_unix(found.by), story.keys("orders", found.blocks)) == (last.astimezone(UTC), [str(wanted)])
+        assert (from_unix(found.by), story.keys("orders", found.partitions)) == (last.astimezone(UTC), [str(wanted)])
 
 
 def test_every_known_segment_of_it_has_to_be_there():
     story = Story(project(orders(segments={"region": ("de", "nl")})), now="2025-01-05T09:00")
     story.observed("orders", "2025-01-04,nl")
-    assert story.keys("orders", late_of(story).blocks) == ["2025-01-04,de"]
+    assert story.keys("orders", late_of(story).partitions) == ["2025-01-04,de"]
     story.observed("orders", "2025-01-04,de")
     assert late_of(story) is None
 
@@ -74,7 +74,7 @@ def test_what_is_out_of_bounds_skipped_or_not_yet_to_be_there_is_not_late():
     story.now = "2025-01-06T07:59"
     assert late_of(story) is None
     story.now = "2025-01-06T08:00"
-    assert story.keys("orders", late_of(story).blocks) == ["2025-01-05"]
+    assert story.keys("orders", late_of(story).partitions) == ["2025-01-05"]
     made = Story(project(source("s"), asset("a", "s", deadlines=by("0 8 * * *"))), now="2025-01-06T09:00")
     (day,) = [made.project.assets["a"].partitioning.parse("2025-01-05")]
     assert late_of(made, "a") is not None
@@ -173,8 +173,12 @@ def test_a_lateness_of_the_journal_is_read_as_it_was_written():
     from sparkassets.core.journal.entries import NumberedEntry
 
     story = Story(project(orders(segments={"region": ("de", "nl")})))
-    blocks = story.project.assets["orders"].partitioning.parse("2025-01-04,nl")
-    for entry in (LateEntry("orders", 5, blocks), LateEntry("orders", 5), LateEntry("orders", 5, blocks, over=True)):
+    partitions = story.project.assets["orders"].partitioning.parse("2025-01-04,nl")
+    for entry in (
+        LateEntry("orders", 5, partitions),
+        LateEntry("orders", 5),
+        LateEntry("orders", 5, partitions, over=True),
+    ):
         numbered = NumberedEntry(entry, 3, datetime(2025, 1, 1, tzinfo=UTC), "d")
         assert from_row(to_row(numbered)) == numbered
 

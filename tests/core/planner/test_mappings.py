@@ -23,7 +23,7 @@ from sparkassets.core.partitions import (
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, days, project, source
-from tests.core.planner.test_products import KINDS, Block, History, blocks_of, made
+from tests.core.planner.test_products import KINDS, History, Partition, made, partitions_of
 from tests.depth import histories
 
 MAP = SegmentMatch("region", "region", (("de", ("de", "nl")), ("nl", ("nl",)), ("us", ())))
@@ -33,7 +33,7 @@ class Mapped(History):
     """With mappings of all kinds."""
 
     def __init__(self, random: Random) -> None:
-        self.there: dict[str, set[Block]] = {name: set() for name in ("s", "t", "one", "two", "three")}
+        self.there: dict[str, set[Partition]] = {name: set() for name in ("s", "t", "one", "two", "three")}
         super().__init__(random)
 
     def another(self, name: str, *others: str) -> AssetSpec:
@@ -57,8 +57,8 @@ class Mapped(History):
                 choices = [None, tuple(said)] if said else [None]
                 inlets[name] = replace(inlet, mapping=mapping, matches=random.choice(choices))
                 if random.random() < 0.15:
-                    some = random.sample(blocks_of(up), 2)
-                    parts = PartitionSet.union(made(up, block) for block in some)
+                    some = random.sample(partitions_of(up), 2)
+                    parts = PartitionSet.union(made(up, partition) for partition in some)
                     inlets[name] = replace(inlet, mapping=NamedMapping(parts), matches=())
             assets.append(replace(each, inlets=inlets))
         self.story = Story(project(*assets), now="2025-01-06")
@@ -66,66 +66,66 @@ class Mapped(History):
 
     def event(self, name: str) -> None:
         spec = self.story.project.assets[name]
-        some = self.random.sample(blocks_of(spec.partitioning), self.random.randint(1, 3))
+        some = self.random.sample(partitions_of(spec.partitioning), self.random.randint(1, 3))
         changed = PartitionSet.union(made(spec.partitioning, each) for each in some)
         self.story.add(ObservedEntry(name, spec.uri, changed))
         self.touch(name, some)
 
-    def touch(self, name: str, changed: list[Block]) -> None:
+    def touch(self, name: str, changed: list[Partition]) -> None:
         self.there[name] |= {*changed}
         super().touch(name, changed)
 
-    def needed(self, consumer: AssetSpec, name: str, block: Block) -> list[Block]:
+    def needed(self, consumer: AssetSpec, name: str, partition: Partition) -> list[Partition]:
         inlet, up, down = consumer.inlets[name], self.partitioning(name), consumer.partitioning
         mapping, said = inlet.mapping, inlet.matches
         matches = match_by_column(down, up) if said is None else said
         free = isinstance(mapping, WholeMapping | NewestMapping | NamedMapping)
         timed = up.time is not None and down.time is not None and not free
         if mapping is None or (said is None and not matches and not timed and not free):
-            return blocks_of(up)
+            return partitions_of(up)
         back = 2 if isinstance(mapping, WindowMapping) else 1
-        own = {each.column: key for each, key in zip(down.segments, block[0], strict=True)}
+        own = {each.column: key for each, key in zip(down.segments, partition[0], strict=True)}
         found = []
-        for key, day in blocks_of(up, since=-1 if timed else 0):
+        for key, day in partitions_of(up, since=-1 if timed else 0):
             theirs = {each.column: value for each, value in zip(up.segments, key, strict=True)}
             fits = all(
                 theirs[each.inlet] in (dict(each.keys).get(own[each.column], ()) if each.keys else [own[each.column]])
                 for each in matches
             )
             fits = fits and (not isinstance(mapping, NamedMapping) or mapping.parts.covers(made(up, (key, day))))
-            if fits and (not timed or block[1] - back < day <= block[1]):  # type: ignore[operator]
+            if fits and (not timed or partition[1] - back < day <= partition[1]):  # type: ignore[operator]
                 found.append((key, day))
         if isinstance(mapping, NewestMapping):
             return [each for each in found if each in self.there[name] and not self.later(name, each)]
         return found
 
-    def later(self, name: str, block: Block) -> bool:
+    def later(self, name: str, partition: Partition) -> bool:
         """Whether a later one of the same segments is there."""
-        return any(key == block[0] and day > block[1] for key, day in self.there[name])  # type: ignore[operator]
+        return any(key == partition[0] and day > partition[1] for key, day in self.there[name])  # type: ignore[operator]
 
-    def enough(self, consumer: AssetSpec, name: str, block: Block) -> bool:
+    def enough(self, consumer: AssetSpec, name: str, partition: Partition) -> bool:
         """Whether what it needs of the inlet is there, or is as much as there can be."""
-        inlet, some = consumer.inlets[name], self.needed(consumer, name, block)
+        inlet, some = consumer.inlets[name], self.needed(consumer, name, partition)
         there, up = self.there[name], self.partitioning(name)
         if isinstance(inlet.mapping, NamedMapping):
             return all(each in there for each in some)
         if isinstance(inlet.mapping, NewestMapping):
             free = replace(consumer, inlets={name: replace(inlet, mapping=WholeMapping())})
-            return {key for key, _ in self.needed(free, name, block)} == {key for key, _ in some}
+            return {key for key, _ in self.needed(free, name, partition)} == {key for key, _ in some}
         if isinstance(inlet.mapping, WholeMapping) and up.time:
             return {key for key, _ in some} == {key for key, day in some if (key, day) in there}
         if up.time and not consumer.partitioning.time:
             return not some or any(each in there for each in some)
         return all(each in there for each in some)
 
-    def tells(self, consumer: AssetSpec, block: Block) -> bool:
-        """Whether something that is there says that the block is wanted."""
+    def tells(self, consumer: AssetSpec, partition: Partition) -> bool:
+        """Whether something that is there says that the partition is wanted."""
         dependencies = {name: self.story.project.dependency(consumer, each) for name, each in consumer.inlets.items()}
         mapped = [name for name, each in dependencies.items() if each.is_mapped]
         telling = [name for name in mapped if dependencies[name].tells_time]
         if not telling and consumer.partitioning.time:
             return False
-        return any(set(self.needed(consumer, name, block)) & self.there[name] for name in telling)
+        return any(set(self.needed(consumer, name, partition)) & self.there[name] for name in telling)
 
 
 @histories(60)
@@ -138,15 +138,17 @@ def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, 
     history.rest()
     changed, computed, times = history.told()
     for name, spec in history.story.project.assets.items():
-        for block in blocks_of(spec.partitioning) if spec.source is None else ():
-            causes = {inlet: history.needed(spec, inlet, block) for inlet in spec.inlets}
+        for partition in partitions_of(spec.partitioning) if spec.source is None else ():
+            causes = {inlet: history.needed(spec, inlet, partition) for inlet in spec.inlets}
             reruns = [(inlet, some) for inlet, some in causes.items() if spec.inlets[inlet].on_update == "rerun"]
-            if block in computed[name]:
+            if partition in computed[name]:
                 newest = max((changed[inlet].get(each, 0) for inlet, some in reruns for each in some), default=0)
-                assert computed[name][block] > newest, f"{name} {block} is older than what it needs"
-                assert times[name, block] <= max(1, history.asked[name, block]), f"{name} {block} too often"
-            elif all(history.enough(spec, inlet, block) for inlet in spec.inlets):
-                assert not history.tells(spec, block), f"{name} {block} has all that it needs and was not computed"
+                assert computed[name][partition] > newest, f"{name} {partition} is older than what it needs"
+                assert times[name, partition] <= max(1, history.asked[name, partition]), f"{name} {partition} too often"
+            elif all(history.enough(spec, inlet, partition) for inlet in spec.inlets):
+                assert not history.tells(spec, partition), (
+                    f"{name} {partition} has all that it needs and was not computed"
+                )
 
 
 def latest(**more: Any) -> InletSpec:
@@ -201,7 +203,7 @@ def test_each_segment_has_its_newest():
     assert story.due() == {"report": ["nl"]}
 
 
-def test_a_time_that_is_ignored_makes_nothing_stale_and_tells_no_blocks():
+def test_a_time_that_is_ignored_makes_nothing_stale_and_tells_no_partitions():
     spec = asset("sales", "orders", latest(on_update="ignore"))
     story = Story(project(source("rates"), source("orders"), spec), now="2025-01-10")
     story.observed("rates", "2025-01-01")

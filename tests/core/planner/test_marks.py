@@ -1,4 +1,4 @@
-"""Marks: what people say of blocks without a run, and what the plan makes of it."""
+"""Marks: what people say of partitions without a run, and what the plan makes of it."""
 
 from dataclasses import replace
 
@@ -28,8 +28,8 @@ REGIONS = {"region": ("de", "nl")}
 def say(story: Story, name: str, kind: str, *keys: str, reason: str = "as told", **more) -> bool:
     """Marks; returns whether that was news."""
     spec = story.project.assets[name]
-    blocks = PartitionSet.union(spec.partitioning.parse(key) for key in keys) if keys else EVERYTHING
-    entry = mark_asset(story.context(**more), MarkRequest(spec, blocks, kind, reason, "ann"))
+    partitions = PartitionSet.union(spec.partitioning.parse(key) for key in keys) if keys else EVERYTHING
+    entry = mark_asset(story.context(**more), MarkRequest(spec, partitions, kind, reason, "ann"))
     if entry is not None:
         story.add(entry)
     check(story)
@@ -65,12 +65,14 @@ class TestDone:
         assert say(story, "a", "done", "2025-01-06..2025-01-11")
         assert story.due() == {"a": ["2025-01-12"]}
         assert "2025-W02: waits for a 2025-01-12, which runs first" in [
-            f"{story.keys('w', item.blocks)[0]}: {item.reason}" for item in story.plan().waiting if item.asset == "w"
+            f"{story.keys('w', item.partitions)[0]}: {item.reason}"
+            for item in story.plan().waiting
+            if item.asset == "w"
         ]
         story.run("a")
         assert story.due() == {"w": ["2025-W02"]}
 
-    def test_a_block_that_failed_is_accepted(self, story):
+    def test_a_partition_that_failed_is_accepted(self, story):
         story.fail("a", story.claim(story.plan().runs[0]))
         say(story, "a", "done", "2025-01-06", reason="loaded by hand")
         assert statuses(story, "a")["2025-01-06"] == "current"
@@ -105,7 +107,7 @@ class TestMissing:
         story.run_all()
         assert say(story, "a", "missing", "2025-01-08", reason="wrong rates")
         (run,) = story.plan().runs
-        assert (story.keys("a", run.blocks), run.reason) == (
+        assert (story.keys("a", run.partitions), run.reason) == (
             ["2025-01-08"],
             "1 partition missing, 1 marked as missing by ann: wrong rates",
         )
@@ -133,7 +135,7 @@ class TestMissing:
     def test_what_never_was_computed_is_missing_already(self, story):
         assert not say(story, "a", "missing", WEEK)
 
-    def test_the_first_block_of_an_asset_without_inlets_stays_wanted(self):
+    def test_the_first_partition_of_an_asset_without_inlets_stays_wanted(self):
         story = Story(project(asset("a", schedule="x-go://now")), now="2025-01-08")
         story.event("x-go://now")
         story.run_all()
@@ -184,7 +186,7 @@ class TestSkip:
         planner.plan(story.context())
         say(story, "a", "skip", "2025-01-08")
         assert planner.plan(story.context()) == story.plan()
-        assert [(run.asset, story.keys(run.asset, run.blocks)) for run in story.run_all()] == [
+        assert [(run.asset, story.keys(run.asset, run.partitions)) for run in story.run_all()] == [
             ("a", ["2025-01-06..2025-01-07", "2025-01-09..2025-01-12"]),
             ("b", ["2025-01-06..2025-01-07", "2025-01-09..2025-01-12"]),
             ("w", ["2025-W02"]),
@@ -210,11 +212,11 @@ class TestSkip:
     def test_by_force_it_is_computed_and_wanted_again(self, story):
         say(story, "a", "skip", "2025-01-08")
         spec = story.project.assets["a"]
-        blocks = spec.partitioning.parse("2025-01-07..2025-01-08")
-        soft, hard = (plan_backfill(story.context(), spec, blocks, force=force) for force in (False, True))
-        assert story.keys("a", soft.runs[0].blocks) == ["2025-01-07"]
+        partitions = spec.partitioning.parse("2025-01-07..2025-01-08")
+        soft, hard = (plan_backfill(story.context(), spec, partitions, force=force) for force in (False, True))
+        assert story.keys("a", soft.runs[0].partitions) == ["2025-01-07"]
         assert [item.reason for item in soft.waiting] == ["skipped (--force computes it)"]
-        assert story.keys("a", hard.runs[0].blocks) == ["2025-01-07..2025-01-08"]
+        assert story.keys("a", hard.runs[0].partitions) == ["2025-01-07..2025-01-08"]
         story.succeed("a", story.claim(hard.runs[0]))
         assert statuses(story, "a")["2025-01-08"] == "current"
 
@@ -248,7 +250,7 @@ class TestSegments:
         story = Story(project(source("s", segments=REGIONS), asset("a", "s", segments=REGIONS), asset("d", "a")))
         story.observed("s", "2025-01-06..2025-01-07,*")
         say(story, "a", "skip", "2025-01-06,de")
-        assert [(run.asset, story.keys(run.asset, run.blocks)) for run in story.run_all()] == [
+        assert [(run.asset, story.keys(run.asset, run.partitions)) for run in story.run_all()] == [
             ("a", ["2025-01-06..2025-01-07,nl", "2025-01-07,de"]),
             ("d", ["2025-01-06..2025-01-07"]),
         ]
@@ -370,7 +372,7 @@ def test_windows_go_on_without_what_is_skipped():
     assert statuses(story, "m")["2025-01-10"] == "current"
 
 
-def test_a_lost_block_that_is_not_listed_any_more_is_nothing_to_wait_for():
+def test_a_lost_partition_that_is_not_listed_any_more_is_nothing_to_wait_for():
     more = {"region": ("de", "nl", "us")}
     story = Story(project(source("s", segments=more), asset("a", "s", segments=more), asset("b", "a", segments=more)))
     story.observed("s", "2025-01-06,*")
@@ -420,7 +422,7 @@ class TestMany:
             say(story, "a", "done", key, gone_claims={claim})
         assert story.due(gone_claims={claim}) == {"a": ["2025-04-21..2025-05-31"]}
         story.fail("a", claim)
-        assert story.state.assets["a"].failed_blocks == days("2025-04-21..2025-05-31")
+        assert story.state.assets["a"].failed_partitions == days("2025-04-21..2025-05-31")
         assert len(story.state.assets["a"].marks) == 110
         say(story, "a", "done", "2025-04-21")
         assert len(story.state.assets["a"].marks) == 100

@@ -18,50 +18,50 @@ from sparkassets.core.planner.explain.partition_marks import MarkRequest, mark_a
 from sparkassets.core.planner.explain.status import partition_statuses
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.spec.model import AssetSpec
-from tests.core.planner.test_products import Block, History, blocks_of, inside, made
+from tests.core.planner.test_products import History, Partition, inside, made, partitions_of
 from tests.depth import histories
 
 
 class Marked(History):
-    """A history in which people say of blocks what they are."""
+    """A history in which people say of partitions what they are."""
 
     def runs(self) -> list[PlannedRun]:
         found = super().runs()
         for run in found:
             skipped = self.story.state.assets[run.asset].skipped_partitions
-            assert not run.blocks & skipped, f"{run.asset} computes what is skipped"
+            assert not run.partitions & skipped, f"{run.asset} computes what is skipped"
         return found
 
     def say(self) -> None:
-        """Some blocks of an asset are done, missing or skipped."""
+        """Some partitions of an asset are done, missing or skipped."""
         spec = self.story.project.assets[self.random.choice(["one", "two", "three"])]
-        some = self.random.sample(blocks_of(spec.partitioning), self.random.randint(1, 3))
-        blocks = PartitionSet.union(made(spec.partitioning, each) for each in some)
+        some = self.random.sample(partitions_of(spec.partitioning), self.random.randint(1, 3))
+        partitions = PartitionSet.union(made(spec.partitioning, each) for each in some)
         context = self.context()
         entry = mark_asset(
-            context, MarkRequest(spec, blocks, self.random.choice(["done", "missing", "skip"]), "why", "ann")
+            context, MarkRequest(spec, partitions, self.random.choice(["done", "missing", "skip"]), "why", "ann")
         )
         if entry is not None:
             self.story.add(entry)
 
     # ------------------------------------------------------------------ the model
 
-    def last_words(self, name: str, block: Block) -> tuple[str, int]:
+    def last_words(self, name: str, partition: Partition) -> tuple[str, int]:
         """What counts of a block: the newest mark, or the newest run that was claimed after it; with its number."""
-        parts, word = made(self.partitioning(name), block), ("", 0)
+        parts, word = made(self.partitioning(name), partition), ("", 0)
         for each in self.story.entries:
             entry = each.entry
-            if isinstance(entry, MarkEntry) and entry.asset == name and entry.blocks.covers(parts):
+            if isinstance(entry, MarkEntry) and entry.asset == name and entry.partitions.covers(parts):
                 word = entry.kind, each.seq
-            elif isinstance(entry, SuccessEntry) and entry.asset == name and entry.blocks.covers(parts):
+            elif isinstance(entry, SuccessEntry) and entry.asset == name and entry.partitions.covers(parts):
                 word = ("run", each.seq) if entry.token > word[1] else word
         return word
 
-    def there(self, name: str) -> set[Block]:
-        """The blocks that were brought and not taken back."""
+    def there(self, name: str) -> set[Partition]:
+        """The partitions that were brought and not taken back."""
         found = set()
-        for block in blocks_of(self.partitioning(name)):
-            parts, was = made(self.partitioning(name), block), False
+        for partition in partitions_of(self.partitioning(name)):
+            parts, was = made(self.partitioning(name), partition), False
             taken = 0
             for each in self.story.entries:
                 entry = each.entry
@@ -69,29 +69,29 @@ class Marked(History):
                     continue
                 if isinstance(entry, ObservedEntry) and entry.changed.covers(parts):
                     was = True
-                elif isinstance(entry, SuccessEntry) and entry.blocks.covers(parts):
+                elif isinstance(entry, SuccessEntry) and entry.partitions.covers(parts):
                     was = was or entry.token > taken
-                elif isinstance(entry, MarkEntry) and entry.blocks.covers(parts):
+                elif isinstance(entry, MarkEntry) and entry.partitions.covers(parts):
                     taken = each.seq if entry.kind == "missing" else taken if entry.kind == "skip" else 0
                     was = {"done": True, "missing": False, "skip": was}[entry.kind]
             if was:
-                found.add(block)
+                found.add(partition)
         return found
 
-    def waived(self) -> dict[str, set[Block]]:
-        """The blocks that nobody waits for: skipped and not there, or made of nothing else."""
-        found: dict[str, set[Block]] = {"s": set(), "t": set()}
+    def waived(self) -> dict[str, set[Partition]]:
+        """The partitions that nobody waits for: skipped and not there, or made of nothing else."""
+        found: dict[str, set[Partition]] = {"s": set(), "t": set()}
         for name, spec in self.story.project.assets.items():
             if spec.source is None:
-                own = {b for b in blocks_of(spec.partitioning) if self.last_words(name, b)[0] == "skip"}
-                cut = {b for b in blocks_of(spec.partitioning) if self.is_cut_off(spec, b, found)}
+                own = {b for b in partitions_of(spec.partitioning) if self.last_words(name, b)[0] == "skip"}
+                cut = {b for b in partitions_of(spec.partitioning) if self.is_cut_off(spec, b, found)}
                 found[name] = (own - self.there(name)) | cut
         return found
 
-    def is_cut_off(self, spec: AssetSpec, block: Block, waived: dict[str, set[Block]]) -> bool:
+    def is_cut_off(self, spec: AssetSpec, partition: Partition, waived: dict[str, set[Partition]]) -> bool:
         context = self.story.context()
         mapped = [n for n, inlet in spec.inlets.items() if context.dependency(spec, inlet).is_mapped]
-        return bool(mapped) and all(set(self.needed(spec, n, block)) <= waived[n] for n in mapped)
+        return bool(mapped) and all(set(self.needed(spec, n, partition)) <= waived[n] for n in mapped)
 
 
 @histories(15)
@@ -111,31 +111,37 @@ def test_in_the_end_the_last_word_counts(random: Random, steps: int):
         known = {
             b: status for parts, status in partition_statuses(context, spec) for b in inside(spec.partitioning, parts)
         }
-        for block in blocks_of(spec.partitioning):
-            word, _ = history.last_words(name, block)
+        for partition in partitions_of(spec.partitioning):
+            word, _ = history.last_words(name, partition)
             if word == "skip":
-                assert known[block] == "skipped"
+                assert known[partition] == "skipped"
             elif word == "done":
-                assert block in there[name]
+                assert partition in there[name]
             elif word == "missing":
-                assert not computable(history, spec, block, waived, there), f"{name} {block} is missing still"
+                assert not computable(history, spec, partition, waived, there), f"{name} {partition} is missing still"
             elif word == "run":
-                assert known[block] == "current"
-            elif block in waived[name]:
-                assert block not in there[name]
+                assert known[partition] == "current"
+            elif partition in waived[name]:
+                assert partition not in there[name]
             else:
                 timed = any(history.partitioning(inlet).time for inlet in spec.inlets)
                 told_time = spec.partitioning.time is None or timed
-                assert not (told_time and computable(history, spec, block, waived, there)), f"{name} {block} waits"
+                assert not (told_time and computable(history, spec, partition, waived, there)), (
+                    f"{name} {partition} waits"
+                )
 
 
 def computable(
-    history: Marked, spec: AssetSpec, block: Block, waived: dict[str, set[Block]], there: dict[str, set[Block]]
+    history: Marked,
+    spec: AssetSpec,
+    partition: Partition,
+    waived: dict[str, set[Partition]],
+    there: dict[str, set[Partition]],
 ) -> bool:
-    """Whether all that the block needs is there, but for what nobody waits for."""
+    """Whether all that the partition needs is there, but for what nobody waits for."""
     some = False
     for name in spec.inlets:
-        needed = set(history.needed(spec, name, block))
+        needed = set(history.needed(spec, name, partition))
         asked = needed - waived[name]
         tells = spec.partitioning.time is None or history.partitioning(name).time is not None
         some = some or (tells and bool(needed & there[name]))

@@ -1,4 +1,4 @@
-"""Marks beside what else decides which blocks run: lookback, and timetables; the model is that of marks alone."""
+"""Marks beside what else decides which partitions run: lookback, and timetables; the model is that of marks alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import timed
 from tests.core.planner.test_marks_in_histories import Marked, computable
-from tests.core.planner.test_products import blocks_of, inside
+from tests.core.planner.test_products import inside, partitions_of
 from tests.depth import histories
 
 
@@ -64,16 +64,16 @@ def follows(history: Marked) -> None:
         known = {
             b: status for parts, status in partition_statuses(context, spec) for b in inside(spec.partitioning, parts)
         }
-        for block in blocks_of(spec.partitioning):
-            word, _ = history.last_words(name, block)
+        for partition in partitions_of(spec.partitioning):
+            word, _ = history.last_words(name, partition)
             if word == "skip":
-                assert known[block] == "skipped"
+                assert known[partition] == "skipped"
             elif word == "done":
-                assert block in there[name]
+                assert partition in there[name]
             elif word == "missing":
-                assert not computable(history, spec, block, waived, there), f"{name} {block} is missing still"
+                assert not computable(history, spec, partition, waived, there), f"{name} {partition} is missing still"
             elif word == "run":
-                assert known[block] == "current"
+                assert known[partition] == "current"
 
 
 @histories(12)

@@ -55,7 +55,7 @@ def test_the_run_waits_for_a_person_with_the_commands_and_what_reads_it_waits():
     plan = story.plan(stored_columns=tables)
     assert plan.runs == ()
     (wait,) = [each for each in plan.waiting if each.asset == "a"]
-    assert (wait.reason, wait.stuck, story.keys("a", wait.blocks)) == (SAID, True, ["2025-01-02"])
+    assert (wait.reason, wait.stuck, story.keys("a", wait.partitions)) == (SAID, True, ["2025-01-02"])
     assert story.waits("b", stored_columns=tables) == ["waits for a 2025-01-02, held by its columns"]
 
 
@@ -118,7 +118,7 @@ def test_a_backfill_waits_alike_and_is_not_recorded_while_a_rebuild_runs():
     plan = work.plan(context)
     assert [plan.runs, [each.reason for each in plan.waiting]] == [(), [SAID]]
     (run,) = plan_rebuild(context, found, force=False).runs
-    assert story.keys("a", run.blocks) == ["2025-01-01..2025-01-02"]
+    assert story.keys("a", run.partitions) == ["2025-01-01..2025-01-02"]
 
 
 def test_once_the_new_code_has_computed_something_the_table_is_not_asked_again():

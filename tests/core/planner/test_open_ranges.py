@@ -1,6 +1,6 @@
 """Time that has no end: what is asked of sets that are open at a side is answered, whatever the grains.
 
-An event of a whole dataset, blocks of segments alone and bounds that name a start only are open ranges of time. No
+An event of a whole dataset, partitions of segments alone and bounds that name a start only are open ranges of time. No
 calendar reaches there.
 """
 

@@ -76,7 +76,7 @@ def test_a_rebuild_computes_all_and_the_asset_goes_on(kind: str):
     assert run.request.rebuilds
     story.succeed("d", story.claim(run))
     assert story.state.assets["d"].former is None
-    assert story.state.assets["d"].coverage == run.blocks
+    assert story.state.assets["d"].coverage == run.partitions
     assert [run.asset for run in story.plan().runs] == ["total"]
     assert not reasons(story)
 
@@ -98,7 +98,7 @@ def test_what_was_updated_before_they_came_back_makes_all_stale(kind: str):
     story.observed("s", "2025-01-02T00..2025-01-02T23")
     change(story, Partitioning(DAY))
     [run] = [run for run in story.plan().runs if run.asset == "d"]
-    assert run.blocks.covers(days("2025-01-02"))
+    assert run.partitions.covers(days("2025-01-02"))
 
 
 @pytest.mark.parametrize("kind", CHANGES)
@@ -187,7 +187,7 @@ def test_what_was_appended_in_part_is_not_appended_twice():
     [reason] = reasons(story)
     assert reason.startswith("appended in part, by partitions that the asset had before")
     partitioning = CHANGES["time zone"]
-    planned = [label for run in story.plan().runs if run.asset == "d" for label in partitioning.labels(run.blocks)]
+    planned = [label for run in story.plan().runs if run.asset == "d" for label in partitioning.labels(run.partitions)]
     assert "2025-02-01" not in planned
     say(story, "d", "done", "2025-01-01")
     say(story, "d", "done", "2025-02-01")

@@ -94,10 +94,10 @@ def test_what_came_out_as_it_was_is_no_news_of_that_outlet_alone():
     (run,) = told.plan().runs
     token = told.claim(run)
     claim = told.state.assets["split"].chain[-1].entry
-    head = (claim.run, token, token, run.blocks, "t", 2)
+    head = (claim.run, token, token, run.partitions, "t", 2)
     told.add(
         OutletEntry("train", "train", "split", *head, unchanged=days("2025-01-06")),
-        OutletEntry("test", "test", "split", *head, unchanged=run.blocks),
+        OutletEntry("test", "test", "split", *head, unchanged=run.partitions),
         SuccessEntry("split", "sparkassets:split", *head[:4], outlets=("train", "test")),
     )
     assert told.due() == {"fit": ["2025-01-07"]}
@@ -108,7 +108,7 @@ def test_an_outlet_is_known_by_the_claim_that_committed_it():
     told.observed("s", "2025-01-06")
     (run,) = told.plan().runs
     token, later = told.claim(run), told.claim(run)
-    head = (told.state.assets["split"].chain[0].entry.run, token, later, run.blocks, "t", 0)
+    head = (told.state.assets["split"].chain[0].entry.run, token, later, run.partitions, "t", 0)
     told.add(
         OutletEntry("train", "train", "split", *head),
         OutletEntry("test", "test", "split", *head, epoch=later),
@@ -328,7 +328,7 @@ def test_impact_goes_through_the_outlets_and_runs_are_of_the_asset():
 def test_lineage_leads_from_an_outlet_to_what_its_run_read():
     told = ran(asset("fit", "train"))
     (origin,) = trace_lineage(
-        told.project, told.state, past(told), asset=told.project.assets["fit"], blocks=days("2025-01-07")
+        told.project, told.state, past(told), asset=told.project.assets["fit"], partitions=days("2025-01-07")
     ).origins
     (read,) = origin.reads
     (made,) = read.origins
@@ -436,7 +436,7 @@ def test_a_change_of_code_is_that_of_the_asset_and_reaches_who_reads_its_outlets
     told = ran(asset("fit", "train"), asset("check", "test"), maker=split("SELECT 1"))
     changed(told, *multi(split("SELECT 2"), "train", "test"), asset("fit", "train"), asset("check", "test"))
     (change,) = find_code_changes(told.context())
-    assert (change.asset, change.blocks, set(change.downstream)) == ("split", days(WEEK), {"fit", "check"})
+    assert (change.asset, change.partitions, set(change.downstream)) == ("split", days(WEEK), {"fit", "check"})
     assert set(change.readers) <= {"fit", "check"}
     assert told.due() == {"split": [WEEK]}
     told.run_all()

@@ -58,7 +58,7 @@ def test_a_partition_counts_once_it_is_over():
     assert story.due() == {"a": ["2025-01-01..2025-01-02"]}
     later = next(item for item in story.plan().waiting if item.asset == "a")
     assert later.reason == "2025-01-03 is not over before 2025-01-04T00:00Z"
-    assert story.keys("a", later.blocks) == ["2025-01-03"]
+    assert story.keys("a", later.partitions) == ["2025-01-03"]
 
 
 def test_a_hole_in_the_inlet_is_named_and_does_not_stop_the_rest():
@@ -114,7 +114,7 @@ def test_what_lies_before_the_first_inlet_partition_is_left_out_and_named():
         "before the first partition of s; declare `start` where s begins",
         True,
     )
-    assert story.keys("a", left.blocks) == ["2024-12-25..2024-12-31"]
+    assert story.keys("a", left.partitions) == ["2024-12-25..2024-12-31"]
 
 
 def test_a_dimension_makes_nothing_stale_but_is_required():
@@ -133,7 +133,7 @@ def test_what_exceeds_the_cap_is_another_run_and_is_named():
     story.observed("s", "2025-01-01..2025-01-05")
     assert story.due() == {"a": ["2025-01-01..2025-01-02"]}
     assert story.waits("a") == ["left for the next run: more than max_partitions_per_run (2)"]
-    assert [story.keys("a", run.blocks) for run in story.run_all()] == [
+    assert [story.keys("a", run.partitions) for run in story.run_all()] == [
         ["2025-01-01..2025-01-02"],
         ["2025-01-03..2025-01-04"],
         ["2025-01-05"],

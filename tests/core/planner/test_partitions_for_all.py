@@ -1,4 +1,4 @@
-"""Inlets of which all blocks, or an asset without partitions, read the newest partition or those that are named."""
+"""Inlets of which all partitions, or an asset without partitions, read the newest partition or those that are named."""
 
 from datetime import timedelta
 
@@ -71,7 +71,7 @@ def test_named_partitions_are_read_once_all_are_there_and_nothing_else_runs_it(s
     assert read.came("2025-01-02") == [["2025-01-01..2025-01-02", "2025-01-05"]]
 
 
-def test_all_blocks_need_the_named_partitions():
+def test_all_partitions_need_the_named_partitions():
     read = Read("[m]", of="{segments: [m, e], column: w}", rest="partition: {segments: [x, y], column: w}\n")
     assert read.came("e") == []
     assert read.came("m") == [["m"]]

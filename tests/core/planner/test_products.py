@@ -1,6 +1,6 @@
 """Random projects of assets by time, by segments and by both, against what single partitions say.
 
-Whatever arrives, fails and is computed in any order, in the end every block that can be is computed from the newest of
+Whatever arrives, fails and is computed in any order, in the end every partition that can be is computed from the newest of
 what it needs, what waits lacks something, and nothing is computed more often than its causes ask.
 """
 
@@ -47,11 +47,11 @@ KINDS = (
 )
 WITHOUT_A_DAY = Partitioning(replace(DAYS, exclude="2025-01-03"), (REGIONS,))
 """Of no partition is the third of the five days."""
-Block = tuple[tuple[str, ...], int | None]
+Partition = tuple[tuple[str, ...], int | None]
 """Its segments, and the number of its day."""
 
 
-def blocks_of(partitioning: Partitioning, *, since: int = 0) -> list[Block]:
+def partitions_of(partitioning: Partitioning, *, since: int = 0) -> list[Partition]:
     """Those of five days, or also of some before, that are not excluded."""
     keys, time = product(*(each.keys for each in partitioning.segments)), partitioning.time
     days = [day for day in range(since, 5) if time is not None and time.slot_of_instant(ZERO + day * DAY) is not None]
@@ -59,15 +59,15 @@ def blocks_of(partitioning: Partitioning, *, since: int = 0) -> list[Block]:
     return [(key, day) for key in keys for day in numbers]
 
 
-def made(partitioning: Partitioning, block: Block) -> PartitionSet:
-    """The block as a set."""
-    key, day = block
+def made(partitioning: Partitioning, partition: Partition) -> PartitionSet:
+    """The partition as a set."""
+    key, day = partition
     time = RangeSet.always() if day is None else RangeSet.span(ZERO + day * DAY, ZERO + (day + 1) * DAY)
     return partitioning.cover(PartitionSet.by_segment({key: time}) if partitioning.segments else PartitionSet(time))
 
 
-def inside(partitioning: Partitioning, parts: PartitionSet) -> list[Block]:
-    return [block for block in blocks_of(partitioning) if parts.covers(made(partitioning, block))]
+def inside(partitioning: Partitioning, parts: PartitionSet) -> list[Partition]:
+    return [partition for partition in partitions_of(partitioning) if parts.covers(made(partitioning, partition))]
 
 
 class History(Drivers):
@@ -78,7 +78,7 @@ class History(Drivers):
         sources = [replace(source(name), partitioning=random.choice(KINDS)) for name in ("s", "t")]
         assets = [self.another("one", "s", "t"), self.another("two", "one", "t"), self.another("three", "two", "one")]
         super().__init__(random, Story(project(*sources, *assets), now="2025-01-06"))
-        self.asked: Counter[tuple[str, Block]] = Counter()
+        self.asked: Counter[tuple[str, Partition]] = Counter()
 
     def another(self, name: str, *others: str) -> AssetSpec:
         random = self.random
@@ -97,9 +97,9 @@ class History(Drivers):
             strategy = self.story.project.assets[run.asset].strategy
             assert isinstance(strategy, DateRange)
             partitioning = self.story.project.assets[run.asset].partitioning
-            assert run.blocks or run.recovers
-            assert partitioning.count(run.blocks) <= strategy.max_partitions_per_run
-            assert partitioning.known_partitions.covers(run.blocks)
+            assert run.partitions or run.recovers
+            assert partitioning.count(run.partitions) <= strategy.max_partitions_per_run
+            assert partitioning.known_partitions.covers(run.partitions)
 
     def step(self) -> None:
         random, runs = self.random, self.runs()
@@ -114,42 +114,42 @@ class History(Drivers):
     def event(self, name: str) -> None:
         """Some partitions of a source changed."""
         spec = self.story.project.assets[name]
-        some = self.random.sample(blocks_of(spec.partitioning), self.random.randint(1, 3))
+        some = self.random.sample(partitions_of(spec.partitioning), self.random.randint(1, 3))
         changed = PartitionSet.union(made(spec.partitioning, each) for each in some)
         self.story.add(ObservedEntry(name, spec.uri, changed))
         self.touch(name, some)
 
     def succeed(self, run: PlannedRun, claim: int) -> None:
         super().succeed(run, claim)
-        self.touch(run.asset, inside(self.story.project.assets[run.asset].partitioning, run.blocks))
+        self.touch(run.asset, inside(self.story.project.assets[run.asset].partitioning, run.partitions))
 
-    def touch(self, name: str, changed: list[Block]) -> None:
-        """One more cause for every block that needs one of these."""
+    def touch(self, name: str, changed: list[Partition]) -> None:
+        """One more cause for every partition that needs one of these."""
         for each in self.story.project.assets.values():
             if name in each.inlets and each.inlets[name].on_update == "rerun":
-                for block in blocks_of(each.partitioning):
-                    self.asked[each.name, block] += bool(set(changed) & set(self.needed(each, name, block)))
+                for partition in partitions_of(each.partitioning):
+                    self.asked[each.name, partition] += bool(set(changed) & set(self.needed(each, name, partition)))
 
     # ------------------------------------------------------------------ the model
 
-    def needed(self, consumer: AssetSpec, name: str, block: Block) -> list[Block]:
-        """The partitions of an inlet that a block needs, one after the other."""
+    def needed(self, consumer: AssetSpec, name: str, partition: Partition) -> list[Partition]:
+        """The partitions of an inlet that a partition needs, one after the other."""
         up, down = self.story.project.assets[name].partitioning, consumer.partitioning
         mapping = consumer.inlets[name].mapping
         shares = {each.column for each in up.segments} & {each.column for each in down.segments}
         if mapping is None or (not shares and not (up.time and down.time)):
-            return blocks_of(up)
+            return partitions_of(up)
         back = 2 if isinstance(mapping, WindowMapping) else 1
-        own = {each.column: key for each, key in zip(down.segments, block[0], strict=True)}
+        own = {each.column: key for each, key in zip(down.segments, partition[0], strict=True)}
         found = []
-        for key, day in blocks_of(up, since=-1):
+        for key, day in partitions_of(up, since=-1):
             theirs = {each.column: value for each, value in zip(up.segments, key, strict=True)}
             agree = all(own[column] == theirs[column] for column in shares)
-            if agree and (block[1] is None or day is None or block[1] - back < day <= block[1]):
+            if agree and (partition[1] is None or day is None or partition[1] - back < day <= partition[1]):
                 found.append((key, day))
         return found
 
-    def news(self) -> Iterator[tuple[int, str, list[Block], int]]:
+    def news(self) -> Iterator[tuple[int, str, list[Partition], int]]:
         """(Sequence, asset, partitions that are new, what was read up to) of each change, in order."""
         claims = {each.seq: each.entry for each in self.story.entries if isinstance(each.entry, ClaimEntry)}
         for each in self.story.entries:
@@ -157,18 +157,20 @@ class History(Drivers):
             if isinstance(entry, ObservedEntry):
                 yield each.seq, entry.asset, inside(self.partitioning(entry.asset), entry.changed), 0
             elif isinstance(entry, SuccessEntry):
-                assert claims[entry.token].request.blocks == entry.blocks
-                yield each.seq, entry.asset, inside(self.partitioning(entry.asset), entry.blocks), entry.token
+                assert claims[entry.token].request.partitions == entry.partitions
+                yield each.seq, entry.asset, inside(self.partitioning(entry.asset), entry.partitions), entry.token
 
-    def told(self) -> tuple[dict[str, dict[Block, int]], dict[str, dict[Block, int]], Counter[tuple[str, Block]]]:
+    def told(
+        self,
+    ) -> tuple[dict[str, dict[Partition, int]], dict[str, dict[Partition, int]], Counter[tuple[str, Partition]]]:
         """When each partition changed last, up to what its newest rows were read, and how often it came."""
-        changed: dict[str, dict[Block, int]] = {name: {} for name in self.story.project.assets}
-        computed: dict[str, dict[Block, int]] = {name: {} for name in self.story.project.assets}
-        times: Counter[tuple[str, Block]] = Counter()
-        for seq, name, blocks, token in self.news():
-            changed[name] |= dict.fromkeys(blocks, seq)
-            computed[name] |= dict.fromkeys(blocks, token)
-            times.update((name, block) for block in blocks)
+        changed: dict[str, dict[Partition, int]] = {name: {} for name in self.story.project.assets}
+        computed: dict[str, dict[Partition, int]] = {name: {} for name in self.story.project.assets}
+        times: Counter[tuple[str, Partition]] = Counter()
+        for seq, name, partitions, token in self.news():
+            changed[name] |= dict.fromkeys(partitions, seq)
+            computed[name] |= dict.fromkeys(partitions, token)
+            times.update((name, partition) for partition in partitions)
         return changed, computed, times
 
     def partitioning(self, name: str) -> Partitioning:
@@ -187,8 +189,8 @@ def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, 
         if spec.source is not None:
             continue
         coverage = history.story.state.assets[name].coverage
-        for block in blocks_of(spec.partitioning):
-            needs = {inlet: history.needed(spec, inlet, block) for inlet in spec.inlets}
+        for partition in partitions_of(spec.partitioning):
+            needs = {inlet: history.needed(spec, inlet, partition) for inlet in spec.inlets}
             there = all(
                 any(each in changed[inlet] for each in some)
                 if spec.partitioning.time is None and history.partitioning(inlet).time
@@ -196,11 +198,11 @@ def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, 
                 for inlet, some in needs.items()
             )
             told = spec.partitioning.time is None or any(history.partitioning(inlet).time for inlet in needs)
-            if block in computed[name]:
+            if partition in computed[name]:
                 causes = [(inlet, some) for inlet, some in needs.items() if spec.inlets[inlet].on_update == "rerun"]
                 newest = max((changed[inlet].get(each, 0) for inlet, some in causes for each in some), default=0)
-                assert coverage.covers(made(spec.partitioning, block))
-                assert computed[name][block] > newest, f"{name} {block} is older than what it needs"
-                assert times[name, block] <= max(1, history.asked[name, block]), f"{name} {block} too often"
+                assert coverage.covers(made(spec.partitioning, partition))
+                assert computed[name][partition] > newest, f"{name} {partition} is older than what it needs"
+                assert times[name, partition] <= max(1, history.asked[name, partition]), f"{name} {partition} too often"
             elif there and told:
-                raise AssertionError(f"{name} {block} has all that it needs and was not computed")
+                raise AssertionError(f"{name} {partition} has all that it needs and was not computed")

@@ -28,21 +28,23 @@ def story(consumer=HOURS, **more):
 def backfilled(told, key, *, force=False):
     sums = told.project.assets["sums"]
     plan = plan_backfill(told.context(), sums, sums.partitioning.parse(key), force=force)
-    return [sums.partitioning.display_labels(run.blocks) for run in plan.runs], [wait.reason for wait in plan.waiting]
+    return [sums.partitioning.display_labels(run.partitions) for run in plan.runs], [
+        wait.reason for wait in plan.waiting
+    ]
 
 
 def test_hours_of_a_day_of_one_segment():
     told = story()
     told.observed("orders", "2025-01-01,nl")
     (run,) = told.plan().runs
-    assert HOURS.labels(run.blocks) == ["2025-01-01T00..2025-01-01T23,nl"]
+    assert HOURS.labels(run.partitions) == ["2025-01-01T00..2025-01-01T23,nl"]
     assert run.reason == "24 partitions missing"
     assert run.request.pins["orders"].parts == DAYS.parse("2025-01-01,nl")
     told.run("sums")
     told.observed("orders", "2025-01-01")
     (run,) = told.plan().runs
     assert run.reason == "24 partitions missing, 24 stale: orders changed"
-    assert HOURS.display_labels(run.blocks) == ["2025-01-01T00..2025-01-01T23,*"]
+    assert HOURS.display_labels(run.partitions) == ["2025-01-01T00..2025-01-01T23,*"]
 
 
 def test_a_product_at_a_glance():
@@ -94,7 +96,7 @@ def test_a_key_that_left_the_list_keeps_its_rows_and_that_is_said():
 def test_a_run_of_segments_has_at_most_so_many():
     told = story(ALONE, strategy=SegmentBatches(max_partitions_per_run=1))
     told.observed("orders", "2025-01-01")
-    assert [ALONE.labels(run.blocks) for run in told.run_all()] == [["de"], ["nl"]]
+    assert [ALONE.labels(run.partitions) for run in told.run_all()] == [["de"], ["nl"]]
 
 
 def test_a_star_in_place_of_time_is_all_that_is_wanted_or_there():

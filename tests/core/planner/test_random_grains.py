@@ -107,8 +107,8 @@ class History(Drivers):
     def check(self, context: PlanningContext, found: Plan) -> None:
         for run in found.runs:
             spec = self.story.project.assets[run.asset]
-            assert spec.partitioning.count(run.blocks) <= spec.strategy.max_partitions_per_run
-            assert all(counts(spec, slot, self.now) for slot in computed_by(spec, run.blocks))
+            assert spec.partitioning.count(run.partitions) <= spec.strategy.max_partitions_per_run
+            assert all(counts(spec, slot, self.now) for slot in computed_by(spec, run.partitions))
             explain_planned_asset(context, found, spec)
 
     def step(self) -> None:
@@ -151,18 +151,18 @@ class History(Drivers):
         self.now = NOW
         return super().rest()
 
-    def needed(self, consumer: AssetSpec, name: str, block: Slot) -> list[Slot]:
-        """The slots of an inlet that a block needs, one after the other."""
-        low, high = block
+    def needed(self, consumer: AssetSpec, name: str, partition: Slot) -> list[Slot]:
+        """The slots of an inlet that a partition needs, one after the other."""
+        low, high = partition
         if isinstance(consumer.inlets[name].mapping, WindowMapping):
             low = high - 30 * 3600
         up = self.story.project.assets[name]
         return [slot for slot in slots(up, low=low, high=high) if slot[0] < high and low < slot[1]]
 
 
-def computed_by(spec: AssetSpec, blocks: PartitionSet) -> list[Slot]:
+def computed_by(spec: AssetSpec, partitions: PartitionSet) -> list[Slot]:
     time = spec.partitioning.time
-    return [(start, time.stop(start)) for start, _ in time.slots(blocks.time)]
+    return [(start, time.stop(start)) for start, _ in time.slots(partitions.time)]
 
 
 def at_text(unix: int) -> str:
@@ -190,7 +190,7 @@ def test_in_the_end_all_is_computed_from_the_newest(random: Random, steps: int, 
     for each in history.story.entries:
         if isinstance(each.entry, ObservedEntry | SuccessEntry):
             entry = each.entry
-            parts = entry.changed if isinstance(entry, ObservedEntry) else entry.blocks
+            parts = entry.changed if isinstance(entry, ObservedEntry) else entry.partitions
             some = computed_by(assets[entry.asset], parts)
             changed[entry.asset] |= dict.fromkeys(some, each.seq)
             if isinstance(entry, SuccessEntry):
@@ -198,11 +198,11 @@ def test_in_the_end_all_is_computed_from_the_newest(random: Random, steps: int, 
     for name, spec in assets.items():
         if spec.source is not None:
             continue
-        for block in slots(spec, low=FIRST - 8 * DAY):
-            needs = [(up, slot) for up in spec.inlets for slot in history.needed(spec, up, block)]
-            if not needs and (name, block) in history.asked:  # of nothing but excluded time: only a person wants it
+        for partition in slots(spec, low=FIRST - 8 * DAY):
+            needs = [(up, slot) for up in spec.inlets for slot in history.needed(spec, up, partition)]
+            if not needs and (name, partition) in history.asked:  # of nothing but excluded time: only a person wants it
                 continue
             there = bool(needs) and all(slot in changed[up] and counts(assets[up], slot, NOW) for up, slot in needs)
-            assert (block in computed[name]) == (there and counts(spec, block, NOW)), (name, block)
-            if block in computed[name]:
-                assert all(changed[up][slot] < computed[name][block] for up, slot in needs)
+            assert (partition in computed[name]) == (there and counts(spec, partition, NOW)), (name, partition)
+            if partition in computed[name]:
+                assert all(changed[up][slot] < computed[name][partition] for up, slot in needs)

@@ -28,7 +28,7 @@ def test_all_that_is_there_or_wanted_is_one_run_whatever_the_cap():
     story.run_all()
     story.observed("s", "2025-01-06")
     (run,) = rebuilt(story).runs
-    assert (run.blocks, run.request.rebuilds, run.kind) == (days("2025-01-01..2025-01-06"), True, "backfill")
+    assert (run.partitions, run.request.rebuilds, run.kind) == (days("2025-01-01..2025-01-06"), True, "backfill")
     assert run.reason == "rebuild of 6 partitions in one commit, whatever max_partitions_per_run (2)"
 
 
@@ -41,13 +41,13 @@ def test_what_cannot_be_computed_again_is_a_refusal_unless_forced():
     plan = rebuilt(story)
     assert plan.runs == ()
     (wait,) = plan.waiting
-    assert wait.blocks == days("2025-01-02..2025-01-03")
+    assert wait.partitions == days("2025-01-02..2025-01-03")
     assert wait.reason.startswith(
         "a rebuild would lose 2025-01-02..2025-01-03, which cannot be computed again: "
         "kept without s 2025-01-02..2025-01-03, which were removed"
     )
     (run,) = rebuilt(story, force=True).runs
-    assert run.blocks == days("2025-01-01..2025-01-05")
+    assert run.partitions == days("2025-01-01..2025-01-05")
     assert run.reason == (
         "rebuild of 5 partitions in one commit; 2025-01-02..2025-01-03 from what is left of the inlets"
     )
@@ -70,7 +70,7 @@ def test_rows_of_a_segment_that_is_not_listed_any_more_are_not_lost_unless_force
         "(--force computes them from what is left)"
     )
     (run,) = rebuilt(story, force=True).runs
-    assert story.keys("a", run.blocks) == ["de", "nl"]
+    assert story.keys("a", run.partitions) == ["de", "nl"]
 
 
 def test_one_that_runs_is_waited_for():
@@ -85,7 +85,7 @@ def test_days_that_fail_nothing_themselves_say_that_another_of_the_rebuild_does_
     story.run_all()
     (run,) = rebuilt(story).runs
     failed = RuleVerdict("row_count", "fail", "withheld", bad, 3)
-    story.succeed("a", story.claim(run), withheld=run.blocks, verdicts=(failed,))
+    story.succeed("a", story.claim(run), withheld=run.partitions, verdicts=(failed,))
     own, beside = "row_count: 3 rows", "in one commit with others, of which row_count: 3 rows"
     status = asset_status(story.context(), story.project.assets["a"])
     assert [each.text for each in status.withheld_runs] == [own, beside]
@@ -96,5 +96,5 @@ def test_days_that_fail_nothing_themselves_say_that_another_of_the_rebuild_does_
     assert entry is not None
     story.add(entry)
     assert rebuilt(story).runs[0].request.accepted == bad
-    assert story.run("a").blocks == bad
+    assert story.run("a").partitions == bad
     assert [wait.split("; ")[0].split(": ", 1)[1] for wait in story.waits("a")] == [beside]

@@ -41,11 +41,11 @@ class Coded(Story):
         self.change(*self.assets(definition, **more))
 
     def noted(self, name: str = "a") -> list[tuple[list[str], str]]:
-        return [(self.keys(name, note.blocks), note.text) for note in self.plan().notes if note.asset == name]
+        return [(self.keys(name, note.partitions), note.text) for note in self.plan().notes if note.asset == name]
 
     def computed_by(self, name: str = "a") -> dict[str, list[str]]:
         made = self.state.assets[name].made
-        return {each.definition.id: self.keys(name, each.blocks) for each in made if each.blocks}
+        return {each.definition.id: self.keys(name, each.partitions) for each in made if each.partitions}
 
     def backfill(self, **more: Any) -> list[list[str]]:
         found = self.project.assets["a"]
@@ -53,7 +53,7 @@ class Coded(Story):
         planned = plan_backfill(
             context, found, backfillable_partitions(context, found), **{"force": False, "other_code": True, **more}
         )
-        return [self.keys("a", run.blocks) for run in planned.runs]
+        return [self.keys("a", run.partitions) for run in planned.runs]
 
 
 def there(**more: Any) -> Coded:
@@ -109,7 +109,7 @@ class TestWarn:
         story.observed("s", "2025-01-04")
         story.run_all()
         assert story.computed_by() == {OLD.id: ALL, NEW.id: ["2025-01-04"]}
-        assert [blocks for blocks, _ in story.noted()] == [ALL]
+        assert [partitions for partitions, _ in story.noted()] == [ALL]
         assert story.backfill() == [ALL]
         context, spec = story.context(), story.project.assets["a"]
         (run,) = plan_backfill(context, spec, backfillable_partitions(context, spec), force=False, other_code=True).runs
@@ -142,17 +142,17 @@ class TestWarn:
     def test_what_a_person_accepts_is_of_the_present_code(self):
         story = there()
         story.becomes(NEW)
-        blocks = story.project.assets["a"].partitioning.parse(ALL[0])
-        story.add(MarkEntry("a", "a", "done", blocks, "no row is another one", "me"))
+        partitions = story.project.assets["a"].partitioning.parse(ALL[0])
+        story.add(MarkEntry("a", "a", "done", partitions, "no row is another one", "me"))
         assert story.noted() == []
         assert story.computed_by() == {NEW.id: ALL}
         story.becomes(NEWER)
-        assert [blocks for blocks, _ in story.noted()] == [ALL]
+        assert [partitions for partitions, _ in story.noted()] == [ALL]
 
     def test_params_are_code(self):
         story = there()
         story.becomes(code("SELECT 1 AS x", low=1))
-        assert [blocks for blocks, _ in story.noted()] == [ALL]
+        assert [partitions for partitions, _ in story.noted()] == [ALL]
 
     def test_what_was_appended_stays_and_is_told_until_the_next_run(self):
         story = there(by=None, write=AppendWrite(), strategy=EveryInstance())
@@ -162,15 +162,15 @@ class TestWarn:
         story.observed("s", "2025-01-03")
         story.run_all()
         assert story.noted() == []
-        assert [each.definition.id for each in story.state.assets["a"].made if each.blocks] == [OLD.id, NEW.id]
+        assert [each.definition.id for each in story.state.assets["a"].made if each.partitions] == [OLD.id, NEW.id]
 
 
 class TestBackfill:
-    def test_blocks_of_older_code_are_stale(self):
+    def test_partitions_of_older_code_are_stale(self):
         story = there(on_code_change="backfill")
         story.becomes(NEW)
         (run,) = story.plan().runs
-        assert (story.keys("a", run.blocks), run.reason) == (ALL, "3 stale: its code changed")
+        assert (story.keys("a", run.partitions), run.reason) == (ALL, "3 stale: its code changed")
         assert asset_status(story.context(), story.project.assets["a"]).stale == 3
         assert [each.asset for each in story.run_all()] == ["a", "b"]
         assert story.computed_by() == {NEW.id: ALL}
@@ -179,8 +179,8 @@ class TestBackfill:
     def test_caps_hold(self):
         story = there(on_code_change="backfill", strategy=DateRange(max_partitions_per_run=2))
         story.becomes(NEW)
-        blocks = [story.keys("a", run.blocks) for run in story.run_all() if run.asset == "a"]
-        assert blocks == [["2025-01-01..2025-01-02"], ["2025-01-03"]]
+        partitions = [story.keys("a", run.partitions) for run in story.run_all() if run.asset == "a"]
+        assert partitions == [["2025-01-01..2025-01-02"], ["2025-01-03"]]
 
     def test_a_condition_that_names_other_things_keeps_it_not_back(self):
         story = there(on_code_change="backfill", schedule="s & x-never://comes")
@@ -193,7 +193,7 @@ class TestBackfill:
         story = there(by=None, on_code_change="backfill", strategy=FullRefresh())
         story.becomes(NEW)
         (run,) = story.plan().runs
-        assert (run.asset, run.blocks, run.reason) == ("a", EVERYTHING, "its code changed")
+        assert (run.asset, run.partitions, run.reason) == ("a", EVERYTHING, "its code changed")
         story.run_all()
         story.becomes(NEW, description="the same")
         assert story.plan().runs == ()
@@ -212,8 +212,8 @@ class TestBackfill:
             assert story.computed_by() == {NEW.id: ALL}
             story.becomes(OLD)
             assert story.due() == {}
-            ((blocks, said),) = story.noted()
-            assert blocks == ALL
+            ((partitions, said),) = story.noted()
+            assert partitions == ALL
             assert "newer code than this" in said
 
     def test_what_an_older_checkout_adds_is_computed_once_by_the_newer_one(self):
@@ -241,9 +241,9 @@ class TestWhatIsKept:
                 story.run_all()
         made = story.state.assets["a"].made
         assert len(made) <= 50
-        telling = [each for each in made if each.blocks]
+        telling = [each for each in made if each.partitions]
         assert len(telling) == 8
-        assert story.keys("a", telling[0].blocks)[0].startswith("2025-01-01..")
+        assert story.keys("a", telling[0].partitions)[0].startswith("2025-01-01..")
         assert decode(encode(story.state), journal_id="journal") == story.state
 
     def test_what_was_computed_before_any_was_known_is_of_the_first(self):
@@ -256,13 +256,13 @@ class TestWhatIsKept:
         story.becomes(OLD)
         assert story.computed_by() == {OLD.id: ALL}
 
-    @pytest.mark.parametrize("blocks", ["2025-01-02", "2025-01-01..2025-01-02"])
-    def test_what_a_table_lost_is_of_nobody(self, blocks):
+    @pytest.mark.parametrize("partitions", ["2025-01-02", "2025-01-01..2025-01-02"])
+    def test_what_a_table_lost_is_of_nobody(self, partitions):
         from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 
         story = there()
-        lost = story.project.assets["a"].partitioning.parse(blocks)
+        lost = story.project.assets["a"].partitioning.parse(partitions)
         story.add(TargetEntry("a", "a", TableFinding("lost", "gone", lost)))
         story.becomes(NEW)
         ((said, _),) = story.noted()
-        assert blocks.partition("..")[2] not in said
+        assert partitions.partition("..")[2] not in said

@@ -112,7 +112,7 @@ def test_what_made_it_is_the_same_whoever_reads_the_state_back():
             story.state = decode(encode(story.state), journal_id="journal")
         story.succeed("a", token)
         state = story.state.assets["a"]
-        assert state.coverage == state.made[-1].blocks
+        assert state.coverage == state.made[-1].partitions
         assert not state.coverage
 
 

@@ -24,31 +24,31 @@ from tests.depth import histories
 ZERO = at("2025-01-01")
 POOL = "abcd"
 INLETS = {"one": "s", "two": "one"}
-Block = tuple[str, int | None]
+Partition = tuple[str, int | None]
 
 
 class Model:
     """What a plain reader of the rules knows: by asset its segments, what is there, and what is to be computed."""
 
     def __init__(self, days: int | None) -> None:
-        self.blocks = [*product(POOL, [None] if days is None else range(days))]
+        self.partitions = [*product(POOL, [None] if days is None else range(days))]
         self.own: dict[str, set[str]] = {name: set() for name in ("s", "one", "two")}
         self.removed: dict[str, set[str]] = {name: set() for name in self.own}
-        self.there: dict[str, set[Block]] = {name: set() for name in self.own}
-        self.owed: dict[str, set[Block]] = {name: set() for name in self.own}
+        self.there: dict[str, set[Partition]] = {name: set() for name in self.own}
+        self.owed: dict[str, set[Partition]] = {name: set() for name in self.own}
 
     def known(self, name: str) -> set[str]:
         told = self.known(INLETS[name]) if name in INLETS else set()
         return (self.own[name] | told) - self.removed[name]
 
-    def came(self, name: str, blocks: set[Block]) -> None:
+    def came(self, name: str, partitions: set[Partition]) -> None:
         """Something of an asset is there, or anew."""
-        self.there[name] |= blocks
+        self.there[name] |= partitions
         if name == "s":
-            self.learn(name, {key for key, _ in blocks} - self.removed[name])
+            self.learn(name, {key for key, _ in partitions} - self.removed[name])
         for reader, inlet in INLETS.items():
             if inlet == name:
-                self.owed[reader] |= blocks
+                self.owed[reader] |= partitions
 
     def learn(self, name: str, keys: set[str]) -> None:
         self._change(lambda: self.own[name].update(keys))
@@ -73,12 +73,12 @@ class Model:
         change()
         for name in INLETS:
             back = self.known(name) - before[name]
-            self.owed[name] |= {block for block in self.there[name] if block[0] in back}
+            self.owed[name] |= {partition for partition in self.there[name] if partition[0] in back}
 
-    def due(self, name: str) -> set[Block]:
+    def due(self, name: str) -> set[Partition]:
         """What an asset computes when nothing comes before it."""
         can = self.owed[name] & self.there[INLETS[name]]
-        return {block for block in can if block[0] in self.known(name)}
+        return {partition for partition in can if partition[0] in self.known(name)}
 
 
 class History:
@@ -98,13 +98,13 @@ class History:
         self.story = Story(project(source("s", **more), *assets), now="2025-01-06")
         self.planner, self.model, self.invocation = IncrementalPlanner(self.story.project), Model(days), 0
 
-    def set_of(self, blocks: set[Block]) -> PartitionSet:
+    def set_of(self, partitions: set[Partition]) -> PartitionSet:
         spans = {None: (RangeSet.always().first, RangeSet.always().last)}
         spans |= {day: (ZERO + day * DAY, ZERO + (day + 1) * DAY) for day in range(2)}
-        return PartitionSet.from_slots(((key,), spans[day]) for key, day in blocks)
+        return PartitionSet.from_slots(((key,), spans[day]) for key, day in partitions)
 
-    def blocks_in(self, parts: PartitionSet) -> set[Block]:
-        return {block for block in self.model.blocks if parts.covers(self.set_of({block}))}
+    def partitions_in(self, parts: PartitionSet) -> set[Partition]:
+        return {partition for partition in self.model.partitions if parts.covers(self.set_of({partition}))}
 
     def step(self) -> None:
         random, model = self.random, self.model
@@ -129,7 +129,7 @@ class History:
         self.check()
 
     def event(self) -> None:
-        some = set(self.random.sample(self.model.blocks, 2))
+        some = set(self.random.sample(self.model.partitions, 2))
         self.story.add(ObservedEntry("s", "x-s", self.set_of(some)))
         self.model.came("s", some)
 
@@ -138,12 +138,12 @@ class History:
         if not runs:
             return False
         run = self.random.choice(runs)
-        blocks, model = self.blocks_in(run.blocks), self.model
-        assert blocks
-        assert blocks <= model.due(run.asset), "computed without a cause, or of a segment that is not known"
+        partitions, model = self.partitions_in(run.partitions), self.model
+        assert partitions
+        assert partitions <= model.due(run.asset), "computed without a cause, or of a segment that is not known"
         claim = self.story.claim(run, invocation=str(self.invocation))
-        owed = model.owed[run.asset] & blocks
-        model.owed[run.asset] -= blocks
+        owed = model.owed[run.asset] & partitions
+        model.owed[run.asset] -= partitions
         if what == "fail":
             self.story.fail(run.asset, claim, invocation=str(self.invocation))
             self.invocation += 1
@@ -152,7 +152,7 @@ class History:
         if what == "meanwhile":
             self.event()
         self.story.succeed(run.asset, claim)
-        model.came(run.asset, blocks)
+        model.came(run.asset, partitions)
         return True
 
     def plan(self):
@@ -161,7 +161,7 @@ class History:
         again = self.planner.plan(self.story.context(invocation=str(self.invocation)))
         assert again == found
         for note in found.notes:
-            left = self.blocks_in(note.blocks)
+            left = self.partitions_in(note.partitions)
             name = "one" if note.asset in self.outlets else note.asset
             assert all(key not in self.model.known(name) for key, _ in left)
         return list({run.asset: run for run in reversed(found.runs)}.values())
@@ -175,7 +175,7 @@ class History:
             assert state.assets[name].spec.partitioning.segments == (dimension,)
         for name in self.outlets:
             assert state.assets[name].spec.partitioning == state.assets["one"].spec.partitioning
-            assert self.blocks_in(state.dataset(name).coverage) == self.model.there["one"]
+            assert self.partitions_in(state.dataset(name).coverage) == self.model.there["one"]
 
     def settle(self) -> None:
         for _ in range(200):

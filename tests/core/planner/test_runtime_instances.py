@@ -33,7 +33,7 @@ def told(story: Story, name: str, *, adds: tuple[str, ...] = (), removes: tuple[
 
 
 def keys(story: Story, runs: tuple[PlannedRun, ...]) -> list[str]:
-    return [key for run in runs for key in story.keys(run.asset, run.blocks)]
+    return [key for run in runs for key in story.keys(run.asset, run.partitions)]
 
 
 class TestKnown:
@@ -90,8 +90,8 @@ class TestOfNoneKnown:
     def came_out(self, story, token, *customers):
         link = story.state.assets["model"].claim_state(token)
         learned = {"customer": customers} if customers else {}
-        blocks = story.context().asset("model").partitioning.resolve_whole(link.entry.blocks, learned)
-        return story.add(SuccessEntry("model", "model", link.entry.run, token, token, blocks, "t", 1, keys=learned))
+        partitions = story.context().asset("model").partitioning.resolve_whole(link.entry.partitions, learned)
+        return story.add(SuccessEntry("model", "model", link.entry.run, token, token, partitions, "t", 1, keys=learned))
 
     def test_a_run_of_everything_of_the_oldest_day_tells_them(self, story):
         (run,) = story.plan().runs
@@ -157,8 +157,10 @@ def test_beside_listed_segments_what_came_meanwhile_is_not_lost_either():
     told(story, "model", adds=("x",))
     story.observed("s", "2025-01-01,de")
     link = story.state.assets["model"].claim_state(token)
-    blocks = story.context().asset("model").partitioning.resolve_whole(link.entry.blocks, {"customer": ("a", "x")})
-    head = ("model", "model", link.entry.run, token, token, blocks, "t", 1)
+    partitions = (
+        story.context().asset("model").partitioning.resolve_whole(link.entry.partitions, {"customer": ("a", "x")})
+    )
+    head = ("model", "model", link.entry.run, token, token, partitions, "t", 1)
     story.add(SuccessEntry(*head, keys={"customer": ("a", "x")}))
     assert keys(story, story.plan().runs) == ["2025-01-01,de,a", "2025-01-01,de,x"]
 
@@ -216,8 +218,8 @@ class History:
     def partitioning(self):
         return self.story.context().asset("model").partitioning
 
-    def slots(self, blocks: PartitionSet) -> list[tuple[int, str]]:
-        return [(start // 86400, key) for start, _, (key,) in self.partitioning.slots(blocks)]
+    def slots(self, partitions: PartitionSet) -> list[tuple[int, str]]:
+        return [(start // 86400, key) for start, _, (key,) in self.partitioning.slots(partitions)]
 
     def plan(self) -> list[PlannedRun]:
         gone = frozenset(each.token for each in self.over)
@@ -228,9 +230,9 @@ class History:
         return [run for run in found.runs if run.asset == "model"]
 
     def claim(self, run: PlannedRun) -> None:
-        mine = self.slots(run.blocks)
+        mine = self.slots(run.partitions)
         for link in self.story.state.assets["model"].chain:
-            theirs = self.slots(link.entry.blocks)
+            theirs = self.slots(link.entry.partitions)
             meet = any(
                 day == other and (WHOLE in (key, same) or key == same) for day, key in mine for other, same in theirs
             )
@@ -255,7 +257,7 @@ class History:
             "fail",
             "crash",
         ]
-        if any(WHOLE in key for each in self.live for _, key in self.slots(each.run.blocks)):
+        if any(WHOLE in key for each in self.live for _, key in self.slots(each.run.partitions)):
             some = [
                 "event",
                 "add",
@@ -294,10 +296,10 @@ class History:
         return [other for other in self.over if other.token in tokens and other.token < each.token]
 
     def land(self, each: Alive) -> None:
-        if each.landed or not each.run.blocks or any(other.landed for other in self.chain(each)):
+        if each.landed or not each.run.partitions or any(other.landed for other in self.chain(each)):
             return
         each.landed = True
-        slots, tells = self.slots(each.run.blocks), set()
+        slots, tells = self.slots(each.run.partitions), set()
         for day, key in slots:
             rows = each.rows.get(day, {})
             mine = rows if key == WHOLE else {key: rows[key]} if key in rows else {}
@@ -310,16 +312,16 @@ class History:
 
     def record(self, each: Alive) -> None:
         found = next((other for other in self.chain(each) if other.landed), None)
-        if found is None and not each.run.blocks:
+        if found is None and not each.run.partitions:
             self.fail(each)
             return
         self.land(each)
         done = found or each
         link = self.story.state.assets["model"].claim_state(done.token)
         assert link is not None
-        blocks = self.partitioning.resolve_whole(link.entry.blocks, done.tells)
+        partitions = self.partitioning.resolve_whole(link.entry.partitions, done.tells)
         self.leave(each)
-        head = ("model", "model", link.entry.run, done.token, each.token, blocks)
+        head = ("model", "model", link.entry.run, done.token, each.token, partitions)
         self.story.add(SuccessEntry(*head, "t", 1, pins=link.entry.request.pins, keys=done.tells))
 
     def fail(self, each: Alive) -> None:
@@ -333,7 +335,7 @@ class History:
             self.leave(each)
         else:
             self.crash(each)
-        head = ("model", link.entry.run, each.token, link.entry.blocks, "error", "boom", str(self.invocation))
+        head = ("model", link.entry.run, each.token, link.entry.partitions, "error", "boom", str(self.invocation))
         self.story.add(FailureEntry(*head, fenced=fenced))
         self.invocation += self.random.random() < 0.5
 
@@ -364,9 +366,9 @@ class History:
         assert max(times.values(), default=0) <= 1, "appended twice"
         for day, rows in self.truth.items():
             for key in known:
-                block = PartitionSet.from_slots([((key,), (day * 86400, (day + 1) * 86400))])
-                assert state.coverage.covers(block), "not computed"
-                assert there.covers(block)
+                partition = PartitionSet.from_slots([((key,), (day * 86400, (day + 1) * 86400))])
+                assert state.coverage.covers(partition), "not computed"
+                assert there.covers(partition)
                 if key != WHOLE:
                     assert times[day, key] == (self.made[day, key] is not None)
                     assert self.appends or self.made[day, key] == rows.get(key), "older than what it is made of"

@@ -57,8 +57,8 @@ def came_out(story, name, *keys, added=()):
 def succeed(story, run, claim, *keys):
     link = story.state.assets[run.asset].chain[-1]
     learned = {"customer": keys} if keys else {}
-    blocks = story.context().asset(run.asset).partitioning.resolve_whole(run.blocks, learned)
-    head = (run.asset, run.asset, link.entry.run, claim, claim, blocks)
+    partitions = story.context().asset(run.asset).partitioning.resolve_whole(run.partitions, learned)
+    head = (run.asset, run.asset, link.entry.run, claim, claim, partitions)
     return story.add(SuccessEntry(*head, "t", 1, pins=run.request.pins, keys=learned))
 
 
@@ -106,7 +106,7 @@ class TestRemoved:
         plan = story.plan()
         assert plan.runs == ()
         (note,) = plan.notes
-        assert (note.asset, story.keys("model", note.blocks)) == ("model", ["b"])
+        assert (note.asset, story.keys("model", note.partitions)) == ("model", ["b"])
         assert note.text == "no known segment any more; any rows of it stay, and nothing computes them"
 
     def test_it_stays_removed_whatever_comes(self, story):
@@ -147,7 +147,7 @@ class TestOfNoneKnown:
     def test_a_run_processes_everything(self, alone):
         alone.observed("raw")
         (run,) = alone.plan().runs
-        assert (run.asset, alone.keys("model", run.blocks), run.reason) == ("model", ["*"], "1 partition missing")
+        assert (run.asset, alone.keys("model", run.partitions), run.reason) == ("model", ["*"], "1 partition missing")
         assert alone.waits("each") == ["waits for the first partition of model"]
 
     def test_what_came_out_is_known_and_computed(self, alone):

@@ -52,6 +52,6 @@ def test_time_alone_becomes_a_product_that_is_rebuilt():
     assert story.due() == {}
     context = story.context()
     [rebuild] = plan_rebuild(context, context.asset("out"), force=False).runs
-    assert story.keys("out", rebuild.blocks) == ["2025-01-01,de", "2025-01-01,nl"]
+    assert story.keys("out", rebuild.partitions) == ["2025-01-01,de", "2025-01-01,nl"]
     story.succeed("out", story.claim(rebuild))
     assert story.due() == {}

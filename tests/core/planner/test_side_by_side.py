@@ -47,7 +47,7 @@ def story(now: str = "2025-01-02T00:30", **more: object) -> Story:
 
 def keys(runs: tuple[PlannedRun, ...]) -> list[str]:
     partitioning = instances("a").partitioning
-    return [key for run in runs for key in partitioning.labels(run.blocks)]
+    return [key for run in runs for key in partitioning.labels(run.partitions)]
 
 
 class TestRuns:
@@ -67,7 +67,7 @@ class TestRuns:
         assert s.waits("a") == [f"running: a-{tokens[0]} and 2 more since 2025-01-01T00:00Z by test"]
         s.succeed("a", tokens[1])
         assert [link.token for link in s.state.assets["a"].chain] == [tokens[0], tokens[2]]
-        assert s.state.assets["a"].coverage.covers(runs[1].blocks)
+        assert s.state.assets["a"].coverage.covers(runs[1].partitions)
 
     def test_a_slot_is_used_again(self):
         s = story(write=AppendWrite())
@@ -181,7 +181,7 @@ class TestFailures:
             instances("a", "s", segments={"w": ("x",)}, write=AppendWrite()),
         )
         settling = [run for run in s.plan(gone_claims=[token]).runs if run.recovers]
-        assert [(bool(run.blocks), run.recovers, run.slot) for run in settling] == [(False, (f"a-{token}",), 1)]
+        assert [(bool(run.partitions), run.recovers, run.slot) for run in settling] == [(False, (f"a-{token}",), 1)]
 
     def test_another_strategy_settles_them_first(self):
         s = story()
@@ -189,7 +189,7 @@ class TestFailures:
         s.change(source("s", by="hour", segments=TWO), asset("a", "s", by="hour", segments=TWO))
         assert s.plan().runs == ()
         runs = s.plan(gone_claims=tokens).runs
-        assert [(bool(run.blocks), run.slot) for run in runs] == [(False, 1), (False, 2)]
+        assert [(bool(run.partitions), run.slot) for run in runs] == [(False, 1), (False, 2)]
         assert s.waits("a", gone_claims=tokens) == ["waits until what never ended side by side is settled"]
 
 
@@ -247,8 +247,8 @@ class TestBackfills:
     def test_each_partition_is_a_run(self):
         s = story()
         spec = s.project.assets["a"]
-        blocks = spec.partitioning.parse("2025-01-01T05..2025-01-01T06")
-        runs = plan_backfill(s.context(), spec, blocks, force=False).runs
+        partitions = spec.partitioning.parse("2025-01-01T05..2025-01-01T06")
+        runs = plan_backfill(s.context(), spec, partitions, force=False).runs
         assert keys(runs) == ["2025-01-01T05,x", "2025-01-01T05,y", "2025-01-01T06,x", "2025-01-01T06,y"]
         assert [run.slot for run in runs] == [1, 2, 3, 4]
 
@@ -268,7 +268,7 @@ class TestBackfills:
         token = s.claim(s.plan().runs[0])
         assert plan_rebuild(s.context(), spec, force=False).runs == ()
         (settling,) = plan_rebuild(s.context(gone_claims=[token]), spec, force=False).runs
-        assert (bool(settling.blocks), settling.slot) == (False, 1)
+        assert (bool(settling.partitions), settling.slot) == (False, 1)
         s.succeed("a", token)
         (rebuild,) = plan_rebuild(s.context(), spec, force=False).runs
         claim = s.claim(rebuild)
@@ -341,7 +341,7 @@ class History:
     def claim(self, run: PlannedRun) -> None:
         """What the protocol's model asks of every claim."""
         for link in self.story.state.assets["a"].chain:
-            assert link.slot == run.slot or not link.entry.blocks.overlaps(run.blocks)
+            assert link.slot == run.slot or not link.entry.partitions.overlaps(run.partitions)
             assert link.slot != run.slot or link.entry.run in run.recovers
         token = self.story.claim(run, invocation=str(self.invocation))
         self.live.append(Alive(token, run))
@@ -404,17 +404,17 @@ class History:
         return next((other for other in self.chain(each) if other.landed), None)
 
     def land(self, each: Alive) -> None:
-        if each.landed or self.settle(each) is not None or not each.run.blocks:
+        if each.landed or self.settle(each) is not None or not each.run.partitions:
             return
         each.landed = True
-        self.table += [(key, each.token, each.run.slot) for key in self.labels(each.run.blocks)]
+        self.table += [(key, each.token, each.run.slot) for key in self.labels(each.run.partitions)]
 
-    def labels(self, blocks: PartitionSet) -> list[str]:
-        return list(self.story.project.assets["a"].partitioning.keys(blocks))
+    def labels(self, partitions: PartitionSet) -> list[str]:
+        return list(self.story.project.assets["a"].partitioning.keys(partitions))
 
     def record(self, each: Alive) -> None:
         found = self.settle(each)
-        if found is None and not each.run.blocks:
+        if found is None and not each.run.partitions:
             self.fail(each)
             return
         self.land(each)
@@ -430,7 +430,7 @@ class History:
                 link.entry.run,
                 done.token,
                 each.token,
-                request.blocks,
+                request.partitions,
                 "t",
                 len(self.table),
                 request.interval,
@@ -453,7 +453,14 @@ class History:
             self.over.append(each)
         self.story.add(
             FailureEntry(
-                "a", link.entry.run, each.token, link.entry.blocks, "error", "boom", str(self.invocation), fenced=fenced
+                "a",
+                link.entry.run,
+                each.token,
+                link.entry.partitions,
+                "error",
+                "boom",
+                str(self.invocation),
+                fenced=fenced,
             )
         )
 
@@ -488,10 +495,10 @@ class History:
         newest = {key: token for key, token, _ in self.table}
         there = {name: self.story.state.dataset(f"x-{name}").coverage for name in "st"}
         for key in self.keys:
-            block = partitioning.parse(key)
-            if not all(parts.covers(block) for parts in there.values()):
+            partition = partitioning.parse(key)
+            if not all(parts.covers(partition) for parts in there.values()):
                 continue
-            assert state.coverage.covers(block), f"{key} is lost"
+            assert state.coverage.covers(partition), f"{key} is lost"
             assert times[key] == 1 if self.appends else newest[key] > self.changed[key], f"{key}: {times[key]} times"
 
 

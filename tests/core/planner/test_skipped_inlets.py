@@ -19,8 +19,8 @@ REQUIRES = [PartitionRequirement("all"), PartitionRequirement("any"), PartitionR
 OUTCOMES = ["skipped", "withheld"]
 
 
-def verdict(blocks):
-    return RuleVerdict("not_null(n)", "fail", "withheld", blocks, 900, 12)
+def verdict(partitions):
+    return RuleVerdict("not_null(n)", "fail", "withheld", partitions, 900, 12)
 
 
 def ran(told: Story, outcome: str, *, name: str = "up", day: str = MIDDLE) -> Story:
@@ -33,7 +33,7 @@ def ran(told: Story, outcome: str, *, name: str = "up", day: str = MIDDLE) -> St
         elif outcome == "skipped":
             told.skip(name, claim)
         else:
-            told.succeed(name, claim, version=version, withheld=run.blocks, verdicts=(verdict(run.blocks),))
+            told.succeed(name, claim, version=version, withheld=run.partitions, verdicts=(verdict(run.partitions),))
     return told
 
 
@@ -48,7 +48,7 @@ def by_day(told: Story, outcome: str) -> Story:
         elif outcome == "skipped":
             told.skip("up", claim)
         else:
-            told.succeed("up", claim, withheld=run.blocks, verdicts=(verdict(run.blocks),))
+            told.succeed("up", claim, withheld=run.partitions, verdicts=(verdict(run.partitions),))
     return told
 
 
@@ -57,7 +57,7 @@ def computed(told: Story) -> dict[str, str]:
     down = told.project.assets["down"].partitioning
     found = {}
     while runs := [run for run in told.plan().runs if run.asset == "down"]:
-        found |= {key: runs[0].reason for each in down.each_partition(runs[0].blocks) for key in down.labels(each)}
+        found |= {key: runs[0].reason for each in down.each_partition(runs[0].partitions) for key in down.labels(each)}
         told.run("down")
     return found
 
@@ -93,7 +93,7 @@ class TestOfEachOutcome:
         if not waits:
             assert "reads up's run of 2025-01-29" in found[MIDDLE]
 
-    def test_a_consumer_by_block_goes_on_where_it_can_do_without(self, outcome, require):
+    def test_a_consumer_by_partition_goes_on_where_it_can_do_without(self, outcome, require):
         up = asset("up", schedule=timed("@daily"), start=at(DAYS[0]))
         down = asset("down", InletSpec("up", "", None, require=require), start=at(DAYS[0]))
         told = by_day(Story(project(up, down)), outcome)
@@ -160,7 +160,7 @@ def test_hours_share_the_dump_before_one_that_was_skipped():
     down = asset("down", inlet, by="hour", schedule=timed("0 * * * *"), start=at("2025-01-30"))
     told = ran(Story(project(up, down)), "skipped")
     runs = [run for run in told.plan().runs if run.asset == "down"]
-    assert [(told.keys("down", run.blocks), run.request.pins["up"].version) for run in runs] == [
+    assert [(told.keys("down", run.partitions), run.request.pins["up"].version) for run in runs] == [
         (["2025-01-30T00..2025-01-31T22"], 1),
         (["2025-01-31T23"], 3),
     ]
@@ -177,10 +177,10 @@ def test_a_consumer_aligned_to_an_outlet_reads_what_its_run_before_left():
 def test_what_is_skipped_is_wanted_once_it_comes_after_all():
     up = asset("up", schedule=timed("@daily"), start=at(DAYS[0]))
     told = by_day(Story(project(up, asset("down", "up", start=at(DAYS[0])), asset("last", "down"))), "skipped")
-    assert [told.keys(run.asset, run.blocks) for run in told.run_all()] == [[DAYS[0], DAYS[2]]] * 2
+    assert [told.keys(run.asset, run.partitions) for run in told.run_all()] == [[DAYS[0], DAYS[2]]] * 2
     told.add(MarkEntry("up", "up", "missing", days(MIDDLE), "it came", "ann"))
     told.now = "2025-02-02"
-    assert {run.asset: MIDDLE in told.keys(run.asset, run.blocks)[0] for run in told.run_all()} == dict.fromkeys(
+    assert {run.asset: MIDDLE in told.keys(run.asset, run.partitions)[0] for run in told.run_all()} == dict.fromkeys(
         ["up", "down", "last"], True
     )
 

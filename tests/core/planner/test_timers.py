@@ -52,7 +52,7 @@ def test_a_timer_does_not_run_before_the_first_update(story):
     assert runs(story) is None
 
 
-def test_blocks_that_are_due_wait_for_the_timer_as_for_any_time():
+def test_partitions_that_are_due_wait_for_the_timer_as_for_any_time():
     inlet = InletSpec("s", "", None, require=PartitionRequirement("none"))
     reader = asset("r", inlet, schedule=f"s & s | {TIMER}", start=at("2025-01-01"))
     story = Story(project(source("s"), reader))

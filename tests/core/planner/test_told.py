@@ -92,7 +92,7 @@ def test_what_is_skipped_is_no_partition_of_changed_code():
     context, own = story.context(), story.project.assets["a"]
     (change,) = find_code_changes(context)
     (run,) = plan_backfill(context, own, backfillable_partitions(context, own), force=False, other_code=True).runs
-    assert change.blocks == run.blocks == days("2025-01-01", "2025-01-03..2025-01-04")
+    assert change.partitions == run.partitions == days("2025-01-01", "2025-01-03..2025-01-04")
     (note,) = asset_status(context, own).notes
     assert note.startswith("2025-01-01, 2025-01-03..2025-01-04: the code changed")
     story.add(MarkEntry("a", "a", "skip", days("2025-01-01..2025-01-04"), "why", "ann"))
@@ -113,7 +113,9 @@ class TestAWeekThatIsNotOver:
         story.fail("daily", story.claim(run))
         failed = "waits for daily 2024-12-30..2025-01-07, which failed"
         assert story.waits("weekly", invocation="i") == [failed, said]
-        by_reason = {item.reason: story.keys(item.asset, item.blocks) for item in story.plan(invocation="i").waiting}
+        by_reason = {
+            item.reason: story.keys(item.asset, item.partitions) for item in story.plan(invocation="i").waiting
+        }
         assert (by_reason[failed], by_reason[said]) == (["2025-W01"], ["2025-W02"])
 
     def test_is_explained_by_that_alone(self):
@@ -170,9 +172,9 @@ class TestImpactOfWhatIsRead:
         story = Story(project(source("s"), *assets), now=now)
         story.observed("s", "2025-01-01..2025-01-07")
         found = trace_impact(story.context(), story.project.assets["s"], days(key))
-        return [(each.asset, story.keys(each.asset, each.blocks), each.stays) for each in found.reaches]
+        return [(each.asset, story.keys(each.asset, each.partitions), each.stays) for each in found.reaches]
 
-    def test_a_block_that_is_not_over(self):
+    def test_a_partition_that_is_not_over(self):
         weekly, after = asset("weekly", "s", by="week"), asset("after", "weekly", by="week")
         said = "not over before 2025-01-13T00:00Z"
         assert self.told(weekly, after, key="2025-01-07") == [("weekly", ["2025-W02"], said)]
@@ -185,7 +187,7 @@ class TestImpactOfWhatIsRead:
         assert self.told(latest, key="2025-01-05") == [("model", [], said)]
         assert self.told(latest, key="2025-01-07") == [("model", ["de", "nl"], "")]
 
-    def test_a_block_outside_the_bounds(self):
+    def test_a_partition_outside_the_bounds(self):
         late = asset("late", "s", start=at("2025-01-06"))
         assert self.told(late, key="2025-01-05") == [("late", ["2025-01-05"], "outside its start and end")]
 
@@ -232,7 +234,7 @@ def test_what_came_out_the_same_is_told():
     story.observed("s", "2025-01-01..2025-01-02")
     (run,) = story.plan().runs
     story.succeed("a", story.claim(run), unchanged=days("2025-01-01"))
-    assert explained(story, "a").splitlines()[-1].endswith("; 1 of 2 blocks came out the same")
+    assert explained(story, "a").splitlines()[-1].endswith("; 1 of 2 partitions came out the same")
     assert decode(encode(story.state), journal_id="journal") == story.state
     story.observed("s", "2025-01-02")
     story.succeed("a", story.claim(story.plan().runs[0]), unchanged=days("2025-01-02"))

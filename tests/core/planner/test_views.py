@@ -1,4 +1,4 @@
-"""Assets whose blocks go by values of a source's rows: random histories against single days, and what is told."""
+"""Assets whose partitions go by values of a source's rows: random histories against single days, and what is told."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_lineage_goes_back_to_the_look_that_told_of_the_rows():
         found.state,
         lambda uri: iter([each for each in past if getattr(each.entry, "uri", None) == uri]),
         asset=found.project.assets["sums"],
-        blocks=days("2025-01-07"),
+        partitions=days("2025-01-07"),
     )
     (run,) = traced.origins
     (daily,) = run.reads
@@ -154,14 +154,14 @@ class History(Drivers):
             self.end(self.random.choice(runs), what)
 
     def backfill(self, name: str) -> None:
-        """Somebody asks for a few blocks, there or not."""
+        """Somebody asks for a few partitions, there or not."""
         context = self.context()
-        spec, first = self.story.project.assets[name], self.random.choice(self.blocks(name))
+        spec, first = self.story.project.assets[name], self.random.choice(self.partitions(name))
         asked = spec.partitioning.cover(span(first) | span(first + 1))
         for run in plan_backfill(context, spec, asked, force=self.random.random() < 0.5).runs[:1]:
             self.end(run, "run")
-            for block in self.blocks(name):
-                self.asked[name, block] += run.blocks.overlaps(span(block))
+            for partition in self.partitions(name):
+                self.asked[name, partition] += run.partitions.overlaps(span(partition))
 
     def look(self) -> None:
         some = set(self.random.sample(NUMBERS, self.random.randint(1, 3)))
@@ -175,17 +175,17 @@ class History(Drivers):
         self.ever |= some
         self.changed |= dict.fromkeys(some | removed, seq)
         for name in ("daily", "weekly"):
-            for block in self.blocks(name):
-                self.asked[name, block] += bool((some | removed) & self.needed(name, block))
+            for partition in self.partitions(name):
+                self.asked[name, partition] += bool((some | removed) & self.needed(name, partition))
 
-    def blocks(self, name: str) -> list[int]:
+    def partitions(self, name: str) -> list[int]:
         return list(range(0, 35, 7)) if name == "weekly" else list(range(25))
 
-    def needed(self, name: str, block: int) -> set[int]:
-        """The numbers of the days whose rows a block reads."""
+    def needed(self, name: str, partition: int) -> set[int]:
+        """The numbers of the days whose rows a partition reads."""
         if name == "weekly":
-            return set(range(block, block + 7))
-        return set(range(block - self.back["daily"] + 1, block + 1))
+            return set(range(partition, partition + 7))
+        return set(range(partition - self.back["daily"] + 1, partition + 1))
 
     def rest(self) -> int:
         self.story.add(PauseEntry("daily", paused=False))
@@ -198,7 +198,7 @@ def span(number: int) -> PartitionSet:
 
 @histories(60)
 @given(st.randoms(use_true_random=False), st.integers(3, 30))
-def test_blocks_are_computed_from_the_newest_rows_of_their_values_and_no_more(random: Random, steps: int):
+def test_partitions_are_computed_from_the_newest_rows_of_their_values_and_no_more(random: Random, steps: int):
     history = History(random)
     for _ in range(steps):
         history.step()
@@ -208,16 +208,18 @@ def test_blocks_are_computed_from_the_newest_rows_of_their_values_and_no_more(ra
     for each in history.story.entries:
         if isinstance(each.entry, SuccessEntry):
             length = 7 if each.entry.asset == "weekly" else 1
-            for block in history.blocks(each.entry.asset):
-                if each.entry.blocks.overlaps(span(block)):
-                    assert each.entry.blocks.covers(PartitionSet.union(span(block + n) for n in range(length)))
-                    computed[each.entry.asset][block] = each.entry.token
-                    times[each.entry.asset, block] += 1
+            for partition in history.partitions(each.entry.asset):
+                if each.entry.partitions.overlaps(span(partition)):
+                    assert each.entry.partitions.covers(PartitionSet.union(span(partition + n) for n in range(length)))
+                    computed[each.entry.asset][partition] = each.entry.token
+                    times[each.entry.asset, partition] += 1
     for name in ("daily", "weekly"):
-        for block in history.blocks(name):
-            needs = history.needed(name, block)
-            assert (block in computed[name]) == bool(needs & history.ever), f"{name} {block}"
-            if block in computed[name]:
-                assert computed[name][block] > max(history.changed.get(each, 0) for each in needs)
-                assert times[name, block] <= history.asked[name, block] or (history.lookback and name == "daily")
+        for partition in history.partitions(name):
+            needs = history.needed(name, partition)
+            assert (partition in computed[name]) == bool(needs & history.ever), f"{name} {partition}"
+            if partition in computed[name]:
+                assert computed[name][partition] > max(history.changed.get(each, 0) for each in needs)
+                assert times[name, partition] <= history.asked[name, partition] or (
+                    history.lookback and name == "daily"
+                )
     assert set(computed["sums"]) == set(computed["daily"])

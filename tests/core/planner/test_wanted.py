@@ -1,6 +1,6 @@
-"""What is wanted, waits, is kept or computed again, against a plain model that decides block by block.
+"""What is wanted, waits, is kept or computed again, against a plain model that decides partition by partition.
 
-The model knows days as integers and nothing of ranges. A block needs the days of its window, of each inlet, but for
+The model knows days as integers and nothing of ranges. A partition needs the days of its window, of each inlet, but for
 what that inlet can never have. It is wanted when some day that it needs is or was there; it runs when it is missing or
 stale, enough of what it needs counts as there, and it keeps no rows whose input went.
 """
@@ -52,14 +52,14 @@ class Inlet:
     def able(self, day: int) -> bool:
         return (self.start is None or day >= self.start) and (self.end is None or day < self.end)
 
-    def needs(self, block: int) -> set[int]:
-        return {day for day in range(block + self.low, block + self.high + 1) if self.able(day)}
+    def needs(self, partition: int) -> set[int]:
+        return {day for day in range(partition + self.low, partition + self.high + 1) if self.able(day)}
 
     def counts(self) -> set[int]:
         return self.there if self.keep else self.ever
 
-    def enough(self, block: int) -> bool:
-        needed = self.needs(block)
+    def enough(self, partition: int) -> bool:
+        needed = self.needs(partition)
         if self.require.kind == "none":
             return True
         least = len(needed) if self.require.kind == "all" else max(1, self.require.count)
@@ -79,51 +79,53 @@ class Model:
 
     def wanted(self) -> set[int]:
         return {
-            block
-            for block in DAYS
-            if (self.start is None or block >= self.start)
-            and (self.end is None or block < self.end)
-            and any(inlet.needs(block) & inlet.ever for inlet in self.inlets)
+            partition
+            for partition in DAYS
+            if (self.start is None or partition >= self.start)
+            and (self.end is None or partition < self.end)
+            and any(inlet.needs(partition) & inlet.ever for inlet in self.inlets)
         }
 
-    def holds(self, block: int, inlet: Inlet) -> bool:
-        if block in self.stale[inlet.name]:
+    def holds(self, partition: int, inlet: Inlet) -> bool:
+        if partition in self.stale[inlet.name]:
             return True
-        return block not in self.computed and bool(inlet.needs(block) & inlet.counts()) and inlet.enough(block)
+        return (
+            partition not in self.computed and bool(inlet.needs(partition) & inlet.counts()) and inlet.enough(partition)
+        )
 
     def due(self) -> set[int]:
         found = set()
-        for block in self.wanted() | self.computed:
-            within = (self.start is None or block >= self.start) and (self.end is None or block < self.end)
-            stale = within and any(block in marks for marks in self.stale.values())
-            if not stale and (block in self.computed or block not in self.wanted()):
+        for partition in self.wanted() | self.computed:
+            within = (self.start is None or partition >= self.start) and (self.end is None or partition < self.end)
+            stale = within and any(partition in marks for marks in self.stale.values())
+            if not stale and (partition in self.computed or partition not in self.wanted()):
                 continue
-            asked = [inlet for inlet in self.inlets if inlet.needs(block)]
-            if self.together and not (asked and all(self.holds(block, inlet) for inlet in asked)):
+            asked = [inlet for inlet in self.inlets if inlet.needs(partition)]
+            if self.together and not (asked and all(self.holds(partition, inlet) for inlet in asked)):
                 continue
-            if block not in self.kept and all(inlet.enough(block) for inlet in self.inlets):
-                found.add(block)
+            if partition not in self.kept and all(inlet.enough(partition) for inlet in self.inlets):
+                found.add(partition)
         return found
 
     def changed(self, inlet: Inlet, came: set[int], gone: set[int]) -> None:
         inlet.there = (inlet.there | came) - gone
         inlet.ever |= came | gone
         touched = came if inlet.keep else came | gone
-        for block in DAYS:
-            needs = set(range(block + inlet.low, block + inlet.high + 1))
-            if needs & touched and block in self.computed:
-                self.stale[inlet.name].add(block)
+        for partition in DAYS:
+            needs = set(range(partition + inlet.low, partition + inlet.high + 1))
+            if needs & touched and partition in self.computed:
+                self.stale[inlet.name].add(partition)
         if inlet.keep:
             self.kept |= {b for b in self.computed if set(range(b + inlet.low, b + inlet.high + 1)) & gone}
         self.kept = {b for b in self.kept if any(self.lost(each, b) for each in self.inlets if each.keep)}
 
-    def lost(self, inlet: Inlet, block: int) -> bool:
-        return bool(set(range(block + inlet.low, block + inlet.high + 1)) & (inlet.ever - inlet.there))
+    def lost(self, inlet: Inlet, partition: int) -> bool:
+        return bool(set(range(partition + inlet.low, partition + inlet.high + 1)) & (inlet.ever - inlet.there))
 
-    def ran(self, blocks: set[int]) -> None:
-        self.computed |= blocks
-        self.kept -= blocks
-        self.stale = {name: marks - blocks for name, marks in self.stale.items()}
+    def ran(self, partitions: set[int]) -> None:
+        self.computed |= partitions
+        self.kept -= partitions
+        self.stale = {name: marks - partitions for name, marks in self.stale.items()}
 
 
 REQUIRES = st.sampled_from(
@@ -148,7 +150,9 @@ def inlets(draw: st.DrawFn, name: str) -> Inlet:
 @st.composite
 def models(draw: st.DrawFn) -> Model:
     found = [draw(inlets(name)) for name in draw(st.sampled_from(["p", "pq"]))]
-    assume(any(inlet.require.kind != "none" for inlet in found))  # without any, each block is wanted once it is over
+    assume(
+        any(inlet.require.kind != "none" for inlet in found)
+    )  # without any, each partition is wanted once it is over
     bounds = draw(st.sampled_from([(None, None), (None, None), (1, None), (0, 6)]))
     together = len(found) > 1 and draw(st.booleans())
     return Model(found, together, *bounds, stale={inlet.name: set() for inlet in found})
@@ -192,8 +196,8 @@ def test_what_is_due_and_what_is_kept_is_what_a_model_of_single_days_says(model:
             story.add(ObservedEntry(inlet.name, f"x-{inlet.name}", removed=ranges(gone)))
             model.changed(inlet, set(), gone)
         elif what == "run" and model.due():
-            model.ran(of_ranges(story.run("a").blocks))
-        found = [of_ranges(run.blocks) for run in story.plan().runs]
+            model.ran(of_ranges(story.run("a").partitions))
+        found = [of_ranges(run.partitions) for run in story.plan().runs]
         assert found == ([model.due()] if model.due() else []), model
         known = story.project.assets["a"]
         shown = dict(partition_grid(story.context(), known))
@@ -203,9 +207,9 @@ def test_what_is_due_and_what_is_kept_is_what_a_model_of_single_days_says(model:
         assert labels <= told
         assert asset_status(story.context(), known).stale == len(
             {
-                block
-                for block in stale & model.computed
-                if (model.start is None or block >= model.start) and (model.end is None or block < model.end)
+                partition
+                for partition in stale & model.computed
+                if (model.start is None or partition >= model.start) and (model.end is None or partition < model.end)
             }
         )
 
@@ -215,27 +219,27 @@ def test_what_is_due_and_what_is_kept_is_what_a_model_of_single_days_says(model:
 
 def quiet(story: Story, name: str = "a") -> list[tuple[str, list[str]]]:
     return [
-        (item.reason, story.keys(name, item.blocks))
+        (item.reason, story.keys(name, item.partitions))
         for item in story.plan().waiting
-        if item.asset == name and item.quiet and not item.blocks.is_everything
+        if item.asset == name and item.quiet and not item.partitions.is_everything
     ]
 
 
 def waits(story: Story) -> list[tuple[str, PartitionSet]]:
     return [
-        (item.reason, item.blocks)
+        (item.reason, item.partitions)
         for item in story.plan().waiting
-        if item.asset == "a" and not item.blocks.is_everything
+        if item.asset == "a" and not item.partitions.is_everything
     ]
 
 
-def test_a_leaf_of_all_holds_only_for_the_blocks_that_its_dataset_was_updated_for():
+def test_a_leaf_of_all_holds_only_for_the_partitions_that_its_dataset_was_updated_for():
     story = Story(project(source("p"), source("q"), asset("a", "p", "q", schedule="p & q")))
     story.add(EventEntry("x-p", "p", days("2024-01-01")))
     story.add(EventEntry("x-q", "q", days("2024-01-02")))
     assert story.due() == {}
     story.add(EventEntry("x-q", "q", days("2024-01-01")))
-    assert [story.keys("a", run.blocks) for run in story.run_all()] == [["2024-01-01"]]
+    assert [story.keys("a", run.partitions) for run in story.run_all()] == [["2024-01-01"]]
     assert asset_status(story.context(), story.project.assets["a"]).stale == 0
 
 
@@ -262,7 +266,7 @@ def test_a_declared_start_carries_on_through_the_mappings():
     chain = (asset("b", "p"), asset("c", seven), asset("d", "c", by="week"))
     story = Story(project(source("p", start=at("2025-01-02")), *chain), now="2025-02-01")
     story.observed("p", "2025-01-02..2025-01-12")
-    done = {run.asset: story.keys(run.asset, run.blocks) for run in story.run_all()}
+    done = {run.asset: story.keys(run.asset, run.partitions) for run in story.run_all()}
     assert done == {"b": ["2025-01-02..2025-01-12"], "c": ["2025-01-02..2025-01-12"], "d": ["2025-W01..2025-W02"]}
 
 
@@ -294,13 +298,15 @@ def test_what_came_before_the_start_of_its_source_is_used_by_the_run_that_read_i
     story.observed("p", "2025-01-01", "2025-01-05")
     story.observed("q", "2025-01-02..2025-01-08")
     run = story.run("a")
-    assert story.keys("a", run.blocks) == ["2025-01-02..2025-01-03", "2025-01-06"]
+    assert story.keys("a", run.partitions) == ["2025-01-02..2025-01-03", "2025-01-06"]
     assert stale(story) == 0
-    assert not any("(p & q)" in reason and "2025-01-02" in story.keys("a", blocks) for reason, blocks in waits(story))
+    assert not any(
+        "(p & q)" in reason and "2025-01-02" in story.keys("a", partitions) for reason, partitions in waits(story)
+    )
     story.observed("p", "2025-01-01")
     assert stale(story) == 1
     story.observed("q", "2025-01-02")
-    assert story.keys("a", story.run("a").blocks) == ["2025-01-02..2025-01-03"]
+    assert story.keys("a", story.run("a").partitions) == ["2025-01-02..2025-01-03"]
     assert stale(story) == 0
 
 
@@ -311,11 +317,11 @@ def test_under_or_too_a_leaf_that_can_have_nothing_leaves_nothing_over_and_one_t
     story = Story(project(source("p"), late, replace(source("r"), columns={"n": "int"}), either))
     story.observed("q", "2025-01-02..2025-01-03")
     story.observed("p", "2025-01-02..2025-01-03")
-    assert story.keys("a", story.run("a").blocks) == ["2025-01-02..2025-01-03"]
+    assert story.keys("a", story.run("a").partitions) == ["2025-01-02..2025-01-03"]
     shown = dict(partition_grid(story.context(), story.project.assets["a"]))
     assert shown == {"2025-01-02": "current", "2025-01-03": "stale"}
     story.observed("r", "2025-01-03")
-    assert story.keys("a", story.run("a").blocks) == ["2025-01-03"]
+    assert story.keys("a", story.run("a").partitions) == ["2025-01-03"]
     assert stale(story) == 0
 
 
@@ -336,9 +342,9 @@ def test_what_keeps_its_rows_waits_when_something_else_changes_until_it_is_force
         "kept without p 2025-01-02, which was removed, and would lose its rows; "
         "`sparkassets backfill --force` computes it again"
     )
-    a, blocks = story.project.assets["a"], days("2025-01-02")
-    assert plan_backfill(story.context(), a, blocks, force=False).runs == ()
-    (run,) = plan_backfill(story.context(), a, blocks, force=True).runs
+    a, partitions = story.project.assets["a"], days("2025-01-02")
+    assert plan_backfill(story.context(), a, partitions, force=False).runs == ()
+    (run,) = plan_backfill(story.context(), a, partitions, force=True).runs
     story.succeed("a", story.claim(run))
     assert quiet(story) == [("kept without p 2025-01-01, which was removed", ["2025-01-01"])]
     story.change(source("p"), source("q"), asset("a", "p", "q"))
@@ -384,10 +390,10 @@ def test_a_gap_has_one_lookback_and_no_run_exceeds_the_cap(
         stale = {day for day in wave if day in computed}
         starts = {day for day in new if day - 1 not in new}
         behind = {day for start in starts for day in range(start - back, start)} & computed
-        runs = [of_ranges(run.blocks) for run in story.run_all()]
-        assert all(len(blocks) <= cap for blocks in runs)
+        runs = [of_ranges(run.partitions) for run in story.run_all()]
+        assert all(len(partitions) <= cap for partitions in runs)
         assert all(max(a) < min(b) for a, b in pairwise(runs))
-        assert sorted(day for blocks in runs for day in blocks) == sorted(new | stale | behind)
+        assert sorted(day for partitions in runs for day in partitions) == sorted(new | stale | behind)
         computed |= new
 
 
@@ -399,7 +405,7 @@ def test_what_is_owed_of_a_lookback_survives_a_failure_and_a_restart():
     story.observed("p", "2025-01-09..2025-01-11")
     story.run("a")
     story.fail("a", story.claim(story.plan().runs[0]))
-    assert [story.keys("a", run.blocks) for run in story.run_all()] == [
+    assert [story.keys("a", run.partitions) for run in story.run_all()] == [
         ["2025-01-07..2025-01-08"],
         ["2025-01-09..2025-01-10"],
         ["2025-01-11"],
@@ -440,10 +446,10 @@ def test_a_backfill_computes_what_it_names_and_says_that_it_does_not_look_back()
     story.run_all()
     story.observed("p", "2025-01-04")
     plan = plan_backfill(story.context(), story.project.assets["a"], days("2025-01-04"), force=False)
-    assert [story.keys("a", run.blocks) for run in plan.runs] == [["2025-01-04"]]
+    assert [story.keys("a", run.partitions) for run in plan.runs] == [["2025-01-04"]]
     (wait,) = plan.waiting
     assert wait.reason == "not computed again: a backfill computes what it names, without lookback (2d)"
-    assert story.keys("a", wait.blocks) == ["2025-01-02..2025-01-03"]
+    assert story.keys("a", wait.partitions) == ["2025-01-02..2025-01-03"]
 
 
 @pytest.mark.parametrize(
@@ -467,4 +473,4 @@ def test_a_backfill_outside_the_bounds_is_refused_unless_forced(keys: str, messa
     assert str(error.value.args[0]).startswith(message)
     assert error.value.hint == "--force computes it all the same"
     (run,) = plan_backfill(story.context(), story.project.assets["a"], days(keys), force=True).runs
-    assert run.blocks == days(keys)
+    assert run.partitions == days(keys)

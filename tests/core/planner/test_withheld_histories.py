@@ -1,8 +1,8 @@
-"""Random histories in which rules withhold blocks, against a model that computes single blocks.
+"""Random histories in which rules withhold partitions, against a model that computes single partitions.
 
 Whatever arrives, fails, is accepted or judged by other rules, in any order: nobody computes from what waits for a
-withheld block, each block is tried once for each cause, and in the end every block holds what a full recomputation of
-the published blocks would give, but for those that are withheld, of which exactly this recomputation is bad.
+withheld partition, each partition is tried once for each cause, and in the end every partition holds what a full recomputation of
+the published partitions would give, but for those that are withheld, of which exactly this recomputation is bad.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 from sparkassets.core.validations import RuleVerdict
 from sparkassets.errors import InputError
-from tests.core.planner.test_products import Block, History, blocks_of, inside, made
+from tests.core.planner.test_products import History, Partition, inside, made, partitions_of
 from tests.depth import histories
 
 ASSETS = ("one", "two", "three")
-Contents = dict[str, dict[Block, int]]
+Contents = dict[str, dict[Partition, int]]
 
 
 class Withholding(History):
     """A history whose runs withhold what is bad of what they read.
 
     Attributes:
-        contents: What each block holds that is there: of an asset a digest of what it was made of.
+        contents: What each partition holds that is there: of an asset a digest of what it was made of.
         rules: By asset, what its definition is; it decides what is bad.
-        tried: How often a block was computed.
+        tried: How often a partition was computed.
         extra: How often more than by its causes it may be.
     """
 
@@ -53,8 +53,8 @@ class Withholding(History):
         self.rules = dict.fromkeys(ASSETS, "0")
         self.judged = set(random.sample(ASSETS, random.randint(1, 3)))
         self.read: dict[int, Contents] = {}
-        self.tried: Counter[tuple[str, Block]] = Counter()
-        self.extra: Counter[tuple[str, Block]] = Counter()
+        self.tried: Counter[tuple[str, Partition]] = Counter()
+        self.extra: Counter[tuple[str, Partition]] = Counter()
         for name in ASSETS:
             self.define(name, "0")
 
@@ -73,8 +73,8 @@ class Withholding(History):
         self.story.project = replace(self.story.project, assets={**self.story.project.assets, name: spec})
         self.story.add(SpecEntry(name, build_fold_spec(spec, self.story.project)))
         self.planner = IncrementalPlanner(self.story.project)
-        for block in blocks_of(spec.partitioning):
-            self.extra[name, block] += 1
+        for partition in partitions_of(spec.partitioning):
+            self.extra[name, partition] += 1
 
     # ------------------------------------------------------------------ what happens
 
@@ -96,28 +96,28 @@ class Withholding(History):
         resting = inside(spec.partitioning, find_withheld(context, spec, context.state_of(spec)).resting)
         if resting:
             some = self.random.sample(resting, self.random.randint(1, len(resting)))
-            blocks = PartitionSet.union(made(spec.partitioning, each) for each in some)
+            partitions = PartitionSet.union(made(spec.partitioning, each) for each in some)
             with suppress(InputError):  # of what runs
-                self.story.add(*build_mark_entries(context, MarkRequest(spec, blocks, "accept", "why", "ann")))
-            for block in some:
-                self.extra[name, block] += 1
+                self.story.add(*build_mark_entries(context, MarkRequest(spec, partitions, "accept", "why", "ann")))
+            for partition in some:
+                self.extra[name, partition] += 1
 
     def force(self, name: str) -> None:
-        """Somebody wants some blocks computed again."""
+        """Somebody wants some partitions computed again."""
         spec = self.story.project.assets[name]
         state = self.story.state.assets[name]
-        there = PartitionSet.union([state.coverage, *(each.blocks for each in state.withheld)])
+        there = PartitionSet.union([state.coverage, *(each.partitions for each in state.withheld)])
         if some := inside(spec.partitioning, there):
-            block = self.random.choice(some)
-            blocks = made(spec.partitioning, block)
-            self.story.add(BackfillEntry(name, blocks, blocks))
-            self.extra[name, block] += 1
+            partition = self.random.choice(some)
+            partitions = made(spec.partitioning, partition)
+            self.story.add(BackfillEntry(name, partitions, partitions))
+            self.extra[name, partition] += 1
 
     def event(self, name: str) -> None:
         super().event(name)
         changed = self.story.entries[-1].entry.changed
-        for block in inside(self.partitioning(name), changed):
-            self.contents[name][block] = self.story.state.seq
+        for partition in inside(self.partitioning(name), changed):
+            self.contents[name][partition] = self.story.state.seq
 
     def claim(self, run: PlannedRun) -> int:
         spec, context = self.story.project.assets[run.asset], self.context()
@@ -125,53 +125,55 @@ class Withholding(History):
             up = self.story.project.assets[name]
             resting = find_withheld(context, up, context.state_of(up)).resting if up.source is None else NOTHING
             if inlet.on_update == "rerun" and run.kind == "scheduled":
-                for block in inside(spec.partitioning, run.blocks):
-                    needs = self.needed(spec, name, block)
+                for partition in inside(spec.partitioning, run.partitions):
+                    needs = self.needed(spec, name, partition)
                     assert not any(resting.covers(made(up.partitioning, each)) for each in needs), "computed too soon"
         token = super().claim(run)
-        self.read[token] = {name: dict(blocks) for name, blocks in self.contents.items()}
+        self.read[token] = {name: dict(partitions) for name, partitions in self.contents.items()}
         return token
 
     def succeed(self, run: PlannedRun, claim: int) -> None:
         spec, accepted = self.story.project.assets[run.asset], run.request.accepted
         contents, bad, good = self.read[claim], [], []
-        for block in inside(spec.partitioning, run.blocks):
-            self.tried[run.asset, block] += 1
-            made_of = self.digest(spec, block, contents)
-            is_bad = self.is_bad(run.asset, block, made_of, run.request.definition)
-            if is_bad and not accepted.covers(made(spec.partitioning, block)):
-                bad.append(block)
+        for partition in inside(spec.partitioning, run.partitions):
+            self.tried[run.asset, partition] += 1
+            made_of = self.digest(spec, partition, contents)
+            is_bad = self.is_bad(run.asset, partition, made_of, run.request.definition)
+            if is_bad and not accepted.covers(made(spec.partitioning, partition)):
+                bad.append(partition)
             else:
-                good.append(block)
-                self.contents[run.asset][block] = made_of
-        withheld = PartitionSet.union(made(spec.partitioning, block) for block in bad)
+                good.append(partition)
+                self.contents[run.asset][partition] = made_of
+        withheld = PartitionSet.union(made(spec.partitioning, partition) for partition in bad)
         verdicts = (RuleVerdict("rule", "fail", "withheld", withheld, 9, 1),) if bad else ()
         self.story.succeed(run.asset, claim, withheld=withheld, verdicts=verdicts)
         self.touch(run.asset, good)
 
-    def touch(self, name: str, changed: list[Block]) -> None:
+    def touch(self, name: str, changed: list[Partition]) -> None:
         """Also what an ignored inlet brings is a cause for what is withheld."""
         super().touch(name, changed)
         for each in self.story.project.assets.values():
             if name in each.inlets and each.inlets[name].on_update != "rerun":
-                for block in blocks_of(each.partitioning):
-                    self.extra[each.name, block] += bool(set(changed) & set(self.needed(each, name, block)))
+                for partition in partitions_of(each.partitioning):
+                    self.extra[each.name, partition] += bool(set(changed) & set(self.needed(each, name, partition)))
 
     # ------------------------------------------------------------------ the model
 
-    def digest(self, spec: AssetSpec, block: Block, contents: Contents) -> int:
+    def digest(self, spec: AssetSpec, partition: Partition, contents: Contents) -> int:
         told = [
-            (name, each, contents[name].get(each)) for name in spec.inlets for each in self.needed(spec, name, block)
+            (name, each, contents[name].get(each))
+            for name in spec.inlets
+            for each in self.needed(spec, name, partition)
         ]
         return crc32(repr(told).encode())
 
-    def is_bad(self, name: str, block: Block, made_of: int, rules: str) -> bool:
-        return name in self.judged and crc32(repr((name, block, made_of, rules)).encode()) % 3 == 0
+    def is_bad(self, name: str, partition: Partition, made_of: int, rules: str) -> bool:
+        return name in self.judged and crc32(repr((name, partition, made_of, rules)).encode()) % 3 == 0
 
-    def has_all(self, spec: AssetSpec, block: Block) -> bool:
-        """Whether all that a block needs is there, or for one without time any."""
+    def has_all(self, spec: AssetSpec, partition: Partition) -> bool:
+        """Whether all that a partition needs is there, or for one without time any."""
         for name in spec.inlets:
-            some = [each in self.contents[name] for each in self.needed(spec, name, block)]
+            some = [each in self.contents[name] for each in self.needed(spec, name, partition)]
             anything = spec.partitioning.time is None and self.partitioning(name).time
             if not (any(some) if anything else all(some)):
                 return False
@@ -185,7 +187,7 @@ def test_in_the_end_all_but_what_is_withheld_is_as_a_full_recomputation_has_it(r
     for _ in range(steps):
         history.step()
     history.rest()
-    context, waits = history.context(), dict[str, set[Block]]()
+    context, waits = history.context(), dict[str, set[Partition]]()
     for name, spec in history.story.project.assets.items():
         waits[name] = set()
         if spec.source is not None:
@@ -193,27 +195,27 @@ def test_in_the_end_all_but_what_is_withheld_is_as_a_full_recomputation_has_it(r
         state = history.story.state.assets[name]
         resting = find_withheld(context, spec, state).resting
         status = {
-            block: word
+            partition: word
             for parts, word in partition_statuses(context, spec)
-            for block in inside(spec.partitioning, parts)
+            for partition in inside(spec.partitioning, parts)
         }
-        for block in blocks_of(spec.partitioning):
-            rests = resting.covers(made(spec.partitioning, block))
-            needs = {inlet: history.needed(spec, inlet, block) for inlet in spec.inlets}
+        for partition in partitions_of(spec.partitioning):
+            rests = resting.covers(made(spec.partitioning, partition))
+            needs = {inlet: history.needed(spec, inlet, partition) for inlet in spec.inlets}
             causes = {inlet: some for inlet, some in needs.items() if spec.inlets[inlet].on_update == "rerun"}
             behind = any(each in waits[inlet] for inlet, some in causes.items() for each in some)
-            made_of = history.digest(spec, block, history.contents)
-            is_bad = history.is_bad(name, block, made_of, history.rules[name])
-            there = block in history.contents[name]
-            assert state.coverage.covers(made(spec.partitioning, block)) == there
-            assert (status.get(block) == "withheld") == rests
-            most = max(1, history.asked[name, block]) + history.extra[name, block]
-            assert history.tried[name, block] <= most, f"{name} {block} is tried too often"
+            made_of = history.digest(spec, partition, history.contents)
+            is_bad = history.is_bad(name, partition, made_of, history.rules[name])
+            there = partition in history.contents[name]
+            assert state.coverage.covers(made(spec.partitioning, partition)) == there
+            assert (status.get(partition) == "withheld") == rests
+            most = max(1, history.asked[name, partition]) + history.extra[name, partition]
+            assert history.tried[name, partition] <= most, f"{name} {partition} is tried too often"
             if rests or behind:
-                waits[name].add(block)
+                waits[name].add(partition)
             if rests and not behind and causes == needs:
-                assert is_bad, f"{name} {block} is withheld, and is good"
+                assert is_bad, f"{name} {partition} is withheld, and is good"
             elif not behind and there and causes == needs:
-                assert history.contents[name][block] == made_of, f"{name} {block} is older than what it needs"
+                assert history.contents[name][partition] == made_of, f"{name} {partition} is older than what it needs"
             elif not behind and not there and not rests:
-                assert not history.has_all(spec, block), f"{name} {block} is not there, and nothing holds it"
+                assert not history.has_all(spec, partition), f"{name} {partition} is not there, and nothing holds it"

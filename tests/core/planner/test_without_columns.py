@@ -1,4 +1,4 @@
-"""Partitions without a column: runs, claims and coverage are by block, and readers see the newest that is published."""
+"""Partitions without a column: runs, claims and coverage are by partition, and readers see the newest that is published."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def test_each_interval_is_a_run_of_what_it_maps_to():
     made = filled(AppendWrite())
     made.run("log")
     runs = made.plan().runs
-    assert [made.keys("log", run.blocks) for run in runs] == [["2025-01-02"], ["2025-01-03"]]
+    assert [made.keys("log", run.partitions) for run in runs] == [["2025-01-02"], ["2025-01-03"]]
     assert [run.slot for run in runs] == [1, 2]
     (pin,) = {made.keys("s", run.request.pins["s"].parts)[0] for run in runs[:1]}
     assert pin == "2025-01-02T00..2025-01-02T23"
@@ -59,12 +59,16 @@ def test_what_is_published_takes_the_place_of_the_one_before_so_that_they_go_one
     made = filled(PublishWrite(2))
     for version, day in enumerate(("2025-01-01", "2025-01-02", "2025-01-03"), start=1):
         (run,) = made.plan().runs
-        assert made.keys("log", run.blocks) == [day]
+        assert made.keys("log", run.partitions) == [day]
         publish(made, run, version)
     assert made.plan().runs == ()
     iterations = made.state.assets["log"].iterations
     assert [each.name for each in visible_iterations(iterations)] == ["i3"]
-    assert [made.keys("log", each.blocks) for each in iterations] == [["2025-01-01"], ["2025-01-02"], ["2025-01-03"]]
+    assert [made.keys("log", each.partitions) for each in iterations] == [
+        ["2025-01-01"],
+        ["2025-01-02"],
+        ["2025-01-03"],
+    ]
     assert retire_iterations(made.state, "log", keep=2).runs == (iterations[0].run,)
     assert decode(encode(made.state), journal_id="journal").assets["log"].iterations == iterations
 
@@ -76,9 +80,9 @@ def test_one_of_an_earlier_interval_is_beside_the_newest():
     made.observed("s", "2025-01-02T05")
     made.now = "2025-01-05T00:30"
     made.observed("s", "2025-01-04T00..2025-01-04T23")
-    older, newer = sorted(_all(made), key=lambda run: run.blocks.first)
-    assert made.keys("log", older.blocks) == ["2025-01-02"]
-    assert made.keys("log", newer.blocks) == ["2025-01-04"]
+    older, newer = sorted(_all(made), key=lambda run: run.partitions.first)
+    assert made.keys("log", older.partitions) == ["2025-01-02"]
+    assert made.keys("log", newer.partitions) == ["2025-01-04"]
     assert [each.name for each in visible_iterations(made.state.assets["log"].iterations)] == ["i5"]
     assert [each.shown for each in made.state.assets["log"].iterations] == [(1,), (2,), (3,), (), (5,)]
 
@@ -111,7 +115,7 @@ def test_params_are_runs_of_their_own_in_each_interval():
     made.observed("s", "2025-01-01T00..2025-01-02T23")
     made.run("log")
     runs = made.plan().runs
-    assert [made.keys("log", run.blocks) for run in runs] == [["2025-01-01,b"], ["2025-01-02,a"], ["2025-01-02,b"]]
+    assert [made.keys("log", run.partitions) for run in runs] == [["2025-01-01,b"], ["2025-01-02,a"], ["2025-01-02,b"]]
     assert [run.slot for run in runs] == [1, 2, 3]
     assert decode(encode(made.state), journal_id="journal") == made.state
 
@@ -128,7 +132,7 @@ def test_intervals_that_ran_before_they_were_partitions_are_not_appended_once_mo
     days = Partitioning(TimePartition("day", "UTC", column, start=at("2025-01-01")))
     made.change(source("s", by="hour"), replace(plain, partitioning=days))
     made.now = "2025-01-05T00:30"
-    assert [made.keys("log", run.blocks) for run in made.run_all()] == [["2025-01-03"], ["2025-01-04"]]
+    assert [made.keys("log", run.partitions) for run in made.run_all()] == [["2025-01-03"], ["2025-01-04"]]
     assert made.keys("log", made.state.assets["log"].coverage) == ["2025-01-01..2025-01-04"]
     assert made.state.dataset("log").coverage == made.state.assets["log"].coverage
     assert decode(encode(made.state), journal_id="journal") == made.state
@@ -145,4 +149,4 @@ def test_what_a_reader_saw_came_from_the_run_of_that_iteration(whole):
     made.run("r")
     (origin,) = traced(made, "r", EVERYTHING, depth=2).origins
     (read,) = origin.reads
-    assert [made.keys("log", each.blocks) for each in read.origins] == [["2025-01-03" if whole else "2025-01-01"]]
+    assert [made.keys("log", each.partitions) for each in read.origins] == [["2025-01-03" if whole else "2025-01-01"]]

@@ -72,7 +72,7 @@ a.yml:2:17: the partition's cron '0 0 * 2 MON#5' fires years apart; expected slo
         pytest.param(
             "asset: a\npartition: {by: 0 6 * * *}\n",
             """\
-a.yml:2:12: the partition has no column: 'replace' works by block and needs the column that holds it
+a.yml:2:12: the partition has no column: 'replace' works by partition and needs the column that holds it
     partition: {by: 0 6 * * *}
                ^^^^^^^^^^^^^^^
   hint: write partition: {by: '0 6 * * *', column: <column>}""",

@@ -18,8 +18,8 @@ def test_what_is_appended_for_each_interval_is_so_for_each_of_them():
     made = compiled(of(f"write: append\nschedule: '@daily'\n{TWO}")).assets["a"]
     models = SegmentPartition("model", ("7", "big"), in_rows=False)
     assert made.partitioning == Partitioning(TimePartition("day", "UTC"), (models,))
-    block = made.partitioning.parse("2025-01-01,7")
-    assert made.params_of(block) == {"model": 7, "depth": 9}
+    partition = made.partitioning.parse("2025-01-01,7")
+    assert made.params_of(partition) == {"model": 7, "depth": 9}
     assert made.inlets["events"].on_update == "ignore"
 
 

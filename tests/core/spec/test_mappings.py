@@ -191,7 +191,7 @@ a.yml:3:31: of asset 'sales': 'a' is not a partition key by day; expected one su
 a.yml:3:30: the newest partition is one by time, but those of asset 'rates' have none
     inlets: {rates: {partitions: latest}}
                                  ^^^^^^
-  hint: leave it out: what a block needs is read at its newest version
+  hint: leave it out: what a partition needs is read at its newest version
 """,
         ),
         (
@@ -544,7 +544,7 @@ a.yml:3:29: asset 'a' has segments by region and area: which of them the column 
             DAY,
             "{raw: {partitions: {from: happened}, require: all}}",
             """\
-a.yml:3:55: 'require' counts partitions, but with 'partitions: {from: …}' a block is wanted once rows of it are there
+a.yml:3:55: 'require' counts partitions, but with 'partitions: {from: …}' a partition is wanted once rows of it are there
     inlets: {raw: {partitions: {from: happened}, require: all}}
                                                           ^^^
   hint: leave it out

@@ -126,7 +126,7 @@ asset: a
 partition: {by: day}
 """,
             """\
-a.yml:2:12: the partition has no column: 'replace' works by block and needs the column that holds it
+a.yml:2:12: the partition has no column: 'replace' works by partition and needs the column that holds it
     partition: {by: day}
                ^^^^^^^^^
   hint: write partition: {by: day, column: <column>}
@@ -139,7 +139,7 @@ asset: a
 partition: '@daily'
 """,
             """\
-a.yml:2:12: the partition has no column: 'replace' works by block and needs the column that holds it
+a.yml:2:12: the partition has no column: 'replace' works by partition and needs the column that holds it
     partition: '@daily'
                ^^^^^^^^
   hint: write partition: {by: day, column: <column>}

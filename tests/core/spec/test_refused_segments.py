@@ -76,11 +76,11 @@ a.yml:2:64: another dimension has the column 'd', too
 partition: [{by: day, column: day}, {segments: [a], column: start}, {segments: [b], column: End}]
 """,
             """\
-a.yml:2:61: beside a dimension of time no segments can have the column 'start': 'start' and 'end' in {{ partitions }} are when a block begins and ends
+a.yml:2:61: beside a dimension of time no segments can have the column 'start': 'start' and 'end' in {{ partitions }} are when a partition begins and ends
     partition: [{by: day, column: day}, {segments: [a], column: start}, {segments: [b], column: End}]
                                                                 ^^^^^
   hint: give the column another name
-a.yml:2:93: beside a dimension of time no segments can have the column 'End': 'start' and 'end' in {{ partitions }} are when a block begins and ends
+a.yml:2:93: beside a dimension of time no segments can have the column 'End': 'start' and 'end' in {{ partitions }} are when a partition begins and ends
     partition: [{by: day, column: day}, {segments: [a], column: start}, {segments: [b], column: End}]
                                                                                                 ^^^
   hint: give the column another name
@@ -169,7 +169,7 @@ a.yml:2:23: 'segments' in 'partition' is 'de'; expected a list of keys such as [
 partition: {segments: runtime}
 """,
             """\
-a.yml:2:12: the partition has no column: 'replace' works by block and needs the column that holds it
+a.yml:2:12: the partition has no column: 'replace' works by partition and needs the column that holds it
     partition: {segments: runtime}
                ^^^^^^^^^^^^^^^^^^^
   hint: write partition: {segments: runtime, column: <column>}
@@ -181,7 +181,7 @@ a.yml:2:12: the partition has no column: 'replace' works by block and needs the 
 partition: {segments: [de]}
 """,
             """\
-a.yml:2:12: the partition has no column: 'replace' works by block and needs the column that holds it
+a.yml:2:12: the partition has no column: 'replace' works by partition and needs the column that holds it
     partition: {segments: [de]}
                ^^^^^^^^^^^^^^^^
   hint: write partition: {segments: […], column: <column>}
@@ -193,7 +193,7 @@ a.yml:2:12: the partition has no column: 'replace' works by block and needs the 
 partition: [{segments: [de]}]
 """,
             """\
-a.yml:2:13: the partition has no column: 'replace' works by block and needs the column that holds it
+a.yml:2:13: the partition has no column: 'replace' works by partition and needs the column that holds it
     partition: [{segments: [de]}]
                 ^^^^^^^^^^^^^^^^
   hint: write partition: {segments: […], column: <column>}
@@ -267,7 +267,7 @@ a.yml:2:13: item 1 of 'partition' is 'auto'; expected {by: day, column: day} or 
 partition: [{by: day}, {segments: [de], column: region}]
 """,
             """\
-a.yml:2:13: the partition has no column: 'replace' works by block and needs the column that holds it
+a.yml:2:13: the partition has no column: 'replace' works by partition and needs the column that holds it
     partition: [{by: day}, {segments: [de], column: region}]
                 ^^^^^^^^^
   hint: write partition: {by: day, column: <column>}

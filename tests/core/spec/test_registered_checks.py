@@ -89,7 +89,7 @@ def test_a_condition_is_read_where_the_project_is_compiled_and_is_part_of_the_ru
         ("{check: weighing}", "a.yml:4:13: check 'weighing' lacks its key 'column'"),
         ("{check: weighing, column: 5}", "a.yml:4:31: 'column' of check 'weighing' is 5; expected a valid string"),
         ("{check: weighing, colum: id}", "a.yml:4:23: unknown key 'colum' of check 'weighing'; expected column, most"),
-        ("{check: strange, column: id}", "check 'strange' has 'per' 'table'; expected 'row', 'block' or 'run'"),
+        ("{check: strange, column: id}", "check 'strange' has 'per' 'table'; expected 'row', 'partition' or 'run'"),
         ("{check: below, column: id, most: -1}", "a.yml:4:13: check 'below' failed: LookupError: no limit"),
         ("{check: below, column: id, most: 0}", "check 'below' has the condition empty; expected SQL"),
         ("{check: unique, column: id}", "'unique' is a check of sparkassets itself, and none that a package registers"),

@@ -65,7 +65,7 @@ def test_columns_that_hold_such_keys(kind):
     assert one(f"partition: {{segments: [2025-01-01], column: d}}\ncolumns: {{d: {kind}}}").partitioning.segments
 
 
-def test_segments_may_have_any_column_where_partitions_has_no_time_of_a_block():
+def test_segments_may_have_any_column_where_partitions_has_no_time_of_a_partition():
     assert one("partition: {segments: [de, nl], column: start}").partitioning.segments
     written = FLIGHTS.replace("region", "end")
     assert project("partition: none", **{"flights.yml": written}).assets["flights"].partitioning.segments

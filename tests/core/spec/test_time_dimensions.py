@@ -158,7 +158,7 @@ a.yml:2:11: cron '0 6 * *' has 4 fields; expected five: minute hour day-of-month
         pytest.param(
             "asset: a\nschedule: '@daily'\npartition: auto\n",
             """\
-a.yml:3:12: the partition has no column: 'replace' works by block and needs the column that holds it
+a.yml:3:12: the partition has no column: 'replace' works by partition and needs the column that holds it
     partition: auto
                ^^^^
   hint: write partition: {by: auto, column: <column>}""",

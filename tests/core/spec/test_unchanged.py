@@ -1,4 +1,4 @@
-"""What may be said of blocks that come out the same."""
+"""What may be said of partitions that come out the same."""
 
 import pytest
 

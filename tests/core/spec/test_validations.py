@@ -64,7 +64,7 @@ def refused(text, **more):
             ForeignKeyCheck(("shop", "status"), "shops", ("id", "city")),
         ),
         ("{sql: amount > 0}", "sql(amount > 0)", SqlCheck("amount > 0")),
-        ("{sql: sum(amount) > 0, per: block}", "sql(sum(amount) > 0)", SqlCheck("sum(amount) > 0", "block")),
+        ("{sql: sum(amount) > 0, per: partition}", "sql(sum(amount) > 0)", SqlCheck("sum(amount) > 0", "partition")),
         ("{has_columns: [id]}", "has_columns(id)", HasColumnsCheck((("id", ""),))),
         (
             "{has_columns: {id: bigint, shop: }}",
@@ -135,16 +135,16 @@ def test_a_long_condition_makes_a_short_name():
         ("{row_count: {change: 50%}}", "'change' in 'row_count' is '50%'; expected a range such as -50%..+100%"),
         ("{row_count: {change: ..}}", "'change' is open at both ends"),
         ("{row_count: {change: 10%..20%}}", "'change' is '10%..20%', so that as many rows as before would fail"),
-        ("{row_count: {min: 1}, severity: drop}", "'severity' is 'drop', but 'row_count' of a block tells no row"),
-        ("{row_count: {min: 1}, allow: 1%}", "'allow' is so many rows, but 'row_count' of a block counts none"),
+        ("{row_count: {min: 1}, severity: drop}", "'severity' is 'drop', but 'row_count' of a partition tells no row"),
+        ("{row_count: {min: 1}, allow: 1%}", "'allow' is so many rows, but 'row_count' of a partition counts none"),
         ("{not_null: id, allow: 101%}", "'allow' is '101%'; expected at most 100%"),
         (
             "{not_null: id, allow: some}",
             "'allow' in item 1 of 'validations' is 'some'; expected a number of rows",
         ),
         ("{not_null: id, severity: error}", "expected fail, warn, drop or quarantine"),
-        ("{not_null: id, per: block}", "'per' is 'block', but 'not_null' judges rows"),
-        ("{unique: id, per: row}", "'per' is 'row', but 'unique' judges blocks or all rows of a run"),
+        ("{not_null: id, per: partition}", "'per' is 'partition', but 'not_null' judges rows"),
+        ("{unique: id, per: row}", "'per' is 'row', but 'unique' judges partitions or all rows of a run"),
         ("{has_columns: [id], where: id > 0}", "'where' tells rows apart, and 'has_columns' looks at none"),
         ("{has_columns: {id: bigin}}", "a.yml:4:24: 'bigin' is no Spark SQL type"),
         ("{not_null: id, where: '{{ params.x }}'}", "'where' is no template"),
@@ -217,7 +217,7 @@ def test_an_inlet_is_judged_as_one():
             "{not_null: id, severity: drop}",
             "'severity' is 'drop', but an inlet's rows are not the asset's to take",
         ),
-        ("{unique: id, per: block}", "'per' is 'block', but what is read of an inlet is judged as one"),
+        ("{unique: id, per: partition}", "'per' is 'partition', but what is read of an inlet is judged as one"),
         ("{row_count: {change: -5%..}}", "how many rows an inlet had is not recorded"),
     ],
 )
@@ -304,7 +304,7 @@ def test_what_is_withheld_is_tried_again_by_other_rules():
 
     assert judged("{not_null: id}") == judged("{not_null: [id]}")
     assert judged("{not_null: id}") != judged("{not_null: id, allow: 1}")
-    assert len({judged(f"{{row_count: {{change: -5%..}}, per: {per}}}") for per in ("block", "run")}) == 2
+    assert len({judged(f"{{row_count: {{change: -5%..}}, per: {per}}}") for per in ("partition", "run")}) == 2
 
 
 def test_columns_that_are_not_shown():
@@ -346,7 +346,10 @@ def test_how_many_are_shown_changes_neither_what_comes_out_nor_what_is_tried_aga
     ("text", "told"),
     [
         ("{not_null: id, samples: 6}", "expected a whole number from 0 to 5"),
-        ("{row_count: {min: 1}, samples: 1}", "'samples' are rows that fail, but 'row_count' of a block tells none"),
+        (
+            "{row_count: {min: 1}, samples: 1}",
+            "'samples' are rows that fail, but 'row_count' of a partition tells none",
+        ),
     ],
 )
 def test_samples_are_few_and_of_rows(text, told):

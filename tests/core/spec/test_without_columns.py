@@ -47,9 +47,9 @@ def test_nothing_is_assumed_where_a_column_would_be_needed_or_none_is_wanted():
 
 
 @pytest.mark.parametrize(("write", "works"), [("replace", "replace"), ("{upsert: {keys: [n]}}", "upsert")])
-def test_a_write_by_block_needs_one(write, works):
+def test_a_write_by_partition_needs_one(write, works):
     assert errors(of(f"{LOG}write: {write}\npartition: '@daily'\n")) == (
-        f"log.yml:6:12: the partition has no column: '{works}' works by block and needs the column that holds it\n"
+        f"log.yml:6:12: the partition has no column: '{works}' works by partition and needs the column that holds it\n"
         "    partition: '@daily'\n"
         "               ^^^^^^^^\n"
         "  hint: write partition: {by: day, column: <column>}"

@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 @dataclass
 class Published:
-    """What a reader finds after a run; of blocks by their places."""
+    """What a reader finds after a run; of partitions by their places."""
 
     rows: dict[int, list[Row]]
     dropped: dict[int, list[Row]]
@@ -49,13 +49,13 @@ def _failing(rule: ValidationRule, rows: Sequence[Row]) -> list[Row]:
 
 
 def published(
-    rules: Sequence[ValidationRule], blocks: Sequence[Sequence[Row]], past: Mapping[str, Sequence[int]]
+    rules: Sequence[ValidationRule], partitions: Sequence[Sequence[Row]], past: Mapping[str, Sequence[int]]
 ) -> Published:
-    """What is published of blocks that follow each other, where the rules that compare found that many rows before."""
+    """What is published of partitions that follow each other, where the rules that compare found that many rows before."""
     found = Published({}, {}, {}, set())
     before = {name: list(counts) for name, counts in past.items()}
-    whole_bad = _whole_bad(rules, blocks)
-    for place, rows in enumerate(blocks):
+    whole_bad = _whole_bad(rules, partitions)
+    for place, rows in enumerate(partitions):
         left, bad = list(rows), whole_bad
         for rule in (rule for rule in rules if rule.severity in ("drop", "quarantine")):
             among = looked_at(rule, left)
@@ -87,9 +87,9 @@ def published(
     return found
 
 
-def _whole_bad(rules: Sequence[ValidationRule], blocks: Sequence[Sequence[Row]]) -> bool:
+def _whole_bad(rules: Sequence[ValidationRule], partitions: Sequence[Sequence[Row]]) -> bool:
     """Whether a rule of the whole run fails."""
-    left = [row for rows in blocks for row in rows]
+    left = [row for rows in partitions for row in rows]
     for rule in (rule for rule in rules if rule.severity in ("drop", "quarantine")):
         left = [row for row in left if not (row in looked_at(rule, left) and is_bad(rule, row))]
     wide = [rule for rule in rules if rule.severity == "fail" and rule.check.scope == "run"]
@@ -108,12 +108,12 @@ def _too_far(check: RowCountCheck, count: int, before: Sequence[int]) -> bool:
 
 
 def tallies(
-    rules: Sequence[ValidationRule], blocks: Sequence[Sequence[Row]], of: Callable[[int], PartitionSet]
+    rules: Sequence[ValidationRule], partitions: Sequence[Sequence[Row]], of: Callable[[int], PartitionSet]
 ) -> list[RuleTally]:
-    """What is measured of the rows, in one pass over each block; nothing is told of one without rows."""
+    """What is measured of the rows, in one pass over each partition; nothing is told of one without rows."""
     found = []
     rests = []
-    for place, rows in enumerate(blocks):
+    for place, rows in enumerate(partitions):
         left = list(rows)
         for rule in (rule for rule in rules if rule.removes_rows):
             among = looked_at(rule, left)
@@ -121,11 +121,11 @@ def tallies(
             left = [row for row in left if not any(row is one for one in gone)]
             found.append(RuleTally(rule.name, of(place), len(among), len(gone)))
         rests.append(left)
-    whole = PartitionSet.union([of(place) for place in range(len(blocks))])
+    whole = PartitionSet.union([of(place) for place in range(len(partitions))])
     for rule in (rule for rule in rules if not rule.removes_rows):
         wide = rule.check.scope == "run"
-        for block, rows in [(whole, [row for rest in rests for row in rest])] if wide else enumerate(rests):
+        for partition, rows in [(whole, [row for rest in rests for row in rest])] if wide else enumerate(rests):
             among = looked_at(rule, rows)
             failing = 0 if isinstance(rule.check, RowCountCheck) else len(_failing(rule, among))
-            found.append(RuleTally(rule.name, block if wide else of(block), len(among), failing))
+            found.append(RuleTally(rule.name, partition if wide else of(partition), len(among), failing))
     return [each for each in found if each.checked]

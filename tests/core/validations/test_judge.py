@@ -40,13 +40,13 @@ def outcomes(judgement: RunJudgement) -> list[tuple[str, str]]:
     return [(each.rule, each.outcome) for each in judgement.verdicts]
 
 
-def test_a_block_with_a_bad_row_is_withheld_and_the_others_are_not():
+def test_a_partition_with_a_bad_row_is_withheld_and_the_others_are_not():
     found = judge_run([HAS_A], [RuleTally("not_null(a)", day(1), 900, 12, samples=({"a": "NULL"},))], DAYS)
     assert found.withheld == day(1)
     assert outcomes(found) == [("not_null(a)", "passed"), ("not_null(a)", "withheld")]
     assert found.verdicts_with("withheld")[0].text == "not_null(a): 12 of 900 rows"
     assert found.verdicts_with("withheld")[0].samples == ({"a": "NULL"},)
-    assert found.verdicts_with("passed")[0].blocks == day(0) | day(2)
+    assert found.verdicts_with("passed")[0].partitions == day(0) | day(2)
 
 
 @pytest.mark.parametrize(
@@ -88,21 +88,21 @@ def test_a_rule_of_the_run_withholds_all_of_it():
     assert found.verdicts[0].text == "has_columns(a): the column 'a' is missing"
 
 
-def test_a_block_without_rows_fails_the_least_number_of_rows_alone():
+def test_a_partition_without_rows_fails_the_least_number_of_rows_alone():
     rules = [ValidationRule("row_count(min 1)", RowCountCheck(min=1)), HAS_A]
     found = judge_run(rules, [RuleTally("row_count(min 1)", day(0), 3), RuleTally("not_null(a)", day(0), 3)], DAYS)
     assert found.withheld == day(1) | day(2)
     assert found.verdicts_with("withheld")[0].text == "row_count(min 1): 0 rows"
 
 
-def test_an_asset_without_partitions_is_one_block():
+def test_an_asset_without_partitions_is_one_partition():
     assert judge_run([HAS_A], [RuleTally("not_null(a)", EVERYTHING, 2, 1)], [EVERYTHING]).withheld == EVERYTHING
 
 
 def test_what_a_person_accepted_is_published_and_said_so():
     found = judge_run([HAS_A], [RuleTally("not_null(a)", each, 9, 1) for each in DAYS], DAYS, accepted=day(1))
     assert found.withheld == day(0) | day(2)
-    assert [(each.outcome, each.blocks) for each in found.verdicts] == [
+    assert [(each.outcome, each.partitions) for each in found.verdicts] == [
         ("withheld", day(0) | day(2)),
         ("accepted", day(1)),
     ]
@@ -111,29 +111,29 @@ def test_what_a_person_accepted_is_published_and_said_so():
 HALVES = ValidationRule("rows", RowCountCheck(change=RowCountChange(Decimal("-0.5"), Decimal(1), over=3)))
 
 
-def test_the_number_of_rows_is_compared_with_the_blocks_before_it_that_are_published():
+def test_the_number_of_rows_is_compared_with_the_partitions_before_it_that_are_published():
     past = {"rows": [PartitionRowCount(day(number), 100) for number in (-3, -2, -1)]}
-    counts = [RuleTally("rows", block, rows) for block, rows in zip(DAYS, (90, 30, 110), strict=True)]
+    counts = [RuleTally("rows", partition, rows) for partition, rows in zip(DAYS, (90, 30, 110), strict=True)]
     found = judge_run([HALVES], counts, DAYS, past=past)
     assert found.withheld == day(1)
     assert found.verdicts_with("withheld")[0].text == "rows: 30 rows, -70% of 100 (the median of the last 3)"
     assert found.counts == {"rows": (PartitionRowCount(day(0), 90), PartitionRowCount(day(2), 110))}
 
 
-def test_a_block_computed_again_is_not_compared_with_itself_nor_with_later_ones():
+def test_a_partition_computed_again_is_not_compared_with_itself_nor_with_later_ones():
     past = {"rows": [PartitionRowCount(day(0), 100), PartitionRowCount(day(1), 1000), PartitionRowCount(day(2), 1000)]}
     assert not judge_run([HALVES], [RuleTally("rows", day(1), 110)], [day(1)], past=past).withheld
     assert judge_run([HALVES], [RuleTally("rows", day(0), 1)], [day(0)], past=past).withheld == NOTHING
 
 
 def test_each_segment_is_compared_with_its_own():
-    def block(segment: str, number: int) -> PartitionSet:
+    def partition(segment: str, number: int) -> PartitionSet:
         return PartitionSet.by_segment({(segment,): day(number).time})
 
-    past = {"rows": [PartitionRowCount(block("de", 0), 1000), PartitionRowCount(block("nl", 0), 10)]}
-    blocks = [block("de", 1), block("nl", 1)]
-    found = judge_run([HALVES], [RuleTally("rows", each, 12) for each in blocks], blocks, past=past)
-    assert found.withheld == block("de", 1)
+    past = {"rows": [PartitionRowCount(partition("de", 0), 1000), PartitionRowCount(partition("nl", 0), 10)]}
+    partitions = [partition("de", 1), partition("nl", 1)]
+    found = judge_run([HALVES], [RuleTally("rows", each, 12) for each in partitions], partitions, past=past)
+    assert found.withheld == partition("de", 1)
 
 
 def test_without_time_it_is_compared_with_its_own_latest():
@@ -153,7 +153,7 @@ def test_what_one_outlet_withholds_is_withheld_in_the_other():
     two = judge_run([HALVES], [RuleTally("rows", each, 9) for each in DAYS], DAYS)
     both = one.merge(two)
     assert both.withheld == day(0)
-    assert [each.block for each in both.counts["rows"]] == DAYS[1:]
+    assert [each.partition for each in both.counts["rows"]] == DAYS[1:]
     assert len(both.verdicts) == 3
 
 
@@ -166,7 +166,7 @@ SEVERITIES = st.sampled_from(["fail", "warn", "drop", "quarantine"])
 ROW_CHECKS = st.sampled_from(
     [NotNullCheck(("a",)), NotNullCheck(("a", "b")), RangeCheck("a", 1, 2), RangeCheck("b", None, 1)]
 )
-BLOCK_CHECKS = st.sampled_from(
+PARTITION_CHECKS = st.sampled_from(
     [
         UniqueCheck(("a",)),
         UniqueCheck(("a", "b")),
@@ -178,11 +178,13 @@ BLOCK_CHECKS = st.sampled_from(
 )
 WHERE = st.sampled_from(["", "", "c"])
 OF_ROWS = st.builds(ValidationRule, st.just(""), ROW_CHECKS, SEVERITIES, ALLOWANCES, WHERE)
-OF_BLOCKS = st.builds(ValidationRule, st.just(""), BLOCK_CHECKS, st.sampled_from(["fail", "warn"]), st.none(), WHERE)
+OF_PARTITIONS = st.builds(
+    ValidationRule, st.just(""), PARTITION_CHECKS, st.sampled_from(["fail", "warn"]), st.none(), WHERE
+)
 OF_THE_RUN = st.builds(
     ValidationRule, st.just(""), st.just(UniqueCheck(("b",), "run")), st.sampled_from(["fail", "warn"])
 )
-RULES = st.lists(OF_ROWS | OF_BLOCKS | OF_THE_RUN, max_size=5).map(
+RULES = st.lists(OF_ROWS | OF_PARTITIONS | OF_THE_RUN, max_size=5).map(
     lambda rules: [ValidationRule(f"r{n}", r.check, r.severity, r.allow, r.where) for n, r in enumerate(rules)]
 )
 VALUES = st.none() | st.integers(0, 3)
@@ -190,17 +192,17 @@ ROWS = st.lists(st.fixed_dictionaries({"a": VALUES, "b": VALUES, "c": st.boolean
 
 
 @given(RULES, st.lists(ROWS, min_size=1, max_size=4), st.lists(st.integers(0, 4), max_size=3))
-def test_what_is_published_is_what_a_model_by_row_publishes(rules, blocks, counts):
+def test_what_is_published_is_what_a_model_by_row_publishes(rules, partitions, counts):
     past = {rule.name: counts for rule in rules if rule.history_length}
-    model = published(rules, blocks, past)
+    model = published(rules, partitions, past)
     before = {name: [PartitionRowCount(day(n - len(counts)), rows) for n, rows in enumerate(counts)] for name in past}
-    run = [day(number) for number in range(len(blocks))]
-    found = judge_run(rules, tallies(rules, blocks, day), run, past=before)
-    assert {number for number in range(len(blocks)) if found.withheld.overlaps(day(number))} == model.withheld
+    run = [day(number) for number in range(len(partitions))]
+    found = judge_run(rules, tallies(rules, partitions, day), run, past=before)
+    assert {number for number in range(len(partitions)) if found.withheld.overlaps(day(number))} == model.withheld
     assert found.withheld == PartitionSet.union([day(number) for number in model.withheld])
     for rule in rules:
         mine = [each for each in found.verdicts if each.rule == rule.name]
-        assert PartitionSet.union([each.blocks for each in mine]) == PartitionSet.union(run)
+        assert PartitionSet.union([each.partitions for each in mine]) == PartitionSet.union(run)
     plain = judgement_to(found)
     assert judgement_from(plain) == found
     assert judgement_from({}) is None
@@ -210,24 +212,24 @@ FIGURES = st.dictionaries(st.integers(0, 9), st.tuples(st.integers(1, 50), st.in
 
 
 @given(FIGURES, st.sets(st.integers(0, 9)))
-def test_of_some_blocks_a_verdict_tells_their_own_figures(figures, some):
-    """Whatever part of it is asked for, and however often: rows and samples are those of these blocks."""
+def test_of_some_partitions_a_verdict_tells_their_own_figures(figures, some):
+    """Whatever part of it is asked for, and however often: rows and samples are those of these partitions."""
     tallies_ = [
         RuleTally(
             "not_null(a)", day(number), rows + 1, rows, samples=tuple({"a": f"{number}.{each}"} for each in range(bad))
         )
         for number, (rows, bad) in sorted(figures.items())
     ]
-    (told,) = judge_run([HAS_A], tallies_, [each.block for each in tallies_]).verdicts_with("withheld")
-    assert judgement_from(judgement_to(RunJudgement(told.blocks, (told,)))).verdicts == (told,)
-    assert [(each.blocks, each.checked, each.failing) for each in told.by_partition] == [
-        (each.block, each.checked, each.failing) for each in tallies_
+    (told,) = judge_run([HAS_A], tallies_, [each.partition for each in tallies_]).verdicts_with("withheld")
+    assert judgement_from(judgement_to(RunJudgement(told.partitions, (told,)))).verdicts == (told,)
+    assert [(each.partitions, each.checked, each.failing) for each in told.by_partition] == [
+        (each.partition, each.checked, each.failing) for each in tallies_
     ]
     wanted = {number: figures[number] for number in figures.keys() & some}
     if not wanted:
         return
     found = told.restrict_to(PartitionSet.union(map(day, some)))
-    assert found.blocks == PartitionSet.union(map(day, wanted))
+    assert found.partitions == PartitionSet.union(map(day, wanted))
     assert found.failing == sum(rows for rows, _ in wanted.values())
     assert found.checked == found.failing + len(wanted)
     assert {sample["a"].partition(".")[0] for sample in found.samples} <= {str(number) for number in wanted}
@@ -237,11 +239,11 @@ def test_of_some_blocks_a_verdict_tells_their_own_figures(figures, some):
         assert len(alone.samples) == min(figures[number][1], 5)
 
 
-def test_of_very_many_blocks_the_first_have_their_own_figures_and_the_others_are_told_together():
+def test_of_very_many_partitions_the_first_have_their_own_figures_and_the_others_are_told_together():
     several = [RuleTally("not_null(a)", day(number), 10, 1, samples=({"a": str(number)},) * 3) for number in range(120)]
-    (told,) = judge_run([HAS_A], several, [each.block for each in several]).verdicts_with("withheld")
+    (told,) = judge_run([HAS_A], several, [each.partition for each in several]).verdicts_with("withheld")
     *apart, rest = told.by_partition
     assert (len(apart), {len(each.samples) for each in apart}) == (100, {1})
-    assert (rest.checked, rest.failing, rest.blocks) == (200, 20, PartitionSet.union(map(day, range(100, 120))))
+    assert (rest.checked, rest.failing, rest.partitions) == (200, 20, PartitionSet.union(map(day, range(100, 120))))
     assert told.restrict_to(day(7) | day(110)).failing == 21
     assert told.restrict_to(day(7)).text == "not_null(a): 1 of 10 rows"

@@ -34,10 +34,10 @@ def test_what_one_outlet_withholds_counts_in_none():
 def test_what_was_withheld_long_ago_is_told_by_outlet():
     records = ()
     for seq in range(MOST_RECORDS + 2):
-        block = days(f"2025-01-{seq + 1:02}")
-        verdict = RuleVerdict("row_count", "fail", "withheld", block, 10, 1, outlet="train" if seq % 2 else "test")
+        partition = days(f"2025-01-{seq + 1:02}")
+        verdict = RuleVerdict("row_count", "fail", "withheld", partition, 10, 1, outlet="train" if seq % 2 else "test")
         records = withheld_after_run(
-            records, block, WithheldPartitions(block, f"a-{seq}", seq, seq, 0, verdicts=(verdict,))
+            records, partition, WithheldPartitions(partition, f"a-{seq}", seq, seq, 0, verdicts=(verdict,))
         )
     assert [(each.name, each.checked) for each in records[0].verdicts] == [
         ("train: row_count", 10),

@@ -93,7 +93,7 @@ class PartitionLinks:
 
 
 def _is_same(needed: Dependency) -> bool:
-    """Whether each block needs the partition of the same key, whatever is there."""
+    """Whether each partition needs the partition of the same key, whatever is there."""
     return (
         isinstance(needed.mapping, OverlapMapping)
         and needed.matches is None
@@ -250,7 +250,7 @@ def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> dict
 
 
 def _mapping(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> str:
-    """Which partitions a block needs, in words."""
+    """Which partitions a partition needs, in words."""
     if not context.project.dependency(asset, inlet).is_mapped:
         return "all of it"
     match inlet.mapping:

@@ -64,8 +64,8 @@ def status_pieces(
 
 def _split_by_cause(parts: PartitionSet, status: PartitionStatus, causes: Iterable[Cause]) -> Iterator[StatusPiece]:
     """The parts by the first cause that is about them."""
-    for blocks, cause in causes:
-        if own := parts & blocks:
+    for partitions, cause in causes:
+        if own := parts & partitions:
             yield StatusPiece(own, status, cause)
             parts = parts - own
             if not parts:
@@ -76,19 +76,19 @@ def _split_by_cause(parts: PartitionSet, status: PartitionStatus, causes: Iterab
 def _causes(
     context: PlanningContext, asset: AssetSpec, runs: Sequence[PlannedRun], waiting: Sequence[Waiting]
 ) -> Iterator[Cause]:
-    """What is to be told of blocks, what counts most first."""
+    """What is to be told of partitions, what counts most first."""
     state = context.state_of(asset)
     for link in context.live_claims(state):
-        yield link.entry.blocks, f"{link.entry.run} runs since {context.format_instant(link.at)}"
+        yield link.entry.partitions, f"{link.entry.run} runs since {context.format_instant(link.at)}"
     for failed in state.failed:
-        yield failed.blocks, f"{failed.run} failed: {failed.error}"
+        yield failed.partitions, f"{failed.run} failed: {failed.error}"
     for mark in state.skip_marks:
-        yield mark.blocks, mark.text
+        yield mark.partitions, mark.text
     for run in runs:
-        yield run.blocks, f"runs with the next tick: {run.reason}"
-    some = sorted(waiting, key=lambda each: each.blocks.is_everything)
+        yield run.partitions, f"runs with the next tick: {run.reason}"
+    some = sorted(waiting, key=lambda each: each.partitions.is_everything)
     for item in some:
-        yield item.blocks, f"{item.reason}{_until_text(context, item)}"
+        yield item.partitions, f"{item.reason}{_until_text(context, item)}"
     yield from _stale(state)
 
 
@@ -97,7 +97,7 @@ def _until_text(context: PlanningContext, item: Waiting) -> str:
 
 
 def _stale(state: AssetState) -> Iterator[Cause]:
-    """What changed in inlets since blocks were computed."""
+    """What changed in inlets since partitions were computed."""
     for inlet, stamped in state.stale.items():
         for parts, seq in stamped.items():
             yield parts, f"{inlet} changed since (event {seq})" if inlet else f"out of date since event {seq}"
@@ -183,14 +183,14 @@ class _CellCodes:
         rest = [(each.parts, each.status, self._cause(each.cause)) for each in pieces]
         shown = PartitionSet.union(parts for parts, _, _ in rest)
         for origin in islice(origins, MOST_ORIGINS):
-            if not origin.blocks.overlaps(shown):
+            if not origin.partitions.overlaps(shown):
                 continue
             place = len(self.origins)
             self.origins.append(_origin(origin))
             for parts, status, cause in rest:
-                if own := parts & origin.blocks:
+                if own := parts & origin.partitions:
                     yield own, self._code(status, cause, place)
-            rest = [(parts - origin.blocks, status, cause) for parts, status, cause in rest]
+            rest = [(parts - origin.partitions, status, cause) for parts, status, cause in rest]
         for parts, status, cause in rest:
             if parts:
                 yield parts, self._code(status, cause, -1)

@@ -202,8 +202,8 @@ def _is_shown_elsewhere(context: PlanningContext, item: Waiting) -> bool:
     asset = context.project.assets[item.asset]
     state = context.state_of(asset)
     resting = find_withheld(context, asset, state).resting
-    return any(link.entry.blocks == item.blocks for link in context.live_claims(state)) or bool(
-        resting and resting.covers(item.blocks)
+    return any(link.entry.partitions == item.partitions for link in context.live_claims(state)) or bool(
+        resting and resting.covers(item.partitions)
     )
 
 
@@ -213,8 +213,8 @@ def _waiting_row(context: PlanningContext, item: Waiting) -> dict[str, Any]:
         "asset": item.asset,
         "reason": shorten(item.reason),
         "until": item.until,
-        "slices": partition_text(item.blocks, asset),
-        "count": partition_count(item.blocks, asset),
+        "slices": partition_text(item.partitions, asset),
+        "count": partition_count(item.partitions, asset),
     }
     return drop_empty(told)
 
@@ -224,8 +224,8 @@ def _planned_row(context: PlanningContext, run: PlannedRun) -> dict[str, Any]:
     told = {
         "asset": run.asset,
         "reason": shorten(run.reason),
-        "slices": partition_text(run.blocks, asset),
-        "count": partition_count(run.blocks, asset),
+        "slices": partition_text(run.partitions, asset),
+        "count": partition_count(run.partitions, asset),
     }
     return drop_empty(told)
 

@@ -134,16 +134,16 @@ def _asset(name: str, row: SnapshotRow, body: dict[str, Any]) -> AssetState:
 
 def _shorten_output(plain: list[Any], output: DefinitionOutput, asset: AssetState) -> list[Any]:
     """The JSON of an output, without the spec's own definition and the whole coverage, which the row has already."""
-    definition, since, blocks, *rest = plain
+    definition, since, partitions, *rest = plain
     same = output.definition == asset.spec.definition
-    whole = bool(output.blocks) and output.blocks == asset.coverage
-    return [None if same else definition, since, _ALL if whole else blocks, *rest]
+    whole = bool(output.partitions) and output.partitions == asset.coverage
+    return [None if same else definition, since, _ALL if whole else partitions, *rest]
 
 
 def _restore_output(plain: list[Any], spec: Mapping[str, Any], coverage: object) -> list[Any]:
     """Undoes `_shorten_output`."""
-    definition, since, blocks, *rest = plain
-    return [definition or spec["definition"], since, coverage if blocks == _ALL else blocks, *rest]
+    definition, since, partitions, *rest = plain
+    return [definition or spec["definition"], since, coverage if partitions == _ALL else partitions, *rest]
 
 
 _ALL = "all"

@@ -26,21 +26,23 @@ T = TypeVar("T")
 
 
 def use_up_causes(
-    work: FoldWorkspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None, *, token: int
+    work: FoldWorkspace, asset: AssetState, partitions: PartitionSet, claim: ClaimEntry | None, *, token: int
 ) -> AssetState:
-    """The asset after a success of ``blocks`` used up its claim's causes; a backfill uses up only what it answers.
+    """The asset after a success of ``partitions`` used up its claim's causes; a backfill uses up only what it answers.
 
     ``claim`` is None where it is unknown, or the asset gained or lost its partitions since. Causes that came after the
     claim, at ``token``, stay unused.
     """
     scheduled = claim if claim is not None and claim.kind == "scheduled" else None
     partly = (
-        asset.partly if blocks.is_everything else _unanswered_after_run(work, asset, blocks, scheduled, token=token)
+        asset.partly
+        if partitions.is_everything
+        else _unanswered_after_run(work, asset, partitions, scheduled, token=token)
     )
     if claim is None:
         return replace(asset, partly=partly)
     using = claim.request.consumption
-    if claim.blocks.is_everything:
+    if claim.partitions.is_everything:
         partly = _unanswered_events_after(work, asset, claim.request)
     return _advance_consumed(asset, partly, using, ticks=using.ticks if scheduled is not None else {})
 
@@ -62,9 +64,9 @@ def _advance_consumed(
 
 
 def _unanswered_after_run(
-    work: FoldWorkspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None, *, token: int
+    work: FoldWorkspace, asset: AssetState, partitions: PartitionSet, claim: ClaimEntry | None, *, token: int
 ) -> dict[str, PartlyUsed]:
-    """The partly used events and ticks of the asset after ``blocks`` have answered them.
+    """The partly used events and ticks of the asset after ``partitions`` have answered them.
 
     ``claim`` is None for a run that uses up no causes; its partitions answer them all the same.
     """
@@ -73,7 +75,7 @@ def _unanswered_after_run(
     def remaining_partitions(key: str, number: int, rest: PartitionSet) -> PartitionSet:
         if using is not None:
             return using.unanswered_partitions(key, rest, number)
-        return rest if number > token and key not in asset.ticks else rest - blocks
+        return rest if number > token and key not in asset.ticks else rest - partitions
 
     unanswered = {
         key: [(number, remaining_partitions(key, number, rest)) for number, rest in items]
@@ -253,26 +255,28 @@ def fold_backfill_request(work: FoldWorkspace, entry: BackfillEntry, numbered: N
     asset = work.assets[entry.asset]
     others = [each for each in asset.redo if each.asked != entry.asked]
     if not entry.asked:
-        work.assets[entry.asset] = replace(asset, redo=requests_without(others, entry.blocks))
+        work.assets[entry.asset] = replace(asset, redo=requests_without(others, entry.partitions))
         return
     newest = RedoRequest(
-        numbered.seq, to_unix(numbered.at), entry.asked, entry.blocks, entry.newest_first, entry.limited
+        numbered.seq, to_unix(numbered.at), entry.asked, entry.partitions, entry.newest_first, entry.limited
     )
-    work.assets[entry.asset] = replace(asset, redo=_open_requests([*requests_without(others, entry.blocks), newest]))
+    work.assets[entry.asset] = replace(
+        asset, redo=_open_requests([*requests_without(others, entry.partitions), newest])
+    )
 
 
 def answer_requests(requests: Iterable[RedoRequest], entry: SuccessEntry | SkippedEntry) -> tuple[RedoRequest, ...]:
     """The requests after a success or a skipped run, which answers those that were recorded before its claim."""
-    if entry.blocks.is_everything:
+    if entry.partitions.is_everything:
         return tuple(requests)
     return _open_requests(
-        replace(each, left=each.left - entry.blocks) if each.seq < entry.token else each for each in requests
+        replace(each, left=each.left - entry.partitions) if each.seq < entry.token else each for each in requests
     )
 
 
-def requests_without(requests: Iterable[RedoRequest], blocks: PartitionSet) -> tuple[RedoRequest, ...]:
-    """The requests without these blocks."""
-    return _open_requests(replace(each, left=each.left - blocks) for each in requests)
+def requests_without(requests: Iterable[RedoRequest], partitions: PartitionSet) -> tuple[RedoRequest, ...]:
+    """The requests without these partitions."""
+    return _open_requests(replace(each, left=each.left - partitions) for each in requests)
 
 
 def drop_unknown_requests(asset: AssetState) -> AssetState:

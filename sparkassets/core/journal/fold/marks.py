@@ -32,7 +32,7 @@ def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) ->
     if entry.kind != "accept":
         asset = work.assets[entry.asset] = _answer_questions(asset, entry)
     if entry.only_answers:
-        work.assets[entry.asset] = replace(asset, failed=forget_failed(asset.failed, entry.blocks))
+        work.assets[entry.asset] = replace(asset, failed=forget_failed(asset.failed, entry.partitions))
         return
     if entry.instance is not None:
         work.assets[entry.asset] = _mark_instance(work, asset, entry, entry.instance, numbered)
@@ -42,13 +42,13 @@ def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) ->
             want_instance(work, entry.asset, entry.instance)
         _notify_readers(work, entry, numbered, withdrawn=NOTHING)
         return
-    mark = PartitionMark(entry.kind, entry.blocks, entry.reason, entry.by, numbered.seq, to_unix(numbered.at))
+    mark = PartitionMark(entry.kind, entry.partitions, entry.reason, entry.by, numbered.seq, to_unix(numbered.at))
     if entry.run:
         withheld = withheld_records.accept_instance(asset.withheld, entry.run, mark.text)
         work.assets[entry.asset] = replace(asset, failed=(), withheld=withheld)
         return
-    redo = asset.redo if entry.kind == "missing" else cause_consumption.requests_without(asset.redo, entry.blocks)
-    if entry.blocks.is_everything:
+    redo = asset.redo if entry.kind == "missing" else cause_consumption.requests_without(asset.redo, entry.partitions)
+    if entry.partitions.is_everything:
         after = _mark_whole_asset(work, asset, entry)
     else:
         after = _mark_partitions(work, asset, entry, numbered.seq)
@@ -65,7 +65,7 @@ def _notify_readers(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEnt
     datasets.publish_event(work, numbered)
     spec = work.assets[entry.asset].spec
     if spec.outlets and entry.kind == "done":
-        datasets.add_coverage(work, entry.uri, entry.blocks)
+        datasets.add_coverage(work, entry.uri, entry.partitions)
     for uri in spec.named:
         cause_consumption.forget_used_events(work, uri)
 
@@ -75,7 +75,7 @@ def _answer_questions(asset: AssetState, entry: MarkEntry) -> AssetState:
     chain = asset.chain
     for link in asset.asking_claims:
         known = asset.spec.partitioning.known_partitions
-        left = link.asks.without_answered(entry.blocks, known=known) if link.asks is not None else None
+        left = link.asks.without_answered(entry.partitions, known=known) if link.asks is not None else None
         rest = [each for each in chain if each.slot != link.slot]
         own = [replace(each, asks=left) if each is link else each for each in chain if each.slot == link.slot]
         chain = tuple(rest) if left is None else tuple(sorted([*rest, *own], key=lambda each: each.token))
@@ -83,29 +83,29 @@ def _answer_questions(asset: AssetState, entry: MarkEntry) -> AssetState:
 
 
 def _mark_partitions(work: FoldWorkspace, asset: AssetState, entry: MarkEntry, seq: int) -> AssetState:
-    blocks = entry.blocks
-    asset = replace(asset, failed=forget_failed(asset.failed, blocks))
+    partitions = entry.partitions
+    asset = replace(asset, failed=forget_failed(asset.failed, partitions))
     if entry.kind == "accept":
         return asset
-    asset = replace(asset, withheld=withheld_records.withheld_without(asset.withheld, blocks))
+    asset = replace(asset, withheld=withheld_records.withheld_without(asset.withheld, partitions))
     match entry.kind:
         case "done":
-            return _mark_done(work, asset, blocks, seq)
+            return _mark_done(work, asset, partitions, seq)
         case "missing":
-            kept = {name: marks.without_stamped(blocks, through=seq) for name, marks in asset.kept.items()}
-            coverage = asset.coverage - blocks
+            kept = {name: marks.without_stamped(partitions, through=seq) for name, marks in asset.kept.items()}
+            coverage = asset.coverage - partitions
             return replace(asset, coverage=coverage, kept={name: marks for name, marks in kept.items() if marks})
         case "skip":
-            return replace(asset, owed=asset.owed - blocks)
+            return replace(asset, owed=asset.owed - partitions)
 
 
-def _mark_done(work: FoldWorkspace, asset: AssetState, blocks: PartitionSet, seq: int) -> AssetState:
-    asset = accept_table_content(cause_consumption.use_up_causes(work, asset, blocks, None, token=seq), blocks)
-    asset = outputs.accept_definition(asset, blocks)
-    stale = {name: marks.without_stamped(blocks, through=seq) for name, marks in asset.stale.items()}
+def _mark_done(work: FoldWorkspace, asset: AssetState, partitions: PartitionSet, seq: int) -> AssetState:
+    asset = accept_table_content(cause_consumption.use_up_causes(work, asset, partitions, None, token=seq), partitions)
+    asset = outputs.accept_definition(asset, partitions)
+    stale = {name: marks.without_stamped(partitions, through=seq) for name, marks in asset.stale.items()}
     return replace(
-        clear_kept_and_owed(asset, blocks, None, through=seq),
-        coverage=asset.coverage | blocks,
+        clear_kept_and_owed(asset, partitions, None, through=seq),
+        coverage=asset.coverage | partitions,
         former=None,
         stale={name: marks for name, marks in stale.items() if marks},
     )
@@ -149,7 +149,7 @@ def _mark_whole_asset(work: FoldWorkspace, asset: AssetState, entry: MarkEntry) 
     watermarks = {**after.watermarks, **entry.watermarks}
     after = replace(after, cursor=later_interval(after.cursor, entry.cursor), watermarks=watermarks)
     return (
-        outputs.accept_definition(accept_table_content(after, entry.blocks), entry.blocks)
+        outputs.accept_definition(accept_table_content(after, entry.partitions), entry.partitions)
         if entry.kind == "done"
         else after
     )
@@ -175,15 +175,15 @@ def fold_skip(work: FoldWorkspace, entry: SkippedEntry, numbered: NumberedEntry)
         done=max(asset.done, entry.token),
         chain=chain,
         withheld=unpublished_partitions.withheld_after_skip(work, asset, entry, claim, numbered),
-        marks=marks.marks_after_success(asset.marks, entry.blocks, through=entry.token),
-        additions=asset.additions.without_partitions(entry.blocks),
+        marks=marks.marks_after_success(asset.marks, entry.partitions, through=entry.token),
+        additions=asset.additions.without_partitions(entry.partitions),
         skip=LastSkip(entry.run, numbered.seq, to_unix(numbered.at), entry.reason, entry.invocation),
     )
-    if entry.blocks.is_everything and claim is not None and claim.request.interval is not None:
+    if entry.partitions.is_everything and claim is not None and claim.request.interval is not None:
         skip_instance(work, entry.asset, claim.request.interval, numbered.seq)
     for uri in asset.spec.named:
         cause_consumption.forget_used_events(work, uri)
-    if entry.blocks.is_everything and after.failed:
+    if entry.partitions.is_everything and after.failed:
         forget_failures(work, entry.asset)
 
 
@@ -191,21 +191,21 @@ def _use_up_skipped(
     work: FoldWorkspace, asset: AssetState, entry: SkippedEntry, claim: ClaimEntry | None
 ) -> AssetState:
     """The asset after the skipped run used up everything that it was claimed for."""
-    is_whole, partitioned = entry.blocks.is_everything, asset.spec.partitioning.is_partitioned
+    is_whole, partitioned = entry.partitions.is_everything, asset.spec.partitioning.is_partitioned
     # partitions were added to the asset, or taken from it, since the claim: its consumption no longer applies
     counts = claim if is_whole != partitioned else None
     scheduled = counts if counts is not None and counts.kind == "scheduled" else None
-    after = cause_consumption.use_up_causes(work, asset, entry.blocks, counts, token=entry.token)
+    after = cause_consumption.use_up_causes(work, asset, entry.partitions, counts, token=entry.token)
     if not is_whole:
         after = replace(
             after,
-            stale=stale_after_run(after, entry.blocks, scheduled, through=entry.token),
-            owed=after.owed - entry.blocks,
-            gaps=after.gaps - entry.blocks,
-            failed=clear_failures(asset.failed, entry.blocks, invocation=entry.invocation),
+            stale=stale_after_run(after, entry.partitions, scheduled, through=entry.token),
+            owed=after.owed - entry.partitions,
+            gaps=after.gaps - entry.partitions,
+            failed=clear_failures(asset.failed, entry.partitions, invocation=entry.invocation),
         )
     elif scheduled is None:
         after = replace(after, failed=())
     if scheduled is not None:
         after = replace(after, cursor=later_interval(after.cursor, scheduled.request.cursor))
-    return table_losses.accept_table_content(outputs.accept_definition(after, entry.blocks), entry.blocks)
+    return table_losses.accept_table_content(outputs.accept_definition(after, entry.partitions), entry.partitions)

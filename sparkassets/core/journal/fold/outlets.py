@@ -32,18 +32,18 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
     after = record_instance(work, record_table_version(asset, entry, numbered.seq, link=link), entry, numbered.seq)
     work.assets[entry.asset] = replace(
         after,
-        coverage=after.coverage if entry.blocks.is_everything else after.coverage | (counted - again),
+        coverage=after.coverage if entry.partitions.is_everything else after.coverage | (counted - again),
         done=max(asset.done, entry.token),
         last=last_run(asset, entry, claim, numbered),
         former=former_after_run(asset, entry, claim),
-        marks=marks.marks_after_success(asset.marks, entry.blocks, through=entry.token),
+        marks=marks.marks_after_success(asset.marks, entry.partitions, through=entry.token),
         iterations=outputs.add_published_iteration(after, entry, numbered),
     )
     datasets.publish_event(work, numbered)
     if entry.unchanged:
         datasets.confirm_unchanged(work, entry.uri, at=to_unix(numbered.at))
     datasets.withdraw_coverage(
-        work, entry.asset, entry.uri, (again & entry.blocks) | (entry.published_partitions - counted)
+        work, entry.asset, entry.uri, (again & entry.partitions) | (entry.published_partitions - counted)
     )
 
 

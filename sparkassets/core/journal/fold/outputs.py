@@ -56,20 +56,22 @@ def record_definition(before: AssetState, after: AssetState, entry: SuccessEntry
         else (_output_without(each, entry.published_partitions) for each in outputs.values())
     )
     if entry.definition:
-        blocks = own.blocks | entry.published_partitions
-        if not entry.blocks.is_everything:
+        partitions = own.partitions | entry.published_partitions
+        if not entry.partitions.is_everything:
             # in the usual case the coverage is reused: it may be huge, and uniting the same sets again is slow
             shared = _made_everything(own, before)
-            blocks = after.coverage if shared else own.blocks | (entry.published_partitions & after.coverage)
-        others.append(replace(own, blocks=blocks, run=entry.run, at=at))
+            partitions = after.coverage if shared else own.partitions | (entry.published_partitions & after.coverage)
+        others.append(replace(own, partitions=partitions, run=entry.run, at=at))
     return replace(after, made=_limit_outputs(sorted(others, key=lambda each: each.since), after.spec))
 
 
-def accept_definition(asset: AssetState, blocks: PartitionSet) -> AssetState:
-    """Counts ``blocks``, which a person accepted as they are, as computed by the present definition."""
+def accept_definition(asset: AssetState, partitions: PartitionSet) -> AssetState:
+    """Counts ``partitions``, which a person accepted as they are, as computed by the present definition."""
     own = asset.spec.definition.id if asset.spec.definition is not None else ""
     made = (
-        replace(each, blocks=each.blocks | blocks) if each.definition.id == own else _output_without(each, blocks)
+        replace(each, partitions=each.partitions | partitions)
+        if each.definition.id == own
+        else _output_without(each, partitions)
         for each in asset.made
     )
     return replace(asset, made=tuple(made))
@@ -80,11 +82,11 @@ def _made_everything(made: DefinitionOutput, asset: AssetState) -> bool:
 
     For equal but distinct sets the caller computes the same result more slowly.
     """
-    return made.blocks is asset.coverage or not (made.blocks or asset.coverage)
+    return made.partitions is asset.coverage or not (made.partitions or asset.coverage)
 
 
-def _output_without(made: DefinitionOutput, blocks: PartitionSet) -> DefinitionOutput:
-    return replace(made, blocks=made.blocks - blocks) if made.blocks else made
+def _output_without(made: DefinitionOutput, partitions: PartitionSet) -> DefinitionOutput:
+    return replace(made, partitions=made.partitions - partitions) if made.partitions else made
 
 
 def _limit_outputs(made: Sequence[DefinitionOutput], spec: FoldSpec) -> tuple[DefinitionOutput, ...]:
@@ -92,26 +94,26 @@ def _limit_outputs(made: Sequence[DefinitionOutput], spec: FoldSpec) -> tuple[De
     current = spec.definition.id if spec.definition is not None else ""
     outputs = [
         each
-        if each.blocks or each.definition.id == current
+        if each.partitions or each.definition.id == current
         else replace(each, definition=AssetDefinition(each.definition.id))
         for each in _merge_older_outputs(made)
     ]
-    spare = [each.definition.id for each in outputs if not each.blocks and each.definition.id != current]
+    spare = [each.definition.id for each in outputs if not each.partitions and each.definition.id != current]
     dropped = set(spare[: max(0, len(outputs) - MOST_KNOWN)])
     return tuple(each for each in outputs if each.definition.id not in dropped)
 
 
 def _merge_older_outputs(made: Sequence[DefinitionOutput]) -> Sequence[DefinitionOutput]:
     """Gives the partitions of older definitions to the oldest of the `MOST_WITH_PARTITIONS` newest."""
-    with_partitions = [each for each in made if each.blocks]
+    with_partitions = [each for each in made if each.partitions]
     if len(with_partitions) <= MOST_WITH_PARTITIONS:
         return made
     first = with_partitions[-MOST_WITH_PARTITIONS]
-    older = PartitionSet.union(each.blocks for each in with_partitions[:-MOST_WITH_PARTITIONS])
+    older = PartitionSet.union(each.partitions for each in with_partitions[:-MOST_WITH_PARTITIONS])
     return [
-        replace(each, blocks=first.blocks | older)
+        replace(each, partitions=first.partitions | older)
         if each is first
-        else replace(each, blocks=NOTHING)
+        else replace(each, partitions=NOTHING)
         if each.since < first.since
         else each
         for each in made
@@ -133,7 +135,7 @@ def add_published_iteration(
         version=entry.version,
         seq=numbered.seq,
         at=to_unix(numbered.at),
-        blocks=entry.published_partitions,
+        partitions=entry.published_partitions,
         interval=entry.interval,
         shown=shown,
         hides=hides,
@@ -194,19 +196,19 @@ def forget_restored(asset: AssetState, inlet: FoldInlet, came: PartitionSet, *, 
 
 
 def clear_kept_and_owed(
-    asset: AssetState, blocks: PartitionSet, request: RunRequest | None, *, through: int
+    asset: AssetState, partitions: PartitionSet, request: RunRequest | None, *, through: int
 ) -> AssetState:
-    """Updates kept, owed and gaps after a success of ``blocks`` that was claimed at ``through``.
+    """Updates kept, owed and gaps after a success of ``partitions`` that was claimed at ``through``.
 
     ``request`` is None where the claim is not known any more.
     """
     owes, gaps = (request.owes, request.gaps) if request is not None else (NOTHING, NOTHING)
-    kept = {name: marks.without_stamped(blocks, through=through) for name, marks in asset.kept.items()}
+    kept = {name: marks.without_stamped(partitions, through=through) for name, marks in asset.kept.items()}
     return replace(
         asset,
         kept={name: marks for name, marks in kept.items() if marks},
-        owed=(asset.owed - blocks) | owes,
-        gaps=(asset.gaps | gaps) - asset.coverage - blocks,
+        owed=(asset.owed - partitions) | owes,
+        gaps=(asset.gaps | gaps) - asset.coverage - partitions,
     )
 
 

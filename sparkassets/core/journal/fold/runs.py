@@ -29,7 +29,7 @@ from sparkassets.core.journal.state import (
     AlignedInstance,
     AssetState,
     ClaimState,
-    FailedBlocks,
+    FailedPartitions,
     FormerPartitions,
     LastRun,
 )
@@ -92,8 +92,8 @@ def fold_failure(work: FoldWorkspace, entry: FailureEntry, _: NumberedEntry) -> 
     if entry.token < asset.placed or _is_inconclusive(entry, claim):
         work.assets[entry.asset] = replace(asset, chain=chain)
         return
-    failure = FailedBlocks(
-        blocks=entry.blocks,
+    failure = FailedPartitions(
+        partitions=entry.partitions,
         token=entry.token,
         run=entry.run,
         error=entry.error,
@@ -118,7 +118,7 @@ def _chain_with_question(asset: AssetState, entry: FailureEntry, link: ClaimStat
     """The chain with the question of the failed claim, which replaces earlier questions of its slot."""
     older = [each for each in asset.chains[link.slot] if each is not link and each.asks is None]
     others = [each for each in asset.chain if each.slot != link.slot]
-    claimed = PartitionSet.union(each.entry.blocks for each in older)
+    claimed = PartitionSet.union(each.entry.partitions for each in older)
     asks = RecoveryQuestion(entry.asks, asked_partitions(asset.spec.partitioning, claimed), entry.watermarks)
     return (*sorted([*others, *older], key=_by_token), replace(link, status="unfenced", asks=asks))
 
@@ -159,7 +159,7 @@ def fold_success(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEnt
     segments.mark_late_segments_stale(work, before, entry)
     for uri in asset.spec.named:
         cause_consumption.forget_used_events(work, uri)
-    if entry.blocks.is_everything and after.failed:
+    if entry.partitions.is_everything and after.failed:
         forget_failures(work, entry.asset)
 
 
@@ -182,7 +182,7 @@ def _publish_coverage_only(work: FoldWorkspace, entry: SuccessEntry, numbered: N
 
 def _withdrawn_partitions(asset: AssetState, entry: SuccessEntry) -> Iterator[PartitionSet]:
     """Yields partitions of the run that its event must not cover: marked as missing since its claim, or split since."""
-    yield asset.redo_partitions_since(entry.token) & entry.blocks
+    yield asset.redo_partitions_since(entry.token) & entry.partitions
     yield entry.published_partitions - segments.countable_partitions(
         asset.spec.partitioning, entry.published_partitions
     )
@@ -191,7 +191,7 @@ def _withdrawn_partitions(asset: AssetState, entry: SuccessEntry) -> Iterator[Pa
 def _learn_run_segments(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
     """Adds the segments that the run made known; this comes first, because its partitions are of these."""
     claim = asset.claim_entry(entry.token)
-    computed = claim is not None and bool(segments.whole_dimension_partitions(claim.blocks))
+    computed = claim is not None and bool(segments.whole_dimension_partitions(claim.partitions))
     segments.learn_segments(work, entry.asset, entry.keys, seq, computed=computed)
     return work.flush_stale_marks(entry.asset) or asset
 
@@ -200,27 +200,27 @@ def _additions_after_success(
     before: AssetState, after: AssetState, entry: SuccessEntry, claim: ClaimEntry | None
 ) -> AddedPartitions:
     """The added and not computed partitions after a success that may have added segments."""
-    if entry.blocks.is_everything:
+    if entry.partitions.is_everything:
         return after.additions
     old, new = before.spec.partitioning, after.spec.partitioning
     if claim is None or claim.kind != "scheduled" or new is old:
-        return after.additions.without_partitions(entry.blocks)
+        return after.additions.without_partitions(entry.partitions)
     fresh = (new.known_partitions - old.known_partitions) & new.finished_partitions(claim.planned)
     # where the run discovered all segments, it also computed all of them
-    additions, fresh = after.additions, NOTHING if old.has_whole else fresh - entry.blocks
+    additions, fresh = after.additions, NOTHING if old.has_whole else fresh - entry.partitions
     if fresh:
-        additions = additions.with_added(fresh, by=claim.blocks, invocation=claim.invocation)
-    return additions.without_partitions(entry.blocks)
+        additions = additions.with_added(fresh, by=claim.partitions, invocation=claim.invocation)
+    return additions.without_partitions(entry.partitions)
 
 
 def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, numbered: NumberedEntry) -> AssetState:
     """The asset after its own part of a success: causes, coverage, schedule, table version, claims and records."""
     claim = asset.claim_entry(entry.token)
     # partitions were added to the asset, or taken from it, since the claim: its consumption no longer applies
-    counts = claim if entry.blocks.is_everything != asset.spec.partitioning.is_partitioned else None
+    counts = claim if entry.partitions.is_everything != asset.spec.partitioning.is_partitioned else None
     scheduled = counts if counts is not None and counts.kind == "scheduled" else None
-    after = cause_consumption.use_up_causes(work, asset, entry.blocks, counts, token=entry.token)
-    if not entry.blocks.is_everything:
+    after = cause_consumption.use_up_causes(work, asset, entry.partitions, counts, token=entry.token)
+    if not entry.partitions.is_everything:
         after = _cover_partitions(after, entry, claim, scheduled)
     elif scheduled is None:
         after = replace(after, failed=())
@@ -243,7 +243,7 @@ def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry,
         withheld=unpublished_partitions.withheld_after_success(work, asset, entry, claim, numbered),
         costs=_costs_with(asset, entry),
         redo=cause_consumption.answer_requests(asset.redo, entry),
-        marks=marks.marks_after_success(asset.marks, entry.blocks, through=entry.token),
+        marks=marks.marks_after_success(asset.marks, entry.partitions, through=entry.token),
         iterations=outputs.add_published_iteration(asset, entry, numbered),
         taken=promoted_after_run(asset.taken, entry.published_partitions, _promotion_of(claim)),
     )
@@ -256,11 +256,11 @@ def _promotion_of(claim: ClaimEntry | None) -> BranchPromotion | None:
 
 def _costs_with(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
     """The costs of the newest successes; a run that another run recorded has none, as its duration is unknown."""
-    blocks = asset.spec.partitioning.count(entry.blocks)
-    if entry.recorder != entry.token or not blocks:
+    partitions = asset.spec.partitioning.count(entry.partitions)
+    if entry.recorder != entry.token or not partitions:
         return asset.costs
     rows = entry.extra.get("rows")
-    cost = RunCost(blocks, round(entry.seconds, 3), rows if isinstance(rows, int) else None)
+    cost = RunCost(partitions, round(entry.seconds, 3), rows if isinstance(rows, int) else None)
     return (*asset.costs, cost)[-COSTS:]
 
 
@@ -268,27 +268,30 @@ def _cover_partitions(
     asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, scheduled: ClaimEntry | None
 ) -> AssetState:
     """Covers the run's partitions, and clears their failures and the stale marks for causes that the run used."""
-    blocks = entry.published_partitions
-    cleared = stale_after_run(asset, blocks, scheduled, through=entry.token)
-    after = clear_kept_and_owed(asset, blocks, claim.request if claim is not None else None, through=entry.token)
+    partitions = entry.published_partitions
+    cleared = stale_after_run(asset, partitions, scheduled, through=entry.token)
+    after = clear_kept_and_owed(asset, partitions, claim.request if claim is not None else None, through=entry.token)
     return replace(
         after,
         coverage=asset.coverage
-        | (segments.countable_partitions(asset.spec.partitioning, blocks) - asset.redo_partitions_since(entry.token)),
+        | (
+            segments.countable_partitions(asset.spec.partitioning, partitions)
+            - asset.redo_partitions_since(entry.token)
+        ),
         stale=cleared,
-        failed=clear_failures(asset.failed, entry.blocks, invocation=claim.invocation if claim is not None else ""),
+        failed=clear_failures(asset.failed, entry.partitions, invocation=claim.invocation if claim is not None else ""),
     )
 
 
 def stale_after_run(
-    asset: AssetState, blocks: PartitionSet, scheduled: ClaimEntry | None, *, through: int
+    asset: AssetState, partitions: PartitionSet, scheduled: ClaimEntry | None, *, through: int
 ) -> dict[str, StampedPartitions]:
-    """The stale partitions by inlet after a run of ``blocks``; accepted partitions are not stale for any inlet."""
+    """The stale partitions by inlet after a run of ``partitions``; accepted partitions are not stale for any inlet."""
     uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
-    used = dict.fromkeys(asset.stale, blocks)
+    used = dict.fromkeys(asset.stale, partitions)
     if scheduled is not None:
-        using, accepted = scheduled.request.consumption, scheduled.request.accepted & blocks
-        used = {name: using.consumed_partitions(uris[name], blocks) | accepted for name in asset.stale}
+        using, accepted = scheduled.request.consumption, scheduled.request.accepted & partitions
+        used = {name: using.consumed_partitions(uris[name], partitions) | accepted for name in asset.stale}
     left = {name: stale.without_stamped(used[name], through=through) for name, stale in asset.stale.items()}
     return {name: stale for name, stale in left.items() if stale}
 
@@ -377,7 +380,7 @@ def last_run(
         interval=max((each for each in intervals if each is not None), key=lambda each: each[1], default=None),
         invocation=claim.invocation if claim is not None else "",
         planned=claim.planned if claim is not None else 0,
-        unchanged=(count(entry.unchanged), count(entry.blocks)) if entry.unchanged else None,
+        unchanged=(count(entry.unchanged), count(entry.partitions)) if entry.unchanged else None,
         verdicts=_verdicts_to_remember(entry.verdicts) if isinstance(entry, SuccessEntry) else (),
     )
 
@@ -386,7 +389,7 @@ def former_after_run(
     asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None
 ) -> FormerPartitions | None:
     """The table's content by former partitions; None once a run replaced all rows."""
-    replaces_all = entry.blocks.is_everything or (claim is not None and claim.request.rebuilds)
+    replaces_all = entry.partitions.is_everything or (claim is not None and claim.request.rebuilds)
     return None if replaces_all else asset.former
 
 

@@ -17,7 +17,7 @@ from sparkassets.core.journal.fold.outputs import keep_removed_rows
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.fold_specs import FoldInlet, FoldSpec
 from sparkassets.core.journal.known_segments import add_keys, contains_key, remove_keys
-from sparkassets.core.journal.state import AssetState, EventRef, FailedBlocks, LearnedKeys, PartlyUsed
+from sparkassets.core.journal.state import AssetState, EventRef, FailedPartitions, LearnedKeys, PartlyUsed
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, SegmentPartition, StampedPartitions
 from sparkassets.core.partitions.partition_set import union_by_segment
 from sparkassets.core.partitions.segment_functions import Segment, count_common_ends
@@ -139,10 +139,12 @@ def whole_dimension_partitions(parts: PartitionSet) -> PartitionSet:
     return PartitionSet.by_segment({segment: time for segment, time in parts.apart if WHOLE in segment})
 
 
-def countable_partitions(partitioning: Partitioning, blocks: PartitionSet) -> PartitionSet:
+def countable_partitions(partitioning: Partitioning, partitions: PartitionSet) -> PartitionSet:
     """The partitions of a run that still exist: a whole dimension is none once its segments are known."""
     return (
-        blocks - whole_dimension_partitions(blocks) if partitioning.is_open and not partitioning.has_whole else blocks
+        partitions - whole_dimension_partitions(partitions)
+        if partitioning.is_open and not partitioning.has_whole
+        else partitions
     )
 
 
@@ -152,11 +154,11 @@ def mark_late_segments_stale(work: FoldWorkspace, before: AssetState, entry: Suc
     Such updates could only be mapped to segments that were known. ``before`` is the asset before the success.
     """
     claim = before.claim_entry(entry.token)
-    if claim is None or entry.blocks.is_everything:
+    if claim is None or entry.partitions.is_everything:
         return
-    late = entry.blocks - claim.blocks
-    if whole_dimension_partitions(claim.blocks):
-        late = NOTHING if before.spec.partitioning.has_whole else entry.blocks
+    late = entry.partitions - claim.partitions
+    if whole_dimension_partitions(claim.partitions):
+        late = NOTHING if before.spec.partitioning.has_whole else entry.partitions
     for inlet in before.spec.inlets:
         newest = work.dataset(inlet.uri).seq
         if late and inlet.on_update != "ignore" and newest > entry.token:
@@ -340,8 +342,8 @@ def _split_whole_dimension(asset: AssetState, *, computed: bool) -> AssetState:
     return replace(
         asset,
         coverage=split_computed(asset.coverage),
-        made=tuple(replace(made, blocks=split_computed(made.blocks)) for made in asset.made),
-        marks=tuple(replace(mark, blocks=split_whole(mark.blocks)) for mark in asset.marks),
+        made=tuple(replace(made, partitions=split_computed(made.partitions)) for made in asset.made),
+        marks=tuple(replace(mark, partitions=split_whole(mark.partitions)) for mark in asset.marks),
         stale=_map_stamped(asset.stale, split_whole),
         kept=_map_stamped(asset.kept, split_whole),
         owed=split_whole(asset.owed),
@@ -349,7 +351,7 @@ def _split_whole_dimension(asset: AssetState, *, computed: bool) -> AssetState:
         partly={key: _map_partly(items, split_whole) for key, items in asset.partly.items()},
         failed=_failed_without_whole(asset.failed),
         withheld=withheld_records.withheld_without(
-            asset.withheld, PartitionSet.union(whole_dimension_partitions(item.blocks) for item in asset.withheld)
+            asset.withheld, PartitionSet.union(whole_dimension_partitions(item.partitions) for item in asset.withheld)
         ),
         redo=tuple(replace(request, left=split_whole(request.left)) for request in asset.redo),
     )
@@ -364,10 +366,12 @@ def _split_dataset_coverage(work: FoldWorkspace, before: AssetState, after: Asse
         work.datasets[uri] = replace(dataset, coverage=coverage)
 
 
-def _failed_without_whole(before: tuple[FailedBlocks, ...]) -> tuple[FailedBlocks, ...]:
+def _failed_without_whole(before: tuple[FailedPartitions, ...]) -> tuple[FailedPartitions, ...]:
     """The failures without those of a whole dimension."""
-    failed = (replace(item, blocks=item.blocks - whole_dimension_partitions(item.blocks)) for item in before)
-    return tuple(item for item in failed if item.blocks)
+    failed = (
+        replace(item, partitions=item.partitions - whole_dimension_partitions(item.partitions)) for item in before
+    )
+    return tuple(item for item in failed if item.partitions)
 
 
 def _map_stamped(

@@ -33,7 +33,7 @@ def move_asset(work: FoldWorkspace, old: AssetState, spec: FoldSpec, seq: int) -
             dataset = replace(dataset, recent=recent, touched=StampedPartitions())
         work.datasets[spec.uri] = dataset
     marks = old.skip_marks if spec.partitioning.understands(old.spec.partitioning) else ()
-    made = tuple(replace(each, blocks=NOTHING) for each in old.made)
+    made = tuple(replace(each, partitions=NOTHING) for each in old.made)
     return AssetState(
         old.name,
         spec,

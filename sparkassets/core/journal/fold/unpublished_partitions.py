@@ -10,7 +10,7 @@ from sparkassets.core.journal import withheld_records
 from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, SkippedEntry, SuccessEntry
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.fold_specs import FoldInlet, FoldSpec
-from sparkassets.core.journal.state import AssetState, FailedBlocks
+from sparkassets.core.journal.state import AssetState, FailedPartitions
 from sparkassets.core.journal.withheld_records import InstanceIdentity, WithheldPartitions, WithheldRecords
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import PartFinding
@@ -29,7 +29,7 @@ def withheld_after_success(
     if request is not None and request.apart and not asset.spec.partitioning.is_partitioned:
         run = InstanceIdentity(entry.interval, tuple(entry.events), request.again)
         return withheld_records.withheld_after_instance(asset.withheld, run, item)
-    return withheld_records.withheld_after_run(asset.withheld, entry.blocks, item)
+    return withheld_records.withheld_after_run(asset.withheld, entry.partitions, item)
 
 
 def withheld_after_skip(
@@ -37,38 +37,38 @@ def withheld_after_skip(
 ) -> WithheldRecords:
     """The withheld records after a skipped run: its partitions that are not present rest until there is a new cause."""
     request = claim.request if claim is not None else None
-    if not asset.spec.partitioning.is_partitioned or entry.blocks.is_everything:
+    if not asset.spec.partitioning.is_partitioned or entry.partitions.is_everything:
         if request is not None and request.apart:
             run = InstanceIdentity(request.interval, request.events, request.again)
             return withheld_records.withheld_after_instance(asset.withheld, run, None)
-        return withheld_records.withheld_after_run(asset.withheld, entry.blocks, None)
-    blocks = entry.blocks - asset.coverage - asset.settled_partitions_since(entry.token)
+        return withheld_records.withheld_after_run(asset.withheld, entry.partitions, None)
+    partitions = entry.partitions - asset.coverage - asset.settled_partitions_since(entry.token)
     item = WithheldPartitions(
-        blocks=blocks,
+        partitions=partitions,
         run=entry.run,
         token=entry.token,
         seq=numbered.seq,
         at=to_unix(numbered.at),
-        caused=PartitionSet.union(_causes_since_claim(work, asset, entry)) & blocks,
+        caused=PartitionSet.union(_causes_since_claim(work, asset, entry)) & partitions,
         judges=((request.judge or request.definition) if request is not None else "",),
         invocation=entry.invocation,
         skipped=entry.reason,
     )
-    return withheld_records.withheld_after_run(asset.withheld, entry.blocks, item if blocks else None)
+    return withheld_records.withheld_after_run(asset.withheld, entry.partitions, item if partitions else None)
 
 
 def _withheld_record(
     work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> WithheldPartitions:
     """The record of a run's withheld partitions, without those that a person has settled since its claim."""
-    blocks, whole = entry.withheld - asset.settled_partitions_since(entry.token), entry.blocks.is_everything
+    partitions, whole = entry.withheld - asset.settled_partitions_since(entry.token), entry.partitions.is_everything
     return WithheldPartitions(
-        blocks=blocks,
+        partitions=partitions,
         run=entry.run,
         token=entry.token,
         seq=numbered.seq,
         at=to_unix(numbered.at),
-        caused=PartitionSet.union(_causes_since_claim(work, asset, entry)) & blocks,
+        caused=PartitionSet.union(_causes_since_claim(work, asset, entry)) & partitions,
         judges=((claim.request.judge if claim is not None else "") or entry.definition,),
         verdicts=tuple(each for each in entry.verdicts if each.outcome == "withheld"),
         interval=entry.interval,
@@ -110,15 +110,15 @@ def respecify_withheld(asset: AssetState, spec: FoldSpec) -> AssetState:
         return asset
     marks = tuple(mark for mark in asset.marks if mark.kind != "accept")
     newest = () if after else asset.withheld[-1:]
-    tried = tuple(replace(each, blocks=EVERYTHING, caused=EVERYTHING) for each in newest)
+    tried = tuple(replace(each, partitions=EVERYTHING, caused=EVERYTHING) for each in newest)
     return replace(asset, marks=marks, withheld=tried)
 
 
-def retry_updated(work: FoldWorkspace, name: str, blocks: PartitionSet) -> None:
-    """Marks withheld partitions among ``blocks`` to be tried again, because an inlet was updated for them."""
+def retry_updated(work: FoldWorkspace, name: str, partitions: PartitionSet) -> None:
+    """Marks withheld partitions among ``partitions`` to be tried again, because an inlet was updated for them."""
     asset = work.assets[name]
     if asset.withheld:
-        work.assets[name] = replace(asset, withheld=withheld_records.add_causes(asset.withheld, blocks))
+        work.assets[name] = replace(asset, withheld=withheld_records.add_causes(asset.withheld, partitions))
 
 
 def retry_ignored_update(work: FoldWorkspace, name: str, inlet: FoldInlet) -> None:
@@ -138,49 +138,51 @@ def retry_triggered(work: FoldWorkspace, uri: str) -> None:
             work.assets[asset.name] = replace(asset, withheld=withheld_records.add_causes(asset.withheld, EVERYTHING))
 
 
-Failures = tuple[FailedBlocks, ...]
+Failures = tuple[FailedPartitions, ...]
 
 
 def add_failure(
-    before: Failures, item: FailedBlocks, *, settled: PartitionSet, bad: PartitionSet = NOTHING
+    before: Failures, item: FailedPartitions, *, settled: PartitionSet, bad: PartitionSet = NOTHING
 ) -> Failures:
     """The failures after ``item``, without partitions that a person has ``settled`` since its run was claimed.
 
     Partitions that are known to be ``bad`` become a failure of their own at once; the others stay undecided.
     """
-    if item.blocks.is_everything:
+    if item.partitions.is_everything:
         instead = (*(each for each in before if not set(each.events) <= set(item.events)), item)
         return before if settled.is_everything else instead
     after = _add_partition_failure(before, item, bad)
     return forget_failed(after, settled) if settled else after
 
 
-def _add_partition_failure(before: Failures, item: FailedBlocks, bad: PartitionSet) -> Failures:
+def _add_partition_failure(before: Failures, item: FailedPartitions, bad: PartitionSet) -> Failures:
     """The failures after ``item``, which replaces earlier ones of the same partitions."""
-    whole = next((each for each in before if _is_divided(each, item.blocks, item.invocation)), None)
+    whole = next((each for each in before if _is_divided(each, item.partitions, item.invocation)), None)
     if whole is not None and whole.division is not None and item.division is not None:
         item = replace(item, division=replace(item.division, first=whole.division.first, left=whole.division.left - 1))
-    others = _failures_outside(_count_division_run(before, item.blocks, item.invocation), item.blocks, known="unknown")
-    return (*others, *_split_off_bad(item, item.blocks & bad))
+    others = _failures_outside(
+        _count_division_run(before, item.partitions, item.invocation), item.partitions, known="unknown"
+    )
+    return (*others, *_split_off_bad(item, item.partitions & bad))
 
 
-def _split_off_bad(item: FailedBlocks, bad: PartitionSet) -> Failures:
+def _split_off_bad(item: FailedPartitions, bad: PartitionSet) -> Failures:
     """The failure as one; or split into its bad partitions, which no further run tries, and the rest."""
     division = item.division
-    if division is None or not bad or bad == item.blocks:
+    if division is None or not bad or bad == item.partitions:
         return (item,)
-    rest = replace(item, blocks=item.blocks - bad, division=replace(division, known="unknown"))
-    return replace(item, blocks=bad, division=replace(division, left=0)), rest
+    rest = replace(item, partitions=item.partitions - bad, division=replace(division, known="unknown"))
+    return replace(item, partitions=bad, division=replace(division, left=0)), rest
 
 
-def clear_failures(before: Failures, blocks: PartitionSet, *, invocation: str = "") -> Failures:
-    """The failures after a run of that invocation has computed ``blocks``."""
-    return _failures_outside(_count_division_run(before, blocks, invocation), blocks, known="bad")
+def clear_failures(before: Failures, partitions: PartitionSet, *, invocation: str = "") -> Failures:
+    """The failures after a run of that invocation has computed ``partitions``."""
+    return _failures_outside(_count_division_run(before, partitions, invocation), partitions, known="bad")
 
 
-def forget_failed(before: Failures, blocks: PartitionSet) -> Failures:
-    """The failures without ``blocks``, which a person settled and no run has tried."""
-    return _failures_outside(before, blocks, known="unknown")
+def forget_failed(before: Failures, partitions: PartitionSet) -> Failures:
+    """The failures without ``partitions``, which a person settled and no run has tried."""
+    return _failures_outside(before, partitions, known="unknown")
 
 
 def failures_without_events(before: Failures, events: Collection[int]) -> Failures:
@@ -188,15 +190,15 @@ def failures_without_events(before: Failures, events: Collection[int]) -> Failur
     return tuple(item for item in before if not item.events or not set(item.events) <= set(events))
 
 
-def _is_divided(item: FailedBlocks, blocks: PartitionSet, invocation: str) -> bool:
-    """Whether a run of ``blocks`` is one of the further runs of the failure's division."""
+def _is_divided(item: FailedPartitions, partitions: PartitionSet, invocation: str) -> bool:
+    """Whether a run of ``partitions`` is one of the further runs of the failure's division."""
     is_open = item.division is not None and item.division.left > 0 and item.invocation == invocation
-    return is_open and item.blocks.overlaps(blocks)
+    return is_open and item.partitions.overlaps(partitions)
 
 
-def _count_division_run(before: Failures, blocks: PartitionSet, invocation: str) -> Failures:
-    """Counts a run of ``blocks`` against every part of its division: each has one run less left."""
-    taken = {item.division.first for item in before if item.division and _is_divided(item, blocks, invocation)}
+def _count_division_run(before: Failures, partitions: PartitionSet, invocation: str) -> Failures:
+    """Counts a run of ``partitions`` against every part of its division: each has one run less left."""
+    taken = {item.division.first for item in before if item.division and _is_divided(item, partitions, invocation)}
     return tuple(
         replace(item, division=replace(item.division, left=item.division.left - 1))
         if item.division is not None and item.division.left and item.division.first in taken
@@ -205,19 +207,19 @@ def _count_division_run(before: Failures, blocks: PartitionSet, invocation: str)
     )
 
 
-def _failures_outside(before: Failures, blocks: PartitionSet, *, known: PartFinding) -> Failures:
-    """The failures without ``blocks``; ``known`` is the new finding for the rest of each that was divided."""
+def _failures_outside(before: Failures, partitions: PartitionSet, *, known: PartFinding) -> Failures:
+    """The failures without ``partitions``; ``known`` is the new finding for the rest of each that was divided."""
     return tuple(
         left
         for item in before
-        if not item.blocks.is_everything and (left := _failure_outside(item, blocks, known)).blocks
+        if not item.partitions.is_everything and (left := _failure_outside(item, partitions, known)).partitions
     )
 
 
-def _failure_outside(item: FailedBlocks, blocks: PartitionSet, known: PartFinding) -> FailedBlocks:
-    if not item.blocks.overlaps(blocks):
+def _failure_outside(item: FailedPartitions, partitions: PartitionSet, known: PartFinding) -> FailedPartitions:
+    if not item.partitions.overlaps(partitions):
         return item
     division = item.division
     if division is not None and (known == "unknown" or division.known == "failed"):
         division = replace(division, known=known)
-    return replace(item, blocks=item.blocks - blocks, division=division)
+    return replace(item, partitions=item.partitions - partitions, division=division)

@@ -57,15 +57,15 @@ class FoldWorkspace:
             asset = self.assets[name] = replace(asset, stale=stale)
         return asset
 
-    def add_stale_mark(self, name: str, inlet: FoldInlet, blocks: PartitionSet, *, seq: int) -> None:
+    def add_stale_mark(self, name: str, inlet: FoldInlet, partitions: PartitionSet, *, seq: int) -> None:
         """Marks partitions of the asset with the cause ``seq``: stale for that inlet, or to be tried again."""
-        if blocks:
+        if partitions:
             marking = self._marking.setdefault(name, {})
             if inlet.name not in marking:
                 marking[inlet.name] = GrowingStampedPartitions(
                     self.assets[name].stale.get(inlet.name, StampedPartitions())
                 )
-            marking[inlet.name].overlay(blocks, seq)
+            marking[inlet.name].overlay(partitions, seq)
 
     def inlet_with_coverage(self, inlet: FoldInlet) -> FoldInlet:
         """The inlet with its present partitions, where its mapping depends on the newest of them."""

@@ -39,30 +39,30 @@ from sparkassets.errors import InputError
 def plan_backfill(
     context: PlanningContext,
     asset: AssetSpec,
-    blocks: PartitionSet,
+    partitions: PartitionSet,
     *,
     force: bool,
     other_code: bool = False,
     newest_first: bool = False,
 ) -> Plan:
-    """Plans the runs that backfill ``blocks`` (whole partitions) of a partitioned asset, oldest first by default.
+    """Plans the runs that backfill ``partitions`` (whole ones) of a partitioned asset, oldest first by default.
 
     Where the request is open in time, it means all wanted or present partitions. Only the first run can be claimed at a
     time. ``force`` adds current partitions, those outside the bounds, and those that keep rows of a removed input;
     ``other_code`` adds partitions computed by other code than the asset's.
 
     Raises:
-        InputError: Some of the blocks are outside the asset's bounds.
+        InputError: Some of the partitions are outside the asset's bounds.
     """
     state = context.state_of(asset)
-    blocks = resolve_partitions(context, asset, state, blocks)
+    partitions = resolve_partitions(context, asset, state, partitions)
     if not force:
-        _refuse_outside(context, asset, blocks)
-    if (before := explain_obstacles(context, asset, state, blocks)) is not None:
+        _refuse_outside(context, asset, partitions)
+    if (before := explain_obstacles(context, asset, state, partitions)) is not None:
         return before
     order = -1 if newest_first else 1
     due, waiting = _due(
-        context, asset, state, blocks - busy_partitions(context, asset, state), force=force, other_code=other_code
+        context, asset, state, partitions - busy_partitions(context, asset, state), force=force, other_code=other_code
     )
     gated = check_gates(context, asset, due, emptied=force)
     shared = group_by_upstream_runs(context, asset, gated.ready)
@@ -72,24 +72,26 @@ def plan_backfill(
     slots = RunSlots(asset.partitioning, state, find_held_slots(context, state))
     for group in shared[::order]:
         if not group.inlet_alignment.waiting:
-            batches, said = _batches(context, asset, state, group.blocks, slots=slots, order=order)
+            batches, said = _batches(context, asset, state, group.partitions, slots=slots, order=order)
             runs += [_build_batch_run(context, asset, state, each, group=group, notes=gated.notes) for each in batches]
             waiting += said
     return Plan(context.now, tuple(runs), tuple(waiting))
 
 
-def redoable_partitions(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> PartitionSet:
+def redoable_partitions(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> PartitionSet:
     """Partitions that a forced backfill could compute now if no other run of the asset were live."""
     state = context.state_of(asset)
-    due, _ = _due(context, asset, state, resolve_partitions(context, asset, state, blocks), force=True, other_code=True)
+    due, _ = _due(
+        context, asset, state, resolve_partitions(context, asset, state, partitions), force=True, other_code=True
+    )
     shared = group_by_upstream_runs(context, asset, check_gates(context, asset, due, emptied=True).ready)
-    return PartitionSet.union(group.blocks for group in shared if not group.inlet_alignment.waiting)
+    return PartitionSet.union(group.partitions for group in shared if not group.inlet_alignment.waiting)
 
 
 def find_divided_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
     """Partitions that failed because of their data in this invocation and are retried in parts."""
     suspects = find_pending(context, asset, context.state_of(asset)).suspects
-    return PartitionSet.union(each.blocks for each in suspects if not each.is_retried_whole)
+    return PartitionSet.union(each.partitions for each in suspects if not each.is_retried_whole)
 
 
 def _batches(
@@ -103,7 +105,7 @@ def _batches(
     suspects = find_pending(context, asset, state).suspects if state.failed else ()
     found: list[PartitionSlot] = []
     left = ready
-    while some := choose_next_partitions(asset.partitioning, left, suspects).blocks:
+    while some := choose_next_partitions(asset.partitioning, left, suspects).partitions:
         found += [(batch, 0) for batch in asset.partitioning.split_into_chunks(some, partition_limit(asset))[::order]]
         left = left - some
     return found, []
@@ -113,7 +115,7 @@ def _due(
     context: PlanningContext,
     asset: AssetSpec,
     state: AssetState,
-    blocks: PartitionSet,
+    partitions: PartitionSet,
     *,
     force: bool,
     other_code: bool,
@@ -121,10 +123,10 @@ def _due(
     """Finished partitions that are not current, or are forced, and the reasons why the rest is not due."""
     waiting: list[Waiting] = []
     over = context.finished_partitions(asset.partitioning)
-    if later := blocks - over:
+    if later := partitions - over:
         at = asset.partitioning.last_finish_time(later)
         waiting.append(Waiting(asset.name, f"not over before {context.format_instant(at or context.now)}", at, later))
-    due = blocks & over
+    due = partitions & over
     if force:
         _refuse_twice(asset, due & asset.partitioning.cover(state.coverage))
         return due, waiting
@@ -135,7 +137,7 @@ def _due(
     due -= find_withheld(context, asset, state).resting
     stale = find_pending(context, asset, state).all_stale
     if other_code and _recomputable(asset):
-        stale = PartitionSet.union([stale, *(made.blocks for made in outputs_of_other_code(asset, state))])
+        stale = PartitionSet.union([stale, *(made.partitions for made in outputs_of_other_code(asset, state))])
     current = due & (asset.partitioning.inside(state.coverage) - stale)
     if current:
         waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
@@ -174,18 +176,18 @@ def _build_batch_run(
     group: AlignedGroup,
     notes: tuple[str, ...],
 ) -> PlannedRun:
-    (blocks, slot), aligned = batch, group.inlet_alignment
-    count = plural(asset.partitioning.count(blocks), "partition")
+    (partitions, slot), aligned = batch, group.inlet_alignment
+    count = plural(asset.partitioning.count(partitions), "partition")
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
-        blocks=blocks,
+        partitions=partitions,
         schedule_date=context.now,
         reason=", ".join([f"backfill of {count}", *aligned.notes, *notes]),
-        interval=asset.partitioning.interval(blocks),
-        pins={**context.pins(asset, state, blocks), **aligned.pins},
+        interval=asset.partitioning.interval(partitions),
+        pins={**context.pins(asset, state, partitions), **aligned.pins},
         slot=slot,
-        accepted=find_withheld(context, asset, state).accepted & blocks,
+        accepted=find_withheld(context, asset, state).accepted & partitions,
     )
     return PlannedRun.from_request(request, asset=asset, state=state)
 
@@ -226,7 +228,7 @@ def plan_backfill_unpartitioned(
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
-        blocks=EVERYTHING,
+        partitions=EVERYTHING,
         schedule_date=context.now,
         reason=", ".join([_request_reason(context, interval, rebuilds=rebuilds), *aligned.notes, *gated.notes]),
         interval=interval,
@@ -269,14 +271,14 @@ def _answered_causes(context: PlanningContext, asset: AssetSpec, state: AssetSta
     return found if found.holds and found.run_after is None else None
 
 
-def _refuse_outside(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> None:
-    outside = blocks - partitions_in_bounds(asset)
+def _refuse_outside(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> None:
+    outside = partitions - partitions_in_bounds(asset)
     if outside:
         early = asset.start is not None and outside.first < asset.start
         bound, at = ("start", asset.start) if early else ("end", asset.end)
         _refuse(context, asset, label_partitions(outside, asset.partitioning), bound, at)
     able = possible_partitions(context.project).get(asset.name, EVERYTHING)
-    if never := blocks - able - context.state_of(asset).coverage:
+    if never := partitions - able - context.state_of(asset).coverage:
         which = f"{label_partitions(never, asset.partitioning)} of {asset.name!r} can have nothing"
         message = f"{which}, by what its inlets declare"
         raise InputError(message, hint="--force computes it all the same")

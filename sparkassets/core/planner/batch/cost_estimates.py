@@ -17,7 +17,8 @@ def add_cost_estimates(plan: Plan, context: PlanningContext, weigh: EstimateVolu
     """Adds the estimated cost of each run, and the totals, to the plan."""
     runs = tuple(
         replace(
-            run, estimate=estimate_cost(context, context.project.assets[run.asset], run.blocks, run.request.pins, weigh)
+            run,
+            estimate=estimate_cost(context, context.project.assets[run.asset], run.partitions, run.request.pins, weigh),
         )
         for run in plan.runs
     )
@@ -27,11 +28,11 @@ def add_cost_estimates(plan: Plan, context: PlanningContext, weigh: EstimateVolu
 def estimate_cost(
     context: PlanningContext,
     asset: AssetSpec,
-    blocks: PartitionSet,
+    partitions: PartitionSet,
     pins: Mapping[str, InletPin],
     weigh: EstimateVolume,
 ) -> CostEstimate:
-    """Estimates the cost of one run of ``blocks`` that reads ``pins``.
+    """Estimates the cost of one run of ``partitions`` that reads ``pins``.
 
     If a figure is unknown for one inlet, it is unknown for the run: a sum without that inlet would be wrong.
     """
@@ -42,7 +43,7 @@ def estimate_cost(
             volumes[inlet.name] = weigh(up, pins[inlet.name], context.state_of(up))
     size, files = (_sum(getattr(each, name) for each in volumes.values()) for name in ("bytes", "files"))
     unknown = tuple(f"{name}: {each.unknown}" for name, each in volumes.items() if each.unknown)
-    found = forecast_cost(context.state_of(asset).costs, max(1, asset.partitioning.count(blocks)))
+    found = forecast_cost(context.state_of(asset).costs, max(1, asset.partitioning.count(partitions)))
     if found is None:
         return CostEstimate(size, files, None, None, unknown=unknown)
     return CostEstimate(size, files, found.seconds, found.rows, (found.low, found.high), found.runs, unknown)
@@ -53,11 +54,13 @@ def estimate_followers(
 ) -> dict[str, tuple[CostEstimate, ...]]:
     """Estimates by asset the runs that other runs make due, as if they read the versions of now."""
     found = {}
-    for name, blocks in after.items():
+    for name, partitions in after.items():
         asset = context.project.assets[name]
         state = context.state_of(asset)
         chunks = (
-            [blocks] if blocks.is_everything else asset.partitioning.split_into_chunks(blocks, partition_limit(asset))
+            [partitions]
+            if partitions.is_everything
+            else asset.partitioning.split_into_chunks(partitions, partition_limit(asset))
         )
         found[name] = tuple(
             replace(estimate_cost(context, asset, chunk, context.pins(asset, state, chunk), weigh), assumed=True)

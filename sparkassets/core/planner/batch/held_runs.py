@@ -36,14 +36,14 @@ def remove_held_runs(
     """
     if not held:
         return course
-    blocks = PartitionSet.union(each.wait.blocks for each in held)
+    partitions = PartitionSet.union(each.wait.partitions for each in held)
     left = replace(
         course,
         runs=_runs_not_held(course.runs, held),
         waiting=(*course.waiting, *(each.wait for each in held)),
-        coming=course.coming - blocks,
+        coming=course.coming - partitions,
     )
-    awaited = blocks if case.pending is None else blocks & case.pending.due_partitions
+    awaited = partitions if case.pending is None else partitions & case.pending.due_partitions
     if not awaited:
         return left
     failure = f"{name_partitions(case.asset.name, awaited, case.asset.partitioning)}, held by its {by}"
@@ -89,11 +89,11 @@ def _find_over_budget(context: PlanningContext, asset: AssetSpec, runs: tuple[Pl
     for run in runs:
         if run.asset == asset.name and not run.recovers:
             reasons = _describe_excess(
-                budget, estimate_cost(context, asset, run.blocks, run.request.pins, context.estimate_volume)
+                budget, estimate_cost(context, asset, run.partitions, run.request.pins, context.estimate_volume)
             )
             if reasons:
                 text = f"{_OVER}{' and '.join(reasons)}; with --over-budget it runs"
-                found.append(HeldRun(run, Waiting(asset.name, text, None, run.blocks)))
+                found.append(HeldRun(run, Waiting(asset.name, text, None, run.partitions)))
     return found
 
 
@@ -131,19 +131,21 @@ def _find_conflicting_runs(context: PlanningContext, asset: AssetSpec, runs: Seq
     """The runs whose columns do not fit, with the reason; a run that settles an older one is not held."""
     bound = [run for run in runs if run.asset == asset.name and not run.recovers and not _takes_all(asset, run)]
     reason = explain_schema_conflict(context, asset, context.state_of(asset)) if bound else ""
-    return [HeldRun(run, Waiting(asset.name, reason, None, run.blocks, stuck=True)) for run in bound] if reason else []
+    return (
+        [HeldRun(run, Waiting(asset.name, reason, None, run.partitions, stuck=True)) for run in bound] if reason else []
+    )
 
 
 def _takes_all(asset: AssetSpec, run: PlannedRun) -> bool:
     """Whether the run replaces the whole table, columns included."""
-    return run.request.rebuilds or (asset.write is not None and asset.write.takes_all and run.blocks.is_everything)
+    return run.request.rebuilds or (asset.write is not None and asset.write.takes_all and run.partitions.is_everything)
 
 
 def _is_in_question(asset: AssetSpec, state: AssetState) -> bool:
     """Whether the table is ``strict`` and was computed wholly by other code than the asset's."""
     if asset.schema != "strict" or not isinstance(asset.body, SqlBody) or asset.writes_itself:
         return False
-    made = {each.definition.id for each in state.made if each.blocks}
+    made = {each.definition.id for each in state.made if each.partitions}
     return bool(made) and own_definition_id(asset) not in made
 
 

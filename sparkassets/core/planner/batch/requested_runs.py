@@ -45,26 +45,26 @@ def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> 
         return before
     found, unlisted = find_pending(context, asset, state), asset.partitioning.unknown_partitions(have)
     gated = check_gates(context, asset, (have - unlisted) | (found.wanted - found.holes))
-    lost, blocks = have - gated.ready, have | gated.ready
+    lost, partitions = have - gated.ready, have | gated.ready
     if lost and not force:
         return Plan(context.now, (), (_refusal(asset, lost, gated.waiting),))
-    if not blocks:
+    if not partitions:
         return Plan(context.now, (), gated.waiting)
-    shared = group_by_upstream_runs(context, asset, blocks)
-    if waiting := _explain_unaligned(asset, shared, blocks):
+    shared = group_by_upstream_runs(context, asset, partitions)
+    if waiting := _explain_unaligned(asset, shared, partitions):
         return Plan(context.now, (), waiting)
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
-        blocks=blocks,
+        partitions=partitions,
         schedule_date=context.now,
-        reason=", ".join([_reason(asset, blocks, lost), *shared[0].inlet_alignment.notes]),
-        interval=asset.partitioning.interval(blocks),
-        pins={**context.pins(asset, state, blocks), **shared[0].inlet_alignment.pins},
+        reason=", ".join([_reason(asset, partitions, lost), *shared[0].inlet_alignment.notes]),
+        interval=asset.partitioning.interval(partitions),
+        pins={**context.pins(asset, state, partitions), **shared[0].inlet_alignment.pins},
         rebuilds=True,
-        accepted=found.held.accepted & blocks,
+        accepted=found.held.accepted & partitions,
     )
-    left = tuple(wait for wait in gated.waiting if wait.blocks - blocks)
+    left = tuple(wait for wait in gated.waiting if wait.partitions - partitions)
     return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state),), left)
 
 
@@ -76,17 +76,19 @@ def stored_time(state: AssetState) -> PartitionSet:
     return state.coverage | former.coverage
 
 
-def _explain_unaligned(asset: AssetSpec, shared: tuple[AlignedGroup, ...], blocks: PartitionSet) -> tuple[Waiting, ...]:
+def _explain_unaligned(
+    asset: AssetSpec, shared: tuple[AlignedGroup, ...], partitions: PartitionSet
+) -> tuple[Waiting, ...]:
     """Why aligned inlets keep all partitions from being one run; empty where they do not."""
     waiting = [wait for group in shared for wait in group.inlet_alignment.waiting]
     if len(shared) > 1:
-        reason = f"cannot be rebuilt in one run: its blocks read {len(shared)} different runs of an aligned inlet"
-        waiting.append(Waiting(asset.name, reason, None, blocks))
+        reason = f"cannot be rebuilt in one run: its partitions read {len(shared)} different runs of an aligned inlet"
+        waiting.append(Waiting(asset.name, reason, None, partitions))
     return tuple(waiting)
 
 
-def _reason(asset: AssetSpec, blocks: PartitionSet, lost: PartitionSet) -> str:
-    count = asset.partitioning.count(blocks)
+def _reason(asset: AssetSpec, partitions: PartitionSet, lost: PartitionSet) -> str:
+    count = asset.partitioning.count(partitions)
     said = f"rebuild of {plural(count, 'partition')} in one commit"
     if count > partition_limit(asset):
         said += f", whatever max_partitions_per_run ({partition_limit(asset)})"
@@ -96,7 +98,7 @@ def _reason(asset: AssetSpec, blocks: PartitionSet, lost: PartitionSet) -> str:
 
 
 def _refusal(asset: AssetSpec, lost: PartitionSet, waiting: tuple[Waiting, ...]) -> Waiting:
-    why = next((wait.reason for wait in waiting if wait.blocks.overlaps(lost)), "it is not listed any more")
+    why = next((wait.reason for wait in waiting if wait.partitions.overlaps(lost)), "it is not listed any more")
     which = label_partitions(lost, asset.partitioning)
     reason = f"a rebuild would lose {which}, which cannot be computed again: {why}"
     return Waiting(asset.name, f"{reason} (--force computes them from what is left)", None, lost)
@@ -112,7 +114,7 @@ def keeps_newest_iteration(asset: AssetSpec, state: AssetState, request: RunRequ
     if not isinstance(asset.write, PublishWrite) or request.restores:
         return False
     if asset.partitioning.is_partitioned:
-        return _is_older(asset.partitioning, state, request.blocks)
+        return _is_older(asset.partitioning, state, request.partitions)
     newest = next(iter(visible_iterations(state.iterations)), None)
     if newest is None or newest.interval is None or request.interval is None:
         return False
@@ -120,13 +122,13 @@ def keeps_newest_iteration(asset: AssetSpec, state: AssetState, request: RunRequ
     return by_interval and request.interval[1] < newest.interval[1]
 
 
-def _is_older(partitioning: Partitioning, state: AssetState, blocks: PartitionSet) -> bool:
+def _is_older(partitioning: Partitioning, state: AssetState, partitions: PartitionSet) -> bool:
     """Whether readers would see partitions in place of newer ones, as no column tells their time."""
-    if partitioning.has_columns or partitioning.time is None or not blocks:
+    if partitioning.has_columns or partitioning.time is None or not partitions:
         return False
-    place = partitioning.in_rows(blocks)
+    place = partitioning.in_rows(partitions)
     return any(
-        each.visible_partitions.overlaps(place) and each.blocks.last > blocks.last
+        each.visible_partitions.overlaps(place) and each.partitions.last > partitions.last
         for each in visible_iterations(state.iterations)
     )
 
@@ -136,18 +138,18 @@ def find_iteration(state: AssetState, run: str) -> PublishedIteration | None:
     return next((each for each in state.iterations if each.run == run), None)
 
 
-def iteration_key(asset: AssetSpec, run: str, blocks: PartitionSet) -> str:
+def iteration_key(asset: AssetSpec, run: str, partitions: PartitionSet) -> str:
     """What an iteration is told by: the partitions that it is of, or else the run that published it."""
-    return ",".join(asset.partitioning.labels(blocks)) if asset.partitioning.is_partitioned else run
+    return ",".join(asset.partitioning.labels(partitions)) if asset.partitioning.is_partitioned else run
 
 
 def iteration_event_extra(
-    asset: AssetSpec, name: str, *, run: str, blocks: PartitionSet, files: bool
+    asset: AssetSpec, name: str, *, run: str, partitions: PartitionSet, files: bool
 ) -> dict[str, Any]:
     """What the event of an iteration says of it."""
     folder = iteration_folder(name, FILES if files else ROWS)
     root = asset.storage.path.rstrip("/") if asset.storage is not None else ""
-    return {"path": f"{root}/{folder}", "key": iteration_key(asset, run, blocks), "run": run}
+    return {"path": f"{root}/{folder}", "key": iteration_key(asset, run, partitions), "run": run}
 
 
 MOST_NAMED = 10
@@ -162,14 +164,14 @@ def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
     state = context.state_of(asset)
     found, newest = _find_in_all_outlets(context, asset, run)
     if newest:
-        return Plan(context.now, (), (Waiting(asset.name, f"{run} is the newest already", None, found.blocks),))
+        return Plan(context.now, (), (Waiting(asset.name, f"{run} is the newest already", None, found.partitions),))
     live = describe_live_runs(context, asset, state)
     if live and not can_run_beside(context, asset, state):
         return Plan(context.now, (), tuple(live))
     if slots := leftover_slots(context, asset, state):
         return Plan(context.now, tuple(build_settling_runs(context, asset, state, slots)))
     slot = (
-        RunSlots(asset.partitioning, state, find_held_slots(context, state)).assign_slot(found.blocks)
+        RunSlots(asset.partitioning, state, find_held_slots(context, state)).assign_slot(found.partitions)
         if has_parallel_runs(asset)
         else 0
     )
@@ -178,7 +180,7 @@ def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
-        blocks=found.blocks,
+        partitions=found.partitions,
         schedule_date=context.now,
         reason=", ".join(filter(None, [describe_takeover(state.chains.get(slot, ())), f"rollback to {run}"])),
         interval=found.interval,
@@ -231,26 +233,26 @@ def is_newest(state: AssetState, iteration: PublishedIteration) -> bool:
 
 
 def plan_attended(
-    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, interval: tuple[int, int] | None
+    context: PlanningContext, asset: AssetSpec, partitions: PartitionSet, interval: tuple[int, int] | None
 ) -> Plan:
     """The run, which reads its inlets as they are now; or what lives of the asset, and keeps it from being claimed.
 
     Args:
         context: As of a tick.
         asset: Whose run it is.
-        blocks: That it computes; everything of an asset without partitions.
-        interval: Its data interval, Unix seconds; that of its blocks where none is given.
+        partitions: That it computes; everything of an asset without partitions.
+        interval: Its data interval, Unix seconds; that of its partitions where none is given.
     """
     state = context.state_of(asset)
-    if (before := explain_obstacles(context, asset, state, blocks)) is not None:
+    if (before := explain_obstacles(context, asset, state, partitions)) is not None:
         return before
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
-        blocks=blocks,
+        partitions=partitions,
         schedule_date=context.now,
         reason="its own job runs it",
-        interval=interval or (asset.partitioning.interval(blocks) if asset.partitioning.is_partitioned else None),
-        pins=context.pins(asset, state, blocks),
+        interval=interval or (asset.partitioning.interval(partitions) if asset.partitioning.is_partitioned else None),
+        pins=context.pins(asset, state, partitions),
     )
     return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state),), ())

@@ -36,11 +36,11 @@ class GapLookback:
     """The lookback of the gaps that a run fills.
 
     Attributes:
-        blocks: Partitions before the gaps that are computed again.
+        partitions: Partitions before the gaps that are computed again.
         gaps: The filled gaps; empty without a lookback.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     gaps: PartitionSet
 
 
@@ -72,16 +72,16 @@ def partitions_before_gaps(asset: AssetSpec, state: AssetState, gaps: PartitionS
     return (behind & asset.partitioning.inside(state.coverage)) - state.skipped_partitions
 
 
-def stale_causes(found: PendingPartitions, blocks: PartitionSet) -> list[str]:
+def stale_causes(found: PendingPartitions, partitions: PartitionSet) -> list[str]:
     """The inlets, and the code, that made some of the partitions stale."""
-    causes = [name for name, ranges in found.stale.items() if ranges.overlaps(blocks)]
-    return [*causes, "its code"] if found.redefined.overlaps(blocks) else causes
+    causes = [name for name, ranges in found.stale.items() if ranges.overlaps(partitions)]
+    return [*causes, "its code"] if found.redefined.overlaps(partitions) else causes
 
 
-def redo_reasons(asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> list[tuple[str, PartitionSet]]:
-    """Partitions of ``blocks`` that a person marked as missing or accepted, with the text of the mark."""
+def redo_reasons(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> list[tuple[str, PartitionSet]]:
+    """Partitions of ``partitions`` that a person marked as missing or accepted, with the text of the mark."""
     marks = (mark for mark in state.marks if mark.kind in ("missing", "accept"))
-    return [(mark.text, again) for mark in marks if (again := asset.partitioning.cover(mark.blocks) & blocks)]
+    return [(mark.text, again) for mark in marks if (again := asset.partitioning.cover(mark.partitions) & partitions)]
 
 
 def trigger_reasons(asset: AssetSpec) -> str:
@@ -99,16 +99,21 @@ PartitionSlot = tuple[PartitionSet, int]
 def plan_instances(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
     """Step that makes a run for each due partition, and one for each unfinished claim that none of these settles."""
     context, asset, state = case.context, case.asset, case.state
-    coming = course.coming | course.blocks | busy_partitions(context, asset, state)
+    coming = course.coming | course.partitions | busy_partitions(context, asset, state)
     waiting = (*course.waiting, *describe_live_runs(context, asset, state))
     lone, slots = exclusive_reason(asset, state), RunSlots(asset.partitioning, state, find_held_slots(context, state))
     if lone and context.live_claims(state):
-        said = (Waiting(asset.name, f"waits for the run before: {lone}", None, course.blocks),) if course.blocks else ()
+        said = (
+            (Waiting(asset.name, f"waits for the run before: {lone}", None, course.partitions),)
+            if course.partitions
+            else ()
+        )
         return replace(course, waiting=(*waiting, *said), coming=coming)
-    planned, told = assign_slots(asset, state, course.blocks, slots)
+    planned, told = assign_slots(asset, state, course.partitions, slots)
     many = bool(planned) and asset.schedule.default and asset.partitioning.count(found.due_partitions) > MOST_LEFT
     runs = [
-        _build_instance_run(case, found, _candidate(course, block), block, slot, many=many) for block, slot in planned
+        _build_instance_run(case, found, _candidate(course, partition), partition, slot, many=many)
+        for partition, slot in planned
     ]
     settled = slots.unused_open_slots()[:1] if lone and not runs else [] if lone else slots.unused_open_slots()
     runs += build_settling_runs(context, asset, state, settled)
@@ -123,23 +128,23 @@ def assign_slots(
     most = MOST_RUNS if not lone else 0 if slots.taken else 1
     planned: list[PartitionSlot] = []
     waiting: list[Waiting] = []
-    for block in asset.partitioning.each_partition(asset.partitioning.oldest(ready, most)) if ready else ():
-        slot = slots.assign_slot(block)
+    for partition in asset.partitioning.each_partition(asset.partitioning.oldest(ready, most)) if ready else ():
+        slot = slots.assign_slot(partition)
         if slot is not None:
-            planned.append((block, slot))
+            planned.append((partition, slot))
             continue
-        waiting.append(Waiting(asset.name, slots.explain_wait(block), None, block))
-    said = PartitionSet.union([*(block for block, _ in planned), *(each.blocks for each in waiting)])
+        waiting.append(Waiting(asset.name, slots.explain_wait(partition), None, partition))
+    said = PartitionSet.union([*(partition for partition, _ in planned), *(each.partitions for each in waiting)])
     if left := ready - said:
         reason = f"left for the next runs: {lone or f'a plan names {most} of them'}"
         waiting.append(Waiting(asset.name, reason, None, left))
     return planned, waiting
 
 
-def _candidate(course: DecisionProgress, block: PartitionSet) -> RunCandidate:
+def _candidate(course: DecisionProgress, partition: PartitionSet) -> RunCandidate:
     """The candidate that contains the partition, for the tick that the partition answers."""
-    found = next(each for each in course.candidates if each.blocks.overlaps(block))
-    tick = next((tick for tick, parts in found.rounds if parts.overlaps(block)), None)
+    found = next(each for each in course.candidates if each.partitions.overlaps(partition))
+    tick = next((tick for tick, parts in found.rounds if parts.overlaps(partition)), None)
     if tick is None or TIMETABLE not in found.uses.consumption.ticks:
         return found
     consumption = replace(found.uses.consumption, ticks={TIMETABLE: tick.run_after})
@@ -157,40 +162,42 @@ def _build_instance_run(
     case: DecisionInput,
     found: PendingPartitions,
     candidate: RunCandidate,
-    block: PartitionSet,
+    partition: PartitionSet,
     slot: int,
     *,
     many: bool,
 ) -> PlannedRun:
     context, asset, state = case.context, case.asset, case.state
-    uses = candidate.uses if block & candidate.asked_partitions else ConditionUsage()
+    uses = candidate.uses if partition & candidate.asked_partitions else ConditionUsage()
     events = context.answered_events(
-        asset, state, {uri: block & uses.blocks.get(uri, NOTHING) for uri in uses.leaf_names}
+        asset, state, {uri: partition & uses.partitions.get(uri, NOTHING) for uri in uses.leaf_names}
     )
     chain = state.chains.get(slot, ())
-    rescues = bool(chain) and not block & (found.due_partitions | candidate.triggered_partitions)
-    restores = chain[-1].entry.request.restores if rescues and chain[-1].entry.blocks == block else ""
+    rescues = bool(chain) and not partition & (found.due_partitions | candidate.triggered_partitions)
+    restores = chain[-1].entry.request.restores if rescues and chain[-1].entry.partitions == partition else ""
     request = RunRequest(
         asset=asset.name,
         kind=chain[-1].entry.kind if rescues else candidate.kind,
-        blocks=block,
+        partitions=partition,
         schedule_date=candidate.schedule_date,
         reason=", ".join(
-            filter(None, [describe_takeover(chain), _instance_reason(case, found, candidate, block), *candidate.notes])
+            filter(
+                None, [describe_takeover(chain), _instance_reason(case, found, candidate, partition), *candidate.notes]
+            )
         ),
-        interval=asset.partitioning.interval(block) or candidate.interval or context.interval_of_events(events),
+        interval=asset.partitioning.interval(partition) or candidate.interval or context.interval_of_events(events),
         cursor=candidate.cursor,
-        pins={} if restores else {**context.pins(asset, state, block), **candidate.pins},
-        consumption=_instance_consumption(found, candidate, uses, block, many=many),
+        pins={} if restores else {**context.pins(asset, state, partition), **candidate.pins},
+        consumption=_instance_consumption(found, candidate, uses, partition, many=many),
         slot=slot,
         restores=restores,
-        accepted=found.held.accepted & block,
+        accepted=found.held.accepted & partition,
     )
     return PlannedRun.from_request(request, asset=asset, state=state, events=events)
 
 
 def _instance_consumption(
-    found: PendingPartitions, candidate: RunCandidate, uses: ConditionUsage, block: PartitionSet, *, many: bool
+    found: PendingPartitions, candidate: RunCandidate, uses: ConditionUsage, partition: PartitionSet, *, many: bool
 ) -> RunConsumption:
     """The consumption of a run of one partition; the others have still to answer each event, or the tick.
 
@@ -198,24 +205,24 @@ def _instance_consumption(
     keeps entries small; later claims list the few that are left.
     """
     if many:
-        return replace(uses.consumption, remaining=dict.fromkeys(uses.blocks, EVERYTHING - block))
+        return replace(uses.consumption, remaining=dict.fromkeys(uses.partitions, EVERYTHING - partition))
     due = candidate.asked_partitions if candidate.tick is not None else found.due_partitions | found.later
-    asked = block & due
-    remaining = {key: (due - block) | (asked - used) for key, used in uses.blocks.items()}
-    remaining |= {key: due - block for key in uses.consumption.ticks if key not in remaining}
+    asked = partition & due
+    remaining = {key: (due - partition) | (asked - used) for key, used in uses.partitions.items()}
+    remaining |= {key: due - partition for key in uses.consumption.ticks if key not in remaining}
     return replace(uses.consumption, remaining={key: parts for key, parts in remaining.items() if parts})
 
 
 def _instance_reason(
-    case: DecisionInput, found: PendingPartitions, candidate: RunCandidate, block: PartitionSet
+    case: DecisionInput, found: PendingPartitions, candidate: RunCandidate, partition: PartitionSet
 ) -> str:
-    causes = stale_causes(found, block)
-    state = "missing" if found.missing.overlaps(block) else f"stale: {listing(causes)} changed" if causes else ""
-    failed = "failed before" if case.state.failed_blocks.overlaps(block) else ""
-    again = [text for text, _ in redo_reasons(case.asset, case.state, block)]
+    causes = stale_causes(found, partition)
+    state = "missing" if found.missing.overlaps(partition) else f"stale: {listing(causes)} changed" if causes else ""
+    failed = "failed before" if case.state.failed_partitions.overlaps(partition) else ""
+    again = [text for text, _ in redo_reasons(case.asset, case.state, partition)]
     asked = "backfill of 1 partition" if candidate.kind == "backfill" else ""
-    said = ", ".join(filter(None, [state, *again, asked, failed, *describe_retry(case.asset, found.held, block)]))
-    if not said and block & candidate.triggered_partitions:
+    said = ", ".join(filter(None, [state, *again, asked, failed, *describe_retry(case.asset, found.held, partition)]))
+    if not said and partition & candidate.triggered_partitions:
         said = trigger_reasons(case.asset)
     at = candidate.tick.run_after if candidate.tick is not None else None
     return f"{case.asset.schedule.text} at {case.context.format_instant(at)}: {said}" if at is not None else said
@@ -226,7 +233,7 @@ def batch_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionP
     if case.pending is not None and has_parallel_runs(case.asset):
         return plan_instances(case, course, case.pending)
     if case.pending is not None:
-        return _of_blocks(case, course, case.pending)
+        return _of_partitions(case, course, case.pending)
     runs = tuple(_of_events(case, each) for each in course.candidates)
     return replace(course, runs=runs, coming=EVERYTHING if runs else course.coming)
 
@@ -238,12 +245,12 @@ def partition_limit(asset: AssetSpec) -> int:
     return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange | SegmentBatches) else 1 << 62
 
 
-def _of_blocks(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
-    if not course.blocks and not case.state.chain:
+def _of_partitions(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
+    if not course.partitions and not case.state.chain:
         return course
     name, waiting = case.asset.name, list(course.waiting)
     runs: list[PlannedRun] = []
-    taken, coming = NOTHING, course.coming | course.blocks
+    taken, coming = NOTHING, course.coming | course.partitions
     for candidate in course.candidates:
         cut = _cut_batch(case, candidate, barred=course.barred, found=found)
         if cut.rest:
@@ -252,7 +259,7 @@ def _of_blocks(case: DecisionInput, course: DecisionProgress, found: PendingPart
         if cut.apart:
             waiting.append(Waiting(name, _explain_separate_runs(found, cut.apart), None, cut.apart))
         run, left = _build_run(case, found, candidate, cut), cut.rest | cut.apart
-        taken, coming = taken | cut.blocks, coming | cut.blocks | left
+        taken, coming = taken | cut.partitions, coming | cut.partitions | left
         waits = (course.due | course.barred) - taken
         last = candidate is course.candidates[-1] and not left and not _holds(candidate.tick, waits)
         if not last and candidate.cursor is not None:
@@ -271,14 +278,14 @@ class _BatchCut:
     """The partitions of one run and those that it leaves.
 
     Attributes:
-        blocks: Partitions of the run, at most `partition_limit`, the oldest first.
+        partitions: Partitions of the run, at most `partition_limit`, the oldest first.
         rest: Partitions left for another run.
         apart: Partitions left for runs of their own because they failed before.
         owes, gaps: As in `RunRequest`.
         note: Remark for the run's reason.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     rest: PartitionSet
     apart: PartitionSet
     owes: PartitionSet
@@ -297,47 +304,47 @@ def _cut_batch(
     case: DecisionInput, candidate: RunCandidate, *, barred: PartitionSet, found: PendingPartitions
 ) -> _BatchCut:
     """Cuts the partitions of the next run, with lookback; failed partitions of the lookback are owed to a later run."""
-    next_ones = choose_next_partitions(case.asset.partitioning, candidate.blocks, found.suspects)
+    next_ones = choose_next_partitions(case.asset.partitioning, candidate.partitions, found.suspects)
     back = NO_LOOKBACK  # a backfill computes what it names
     if candidate.kind == "scheduled":
-        back = plan_lookback(case.context, case.asset, case.state, next_ones.blocks, barred=barred)
-    failed = PartitionSet.union([found.failed, found.held.resting, *(each.blocks for each in found.suspects)])
-    todo = next_ones.blocks | (back.blocks - failed)
-    blocks = _limit_partitions(case.asset, todo, newest_first=candidate.newest_first) if todo else todo
-    rest, apart = todo - blocks, candidate.blocks - next_ones.blocks
-    return _BatchCut(blocks, rest, apart, back.blocks - blocks, back.gaps, next_ones.note)
+        back = plan_lookback(case.context, case.asset, case.state, next_ones.partitions, barred=barred)
+    failed = PartitionSet.union([found.failed, found.held.resting, *(each.partitions for each in found.suspects)])
+    todo = next_ones.partitions | (back.partitions - failed)
+    partitions = _limit_partitions(case.asset, todo, newest_first=candidate.newest_first) if todo else todo
+    rest, apart = todo - partitions, candidate.partitions - next_ones.partitions
+    return _BatchCut(partitions, rest, apart, back.partitions - partitions, back.gaps, next_ones.note)
 
 
-def _explain_separate_runs(found: PendingPartitions, blocks: PartitionSet) -> str:
+def _explain_separate_runs(found: PendingPartitions, partitions: PartitionSet) -> str:
     """Why partitions are computed by runs of their own."""
-    error = next((each.failure.error for each in found.suspects if each.blocks.overlaps(blocks)), "")
+    error = next((each.failure.error for each in found.suspects if each.partitions.overlaps(partitions)), "")
     return f"left for runs of their own: failed before: {error}"
 
 
 def _build_run(case: DecisionInput, found: PendingPartitions, candidate: RunCandidate, cut: _BatchCut) -> PlannedRun:
-    context, asset, state, blocks = case.context, case.asset, case.state, cut.blocks
-    uses = candidate.uses if blocks & candidate.asked_partitions else ConditionUsage()
+    context, asset, state, partitions = case.context, case.asset, case.state, cut.partitions
+    uses = candidate.uses if partitions & candidate.asked_partitions else ConditionUsage()
     events = context.answered_events(
-        asset, state, {uri: blocks & uses.blocks.get(uri, NOTHING) for uri in uses.leaf_names}
+        asset, state, {uri: partitions & uses.partitions.get(uri, NOTHING) for uri in uses.leaf_names}
     )
-    reasons = [*filter(None, [_reason(case, found, candidate, blocks), cut.note]), *candidate.notes]
+    reasons = [*filter(None, [_reason(case, found, candidate, partitions), cut.note]), *candidate.notes]
     request = RunRequest(
         asset=asset.name,
         kind=state.chain[-1].entry.kind
-        if state.chain and not blocks & _due_partitions(found, candidate)
+        if state.chain and not partitions & _due_partitions(found, candidate)
         else candidate.kind,
-        blocks=blocks,
+        partitions=partitions,
         schedule_date=candidate.schedule_date,
         reason=", ".join(reasons),
         interval=candidate.interval
         if candidate.tick
-        else context.interval_of_events(events) or asset.partitioning.interval(blocks),
+        else context.interval_of_events(events) or asset.partitioning.interval(partitions),
         cursor=candidate.cursor,
-        pins={**context.pins(asset, state, blocks), **candidate.pins},
-        consumption=_consumption(found, uses, blocks),
+        pins={**context.pins(asset, state, partitions), **candidate.pins},
+        consumption=_consumption(found, uses, partitions),
         owes=cut.owes,
         gaps=cut.gaps,
-        accepted=found.held.accepted & blocks,
+        accepted=found.held.accepted & partitions,
     )
     return PlannedRun.from_request(request, asset=asset, state=state, events=events)
 
@@ -347,30 +354,33 @@ def _due_partitions(found: PendingPartitions, candidate: RunCandidate) -> Partit
     return found.due_partitions | candidate.triggered_partitions
 
 
-def _consumption(found: PendingPartitions, uses: ConditionUsage, blocks: PartitionSet) -> RunConsumption:
-    """The consumption of a run of ``blocks``; every other partition has still to answer the events and ticks."""
-    rest, asked = (found.due_partitions | found.by_trigger | found.later) - blocks, blocks & found.due_partitions
-    remaining = {key: rest | (asked - used) for key, used in uses.blocks.items()}
+def _consumption(found: PendingPartitions, uses: ConditionUsage, partitions: PartitionSet) -> RunConsumption:
+    """The consumption of a run of ``partitions``; every other partition has still to answer the events and ticks."""
+    rest, asked = (
+        (found.due_partitions | found.by_trigger | found.later) - partitions,
+        partitions & found.due_partitions,
+    )
+    remaining = {key: rest | (asked - used) for key, used in uses.partitions.items()}
     remaining |= {key: EVERYTHING for key in uses.consumption.ticks if key not in remaining}
     return replace(uses.consumption, remaining={key: ranges for key, ranges in remaining.items() if ranges})
 
 
-def _reason(case: DecisionInput, found: PendingPartitions, candidate: RunCandidate, blocks: PartitionSet) -> str:
+def _reason(case: DecisionInput, found: PendingPartitions, candidate: RunCandidate, partitions: PartitionSet) -> str:
     parts, count = [*filter(None, [describe_takeover(case.state.chain)])], case.asset.partitioning.count
-    if missing := count(blocks & found.missing):
+    if missing := count(partitions & found.missing):
         parts.append(f"{plural(missing, 'partition')} missing")
-    if changed := blocks & found.changed_partitions:
-        parts.append(f"{count(changed)} stale: {listing(stale_causes(found, blocks))} changed")
-    parts += [f"{count(again)} {text}" for text, again in redo_reasons(case.asset, case.state, blocks)]
-    if triggered := count(blocks & candidate.triggered_partitions):
+    if changed := partitions & found.changed_partitions:
+        parts.append(f"{count(changed)} stale: {listing(stale_causes(found, partitions))} changed")
+    parts += [f"{count(again)} {text}" for text, again in redo_reasons(case.asset, case.state, partitions)]
+    if triggered := count(partitions & candidate.triggered_partitions):
         parts.append(f"{triggered} {trigger_reasons(case.asset)}")
-    if (again := count(blocks - _due_partitions(found, candidate))) and not case.state.chain:
+    if (again := count(partitions - _due_partitions(found, candidate))) and not case.state.chain:
         parts.append(
             f"{again} by lookback" if candidate.kind == "scheduled" else f"backfill of {plural(again, 'partition')}"
         )
-    if failed := count(case.state.failed_blocks & blocks):  # zero after a change of the partitioning
+    if failed := count(case.state.failed_partitions & partitions):  # zero after a change of the partitioning
         parts.append(f"{failed} failed before")
-    parts += describe_retry(case.asset, found.held, blocks)
+    parts += describe_retry(case.asset, found.held, partitions)
     tick = candidate.tick
     schedule = f"{case.asset.schedule.text} at {case.context.format_instant(tick.run_after)}: " if tick else ""
     return schedule + ", ".join(parts)
@@ -386,7 +396,7 @@ def _of_events(case: DecisionInput, candidate: RunCandidate) -> PlannedRun:
     request = RunRequest(
         asset=asset.name,
         kind=state.chain[-1].entry.kind if candidate.is_recovery else "scheduled",
-        blocks=EVERYTHING,
+        partitions=EVERYTHING,
         schedule_date=candidate.schedule_date,
         reason=", ".join(reasons),
         interval=candidate.interval,

@@ -31,13 +31,13 @@ class ConditionUsage:
         leaf_names: Name in the condition by dataset, for the leaves that made it true.
         consumption: Also events of datasets that the condition does not name, and unchanged ticks of other time leaves;
             its ``remaining`` is still empty.
-        blocks: For a partitioned asset, the partitions that use a dataset or time leaf which made the condition true
+        partitions: For a partitioned asset, the partitions that use a dataset or time leaf which made the condition true
             or can never decide it.
     """
 
     leaf_names: Mapping[str, str] = field(default_factory=dict)
     consumption: RunConsumption = field(default_factory=RunConsumption)
-    blocks: Mapping[str, PartitionSet] = field(default_factory=dict)
+    partitions: Mapping[str, PartitionSet] = field(default_factory=dict)
 
 
 @frozen
@@ -179,11 +179,11 @@ def condition_usage(
     used = verdict.used_leaves()
     refs = {context.uri(state.name, leaf): leaf.ref for leaf in used if isinstance(leaf, UpdateLeaf)}
     kept = {context.uri(state.name, leaf) for leaf in condition.leaves()} - refs.keys()
-    blocks: dict[str, PartitionSet] = {}
+    partitions: dict[str, PartitionSet] = {}
     for leaf, part in used.items():
         if isinstance(part, PartitionSet):
             key = leaf.source_text if isinstance(leaf, TimeLeaf) else context.uri(state.name, leaf)
-            blocks[key] = blocks.get(key, NOTHING) | part
+            partitions[key] = partitions.get(key, NOTHING) | part
     before = state.last.planned if state.last else 0
     return ConditionUsage(
         refs,
@@ -196,7 +196,7 @@ def condition_usage(
                 for leaf, tick in ticks.items()
             },
         ),
-        blocks,
+        partitions,
     )
 
 

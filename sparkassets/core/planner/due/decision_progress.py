@@ -40,7 +40,7 @@ class RunCandidate:
     """A run that may come of the decision.
 
     Attributes:
-        blocks: The partitions that it would compute.
+        partitions: The partitions that it would compute.
         schedule_date: The earliest time at which it might start, Unix seconds.
         uses: The events and ticks that it uses up.
         asked_partitions: Partitions that the schedule asks for or a vanished driver left; lookback owes the others.
@@ -65,7 +65,7 @@ class RunCandidate:
         retried_record: The withheld run of an instance that it repeats.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     schedule_date: int
     uses: ConditionUsage
     asked_partitions: PartitionSet = NOTHING
@@ -113,15 +113,17 @@ class DecisionProgress:
     later: PartitionSet = NOTHING
 
     @property
-    def blocks(self) -> PartitionSet:
+    def partitions(self) -> PartitionSet:
         """All partitions that the candidates would compute."""
-        return PartitionSet.union([each.blocks for each in self.candidates])
+        return PartitionSet.union([each.partitions for each in self.candidates])
 
-    def without_partitions(self, blocks: PartitionSet, *waiting: Waiting) -> DecisionProgress:
+    def without_partitions(self, partitions: PartitionSet, *waiting: Waiting) -> DecisionProgress:
         """The progress without these partitions, with the reasons why they are not computed now."""
         candidates = self.candidates
-        if blocks:
-            candidates = tuple(replace(candidate, blocks=candidate.blocks - blocks) for candidate in candidates)
+        if partitions:
+            candidates = tuple(
+                replace(candidate, partitions=candidate.partitions - partitions) for candidate in candidates
+            )
         return replace(self, candidates=candidates, waiting=(*self.waiting, *waiting))
 
     def with_waiting(self, waiting: tuple[Waiting, ...]) -> DecisionProgress:

@@ -71,26 +71,26 @@ def explain_unready(
     context: PlanningContext,
     asset: AssetSpec,
     verdict: ConditionResult[PartitionSet],
-    blocks: PartitionSet,
+    partitions: PartitionSet,
     found: PendingPartitions,
 ) -> tuple[Waiting, ...]:
-    """Why ``blocks``, for which the condition does not hold, wait; quietly where their input never existed."""
+    """Why ``partitions``, for which the condition does not hold, wait; quietly where their input never existed."""
     waiting: list[Waiting] = []
     for inlet in asset.inlets.values():
         refused = NOTHING
         if context.dependency(asset, inlet).is_mapped:
-            refused = split_refused_partitions(context, asset, inlet, blocks & (found.missing - found.holes))[0]
+            refused = split_refused_partitions(context, asset, inlet, partitions & (found.missing - found.holes))[0]
         quiet = [said for said in explain_refused(context, asset, inlet, refused) if said.quiet] if refused else []
         waiting += quiet
-        blocks = blocks - PartitionSet.union(said.blocks for said in quiet)
-    return (*waiting, *_group_by_lacking(context, asset, verdict, blocks))
+        partitions = partitions - PartitionSet.union(said.partitions for said in quiet)
+    return (*waiting, *_group_by_lacking(context, asset, verdict, partitions))
 
 
 def _group_by_lacking(
-    context: PlanningContext, asset: AssetSpec, verdict: ConditionResult[PartitionSet], blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, verdict: ConditionResult[PartitionSet], partitions: PartitionSet
 ) -> tuple[Waiting, ...]:
-    """Groups ``blocks`` by the leaves that they lack; one waiting reason for each group."""
-    parts: list[tuple[PartitionSet, tuple[UpdateLeaf | TimeLeaf, ...]]] = [(blocks, ())]
+    """Groups ``partitions`` by the leaves that they lack; one waiting reason for each group."""
+    parts: list[tuple[PartitionSet, tuple[UpdateLeaf | TimeLeaf, ...]]] = [(partitions, ())]
     for leaf, ready in _leaves(verdict):
         split = [(part & ready, wanted) for part, wanted in parts]
         parts = split + [(part - ready, (*wanted, leaf)) for part, wanted in parts]
@@ -161,7 +161,7 @@ class _ScheduledPartitions:
     """The partitions that the schedule selects.
 
     Attributes:
-        blocks: Partitions that it lets through.
+        partitions: Partitions that it lets through.
         waiting: Why it holds back others.
         tick: The due tick of a timetable.
         uses: Events and ticks that a run uses up; for a tick, all events.
@@ -170,7 +170,7 @@ class _ScheduledPartitions:
         rounds: Each tick with the partitions that answer it; only for segments without time under ``every_instance``.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     waiting: tuple[Waiting, ...] = ()
     tick: DueTick | None = None
     uses: ConditionUsage = field(default_factory=ConditionUsage)
@@ -183,10 +183,10 @@ def find_due_partitions(case: DecisionInput, found: PendingPartitions) -> Decisi
     """Returns one candidate with all due partitions: scheduled, left by a vanished driver, owed, redone or accepted."""
     context, asset, state = case.context, case.asset, case.state
     scheduled = _select_scheduled(context, asset, state, found)
-    blocks = scheduled.blocks | _abandoned_partitions(context, asset, state)
+    partitions = scheduled.partitions | _abandoned_partitions(context, asset, state)
     owed = _owed_partitions(asset, state) - found.held.resting if scheduled.open else NOTHING
     added = _added_partitions(asset, state, found)
-    due = blocks | owed | _redo_partitions(asset, state, found) | added | found.held.accepted
+    due = partitions | owed | _redo_partitions(asset, state, found) | added | found.held.accepted
     further = _further_additions(context, asset, state, found) & due
     due = due - busy_partitions(context, asset, state) - further
     tick = scheduled.tick
@@ -194,7 +194,7 @@ def find_due_partitions(case: DecisionInput, found: PendingPartitions) -> Decisi
         due,
         tick.run_after if tick else context.now,
         scheduled.uses,
-        asked_partitions=blocks,
+        asked_partitions=partitions,
         triggered_partitions=scheduled.triggered | (added & found.by_trigger - found.due_partitions),
         rounds=scheduled.rounds,
         due_since=tick.run_after if tick else None,
@@ -221,7 +221,7 @@ def _abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: Ass
         return NOTHING
     if state.chain[-1].entry.request.rebuilds:
         return NOTHING  # an unfinished rebuild left the old table whole; a person has to request it again
-    begun = state.chain[-1].entry.blocks - state.settled_partitions_since(state.chain[-1].token)
+    begun = state.chain[-1].entry.partitions - state.settled_partitions_since(state.chain[-1].token)
     return asset.partitioning.cover(asset.partitioning.resolve_known_whole(begun)) & asset.partitioning.known_partitions
 
 
@@ -269,17 +269,19 @@ def _select_scheduled(
         return _by_default(context, schedule.condition, state, found)
     times = find_passed_ticks(context, schedule.condition, state)
     verdict = evaluate_readiness(context, asset, schedule.condition, state, found, times)
-    blocks = verdict.value | found.redefined | found.held.rejudged  # code is nothing that a condition could name
+    partitions = verdict.value | found.redefined | found.held.rejudged  # code is nothing that a condition could name
     rest = (
         found.due_partitions
-        - blocks
+        - partitions
         - _redo_partitions(asset, state, found)
         - _added_partitions(asset, state, found)
         - found.held.accepted
     )
     waiting = explain_unready(context, asset, verdict, rest, found)
     uses = condition_usage(context, schedule.condition, state, times, verdict)
-    return _ScheduledPartitions(blocks, waiting, None, uses, triggered=blocks & found.by_trigger - found.due_partitions)
+    return _ScheduledPartitions(
+        partitions, waiting, None, uses, triggered=partitions & found.by_trigger - found.due_partitions
+    )
 
 
 def _by_timetable(
@@ -294,8 +296,8 @@ def _by_timetable(
         asked = found.due_partitions | again
         uses = _of_tick(context, state, tick.run_after if by_trigger else None, asked)
         return _ScheduledPartitions(asked, (), tick, uses, triggered=again)
-    others = [item.blocks for item in state.failed if item.invocation != context.invocation]
-    tried = asset.partitioning.cover(PartitionSet.union([*others, *(each.blocks for each in found.suspects)]))
+    others = [item.partitions for item in state.failed if item.invocation != context.invocation]
+    tried = asset.partitioning.cover(PartitionSet.union([*others, *(each.partitions for each in found.suspects)]))
     left = partly_answered_partitions(asset, state, found.due_partitions | found.by_trigger)
     retried = (found.due_partitions & tried) | left
     used = state.ticks.get(TIMETABLE) if by_trigger else None
@@ -383,7 +385,9 @@ def _by_default(
     if not found.due_partitions and not state.chain:
         return _ScheduledPartitions(found.due_partitions)
     named = {context.uri(state.name, leaf): leaf.ref for leaf in condition.leaves()}
-    uses = ConditionUsage(named, consume_everything(context, state), blocks=dict.fromkeys(named, found.due_partitions))
+    uses = ConditionUsage(
+        named, consume_everything(context, state), partitions=dict.fromkeys(named, found.due_partitions)
+    )
     return _ScheduledPartitions(found.due_partitions, uses=uses)
 
 

@@ -21,19 +21,23 @@ def outputs_of_other_code(asset: AssetSpec, state: AssetState) -> tuple[Definiti
     found = [each for each in state.made if each.definition.id != own]
     if not own or not found or (not _recomputable(asset) and _newest(state).definition.id == own):
         return ()
-    there = (replace(each, blocks=partitions_made_by(asset, state, each) - state.skipped_partitions) for each in found)
-    return tuple(each for each in there if each.blocks)
+    there = (
+        replace(each, partitions=partitions_made_by(asset, state, each) - state.skipped_partitions) for each in found
+    )
+    return tuple(each for each in there if each.partitions)
 
 
 def partitions_made_by(asset: AssetSpec, state: AssetState, made: DefinitionOutput) -> PartitionSet:
-    """The blocks of the asset that a definition made and that are there; everything without partitions."""
+    """The partitions of the asset that a definition made and that are there; everything without partitions."""
     partitioning = asset.partitioning
     if not partitioning.is_partitioned:
-        return EVERYTHING if made.blocks and state.last is not None else NOTHING
-    if not made.blocks:
+        return EVERYTHING if made.partitions and state.last is not None else NOTHING
+    if not made.partitions:
         return NOTHING
     return (
-        partitioning.cover(made.blocks & state.coverage) & partitioning.known_partitions & partitions_in_bounds(asset)
+        partitioning.cover(made.partitions & state.coverage)
+        & partitioning.known_partitions
+        & partitions_in_bounds(asset)
     )
 
 
@@ -53,7 +57,7 @@ def outdated_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
     """
     if asset.on_code_change != "backfill" or not _recomputable(asset):
         return NOTHING
-    return PartitionSet.union(each.blocks for each in outputs_of_older_code(asset, state))
+    return PartitionSet.union(each.partitions for each in outputs_of_older_code(asset, state))
 
 
 def add_code_notes(
@@ -63,8 +67,8 @@ def add_code_notes(
     note = code_note(context, asset, state)
     if note is None:
         return decision
-    left = note.blocks - PartitionSet.union(run.blocks for run in decision.runs)
-    return replace(decision, notes=(*decision.notes, replace(note, blocks=left))) if left else decision
+    left = note.partitions - PartitionSet.union(run.partitions for run in decision.runs)
+    return replace(decision, notes=(*decision.notes, replace(note, partitions=left))) if left else decision
 
 
 def code_note(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetNote | None:
@@ -77,8 +81,8 @@ def code_note(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
         found = tuple(each for each in found if each not in again)
     if not found:
         return None
-    blocks = PartitionSet.union(each.blocks for each in found)
-    return AssetNote(asset.name, _sentence(context, asset, state, found), blocks)
+    partitions = PartitionSet.union(each.partitions for each in found)
+    return AssetNote(asset.name, _sentence(context, asset, state, found), partitions)
 
 
 def _sentence(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.journal.marks import PartitionMark
-from sparkassets.core.journal.state import AssetState, FailedBlocks
+from sparkassets.core.journal.state import AssetState, FailedPartitions
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
 from sparkassets.core.planner.due.due_ticks import MOST_RUNS, DueTick, catchup_of, instance_tick, slots_after, tick_at
 from sparkassets.core.planner.due.outdated_code import outdated_partitions
@@ -51,22 +51,22 @@ def is_instance_of_tick(asset: AssetSpec) -> bool:
     return timeless and isinstance(asset.strategy, EveryInstance)
 
 
-def unanswered_partitions(asset: AssetSpec, state: AssetState, tick: DueTick, blocks: PartitionSet) -> PartitionSet:
-    """Partitions of ``blocks`` that have still to answer a tick of the timetable: all where no run has yet."""
+def unanswered_partitions(asset: AssetSpec, state: AssetState, tick: DueTick, partitions: PartitionSet) -> PartitionSet:
+    """Partitions of ``partitions`` that have still to answer a tick of the timetable: all where no run has yet."""
     used = state.ticks.get(TIMETABLE)
-    return blocks if used is None or used < tick.run_after else partly_answered_partitions(asset, state, blocks)
+    return partitions if used is None or used < tick.run_after else partly_answered_partitions(asset, state, partitions)
 
 
-def partly_answered_partitions(asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> PartitionSet:
-    """Partitions of ``blocks`` that have still to answer a tick that others have answered."""
+def partly_answered_partitions(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> PartitionSet:
+    """Partitions of ``partitions`` that have still to answer a tick that others have answered."""
     left = state.unanswered_partitions(TIMETABLE)
-    return asset.partitioning.cover(blocks & left) & blocks if left else NOTHING
+    return asset.partitioning.cover(partitions & left) & partitions if left else NOTHING
 
 
 def unanswered_rounds(
-    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, partitions: PartitionSet
 ) -> list[TickRound]:
-    """Ticks that some of ``blocks`` have still to answer, oldest first: all under ``catchup: all``, else the last.
+    """Ticks that some of ``partitions`` have still to answer, oldest first: all under ``catchup: all``, else the last.
 
     A partition answers its ticks in order, so it is listed only with the first that it has not answered.
     """
@@ -74,24 +74,24 @@ def unanswered_rounds(
     if newest is None:
         return []
     if catchup_of(asset, timetable) != "all" or isinstance(timetable, ContinuousTimetable | OnceTimetable):
-        left = _of_newest(asset, timetable, state, newest, blocks)
+        left = _of_newest(asset, timetable, state, newest, partitions)
         return [(newest, left)] if left else []
     found: list[TickRound] = []
     for at, parts in state.partly.get(TIMETABLE, ())[:MOST_RUNS]:
-        if own := asset.partitioning.cover(blocks & parts) & blocks:
+        if own := asset.partitioning.cover(partitions & parts) & partitions:
             found.append((tick_at(timetable, at, state), own))
-            blocks = blocks - own
+            partitions = partitions - own
     fresh = _first_unused(timetable, state, newest)
-    return [*found, (fresh, blocks)] if fresh is not None and blocks else found
+    return [*found, (fresh, partitions)] if fresh is not None and partitions else found
 
 
 def _of_newest(
-    asset: AssetSpec, timetable: Timetable, state: AssetState, newest: DueTick, blocks: PartitionSet
+    asset: AssetSpec, timetable: Timetable, state: AssetState, newest: DueTick, partitions: PartitionSet
 ) -> PartitionSet:
     """Partitions that have still to answer the newest tick; a timetable that ticks once is answered once."""
     if isinstance(timetable, OnceTimetable) and TIMETABLE in state.ticks:
-        return partly_answered_partitions(asset, state, blocks)
-    return unanswered_partitions(asset, state, newest, blocks)
+        return partly_answered_partitions(asset, state, partitions)
+    return unanswered_partitions(asset, state, newest, partitions)
 
 
 def _first_unused(timetable: Timetable, state: AssetState, newest: DueTick) -> DueTick | None:
@@ -110,26 +110,26 @@ class SuspectPartitions:
 
     Attributes:
         failure: The recorded failure.
-        blocks: Its partitions that have no new cause since.
+        partitions: Its partitions that have no new cause since.
         is_retried_whole: Whether the schedule or another invocation asks for all of them once more.
     """
 
-    failure: FailedBlocks
-    blocks: PartitionSet
+    failure: FailedPartitions
+    partitions: PartitionSet
     is_retried_whole: bool
 
     def is_tried(self, partitioning: Partitioning) -> bool:
         """Whether a run of their own is due: they failed because of their data and have tries left."""
-        if self.failure.division is None or not self.blocks:
+        if self.failure.division is None or not self.partitions:
             return False
-        return self.is_retried_whole or self.failure.division.next_count(partitioning.count(self.blocks)) > 0
+        return self.is_retried_whole or self.failure.division.next_count(partitioning.count(self.partitions)) > 0
 
     def next_partitions(self, partitioning: Partitioning, ready: PartitionSet) -> PartitionSet:
         """The ``ready`` partitions that its next run computes."""
-        own = self.blocks & ready
+        own = self.partitions & ready
         if self.is_retried_whole or self.failure.division is None or not own:
             return own
-        return partitioning.oldest(own, self.failure.division.next_count(partitioning.count(self.blocks)))
+        return partitioning.oldest(own, self.failure.division.next_count(partitioning.count(self.partitions)))
 
 
 @frozen
@@ -140,7 +140,7 @@ class NextPartitions:
         note: Remark for the run's reason.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     note: str = ""
 
 
@@ -148,7 +148,7 @@ def choose_next_partitions(
     partitioning: Partitioning, ready: PartitionSet, suspects: Sequence[SuspectPartitions]
 ) -> NextPartitions:
     """Chooses from the ``ready`` partitions: all that are not suspects, else partitions of one suspect."""
-    sound = ready - PartitionSet.union(each.blocks for each in suspects)
+    sound = ready - PartitionSet.union(each.partitions for each in suspects)
     if sound or not suspects:
         return NextPartitions(sound)
     for each in sorted(suspects, key=_first_known):
@@ -163,9 +163,9 @@ def _first_known(suspect: SuspectPartitions) -> bool:
 
 
 def _note(partitioning: Partitioning, suspect: SuspectPartitions, some: PartitionSet) -> str:
-    if suspect.is_retried_whole or some == suspect.blocks:
+    if suspect.is_retried_whole or some == suspect.partitions:
         return ""
-    return f"looking for what failed among {plural(partitioning.count(suspect.blocks), 'partition')}"
+    return f"looking for what failed among {plural(partitioning.count(suspect.partitions), 'partition')}"
 
 
 @frozen
@@ -221,9 +221,9 @@ def find_pending(context: PlanningContext, asset: AssetSpec, state: AssetState) 
     partitioning = asset.partitioning
     bounds, over = context.allowed_partitions(asset), context.finished_partitions(partitioning)
     all_wanted = find_wanted(context, asset, state, bounds)
-    blocks, later = all_wanted.blocks & over, all_wanted.blocks - over
+    partitions, later = all_wanted.partitions & over, all_wanted.partitions - over
     have, found = partitioning.inside(state.coverage), find_withheld(context, asset, state)
-    missing, mine = blocks - have, have & bounds
+    missing, mine = partitions - have, have & bounds
     if state.withheld:
         missing, mine = missing - found.resting, mine - found.resting
     stale = _stale(asset, state, mine)
@@ -232,7 +232,7 @@ def find_pending(context: PlanningContext, asset: AssetSpec, state: AssetState) 
     tried = tuple(each for each in suspects if each.is_tried(partitioning))
     failed = [each for each in suspects if not each.is_retried_whole and not each.is_tried(partitioning)]
     return PendingPartitions(
-        wanted=blocks,
+        wanted=partitions,
         later=later,
         missing=missing,
         holes=all_wanted.holes & missing,
@@ -242,7 +242,7 @@ def find_pending(context: PlanningContext, asset: AssetSpec, state: AssetState) 
             [*stale.values(), redefined, found.retried_partitions & mine if state.withheld else NOTHING]
         ),
         held=found,
-        failed=PartitionSet.union([each.blocks for each in failed]),
+        failed=PartitionSet.union([each.partitions for each in failed]),
         error=next((each.failure.error for each in failed), ""),
         suspects=tried,
         redefined=redefined,
@@ -273,27 +273,27 @@ def cut_off_partitions(context: PlanningContext, asset: AssetSpec, state: AssetS
 
 
 def resolve_partitions(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet
 ) -> PartitionSet:
     """Resolves partitions named by keys: ``*`` in place of the time means those that are wanted or present.
 
-    Returns ``blocks`` unchanged where they are everything, and for sources.
+    Returns ``partitions`` unchanged where they are everything, and for sources.
     """
     return (
-        blocks
-        if blocks.is_everything or asset.source is not None
-        else limit_open_partitions(context, asset, state, blocks)
+        partitions
+        if partitions.is_everything or asset.source is not None
+        else limit_open_partitions(context, asset, state, partitions)
     )
 
 
 def limit_open_partitions(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet
 ) -> PartitionSet:
-    """Returns ``blocks``; where they are open in time, only those that are wanted or present."""
-    if asset.partitioning.can_list(blocks):
-        return blocks
+    """Returns ``partitions``; where they are open in time, only those that are wanted or present."""
+    if asset.partitioning.can_list(partitions):
+        return partitions
     found = find_pending(context, asset, state)
-    return blocks & (found.wanted | found.later | asset.partitioning.inside(state.coverage))
+    return partitions & (found.wanted | found.later | asset.partitioning.inside(state.coverage))
 
 
 def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str, PartitionSet]:
@@ -305,7 +305,7 @@ def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str,
         return {}
     names = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]
     found = {name: asset.partitioning.cover(state.stale[name].stamped_partitions() & have) for name in names}
-    return {name: blocks for name, blocks in found.items() if blocks}
+    return {name: partitions for name, partitions in found.items() if partitions}
 
 
 def is_computed_again(asset: AssetSpec) -> bool:
@@ -322,17 +322,17 @@ def _suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
             failed.invocation != context.invocation or _has_ticked_since(asset, failed, context.now),
         )
         for failed in state.failed
-        if not failed.blocks.is_everything and not _is_updated_since(context, asset, state, failed)
+        if not failed.partitions.is_everything and not _is_updated_since(context, asset, state, failed)
     )
 
 
-def _without_cause(asset: AssetSpec, state: AssetState, failed: FailedBlocks) -> PartitionSet:
+def _without_cause(asset: AssetSpec, state: AssetState, failed: FailedPartitions) -> PartitionSet:
     """The failed partitions whose inputs were not updated since."""
     fresh = PartitionSet.union(marks.stamped_after(failed.token).stamped_partitions() for marks in state.stale.values())
-    return asset.partitioning.cover(failed.blocks - fresh) & asset.partitioning.known_partitions
+    return asset.partitioning.cover(failed.partitions - fresh) & asset.partitioning.known_partitions
 
 
-def _is_updated_since(context: PlanningContext, asset: AssetSpec, state: AssetState, failed: FailedBlocks) -> bool:
+def _is_updated_since(context: PlanningContext, asset: AssetSpec, state: AssetState, failed: FailedPartitions) -> bool:
     """Whether a whole inlet was updated since the failure, which is a new cause for all failed partitions."""
     mapped = {inlet.uri for inlet in asset.inlets.values() if context.dependency(asset, inlet).is_mapped}
     for uri in state.spec.named:
@@ -342,7 +342,7 @@ def _is_updated_since(context: PlanningContext, asset: AssetSpec, state: AssetSt
     return False
 
 
-def _has_ticked_since(asset: AssetSpec, failed: FailedBlocks, now: int) -> bool:
+def _has_ticked_since(asset: AssetSpec, failed: FailedPartitions, now: int) -> bool:
     """Whether a timetable of the schedule ticked since the failed run was planned."""
     ticks = (each.last_at(from_unix(now)) for each in asset.schedule.timetables())
     return any(tick is not None and to_unix(tick.run_after) > failed.planned for tick in ticks)
@@ -362,10 +362,10 @@ def explain_skipped(context: PlanningContext, asset: AssetSpec, state: AssetStat
 def partitions_by_mark(asset: AssetSpec, marks: Sequence[PartitionMark]) -> list[tuple[PartitionMark, PartitionSet]]:
     """Which partitions each mark is about, of those that the asset has now."""
     inside, known = asset.partitioning.inside, asset.partitioning.known_partitions
-    return [(mark, own) for mark in marks if (own := inside(mark.blocks) & known)]
+    return [(mark, own) for mark in marks if (own := inside(mark.partitions) & known)]
 
 
-def explain_cut_off(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> str:
-    """Why ``blocks`` are cut off."""
-    names = [inlet.name for inlet in asset.inlets.values() if waived_inputs(context, asset, inlet, blocks)]
+def explain_cut_off(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> str:
+    """Why ``partitions`` are cut off."""
+    names = [inlet.name for inlet in asset.inlets.values() if waived_inputs(context, asset, inlet, partitions)]
     return f"not wanted: what it would be made of is skipped in {listing(names)}"

@@ -33,7 +33,7 @@ def requested_partitions(context: PlanningContext, asset: AssetSpec, state: Asse
 
 
 def open_request(asset: AssetSpec, state: AssetState, asked: PartitionSet) -> RedoRequest | None:
-    """The request of exactly these blocks; None where nothing is left of it that the asset still has."""
+    """The request of exactly these partitions; None where nothing is left of it that the asset still has."""
     found = next((each for each in state.redo if each.asked == asked), None)
     left = asset.partitioning.cover(found.left) & asset.partitioning.known_partitions if found is not None else NOTHING
     return replace(found, left=left) if found is not None and left else None
@@ -65,7 +65,7 @@ def _explain_later_redo(
     case: DecisionInput, course: DecisionProgress, request: RedoRequest, left: PartitionSet
 ) -> DecisionProgress:
     """What of a request comes after the runs that come first."""
-    rest = left - PartitionSet.union(run.blocks for run in course.runs)
+    rest = left - PartitionSet.union(run.partitions for run in course.runs)
     after = replace(course, coming=course.coming | left)
     if not rest:
         return after

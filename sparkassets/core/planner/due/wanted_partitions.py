@@ -31,12 +31,12 @@ class WantedPartitions:
     """The partitions that should exist.
 
     Attributes:
-        blocks: All of them, whether over or not.
+        partitions: All of them, whether over or not.
         holes: Those whose inputs never existed, but which lie between others that have inputs.
-        ahead: Partitions with some inputs that lack newer ones than all inlets have; not among ``blocks``.
+        ahead: Partitions with some inputs that lack newer ones than all inlets have; not among ``partitions``.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     holes: PartitionSet = NOTHING
     ahead: PartitionSet = NOTHING
 
@@ -88,10 +88,10 @@ def _without_inlets(
     since = asset.start if asset.start is not None else known.first if known else None
     if since is None:
         return NOTHING
-    blocks = asset.partitioning.partitions_between(since, None) & context.finished_partitions(asset.partitioning)
+    partitions = asset.partitioning.partitions_between(since, None) & context.finished_partitions(asset.partitioning)
     for inlet in inlets:
-        blocks = blocks - split_refused_partitions(context, asset, inlet, blocks)[0]
-    return blocks
+        partitions = partitions - split_refused_partitions(context, asset, inlet, partitions)[0]
+    return partitions
 
 
 def _between(telling: Sequence[_TimingInlet]) -> PartitionSet:
@@ -130,10 +130,10 @@ def _partitions_needing(context: PlanningContext, inlet: InletSpec, need: Depend
 def _ahead(context: PlanningContext, asset: AssetSpec, missing: PartitionSet) -> PartitionSet:
     """Missing partitions after the newest partition of all inlets that ``require`` holds back."""
     last = newest_input_end(context, asset) if missing else None
-    blocks = missing & asset.partitioning.partitions_between(last, None) if last is not None else NOTHING
+    partitions = missing & asset.partitioning.partitions_between(last, None) if last is not None else NOTHING
     ahead = NOTHING
-    for inlet in mapped_inlets(context, asset) if blocks else ():
-        ahead = ahead | split_refused_partitions(context, asset, inlet, blocks - ahead)[0]
+    for inlet in mapped_inlets(context, asset) if partitions else ():
+        ahead = ahead | split_refused_partitions(context, asset, inlet, partitions - ahead)[0]
     return ahead
 
 
@@ -159,12 +159,12 @@ def explain_hole(context: PlanningContext, asset: AssetSpec, holes: PartitionSet
     return tuple(waiting)
 
 
-def explain_left_out(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> tuple[Waiting, ...]:
+def explain_left_out(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> tuple[Waiting, ...]:
     """Reason of the partitions after the asset's start and before the first input, which nothing could compute."""
     if asset.start is None:
         return ()
-    inlets = [inlet.name for inlet in mapped_inlets(context, asset)] if blocks else []
-    before = asset.partitioning.partitions_between(asset.start, None) & blocks.before_first() if inlets else NOTHING
+    inlets = [inlet.name for inlet in mapped_inlets(context, asset)] if partitions else []
+    before = asset.partitioning.partitions_between(asset.start, None) & partitions.before_first() if inlets else NOTHING
     before = before & context.possible_partitions(asset.name)
     if not before:
         return ()

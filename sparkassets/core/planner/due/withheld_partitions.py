@@ -95,10 +95,10 @@ def _withheld_of_partitions(context: PlanningContext, asset: AssetSpec, state: A
     resting: list[tuple[WithheldPartitions, PartitionSet]] = []
     for each in state.withheld:
         rests = each.resting_partitions(definition)
-        judged, caused, there = judged | rests, caused | each.caused, there | each.blocks
+        judged, caused, there = judged | rests, caused | each.caused, there | each.partitions
         resting += [(record, parts) for record, parts in _by_rules(each, own(rests - accepted)) if parts]
         if each.skipped:
-            unskipped = unskipped | (each.blocks - rests)
+            unskipped = unskipped | (each.partitions - rests)
     return WithheldStatus(
         resting=PartitionSet.union(parts for _, parts in resting),
         accepted=own(judged & accepted),
@@ -165,14 +165,14 @@ def _by_rules(record: WithheldPartitions, parts: PartitionSet) -> list[tuple[Wit
     """Splits a record into groups of partitions that fail the same rules, each with the verdicts of its partitions."""
     found: list[tuple[tuple[RuleVerdict, ...], PartitionSet]] = [((), parts)] if parts else []
     for verdict in record.verdicts if len(record.verdicts) <= MOST_SPLIT else ():
-        split = [((*failed, verdict), some & verdict.blocks) for failed, some in found]
-        split += [(failed, some - verdict.blocks) for failed, some in found]
+        split = [((*failed, verdict), some & verdict.partitions) for failed, some in found]
+        split += [(failed, some - verdict.partitions) for failed, some in found]
         found = [(failed, some) for failed, some in split if some]
     return [
         (
-            restrict_record(replace(record, blocks=some, verdicts=failed), some)
+            restrict_record(replace(record, partitions=some, verdicts=failed), some)
             if failed
-            else replace(record, blocks=some),
+            else replace(record, partitions=some),
             some,
         )
         for failed, some in found
@@ -219,8 +219,8 @@ def restrict_record(record: WithheldPartitions, parts: PartitionSet) -> Withheld
     """The record limited to ``parts``, with the verdicts on these alone."""
     if parts.is_everything:
         return record
-    own = tuple(each.restrict_to(parts) for each in record.verdicts if each.blocks.overlaps(parts))
-    return replace(record, blocks=record.blocks & parts, verdicts=own or record.verdicts)
+    own = tuple(each.restrict_to(parts) for each in record.verdicts if each.partitions.overlaps(parts))
+    return replace(record, partitions=record.partitions & parts, verdicts=own or record.verdicts)
 
 
 def withheld_reason(
@@ -280,11 +280,11 @@ def _sentence(context: PlanningContext, asset: AssetSpec, record: WithheldPartit
     return f"{asset.name}: {which} {verb} withheld ({record.text})"
 
 
-def describe_retry(asset: AssetSpec, found: WithheldStatus, blocks: PartitionSet) -> list[str]:
+def describe_retry(asset: AssetSpec, found: WithheldStatus, partitions: PartitionSet) -> list[str]:
     """Reasons of a run that computes withheld partitions again; accepted ones carry a reason of their own."""
     reasons = {
-        "skipped before": found.unskipped & blocks,
-        "withheld before": (found.caused & blocks) - found.unskipped,
-        "withheld by other rules or code": (found.rejudged & blocks) - found.unskipped,
+        "skipped before": found.unskipped & partitions,
+        "withheld before": (found.caused & partitions) - found.unskipped,
+        "withheld by other rules or code": (found.rejudged & partitions) - found.unskipped,
     }
     return [f"{asset.partitioning.count(parts):,} {reason}" for reason, parts in reasons.items() if parts]

@@ -31,20 +31,22 @@ _VARYING: Final = re.compile(
 _STEADY: Final = re.compile(r"\{\{ (inlets|params|partition|partitions)\b.*\}\}", re.DOTALL)
 
 
-def find_unaffected_readers(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> tuple[str, ...]:
-    """The consumers that stay current although ``blocks`` are computed again, ascending."""
-    touched = _affected_columns(asset, _replaced_definitions(context, asset, blocks))
+def find_unaffected_readers(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> tuple[str, ...]:
+    """The consumers that stay current although ``partitions`` are computed again, ascending."""
+    touched = _affected_columns(asset, _replaced_definitions(context, asset, partitions))
     if touched is None:
         return ()
     consumers = (each for each in context.project.assets.values() if asset.name in each.inlets)
     return tuple(sorted(each.name for each in consumers if not _may_read(each, asset, touched)))
 
 
-def _replaced_definitions(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> list[AssetDefinition]:
-    """The other code of which the blocks are, where that alone is what is new; nothing where it is not."""
+def _replaced_definitions(
+    context: PlanningContext, asset: AssetSpec, partitions: PartitionSet
+) -> list[AssetDefinition]:
+    """The other code of which the partitions are, where that alone is what is new; nothing where it is not."""
     made, own = context.state_of(asset).made, own_definition_id(asset)
-    others = [each for each in made if each.definition.id != own and each.blocks.overlaps(blocks)]
-    if not others or not _only_code(context, asset, blocks, since=min(each.since for each in others)):
+    others = [each for each in made if each.definition.id != own and each.partitions.overlaps(partitions)]
+    if not others or not _only_code(context, asset, partitions, since=min(each.since for each in others)):
         return []
     return [each.definition for each in others]
 
@@ -64,15 +66,15 @@ def _affected_columns(asset: AssetSpec, others: list[AssetDefinition]) -> frozen
     )
 
 
-def _only_code(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, *, since: int) -> bool:
-    """Whether the blocks would come out as they are there, but for the code.
+def _only_code(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet, *, since: int) -> bool:
+    """Whether the partitions would come out as they are there, but for the code.
 
     ``since`` is when the oldest of the other code came; an ignored inlet makes nothing stale, but is read anew.
     """
     state = context.state_of(asset)
     if asset.outlets or asset.write is None or not asset.write.takes_all or asset.writes_itself:
         return False
-    if state.loss is not None or state.foreign or state.withheld or not _is_current(asset, state, blocks):
+    if state.loss is not None or state.foreign or state.withheld or not _is_current(asset, state, partitions):
         return False
     return all(_is_read_as_before(context, asset, inlet, since) for inlet in asset.inlets.values())
 
@@ -85,12 +87,12 @@ def _is_read_as_before(context: PlanningContext, asset: AssetSpec, inlet: InletS
     return (inlet.on_update == "rerun" or newest < since) and (asset.partitioning.is_partitioned or newest < done)
 
 
-def _is_current(asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> bool:
-    """Whether all of the blocks are there, and nothing that they are made of changed since."""
+def _is_current(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> bool:
+    """Whether all of the partitions are there, and nothing that they are made of changed since."""
     if not asset.partitioning.is_partitioned:
         return state.last is not None
-    stale = any(marks.stamped_partitions().overlaps(blocks) for marks in state.stale.values())
-    return not stale and not blocks - asset.partitioning.inside(state.coverage)
+    stale = any(marks.stamped_partitions().overlaps(partitions) for marks in state.stale.values())
+    return not stale and not partitions - asset.partitioning.inside(state.coverage)
 
 
 def _is_steady(definition: AssetDefinition) -> bool:
@@ -142,16 +144,18 @@ def _change(
     newest = max(other, key=lambda each: each.since)
     own = asset.definition if asset.definition is not None else AssetDefinition("")
     since = next((each.since for each in state.made if each.definition.id == own.id), 0)
-    blocks = PartitionSet.union(each.blocks for each in other)
+    partitions = PartitionSet.union(each.partitions for each in other)
     touched = find_column_effect(newest.definition, own)
     readers = _affected_readers(context, asset, touched)
-    runs = 1 if blocks.is_everything else len(asset.partitioning.split_into_chunks(blocks, partition_limit(asset)))
-    costs = forecast_cost(state.costs, max(1, asset.partitioning.count(blocks)))
+    runs = (
+        1 if partitions.is_everything else len(asset.partitioning.split_into_chunks(partitions, partition_limit(asset)))
+    )
+    costs = forecast_cost(state.costs, max(1, asset.partitioning.count(partitions)))
     there = ((each, partitions_made_by(asset, state, each)) for each in state.made)
     return CodeChange(
         asset=asset.name,
         on_code_change=asset.on_code_change,
-        blocks=blocks,
+        partitions=partitions,
         definition=own_definition_id(asset),
         made=tuple(
             DefinitionOutput(each.definition, each.since, parts, each.run, each.at) for each, parts in there if parts
@@ -164,7 +168,7 @@ def _change(
         runs=runs,
         seconds=costs.seconds if costs is not None else None,
         downstream=recomputed_by_update(
-            context, {asset.name: blocks}, unread_by=find_unaffected_readers(context, asset, blocks)
+            context, {asset.name: partitions}, unread_by=find_unaffected_readers(context, asset, partitions)
         ),
     )
 
@@ -205,17 +209,19 @@ def describe_code_change(change: CodeChange) -> str:
 
 
 def describe_recompute_cost(change: CodeChange, project: ProjectSpec) -> str:
-    """What it takes to make the blocks anew, as a clause for people."""
+    """What it takes to make the partitions anew, as a clause for people."""
     asset = project.assets[change.asset]
-    own = "a run" if change.blocks.is_everything else plural(asset.partitioning.count(change.blocks), "partition")
-    runs = "" if change.blocks.is_everything else f" in {plural(change.runs, 'run')}"
+    own = (
+        "a run" if change.partitions.is_everything else plural(asset.partitioning.count(change.partitions), "partition")
+    )
+    runs = "" if change.partitions.is_everything else f" in {plural(change.runs, 'run')}"
     seconds = f", about {change.seconds:,.0f} s" if change.seconds is not None else ""
-    after = [_asset_with_count(project.assets[name], blocks) for name, blocks in change.downstream.items()]
+    after = [_asset_with_count(project.assets[name], partitions) for name, partitions in change.downstream.items()]
     then = f"; then {listing(after, last='and')} would be due" if after else ""
     return f"recomputing takes {own}{runs}{seconds}{then}"
 
 
-def _asset_with_count(asset: AssetSpec, blocks: PartitionSet) -> str:
-    if blocks == EVERYTHING or not asset.partitioning.is_partitioned:
+def _asset_with_count(asset: AssetSpec, partitions: PartitionSet) -> str:
+    if partitions == EVERYTHING or not asset.partitioning.is_partitioned:
         return asset.name
-    return f"{asset.name} ({plural(asset.partitioning.count(blocks), 'partition')})"
+    return f"{asset.name} ({plural(asset.partitioning.count(partitions), 'partition')})"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sparkassets.core.conditions import AllOf, Condition, ConditionResult, TimeLeaf, UpdateLeaf
 from sparkassets.core.instants import Duration, from_unix, to_unix
-from sparkassets.core.journal.state import AssetState, FailedBlocks, LastRun
+from sparkassets.core.journal.state import AssetState, FailedPartitions, LastRun
 from sparkassets.core.journal.withheld_records import WithheldPartitions, describe_other_outcomes
 from sparkassets.core.partitions import EVERYTHING, NOTHING, NamedMapping, NewestMapping, PartitionSet, WholeMapping
 from sparkassets.core.phrases import few
@@ -74,35 +74,35 @@ class ExplanationNode:
         return "\n".join([f"{mark}{self.text}", *below])
 
 
-def explain_asset(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet = EVERYTHING) -> ExplanationNode:
-    """Explains why ``asset``, or its partitions ``blocks``, runs or not; makes a plan first."""
-    return explain_planned_asset(context, make_plan(context), asset, blocks)
+def explain_asset(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet = EVERYTHING) -> ExplanationNode:
+    """Explains why ``asset``, or its partitions ``partitions``, runs or not; makes a plan first."""
+    return explain_planned_asset(context, make_plan(context), asset, partitions)
 
 
 def explain_planned_asset(
-    context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet = EVERYTHING
+    context: PlanningContext, found: Plan, asset: AssetSpec, partitions: PartitionSet = EVERYTHING
 ) -> ExplanationNode:
     """Explains an asset by a plan that was made with the same context."""
     if asset.maker:
-        return _outlet(context, found, asset, blocks)
+        return _outlet(context, found, asset, partitions)
     state = context.state_of(asset)
-    blocks = resolve_partitions(context, asset, state, blocks)
-    runs, children = _explain_planned(context, found, asset, blocks)
+    partitions = resolve_partitions(context, asset, state, partitions)
+    runs, children = _explain_planned(context, found, asset, partitions)
     if asset.source is not None:
         return ExplanationNode(
-            asset.name, None, (*children, _schedule(context, asset, state), *_source(context, asset, state, blocks))
+            asset.name, None, (*children, _schedule(context, asset, state), *_source(context, asset, state, partitions))
         )
     children += [ExplanationNode(note, holds=None) for note in describe_table(context, asset, state)]
     children.append(_schedule(context, asset, state))
     if asset.writes_itself:
         children.append(ExplanationNode(_guarantee(asset)))
     if asset.partitioning.is_partitioned:
-        children.append(_partitions(context, asset, state, blocks))
+        children.append(_partitions(context, asset, state, partitions))
     if told := tuple(
         ExplanationNode(describe_instance_mark(context, mark)) for mark in state.instance_marks[-RUNS_SHOWN:]
     ):
         children.append(ExplanationNode("instances", None, told))
-    children += [_inlet(context, asset, inlet, blocks) for inlet in asset.inlets.values()]
+    children += [_inlet(context, asset, inlet, partitions) for inlet in asset.inlets.values()]
     children += [*_code(context, asset, state), *_failures(context, state), *_held_as_whole(context, asset, state)]
     children.append(_history(context, asset, state))
     return ExplanationNode(asset.name, runs, tuple(children))
@@ -115,9 +115,12 @@ def _guarantee(asset: AssetSpec) -> str:
     return "write: self: its code writes at least once, as a run that failed or was killed is repeated"
 
 
-def _outlet(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet) -> ExplanationNode:
+def _outlet(context: PlanningContext, found: Plan, asset: AssetSpec, partitions: PartitionSet) -> ExplanationNode:
     """Explains an outlet: its table, and why its maker runs or not."""
-    maker, state = explain_planned_asset(context, found, context.asset(asset.maker), blocks), context.state_of(asset)
+    maker, state = (
+        explain_planned_asset(context, found, context.asset(asset.maker), partitions),
+        context.state_of(asset),
+    )
     notes = [ExplanationNode(note, holds=None) for note in describe_table(context, asset, state)]
     return ExplanationNode(
         asset.name,
@@ -127,22 +130,24 @@ def _outlet(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: Par
 
 
 def _explain_planned(
-    context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet
+    context: PlanningContext, found: Plan, asset: AssetSpec, partitions: PartitionSet
 ) -> tuple[bool, list[ExplanationNode]]:
     """Whether some of the partitions run, with nodes for the planned runs and the waiting reasons."""
-    asked = asset.source is None and not blocks.is_everything
-    later = blocks - context.finished_partitions(asset.partitioning) if asked else NOTHING
-    told = _runs(asset, [run for run in found.runs if run.asset == asset.name], blocks - later)
-    waiting = [item for item in found.waiting if item.asset == asset.name and item.blocks.overlaps(blocks - later)]
+    asked = asset.source is None and not partitions.is_everything
+    later = partitions - context.finished_partitions(asset.partitioning) if asked else NOTHING
+    told = _runs(asset, [run for run in found.runs if run.asset == asset.name], partitions - later)
+    waiting = [
+        item for item in found.waiting if item.asset == asset.name and item.partitions.overlaps(partitions - later)
+    ]
     return bool(told), [*told, *(_wait(context, asset, item) for item in waiting), *_not_over(context, asset, later)]
 
 
-def _runs(asset: AssetSpec, runs: list[PlannedRun], blocks: PartitionSet) -> list[ExplanationNode]:
+def _runs(asset: AssetSpec, runs: list[PlannedRun], partitions: PartitionSet) -> list[ExplanationNode]:
     """Nodes for the runs that compute some of the partitions, and the number of those not shown."""
-    told, own = [], [run for run in runs if _is_about(run, blocks)]
+    told, own = [], [run for run in runs if _is_about(run, partitions)]
     for run in own[:RUNS_SHOWN]:
         when = name_partitions(
-            "runs now" if run is runs[0] or run.slot else "runs then", run.blocks, asset.partitioning
+            "runs now" if run is runs[0] or run.slot else "runs then", run.partitions, asset.partitioning
         )
         told.append(ExplanationNode(f"{when}: {run.reason}", holds=True))
     if own[RUNS_SHOWN:]:
@@ -150,9 +155,9 @@ def _runs(asset: AssetSpec, runs: list[PlannedRun], blocks: PartitionSet) -> lis
     return told
 
 
-def _is_about(run: PlannedRun, blocks: PartitionSet) -> bool:
+def _is_about(run: PlannedRun, partitions: PartitionSet) -> bool:
     """Whether a run computes some of the partitions; a run that only settles is shown for everything."""
-    return blocks.is_everything or run.blocks.overlaps(blocks)
+    return partitions.is_everything or run.partitions.overlaps(partitions)
 
 
 def _not_over(context: PlanningContext, asset: AssetSpec, later: PartitionSet) -> list[ExplanationNode]:
@@ -165,20 +170,20 @@ def _not_over(context: PlanningContext, asset: AssetSpec, later: PartitionSet) -
 
 def _wait(context: PlanningContext, asset: AssetSpec, item: Waiting) -> ExplanationNode:
     until = f" (until {context.format_instant(item.until)})" if item.until is not None else ""
-    said = f"{label_prefix(item.blocks, asset.partitioning)}{item.reason}{until}"
+    said = f"{label_prefix(item.partitions, asset.partitioning)}{item.reason}{until}"
     return ExplanationNode(said, holds=None if item.quiet else False)
 
 
 def _source(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet
 ) -> list[ExplanationNode]:
     """Nodes for a source: its newest event and which of the partitions are present."""
     dataset, found = context.state.dataset(asset.uri), [ExplanationNode(_newest(context, asset.uri, state))]
-    if there := dataset.coverage & blocks:
+    if there := dataset.coverage & partitions:
         count = plural(asset.partitioning.count(there), "partition")
         found.append(ExplanationNode(f"{count}: {label_partitions(there, asset.partitioning)}"))
-    asked = not blocks.is_everything and asset.partitioning.can_list(blocks)
-    if asked and (lacking := blocks - dataset.coverage):
+    asked = not partitions.is_everything and asset.partitioning.can_list(partitions)
+    if asked and (lacking := partitions - dataset.coverage):
         found.append(ExplanationNode(f"not there: {label_partitions(lacking, asset.partitioning)}", holds=False))
     return found
 
@@ -270,7 +275,9 @@ def _newest(context: PlanningContext, uri: str, state: AssetState) -> str:
     return f"{said}, not used yet" + (f", like {len(unused) - 1:,} before it" if len(unused) > 1 else "")
 
 
-def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> ExplanationNode:
+def _partitions(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet
+) -> ExplanationNode:
     partitioning = asset.partitioning
     found, have = find_pending(context, asset, state), partitioning.inside(state.coverage)
     unlisted, again = (
@@ -279,7 +286,7 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
     )
     by_trigger = find_triggered_partitions(context, asset, state, found)
     current = have - unlisted - found.all_stale - by_trigger - found.skipped - found.held.resting - again
-    shown = found.wanted | have | found.held.resting if blocks.is_everything else blocks
+    shown = found.wanted | have | found.held.resting if partitions.is_everything else partitions
     rows = [
         ("current", current, None),
         *(
@@ -289,7 +296,7 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
         ("missing", found.missing, True),
         ("missing once what runs first is done", find_upcoming_partitions(context, asset) - found.missing, None),
         *(
-            (f"stale, {name} changed{_stale_since(context, asset, state, name, stale & blocks)}", stale, True)
+            (f"stale, {name} changed{_stale_since(context, asset, state, name, stale & partitions)}", stale, True)
             for name, stale in found.stale.items()
         ),
         ("stale, its code changed", found.redefined, True),
@@ -304,16 +311,16 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
             f"{plural(partitioning.count(parts), 'partition')} {what}: {label_partitions(parts, partitioning)}", holds
         )
         for what, among, holds in rows
-        if (parts := among & blocks)
+        if (parts := among & partitions)
     ]
-    children += _withheld_of(asset, found, blocks)
+    children += _withheld_of(asset, found, partitions)
     children += [
         ExplanationNode(
-            f"failed {label_partitions(item.blocks & shown, partitioning)} in {_describe_failure(context, item)}",
+            f"failed {label_partitions(item.partitions & shown, partitioning)} in {_describe_failure(context, item)}",
             holds=False,
         )
         for item in state.failed
-        if item.blocks & shown and not item.blocks.is_everything
+        if item.partitions & shown and not item.partitions.is_everything
     ]
     return ExplanationNode("partitions", None, tuple(children) or (ExplanationNode("none is wanted yet"),))
 
@@ -333,7 +340,7 @@ def _rule(asset: AssetSpec, verdict: RuleVerdict) -> ExplanationNode:
         return ExplanationNode(verdict.text, holds=False, children=tuple(map(_sample, verdict.samples)))
     told = tuple(
         ExplanationNode(
-            label_prefix(each.blocks, asset.partitioning) + each.text,
+            label_prefix(each.partitions, asset.partitioning) + each.text,
             holds=False,
             children=tuple(map(_sample, each.samples)),
         )
@@ -342,10 +349,10 @@ def _rule(asset: AssetSpec, verdict: RuleVerdict) -> ExplanationNode:
     return ExplanationNode(verdict.text, holds=False, children=told)
 
 
-def _withheld_of(asset: AssetSpec, found: PendingPartitions, blocks: PartitionSet) -> list[ExplanationNode]:
+def _withheld_of(asset: AssetSpec, found: PendingPartitions, partitions: PartitionSet) -> list[ExplanationNode]:
     """Nodes for all withheld and skipped records of the partitions."""
-    among = [(restrict_record(record, blocks), parts & blocks) for record, parts in found.held.records]
-    skips = ((record, parts & blocks) for record, parts in found.held.skips)
+    among = [(restrict_record(record, partitions), parts & partitions) for record, parts in found.held.records]
+    skips = ((record, parts & partitions) for record, parts in found.held.skips)
     return [
         *(_withheld(asset, record, parts) for record, parts in among if parts),
         *(
@@ -377,12 +384,14 @@ def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list
         return []
     told = []
     for made in state.made:
-        blocks = partitions_made_by(asset, state, made)
-        if blocks:
+        partitions = partitions_made_by(asset, state, made)
+        if partitions:
             last = f", last in {made.run} at {context.format_instant(made.at)}" if made.run else ""
             now = " (as it is now)" if made.definition.id == own_definition_id(asset) else ""
             told.append(
-                ExplanationNode(f"{label_prefix(blocks, asset.partitioning)}code {made.definition.id[:8]}{now}{last}")
+                ExplanationNode(
+                    f"{label_prefix(partitions, asset.partitioning)}code {made.definition.id[:8]}{now}{last}"
+                )
             )
     return [ExplanationNode(f"computed by different code (on_code_change: {asset.on_code_change})", None, tuple(told))]
 
@@ -409,11 +418,11 @@ def _marked_rows(
     return [(text, parts, None) for text, parts in rows]
 
 
-def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> ExplanationNode:
-    needed = _explain_needed(context, asset, inlet, blocks)
+def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet) -> ExplanationNode:
+    needed = _explain_needed(context, asset, inlet, partitions)
     lost = explain_lost_input(context, asset, inlet)
     closed = [lost.reason if lost else None, explain_stale_inlet(context, asset, inlet), _unquiet(context, inlet)]
-    behind = _explain_barriers(context, asset, inlet, blocks)
+    behind = _explain_barriers(context, asset, inlet, partitions)
     gates = [ExplanationNode(reason, holds=False) for reason in (*closed, *behind) if reason is not None]
     there = needed[0].holds if needed else context.dataset(inlet).seq > 0
     state = context.state_of(asset)
@@ -422,7 +431,9 @@ def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks:
     return ExplanationNode(f"inlet {inlet.name} ({_gates(context, inlet)})", there and not gates, children)
 
 
-def _explain_barriers(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> list[str]:
+def _explain_barriers(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
+) -> list[str]:
     """Failed and withheld inlet partitions that some of the partitions read, whatever ``require`` demands."""
     before = context.decisions.get(inlet.name)
     if before is None or not before.barriers or inlet.on_update == "ignore":
@@ -433,18 +444,18 @@ def _explain_barriers(context: PlanningContext, asset: AssetSpec, inlet: InletSp
             context, asset, find_pending(context, asset, context.state_of(asset)).wanted
         ).barriers
     reasons = {each.reason for each in before.barriers}
-    return [each.reason for each in found if each.reason in reasons and each.blocks.overlaps(blocks)]
+    return [each.reason for each in found if each.reason in reasons and each.partitions.overlaps(partitions)]
 
 
 def _explain_needed(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> list[ExplanationNode]:
     """Nodes for the needed inlet partitions that are present and missing; none where the whole inlet is read."""
     if not context.dependency(asset, inlet).is_mapped:
         return []
     state, up = context.state_of(asset), context.partitioning(inlet)
-    by_blocks = asset.partitioning.is_partitioned and blocks.is_everything
-    wanted = find_pending(context, asset, state).missing if by_blocks else blocks
+    by_partitions = asset.partitioning.is_partitioned and partitions.is_everything
+    wanted = find_pending(context, asset, state).missing if by_partitions else partitions
     if not wanted:
         return []
     mapped = required_partitions(context, asset, inlet, wanted)
@@ -493,7 +504,7 @@ def _mapped_by(context: PlanningContext, inlet: InletSpec) -> str:
 
 def _failures(context: PlanningContext, state: AssetState) -> list[ExplanationNode]:
     """Nodes for unresolved failures of the whole asset; failures of partitions are shown with the partitions."""
-    whole = (item for item in state.failed if item.blocks.is_everything)
+    whole = (item for item in state.failed if item.partitions.is_everything)
     return [ExplanationNode(f"failed last in {_describe_failure(context, item)}", holds=False) for item in whole]
 
 
@@ -503,7 +514,7 @@ def _held_as_whole(context: PlanningContext, asset: AssetSpec, state: AssetState
     return [_withheld(asset, record, parts, span=instance_span(context, record)) for record, parts in records]
 
 
-def _describe_failure(context: PlanningContext, item: FailedBlocks) -> str:
+def _describe_failure(context: PlanningContext, item: FailedPartitions) -> str:
     """Which run failed and why, and when it was planned."""
     at = f" (planned at {context.format_instant(item.planned)})" if item.planned else ""
     return f"{item.run}: {item.error}{at}"
@@ -526,5 +537,5 @@ def _note_unchanged(last: LastRun) -> str:
     if last.unchanged is None:
         return ""
     same, count = last.unchanged
-    what = "it" if same == count else f"{same:,} of {plural(count, 'block')}"
+    what = "it" if same == count else f"{same:,} of {plural(count, 'partition')}"
     return f"; {what} came out the same"

@@ -20,15 +20,15 @@ class ReachedPartitions:
     """Partitions of one asset that an update reaches.
 
     Attributes:
-        blocks: Everything for the whole asset, or where the partitions are unknown.
+        partitions: Everything for the whole asset, or where the partitions are unknown.
         computed: Present partitions among them.
         through: The assets by which it is reached.
         stays: Why it is not computed again by itself, so that nothing after it is reached either; empty where it is.
-            Also why nothing of it is touched: then the blocks are those that are not over, or none.
+            Also why nothing of it is touched: then the partitions are those that are not over, or none.
     """
 
     asset: str
-    blocks: PartitionSet
+    partitions: PartitionSet
     computed: PartitionSet
     through: tuple[str, ...]
     stays: str = ""
@@ -39,12 +39,12 @@ class UpdateImpact:
     """The downstream effect if these partitions of an asset change, or are bad.
 
     Attributes:
-        blocks: Everything for an asset without partitions.
+        partitions: Everything for an asset without partitions.
         reaches: Upstream first.
     """
 
     asset: str
-    blocks: PartitionSet
+    partitions: PartitionSet
     reaches: tuple[ReachedPartitions, ...]
 
 
@@ -56,17 +56,17 @@ def recomputed_by_update(
     Outlets are left out: their makers compute them. Assets in ``unread_by`` read nothing of the update.
     """
     found = (reach for reach in trace_update(context, updated, unread_by=unread_by) if not reach.stays)
-    return {reach.asset: reach.blocks for reach in found if not context.asset(reach.asset).maker}
+    return {reach.asset: reach.partitions for reach in found if not context.asset(reach.asset).maker}
 
 
-def trace_impact(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> UpdateImpact:
-    """Traces the effect of a change of ``blocks``; where open in time, of all wanted or present partitions."""
+def trace_impact(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> UpdateImpact:
+    """Traces the effect of a change of ``partitions``; where open in time, of all wanted or present partitions."""
     if asset.source is None:
         own = context.asset(asset.maker) if asset.maker else asset
-        blocks = resolve_partitions(context, own, context.state_of(own), blocks)
-    elif not asset.partitioning.can_list(blocks):
-        blocks = blocks & context.state.dataset(asset.uri).coverage
-    return UpdateImpact(asset.name, blocks, tuple(trace_update(context, {asset.name: blocks})))
+        partitions = resolve_partitions(context, own, context.state_of(own), partitions)
+    elif not asset.partitioning.can_list(partitions):
+        partitions = partitions & context.state.dataset(asset.uri).coverage
+    return UpdateImpact(asset.name, partitions, tuple(trace_update(context, {asset.name: partitions})))
 
 
 def trace_update(
@@ -86,14 +86,14 @@ def trace_update(
             for reach in _of_outlet(context, asset, read) if asset.maker else _of_asset(context, asset, read):
                 found.append(reach)
                 if not reach.stays:
-                    reached[reach.asset] = reach.blocks
+                    reached[reach.asset] = reach.partitions
     return found
 
 
 def _of_outlet(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
     """What is reached of an outlet: what is of the asset whose runs write it."""
-    blocks = reached.get(asset.maker, NOTHING)
-    return [_reach(context, asset, blocks, (asset.maker,))] if blocks else []
+    partitions = reached.get(asset.maker, NOTHING)
+    return [_reach(context, asset, partitions, (asset.maker,))] if partitions else []
 
 
 def _of_asset(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
@@ -101,18 +101,18 @@ def _of_asset(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsse
     uris = {context.project.assets[name].uri for name in reached}
     through = [inlet for inlet in asset.inlets.values() if _reads_reached(inlet, uris, reached)]
     causes = [inlet for inlet in through if inlet.on_update == "rerun"]
-    blocks = _recomputed_partitions(context, asset, causes, reached)
-    rest = _dependent_partitions(context, asset, through, reached) - blocks
-    again = _reach(context, asset, blocks, _names(context, asset, causes, reached))
+    partitions = _recomputed_partitions(context, asset, causes, reached)
+    rest = _dependent_partitions(context, asset, through, reached) - partitions
+    again = _reach(context, asset, partitions, _names(context, asset, causes, reached))
     stays = _reach(context, asset, rest, _names(context, asset, through, reached), _explain_staying(asset, causes))
-    found = [reach for reach in (again, stays) if reach.blocks]
+    found = [reach for reach in (again, stays) if reach.partitions]
     return found or _explain_unreached(context, asset, through, reached)
 
 
 def _explain_unreached(
     context: PlanningContext, asset: AssetSpec, through: list[InletSpec], reached: ReachedByAsset
 ) -> list[ReachedPartitions]:
-    """Why nothing is reached of an asset that reads what is: its blocks are not over, or need other partitions."""
+    """Why nothing is reached of an asset that reads what is: its partitions are not over, or need other partitions."""
     if not through or not any(reached[inlet.name] for inlet in through if inlet.name in reached):
         return []
     names = _names(context, asset, through, reached)
@@ -132,9 +132,13 @@ def _recomputed_partitions(
 ) -> PartitionSet:
     """What of an asset is out of date after all that came before it, so that it is computed again."""
     if asset.partitioning.is_partitioned:
-        blocks = _made_of(context, asset, causes, reached)
+        partitions = _made_of(context, asset, causes, reached)
         appended = NOTHING if is_computed_again(asset) else context.state_of(asset).coverage
-        return blocks - asset.partitioning.inside(appended) if appended and not blocks.is_everything else blocks
+        return (
+            partitions - asset.partitioning.inside(appended)
+            if appended and not partitions.is_everything
+            else partitions
+        )
     uris = {context.project.assets[name].uri for name in reached}
     follows = asset.schedule.timetable is None and (causes or _condition_awaits(context, asset, uris))
     return EVERYTHING if follows else NOTHING
@@ -146,28 +150,28 @@ def _dependent_partitions(
     """What of an asset is made of what is reached before it, whether that is computed again or not."""
     if not asset.partitioning.is_partitioned:
         return EVERYTHING if through else NOTHING
-    blocks = _made_of(context, asset, through, reached)
-    if asset.partitioning.can_list(blocks):
-        return blocks
+    partitions = _made_of(context, asset, through, reached)
+    if asset.partitioning.can_list(partitions):
+        return partitions
     return asset.partitioning.inside(context.state_of(asset).coverage)
 
 
 def _made_of(
     context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: ReachedByAsset
 ) -> PartitionSet:
-    """The blocks that need what is reached of the inlets, of those that are over and within the asset's bounds."""
-    blocks = _partitions_reading(context, asset, inlets, reached)
-    if blocks.is_everything:
-        return blocks
+    """The partitions that need what is reached of the inlets, of those that are over and within the asset's bounds."""
+    partitions = _partitions_reading(context, asset, inlets, reached)
+    if partitions.is_everything:
+        return partitions
     return asset.partitioning.inside(
-        (blocks & context.finished_partitions(asset.partitioning)).clip(asset.start, asset.end)
+        (partitions & context.finished_partitions(asset.partitioning)).clip(asset.start, asset.end)
     )
 
 
 def _partitions_reading(
     context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: ReachedByAsset
 ) -> PartitionSet:
-    """The blocks that need what is reached of the inlets; everything where which ones cannot be told."""
+    """The partitions that need what is reached of the inlets; everything where which ones cannot be told."""
     changes = [EVERYTHING if inlet.view is not None else reached.get(inlet.name, EVERYTHING) for inlet in inlets]
     pairs = zip(inlets, changes, strict=True)
     needs = [(context.dependency(asset, inlet, also=changed), changed) for inlet, changed in pairs]
@@ -201,14 +205,14 @@ def _names(
 
 
 def _reach(
-    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, through: tuple[str, ...], stays: str = ""
+    context: PlanningContext, asset: AssetSpec, partitions: PartitionSet, through: tuple[str, ...], stays: str = ""
 ) -> ReachedPartitions:
     state = context.state_of(asset)
     if asset.partitioning.is_partitioned:
-        computed = asset.partitioning.inside(state.coverage & blocks)
+        computed = asset.partitioning.inside(state.coverage & partitions)
     else:
         computed = EVERYTHING if state.last is not None else NOTHING
-    return ReachedPartitions(asset.name, blocks, computed, through, stays)
+    return ReachedPartitions(asset.name, partitions, computed, through, stays)
 
 
 def _explain_staying(asset: AssetSpec, causes: list[InletSpec]) -> str:

@@ -51,7 +51,7 @@ def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, told: in
         return
     found = find_lateness(context, asset)
     if found is not None and not told:
-        yield LateEntry(asset.name, found.by, found.blocks)
+        yield LateEntry(asset.name, found.by, found.partitions)
     elif found is None and told and not _is_paused(context, asset):
         yield LateEntry(
             asset.name, told, _newest_expected(context, asset, _deadline(asset.deadlines, context.now)), over=True
@@ -71,8 +71,8 @@ def describe_lateness(late: AssetLateness, asset: AssetSpec) -> str:
     'late: it never ran, and was to by 1970-01-02T00:00Z'
     """
     by = format_zoned(from_unix(late.by), asset.timezone)
-    if not late.blocks.is_everything:
-        return f"late: {label_partitions(late.blocks, asset.partitioning)} was to be there by {by}"
+    if not late.partitions.is_everything:
+        return f"late: {label_partitions(late.partitions, asset.partitioning)} was to be there by {by}"
     done = "was updated" if asset.source is not None else "ran"
     if not late.since:
         return f"late: it never {done}, and was to by {by}"

@@ -43,7 +43,7 @@ def answer_with_mark(asset: AssetSpec, state: AssetState, said: MarkEntry) -> Ma
         return replace(said, only_answers=_only_adds_rows(asset) or isinstance(asset.strategy, EveryInstance))
     question, request = _oldest_question(state)
     said = replace(said, came=EVERYTHING)
-    if request.kind == "backfill" or not request.blocks.is_everything:
+    if request.kind == "backfill" or not request.partitions.is_everything:
         return replace(said, watermarks=_read_watermarks(asset, request, question)) if _only_adds_rows(asset) else said
     return replace(
         said,
@@ -90,10 +90,10 @@ REASON_CHARACTERS = 1000
 
 @frozen
 class MarkRequest:
-    """What is to be said of blocks.
+    """What is to be said of partitions.
 
     Attributes:
-        blocks: Everything for an asset without partitions.
+        partitions: Everything for an asset without partitions.
         by: Who says it.
         interval: Which instance, or which withheld run, of an asset without partitions it is about: its data interval,
             Unix seconds; both the same for the one that starts there.
@@ -101,7 +101,7 @@ class MarkRequest:
     """
 
     asset: AssetSpec
-    blocks: PartitionSet
+    partitions: PartitionSet
     kind: MarkKind
     reason: str
     by: str
@@ -140,50 +140,54 @@ def build_mark_entries(context: PlanningContext, marking: MarkRequest) -> list[M
 def _of_outlet(context: PlanningContext, name: str, own: MarkEntry) -> MarkEntry:
     """The same of an outlet; what was due is used up by the asset whose runs write it."""
     came, coverage = own.came, context.state_of(context.asset(name)).coverage
-    if own.kind == "done" and not own.blocks.is_everything:
-        came = own.came | (own.blocks - coverage)
-    said = MarkEntry(name, context.asset(name).uri, own.kind, own.blocks, own.reason, own.by, came)
+    if own.kind == "done" and not own.partitions.is_everything:
+        came = own.came | (own.partitions - coverage)
+    said = MarkEntry(name, context.asset(name).uri, own.kind, own.partitions, own.reason, own.by, came)
     return replace(said, instance=own.instance)
 
 
 def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | None:
-    """The entry that says it of those blocks for which it is news; None where it is of none.
+    """The entry that says it of those partitions for which it is news; None where it is of none.
 
     Raises:
-        InputError: Some of the blocks run, are outside the asset's bounds, or cannot be what is said of them.
+        InputError: Some of the partitions run, are outside the asset's bounds, or cannot be what is said of them.
     """
     asset, state = marking.asset, context.state_of(marking.asset)
     if state.stuck_loss is not None and not state.asking_claims:
         raise InputError(f"{asset.name}: {loss_advice(asset, state.stuck_loss)}")
     if not asset.partitioning.is_partitioned:
         return _mark_whole_asset(context, marking, state)
-    blocks = resolve_partitions(context, asset, state, marking.blocks)
-    asked = blocks & _questioned_partitions(state)
-    if marking.kind == "missing" and _only_adds(asset) and (there := (blocks - asked) | (blocks & state.coverage)):
+    partitions = resolve_partitions(context, asset, state, marking.partitions)
+    asked = partitions & _questioned_partitions(state)
+    if (
+        marking.kind == "missing"
+        and _only_adds(asset)
+        and (there := (partitions - asked) | (partitions & state.coverage))
+    ):
         raise _cannot_be_missing(asset, there)
-    _refuse_running(context, asset, state, blocks)
-    if outside := blocks - partitions_in_bounds(asset) - asked:
+    _refuse_running(context, asset, state, partitions)
+    if outside := partitions - partitions_in_bounds(asset) - asked:
         raise InputError(
             f"{name_partitions(asset.name, outside, asset.partitioning)} is outside the bounds of the asset"
         )
-    changed = _newly_marked(context, marking, state, blocks) | asked
+    changed = _newly_marked(context, marking, state, partitions) | asked
     if not changed:
         return None
-    came = changed - (state.coverage - state.failed_blocks) if marking.kind == "done" else NOTHING
+    came = changed - (state.coverage - state.failed_partitions) if marking.kind == "done" else NOTHING
     return MarkEntry(asset.name, asset.uri, marking.kind, changed, marking.reason, marking.by, came)
 
 
 def _questioned_partitions(state: AssetState) -> PartitionSet:
-    """The blocks of which a person has to tell what became of runs that nobody can look for."""
-    return PartitionSet.union(link.asks.blocks for link in state.asking_claims if link.asks is not None)
+    """The partitions of which a person has to tell what became of runs that nobody can look for."""
+    return PartitionSet.union(link.asks.partitions for link in state.asking_claims if link.asks is not None)
 
 
 def _only_adds(asset: AssetSpec) -> bool:
     return asset.write is not None and not asset.write.recomputable
 
 
-def _cannot_be_missing(asset: AssetSpec, blocks: PartitionSet) -> InputError:
-    which = label_partitions(blocks, asset.partitioning)
+def _cannot_be_missing(asset: AssetSpec, partitions: PartitionSet) -> InputError:
+    which = label_partitions(partitions, asset.partitioning)
     said = f"asset {asset.name!r} appends: what it holds cannot be computed again"
     return InputError(f"{said}: {which}" if which else said)
 
@@ -192,7 +196,7 @@ def accept_withheld(context: PlanningContext, marking: MarkRequest) -> MarkEntry
     """The entry that what is withheld is to be published; of everything all that is. None where it is no news.
 
     Raises:
-        InputError: Some of the blocks are not withheld, or they run.
+        InputError: Some of the partitions are not withheld, or they run.
     """
     asset, state = marking.asset, context.state_of(marking.asset)
     found = find_withheld(context, asset, state)
@@ -210,19 +214,21 @@ def _accept_partitions(
 ) -> MarkEntry | None:
     """The same of an asset with partitions."""
     asset = marking.asset
-    if not marking.blocks.is_everything:
-        _refuse_running(context, asset, state, marking.blocks)
-    blocks = (
-        marking.blocks if marking.blocks.is_everything else resolve_partitions(context, asset, state, marking.blocks)
+    if not marking.partitions.is_everything:
+        _refuse_running(context, asset, state, marking.partitions)
+    partitions = (
+        marking.partitions
+        if marking.partitions.is_everything
+        else resolve_partitions(context, asset, state, marking.partitions)
     )
     there = found.withheld_partitions | found.accepted
-    other = NOTHING if blocks.is_everything else blocks - there
+    other = NOTHING if partitions.is_everything else partitions - there
     if other or not there:
         hint = "`sparkassets status` shows what is withheld"
         if found.retried_partitions.overlaps(other or EVERYTHING):
             hint = "it is computed again anyway, and judged anew"
         raise InputError(f"{name_partitions(asset.name, other, asset.partitioning)} is not withheld", hint=hint)
-    resting = blocks & found.withheld_partitions
+    resting = partitions & found.withheld_partitions
     return MarkEntry(asset.name, asset.uri, "accept", resting, marking.reason, marking.by) if resting else None
 
 
@@ -278,9 +284,9 @@ def _accept_commands(context: PlanningContext, state: AssetState, records: Seque
     return "; ".join([*told, *([f"and {more} more, which `sparkassets status` shows"] if more else [])])
 
 
-def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> None:
+def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> None:
     for link in (each for newest in context.live_claims(state) for each in state.chains[newest.slot]):
-        if running := blocks & asset.partitioning.cover(link.entry.blocks):
+        if running := partitions & asset.partitioning.cover(link.entry.partitions):
             since = context.format_instant(link.at)
             raise InputError(
                 f"{name_partitions(asset.name, running, asset.partitioning)} is running: "
@@ -290,26 +296,30 @@ def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetStat
 
 
 def _newly_marked(
-    context: PlanningContext, marking: MarkRequest, state: AssetState, blocks: PartitionSet
+    context: PlanningContext, marking: MarkRequest, state: AssetState, partitions: PartitionSet
 ) -> PartitionSet:
-    """Those of the blocks that are not what is said of them already."""
+    """Those of the partitions that are not what is said of them already."""
     asset, inside = marking.asset, marking.asset.partitioning.inside
     if marking.kind == "skip":
-        return blocks - state.skipped_partitions
-    have, failed = inside(state.coverage), state.failed_blocks
+        return partitions - state.skipped_partitions
+    have, failed = inside(state.coverage), state.failed_partitions
     if marking.kind == "missing":
-        return blocks & (have | failed | state.skipped_partitions | find_pending(context, asset, state).held.resting)
-    if later := blocks - context.finished_partitions(asset.partitioning):
+        return partitions & (
+            have | failed | state.skipped_partitions | find_pending(context, asset, state).held.resting
+        )
+    if later := partitions - context.finished_partitions(asset.partitioning):
         raise InputError(
             f"{label_partitions(later, asset.partitioning)} of {asset.name!r} is not over, so it cannot be done"
         )
-    touched = [each.blocks for each in state.foreign] + [each.blocks for each in outputs_of_other_code(asset, state)]
+    touched = [each.partitions for each in state.foreign] + [
+        each.partitions for each in outputs_of_other_code(asset, state)
+    ]
     touched += [each.stamped_partitions() for each in state.kept.values()]
     found = find_pending(context, asset, state)
     current = (
         have - found.all_stale - found.held.resting - failed - state.skipped_partitions - PartitionSet.union(touched)
     )
-    return blocks - current
+    return partitions - current
 
 
 def _mark_whole_asset(context: PlanningContext, marking: MarkRequest, state: AssetState) -> MarkEntry | None:

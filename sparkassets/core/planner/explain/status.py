@@ -90,21 +90,21 @@ class WithheldSummary:
     Attributes:
         run: The newest of them.
         at: When that was recorded, Unix seconds.
-        blocks: Everything for an asset without partitions.
+        partitions: Everything for an asset without partitions.
         verdicts: Of the rules that failed.
         interval: Data interval of the run of an instance, Unix seconds.
     """
 
     run: str
     at: int
-    blocks: PartitionSet
+    partitions: PartitionSet
     verdicts: tuple[RuleVerdict, ...]
     interval: tuple[int, int] | None = None
 
     @property
     def text(self) -> str:
         """Which rules failed, for people."""
-        return describe_withholding(self.verdicts, self.blocks)
+        return describe_withholding(self.verdicts, self.partitions)
 
 
 @frozen
@@ -264,7 +264,7 @@ def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
 
     waiting = find_decision(context, asset).waiting
     return tuple(
-        label_prefix(wait.blocks, asset.partitioning) + wait.reason for wait in waiting if is_budget_wait(wait)
+        label_prefix(wait.partitions, asset.partitioning) + wait.reason for wait in waiting if is_budget_wait(wait)
     )
 
 
@@ -277,7 +277,7 @@ def _describe_partitions(asset: AssetSpec, parts: PartitionSet) -> str:
 def _of_code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
     """What other code than its own has made of the asset."""
     note = code_note(context, asset, state)
-    return (label_prefix(note.blocks, asset.partitioning) + note.text,) if note is not None else ()
+    return (label_prefix(note.partitions, asset.partitioning) + note.text,) if note is not None else ()
 
 
 def _of_outlet(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
@@ -326,8 +326,8 @@ def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> di
     current = have - asset.partitioning.unknown_partitions(have) - gone
     return {
         "current": count(current),
-        "stale": count(stale - state.failed_blocks),
-        "missing": count((found.missing | find_upcoming_partitions(context, asset)) - state.failed_blocks),
+        "stale": count(stale - state.failed_partitions),
+        "missing": count((found.missing | find_upcoming_partitions(context, asset)) - state.failed_partitions),
         "failed": count(failed),
         "withheld": count(found.held.withheld_partitions),
         "kept": count(_kept_partitions(context, asset, current)),
@@ -373,8 +373,8 @@ def _status_layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple
         return
     state = context.state_of(asset)
     found, have = find_pending(context, asset, state), asset.partitioning.inside(state.coverage)
-    ours = [link.entry.blocks for link in context.live_claims(state) if link.token >= state.placed]
-    yield "running", PartitionSet.union(blocks for blocks in ours if not blocks.is_everything)
+    ours = [link.entry.partitions for link in context.live_claims(state) if link.token >= state.placed]
+    yield "running", PartitionSet.union(partitions for partitions in ours if not partitions.is_everything)
     again = requested_partitions(context, asset, state) - found.due_partitions
     yield "failed", _failed_partitions(found, state, again)
     yield "requested", again
@@ -390,12 +390,12 @@ def _status_layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple
 
 def _failed_partitions(found: PendingPartitions, state: AssetState, again: PartitionSet) -> PartitionSet:
     """What failed of that which is due or asked for ``again``; what failed by lookback alone is as it was."""
-    return state.failed_blocks & (found.due_partitions | found.by_trigger | again)
+    return state.failed_partitions & (found.due_partitions | found.by_trigger | again)
 
 
-def _kept_partitions(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> PartitionSet:
-    """Those of ``blocks`` that keep rows whose input was removed."""
-    return PartitionSet.union(lost for _, lost, _ in find_kept_partitions(context, asset, blocks))
+def _kept_partitions(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> PartitionSet:
+    """Those of ``partitions`` that keep rows whose input was removed."""
+    return PartitionSet.union(lost for _, lost, _ in find_kept_partitions(context, asset, partitions))
 
 
 def _next_at(context: PlanningContext, asset: AssetSpec, state: AssetState) -> int | None:

@@ -56,24 +56,24 @@ class InletAlignment:
 
 def align_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
     """Step that pins the upstream runs of each candidate and removes candidates that wait for one."""
-    return _of_runs(case, course) if case.pending is None else _of_blocks(case, course)
+    return _of_runs(case, course) if case.pending is None else _of_partitions(case, course)
 
 
-def _of_blocks(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def _of_partitions(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
     (candidate,) = course.candidates
-    shared = group_by_upstream_runs(case.context, case.asset, candidate.blocks)
+    shared = group_by_upstream_runs(case.context, case.asset, candidate.partitions)
     waiting = tuple(wait for group in shared for wait in group.inlet_alignment.waiting)
     kept = [
         replace(
             candidate,
-            blocks=group.blocks,
+            partitions=group.partitions,
             pins=group.inlet_alignment.pins,
             notes=(*group.inlet_alignment.notes, *candidate.notes),
         )
         for group in shared
         if not group.inlet_alignment.waiting
     ]
-    empty = replace(candidate, blocks=NOTHING)
+    empty = replace(candidate, partitions=NOTHING)
     return replace(course, candidates=tuple(kept) or (empty,), waiting=(*course.waiting, *waiting))
 
 
@@ -96,7 +96,7 @@ def _of_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
 class AlignedGroup:
     """Partitions that share their upstream runs."""
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     inlet_alignment: InletAlignment
 
 
@@ -113,24 +113,24 @@ def align_unpartitioned(context: PlanningContext, asset: AssetSpec, interval: tu
 
 
 def group_by_upstream_runs(
-    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, partitions: PartitionSet
 ) -> tuple[AlignedGroup, ...]:
     """Groups partitions by the upstream runs that they share, oldest first; one group without aligned inlets."""
     inlets, timetable = _inlets(asset), asset.schedule.timetable
     if not inlets or timetable is None:
-        return (AlignedGroup(blocks, InletAlignment()),) if blocks else ()
+        return (AlignedGroup(partitions, InletAlignment()),) if partitions else ()
     found: dict[tuple[int | None, ...], _SharedUpstream] = {}
-    for shared in _find_shared_upstream(context, asset, timetable, inlets, blocks):
+    for shared in _find_shared_upstream(context, asset, timetable, inlets, partitions):
         key = tuple(None if slot is None else to_unix(slot.end) for slot in shared.theirs)
         first = found.get(key)
-        found[key] = shared if first is None else replace(first, blocks=first.blocks | shared.blocks)
+        found[key] = shared if first is None else replace(first, partitions=first.partitions | shared.partitions)
     ticks: Ticks = {}
     return tuple(
         AlignedGroup(
-            each.blocks,
+            each.partitions,
             _join_alignments(
                 [
-                    _aligned_inlet(context, asset, inlet, slot, each.interval, each.blocks, ticks=ticks)
+                    _aligned_inlet(context, asset, inlet, slot, each.interval, each.partitions, ticks=ticks)
                     for inlet, slot in zip(inlets, each.theirs, strict=True)
                 ]
             ),
@@ -148,27 +148,27 @@ class _SharedUpstream:
         interval: Data interval of the first partition's own tick.
     """
 
-    blocks: PartitionSet
+    partitions: PartitionSet
     theirs: tuple[Slot | None, ...]
     interval: tuple[int, int]
 
 
 def _find_shared_upstream(
-    context: PlanningContext, asset: AssetSpec, timetable: Timetable, inlets: list[InletSpec], blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, inlets: list[InletSpec], partitions: PartitionSet
 ) -> Iterator[_SharedUpstream]:
     """Yields the groups, oldest first, in time proportional to upstream runs, not to partitions.
 
     Upstream runs end in the order of the partitions' ticks, so the first partition shows until when they are shared.
     """
-    start = blocks.first if blocks else None
+    start = partitions.first if partitions else None
     while start is not None and (end := asset.partitioning.next_rollover(start)) is not None:
         own = _tick_of(timetable, end)
         interval = (start, end) if own is None else (to_unix(own.start), to_unix(own.end))
         theirs = tuple(run_read_at(context, inlet, interval[1]) for inlet in inlets)
         coming = [at for inlet in inlets if (at := _next_over(context, inlet, interval[1])) is not None]
         until = max(end, _last_before(timetable, asset.partitioning, min(coming), own)) if coming else None
-        yield _SharedUpstream(blocks.clip(start, until), theirs, interval)
-        start = blocks.first_instant_from(until) if until is not None else None
+        yield _SharedUpstream(partitions.clip(start, until), theirs, interval)
+        start = partitions.first_instant_from(until) if until is not None else None
 
 
 def _next_over(context: PlanningContext, inlet: InletSpec, end: int) -> int | None:
@@ -187,7 +187,7 @@ def _next_over(context: PlanningContext, inlet: InletSpec, end: int) -> int | No
 
 
 def _last_before(timetable: Timetable, partitioning: Partitioning, bound: int, own: Slot | None) -> int:
-    """The end of the last block whose tick's interval ends before ``bound``; without a tick the block's own end."""
+    """The end of the last partition whose tick's interval ends before ``bound``; without a tick the partition's own end."""
     newest = None if own is None else timetable.last_over(from_unix(bound) - SECOND)
     return partitioning.finished_partitions(bound - 1 if newest is None else to_unix(newest.end)).last
 
@@ -214,12 +214,12 @@ def _aligned_inlet(
     inlet: InletSpec,
     slot: Slot | None,
     interval: tuple[int, int],
-    blocks: PartitionSet,
+    partitions: PartitionSet,
     *,
     ticks: Ticks,
 ) -> InletAlignment:
     if slot is None:
-        return InletAlignment(waiting=(_not_wanted(context, asset, inlet, interval, blocks),), unwanted=True)
+        return InletAlignment(waiting=(_not_wanted(context, asset, inlet, interval, partitions),), unwanted=True)
     which = _named(context, slot, interval)
     found = published(context, inlet, slot)
     if found.pin is not None:
@@ -237,7 +237,7 @@ def _aligned_inlet(
         went = f"goes on without {inlet.name}'s {which}{fate.text}: {why}"
         read = _read(context, *before, _named(context, before[0], interval))
         return InletAlignment({inlet.name: before[1].pin}, (went, f"reads {inlet.name}'s {read}"))
-    return InletAlignment(waiting=(_wait(context, asset, inlet, which + fate.text, blocks, slot, over=over),))
+    return InletAlignment(waiting=(_wait(context, asset, inlet, which + fate.text, partitions, slot, over=over),))
 
 
 def _read(context: PlanningContext, slot: Slot, found: Published, which: str) -> str:
@@ -249,7 +249,7 @@ def _read(context: PlanningContext, slot: Slot, found: Published, which: str) ->
 
 
 def _not_wanted(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, interval: tuple[int, int], blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, interval: tuple[int, int], partitions: PartitionSet
 ) -> Waiting:
     """Quiet reason of an interval for which the inlet has no run that could be read."""
     timetable, when = context.project.assets[inlet.name].schedule.timetable, context.format_instant(interval[1])
@@ -261,7 +261,7 @@ def _not_wanted(
         reason = f"not wanted: {inlet.name} has no run at or before {when}"
         if timetable is not None and timetable.start is not None:
             reason += f": it starts at {context.format_instant(timetable.start)}"
-    return Waiting(asset.name, reason, None, blocks, quiet=True)
+    return Waiting(asset.name, reason, None, partitions, quiet=True)
 
 
 def _named(context: PlanningContext, slot: Slot, interval: tuple[int, int]) -> str:
@@ -274,7 +274,7 @@ def _wait(
     asset: AssetSpec,
     inlet: InletSpec,
     which: str,
-    blocks: PartitionSet,
+    partitions: PartitionSet,
     slot: Slot,
     *,
     over: int | None,
@@ -284,9 +284,9 @@ def _wait(
     until = due if due > context.now else None
     if over is not None and over > context.now and last_published(context, inlet, slot) is not None:
         return Waiting(
-            asset.name, f"{said}; at most until {context.format_instant(over)} (tolerance)", until or over, blocks
+            asset.name, f"{said}; at most until {context.format_instant(over)} (tolerance)", until or over, partitions
         )
-    return Waiting(asset.name, said, until, blocks)
+    return Waiting(asset.name, said, until, partitions)
 
 
 def _join_alignments(parts: list[InletAlignment]) -> InletAlignment:

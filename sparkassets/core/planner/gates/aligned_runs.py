@@ -121,7 +121,7 @@ def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts:
     if upstream.partitioning.has_columns:
         return context.pin(inlet, parts)
     known = context.state.assets[inlet.name]
-    newest = next((each for each in reversed(known.iterations) if each.blocks == parts), None)
+    newest = next((each for each in reversed(known.iterations) if each.partitions == parts), None)
     if newest is None:
         return InletPin(inlet.uri, context.dataset(inlet).seq, known.table_id, known.version)
     return InletPin(inlet.uri, newest.seq, known.table_id, newest.version, iteration=newest.name)
@@ -156,10 +156,10 @@ def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Par
     maker = context.state.assets.get(upstream.maker, state)
     if lacking is not None:
         records = (each for each in reversed(maker.withheld) if not each.skipped)
-        record = next((each for each in records if each.blocks.overlaps(lacking)), None)
+        record = next((each for each in records if each.partitions.overlaps(lacking)), None)
         if record is not None:
             return Fate(_withheld(context, maker, record, lacking), settled=True)
-        return Fate(", which failed" if state.failed_blocks.overlaps(lacking) else "")
+        return Fate(", which failed" if state.failed_partitions.overlaps(lacking) else "")
     if inlet.name not in ticks:
         due = find_due_ticks(context, upstream, timetable, state)
         ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
@@ -177,5 +177,5 @@ def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Par
 
 
 def _withheld(context: PlanningContext, maker: AssetState, record: WithheldPartitions, lacking: PartitionSet) -> str:
-    named = find_withheld(context, context.asset(maker.name), maker).partitions_to_name(record.blocks & lacking)
+    named = find_withheld(context, context.asset(maker.name), maker).partitions_to_name(record.partitions & lacking)
     return f", which is withheld ({record.text}): `{accept_command(context, maker, record, named=named)}` publishes it"

@@ -48,19 +48,19 @@ def unquiet_until(context: PlanningContext, inlet: InletSpec) -> int | None:
 
 
 def unquiet_partitions(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> tuple[PartitionSet, int | None]:
-    """Those of ``blocks`` that read what was updated less than ``settle`` ago, and when they may run."""
+    """Those of ``partitions`` that read what was updated less than ``settle`` ago, and when they may run."""
     if not inlet.settle_seconds:
         return NOTHING, None
     dataset, needed = context.dataset(inlet), context.dependency(asset, inlet)
     if not needed.is_mapped:
         until = unquiet_until(context, inlet)
-        return (blocks, until) if until is not None else (NOTHING, None)
+        return (partitions, until) if until is not None else (NOTHING, None)
     lately = dataset.touched.stamped_after(context.clock - inlet.settle_seconds)
     if lately.newest is None:
         return NOTHING, None
-    return needed.affected_partitions(lately.stamped_partitions()) & blocks, lately.newest + inlet.settle_seconds
+    return needed.affected_partitions(lately.stamped_partitions()) & partitions, lately.newest + inlet.settle_seconds
 
 
 def explain_settling(inlet: InletSpec) -> str:
@@ -73,16 +73,16 @@ def _seconds(seconds: int) -> str:
 
 
 def find_kept_partitions(
-    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, partitions: PartitionSet
 ) -> list[tuple[InletSpec, PartitionSet, PartitionSet]]:
-    """Which of ``blocks`` keep the rows of what an inlet has lost: (the inlet, the blocks, what it lost of theirs)."""
+    """Which of ``partitions`` keep the rows of what an inlet has lost: (the inlet, the partitions, what it lost of theirs)."""
     found, state = [], context.state_of(asset)
     if not state.kept:
         return []
     for inlet in asset.inlets.values():
         marks = state.kept.get(inlet.name)
         if marks is not None and inlet.on_removed == "keep":
-            lost = asset.partitioning.cover(marks.stamped_partitions() & state.coverage) & blocks
+            lost = asset.partitioning.cover(marks.stamped_partitions() & state.coverage) & partitions
             if lost:
                 found.append(
                     (inlet, lost, required_partitions(context, asset, inlet, lost) & context.dataset(inlet).gone)
@@ -93,7 +93,7 @@ def find_kept_partitions(
 def explain_protection(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, lost: PartitionSet, gone: PartitionSet
 ) -> Waiting:
-    """Why a block that keeps its rows is not computed again."""
+    """Why a partition that keeps its rows is not computed again."""
     removed = describe_removed_input(context, inlet, gone)
     reason = f"{removed}, and would lose its rows; `sparkassets backfill --force` computes it again"
     return Waiting(asset.name, reason, None, lost)
@@ -118,9 +118,9 @@ class GateResult:
     waiting: tuple[Waiting, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def without_partitions(self, blocks: PartitionSet, *waiting: Waiting) -> GateResult:
+    def without_partitions(self, partitions: PartitionSet, *waiting: Waiting) -> GateResult:
         """The result without these partitions, with the reasons why they wait."""
-        return replace(self, ready=self.ready - blocks, waiting=(*self.waiting, *waiting))
+        return replace(self, ready=self.ready - partitions, waiting=(*self.waiting, *waiting))
 
 
 @frozen
@@ -148,36 +148,41 @@ def apply_gates(case: DecisionInput, course: DecisionProgress) -> DecisionProgre
         if gated.waiting and not case.state.chain:  # who takes over a run settles it, gates or not
             return replace(course, candidates=(), waiting=(*course.waiting, *gated.waiting))
         return course.with_notes(gated.notes)
-    if not first.blocks:
+    if not first.partitions:
         return course
-    holes, open_now = case.pending.holes, first.blocks - course.barred
+    holes, open_now = case.pending.holes, first.partitions - course.barred
     waiting = explain_hole(case.context, case.asset, open_now & holes)
     forced = first.kind == "backfill"  # what is left of a request, which is recorded of forced ones alone
     gated = check_gates(case.context, case.asset, open_now - holes, first.due_since, emptied=forced)
-    if gated.ready is first.blocks and not (gated.waiting or gated.notes or waiting):
+    if gated.ready is first.partitions and not (gated.waiting or gated.notes or waiting):
         return course
-    kept = replace(first, blocks=gated.ready, notes=(*first.notes, *gated.notes))
+    kept = replace(first, partitions=gated.ready, notes=(*first.notes, *gated.notes))
     return replace(course, candidates=(kept,), waiting=(*course.waiting, *waiting, *gated.waiting))
 
 
 def check_gates(
-    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, due: int | None = None, *, emptied: bool = False
+    context: PlanningContext,
+    asset: AssetSpec,
+    partitions: PartitionSet,
+    due: int | None = None,
+    *,
+    emptied: bool = False,
 ) -> GateResult:
-    """Splits ``blocks`` by whether every inlet's gates are open.
+    """Splits ``partitions`` by whether every inlet's gates are open.
 
     Partitions that keep the rows of a removed input are not computed again.
 
     Args:
         context: The planner's view.
         asset: The asset that reads the inlets.
-        blocks: Whole partitions.
+        partitions: Whole partitions.
         due: When the run was due, Unix seconds; None where each partition is due at its own end.
         emptied: Whether removed inlet partitions count as present, and no rows are kept for them.
     """
-    gated = GateResult(blocks)
-    if not blocks:
+    gated = GateResult(partitions)
+    if not partitions:
         return gated
-    for inlet, lost, gone in () if emptied else find_kept_partitions(context, asset, blocks):
+    for inlet, lost, gone in () if emptied else find_kept_partitions(context, asset, partitions):
         gated = gated.without_partitions(lost, explain_protection(context, asset, inlet, lost, gone))
     asked = _GateQuery(context, asset, due, emptied)
     for inlet in asset.inlets.values():
@@ -281,9 +286,9 @@ _GATES: tuple[Callable[[_GateQuery, InletSpec, GateResult], GateResult], ...] = 
 
 def _until_tolerance(asked: _GateQuery, inlet: InletSpec, said: Waiting) -> Waiting:
     """The waiting reason with the end of the tolerance, where that comes first."""
-    context, asset, due, blocks = asked.context, asked.asset, asked.due, said.blocks
+    context, asset, due, partitions = asked.context, asked.asset, asked.due, said.partitions
     if due is None:
-        due = asset.partitioning.first_finish_time(blocks)
+        due = asset.partitioning.first_finish_time(partitions)
     over = tolerance_end(inlet, due, asset) if due is not None and context.dataset(inlet).seq else None
     if over is None:
         return said

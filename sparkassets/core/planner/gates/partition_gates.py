@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparkassets.core.journal.state import AssetState, FailedBlocks
+from sparkassets.core.journal.state import AssetState, FailedPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
 from sparkassets.core.planner.due.pending_partitions import PendingPartitions
@@ -17,10 +17,10 @@ from sparkassets.core.strategies import EveryInstance
 
 def remove_failed(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
     """The step: without what failed."""
-    return _runs(case, course) if case.pending is None else _blocks(case, course, case.pending)
+    return _runs(case, course) if case.pending is None else _partitions(case, course, case.pending)
 
 
-def _blocks(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
+def _partitions(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
     failed = found.failed & course.due
     if not failed:
         return course
@@ -46,7 +46,7 @@ def _runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
     )
 
 
-def _has_newer_cause(case: DecisionInput, course: DecisionProgress, failed: FailedBlocks) -> bool:
+def _has_newer_cause(case: DecisionInput, course: DecisionProgress, failed: FailedPartitions) -> bool:
     """Whether there is a cause that the failed run did not have."""
     updated = (case.context.state.dataset(uri).seq > failed.token for uri in case.state.spec.listens)
     ticked = (each.newest is not None and each.newest > failed.planned for each in course.candidates)
@@ -56,8 +56,10 @@ def _has_newer_cause(case: DecisionInput, course: DecisionProgress, failed: Fail
 def remove_partly_appended(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
     """The step: without the partitions of which a part was appended by former partitions."""
     missing = case.pending.missing & course.due if case.pending is not None else NOTHING
-    blocks = partly_appended_partitions(case.asset, case.state, missing)
-    return course.without_partitions(blocks, explain_partly_appended(case.asset, blocks)) if blocks else course
+    partitions = partly_appended_partitions(case.asset, case.state, missing)
+    return (
+        course.without_partitions(partitions, explain_partly_appended(case.asset, partitions)) if partitions else course
+    )
 
 
 def partly_appended_partitions(asset: AssetSpec, state: AssetState, missing: PartitionSet) -> PartitionSet:
@@ -68,10 +70,10 @@ def partly_appended_partitions(asset: AssetSpec, state: AssetState, missing: Par
     return lacking & asset.partitioning.cover(state.coverage)
 
 
-def explain_partly_appended(asset: AssetSpec, blocks: PartitionSet) -> Waiting:
+def explain_partly_appended(asset: AssetSpec, partitions: PartitionSet) -> Waiting:
     """Why partitions of which a part was appended are not computed."""
     reason = (
         f"appended in part, by partitions that the asset had before: `sparkassets mark {asset.maker or asset.name} "
         f"--partition … --done` goes on without the rest"
     )
-    return Waiting(asset.name, reason, None, blocks, stuck=True)
+    return Waiting(asset.name, reason, None, partitions, stuck=True)

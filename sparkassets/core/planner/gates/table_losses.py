@@ -42,23 +42,23 @@ def loss_advice(asset: AssetSpec, loss: TableLoss) -> str:
 
 
 def partitions_reading_loss(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
-    """Partitions of ``blocks`` that read lost rows of the inlet's table; all of them where it cannot be observed."""
+    """Partitions of ``partitions`` that read lost rows of the inlet's table; all of them where it cannot be observed."""
     if not _reason(context, inlet):
         return NOTHING
     loss = _loss(context, inlet)
     needed = context.dependency(asset, inlet, also=loss.lost_partitions if loss is not None else NOTHING)
     told = needed.is_mapped and inlet.view is None
-    return blocks & needed.affected_partitions(loss.blocks) if loss is not None and told else blocks
+    return partitions & needed.affected_partitions(loss.partitions) if loss is not None and told else partitions
 
 
 def explain_lost_input(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet = EVERYTHING
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet = EVERYTHING
 ) -> Waiting | None:
     """Reason to wait until the inlet's table is whole again; None where nothing is lost."""
     reason = _reason(context, inlet)
-    return Waiting(asset.name, f"waits for {inlet.name}: {reason}", None, blocks) if reason else None
+    return Waiting(asset.name, f"waits for {inlet.name}: {reason}", None, partitions) if reason else None
 
 
 def add_loss_notes(
@@ -86,9 +86,9 @@ def _repairing(
 
 def _unrepaired_loss(loss: TableLoss, runs: tuple[PlannedRun, ...]) -> PartitionSet:
     """The lost partitions that these runs do not compute again."""
-    if loss.blocks.is_everything:
+    if loss.partitions.is_everything:
         return NOTHING if runs else EVERYTHING
-    return loss.blocks - PartitionSet.union(run.blocks for run in runs)
+    return loss.partitions - PartitionSet.union(run.partitions for run in runs)
 
 
 def describe_table(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
@@ -96,12 +96,12 @@ def describe_table(context: PlanningContext, asset: AssetSpec, state: AssetState
     fault, loss = context.faults.get(asset.name), _loss_in_listed_segments(asset, state.loss)
     found = [fault] if fault else []
     if loss is not None:
-        which = label_prefix(loss.blocks, asset.partitioning)
+        which = label_prefix(loss.partitions, asset.partitioning)
         found.append(loss_advice(asset, loss) if loss.stuck else f"{which}{loss.reason}")
     if others := explain_partition_change(asset, state):
         found.append(others)
     notes = [*foreign_change_notes(context, asset, state), *unlisted_segment_notes(asset, state)]
-    return (*found, *(label_prefix(note.blocks, asset.partitioning) + note.text for note in notes))
+    return (*found, *(label_prefix(note.partitions, asset.partitioning) + note.text for note in notes))
 
 
 def unlisted_segment_notes(asset: AssetSpec, state: AssetState) -> list[AssetNote]:
@@ -117,7 +117,8 @@ def unlisted_segment_notes(asset: AssetSpec, state: AssetState) -> list[AssetNot
 def foreign_change_notes(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[AssetNote]:
     """Notes about changes of the asset's table by other writers."""
     return [
-        AssetNote(asset.name, _foreign(context, asset, commit), commit.blocks or EVERYTHING) for commit in state.foreign
+        AssetNote(asset.name, _foreign(context, asset, commit), commit.partitions or EVERYTHING)
+        for commit in state.foreign
     ]
 
 
@@ -135,7 +136,7 @@ def _because(run: PlannedRun, reason: str) -> PlannedRun:
 
 
 def _repairs(run: PlannedRun, loss: TableLoss) -> bool:
-    return run.blocks.overlaps(loss.blocks)
+    return run.partitions.overlaps(loss.partitions)
 
 
 def _loss(context: PlanningContext, inlet: InletSpec) -> TableLoss | None:
@@ -147,8 +148,8 @@ def _loss_in_listed_segments(asset: AssetSpec, loss: TableLoss | None) -> TableL
     """A loss without the partitions of unlisted segments, which are not wanted, so that nothing waits for them."""
     if loss is None or loss.stuck or not (unlisted := asset.partitioning.unknown_partitions(loss.lost_partitions)):
         return loss
-    rest = loss.blocks - unlisted
-    return replace(loss, blocks=rest) if rest else None
+    rest = loss.partitions - unlisted
+    return replace(loss, partitions=rest) if rest else None
 
 
 def _reason(context: PlanningContext, inlet: InletSpec) -> str:

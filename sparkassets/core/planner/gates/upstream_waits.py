@@ -42,7 +42,7 @@ class UpstreamWaits:
     @property
     def blocked_partitions(self) -> PartitionSet:
         """All partitions whose input cannot come."""
-        return PartitionSet.union(each.blocks for each in self.barriers)
+        return PartitionSet.union(each.partitions for each in self.barriers)
 
 
 def apply_upstream_waits(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
@@ -65,19 +65,19 @@ def _has_news_or_failure(case: DecisionInput) -> bool:
 def _wait_partitions(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
     waits = find_upstream_waits(case.context, case.asset, found.wanted)
     course = course.with_notes(
-        _lacks(case.context, case.asset, course.blocks - waits.coming - waits.blocked_partitions)
+        _lacks(case.context, case.asset, course.partitions - waits.coming - waits.blocked_partitions)
     )
     first, said = _partitions_reading_first(
-        case.context, case.asset, course.blocks - waits.coming - waits.blocked_partitions
+        case.context, case.asset, course.partitions - waits.coming - waits.blocked_partitions
     )
     if not (waits.waiting or said):
         return replace(course, later=waits.later) if waits.later else course
-    coming = waits.coming if case.asset.schedule.condition is not None else waits.coming & course.blocks
+    coming = waits.coming if case.asset.schedule.condition is not None else waits.coming & course.partitions
     return replace(
         course,
         barred=case.asset.partitioning.cover(
             waits.coming | waits.blocked_partitions | first
-        ),  # what comes or failed may be a part of a block
+        ),  # what comes or failed may be a part of a partition
         waiting=(*course.waiting, *waits.waiting, *said),
         coming=coming | first,
         barriers=(*course.barriers, *waits.barriers),
@@ -86,12 +86,12 @@ def _wait_partitions(case: DecisionInput, course: DecisionProgress, found: Pendi
 
 
 def _partitions_reading_first(
-    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, partitions: PartitionSet
 ) -> tuple[PartitionSet, tuple[Waiting, ...]]:
     """Due partitions that read coming partitions of inlets with ``on_update: ignore``, with the waiting reasons."""
     found, waiting = NOTHING, []
     for inlet, coming in _ignored_updates(context, asset):
-        own = (_down(context, asset, inlet, coming, blocks) & blocks) - found
+        own = (_down(context, asset, inlet, coming, partitions) & partitions) - found
         if own:
             found = found | own
             waiting.append(Waiting(asset.name, f"waits for {_first(context, inlet, coming)}", None, own))
@@ -114,11 +114,11 @@ def _wait_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgres
         return bool(_down(case.context, case.asset, inlet, parts, EVERYTHING))
 
     found = ((inlet, each) for inlet, before in decided for each in before.barriers)
-    barriers = [(inlet, each) for inlet, each in found if reads(inlet, each.blocks)]
+    barriers = [(inlet, each) for inlet, each in found if reads(inlet, each.partitions)]
     barrier = next((each for inlet, each in barriers if not each.withheld or not _has_any(case.context, inlet)), None)
     if barrier is not None:
         waits = Waiting(name, f"waits for {barrier.reason}")
-        return DecisionProgress(due=course.due, waiting=(waits,), barriers=(replace(barrier, blocks=EVERYTHING),))
+        return DecisionProgress(due=course.due, waiting=(waits,), barriers=(replace(barrier, partitions=EVERYTHING),))
     course = course.with_notes(_lacks(case.context, case.asset, EVERYTHING))
     first = next(((inlet, before.coming) for inlet, before in decided if reads(inlet, before.coming)), None)
     if first is None and course.due:
@@ -143,12 +143,12 @@ def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Part
             continue
         behind = NOTHING
         for barrier in before.barriers if inlet.view is None else ():  # of values it is not known which would have come
-            own = (_down(context, asset, inlet, barrier.blocks, wanted) & allowed) - blocked - behind
+            own = (_down(context, asset, inlet, barrier.partitions, wanted) & allowed) - blocked - behind
             if barrier.withheld:
                 own = own - _partitions_not_waiting(context, asset, inlet, own)
             behind = behind | own
             if able := own & over:
-                barriers.append(replace(barrier, blocks=able))
+                barriers.append(replace(barrier, partitions=able))
                 waiting.append(_behind(asset, inlet, barrier, able))
         blocked = blocked | (behind & over)
         after = _down(context, asset, inlet, before.coming, wanted) & allowed
@@ -165,16 +165,16 @@ def _can_delay(inlet: InletSpec, before: AssetDecision) -> bool:
     return inlet.on_update != "ignore" and bool(before.coming or before.barriers)
 
 
-def _behind(asset: AssetSpec, inlet: InletSpec, barrier: UpstreamBarrier, blocks: PartitionSet) -> Waiting:
+def _behind(asset: AssetSpec, inlet: InletSpec, barrier: UpstreamBarrier, partitions: PartitionSet) -> Waiting:
     """Reason of partitions behind a failure, which counts even if ``require`` demands less than all."""
     kind, reason = inlet.require.kind, f"waits for {barrier.reason}"
     if kind != "all":
         reason += f", and counts whatever `require: {kind}` says: `sparkassets mark {inlet.name}` accepts or skips it"
-    return Waiting(asset.name, reason, None, blocks)
+    return Waiting(asset.name, reason, None, partitions)
 
 
 def _partitions_not_waiting(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
     """Partitions that do not wait for withheld ones of the inlet, because they read what is published.
 
@@ -182,8 +182,8 @@ def _partitions_not_waiting(
     """
     needed = context.dependency(asset, inlet)
     if inlet.require.kind == "all" and needed.is_mapped and not needed.is_open:
-        return tolerated_partitions(context, asset, inlet, blocks)
-    return blocks if _has_any(context, inlet) else NOTHING
+        return tolerated_partitions(context, asset, inlet, partitions)
+    return partitions if _has_any(context, inlet) else NOTHING
 
 
 def _has_any(context: PlanningContext, inlet: InletSpec) -> bool:
@@ -191,27 +191,27 @@ def _has_any(context: PlanningContext, inlet: InletSpec) -> bool:
     return inlet.require.kind == "none" or context.dataset(inlet).seq > 0
 
 
-def _lacks(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> tuple[str, ...]:
+def _lacks(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> tuple[str, ...]:
     """Sentences about the withheld inlet partitions that a run goes on without."""
     found: dict[str, None] = {}
-    for inlet in asset.inlets.values() if blocks else ():
+    for inlet in asset.inlets.values() if partitions else ():
         for barrier in context.decisions.get(inlet.name, AssetDecision()).barriers:
-            if barrier.withheld and _down(context, asset, inlet, barrier.blocks, blocks).overlaps(blocks):
+            if barrier.withheld and _down(context, asset, inlet, barrier.partitions, partitions).overlaps(partitions):
                 found[f"without {barrier.reason}"] = None
     more = len(found) - MOST_LACKS
     return (*list(found)[:MOST_LACKS], *([f"and without {more} more that are withheld"] if more > 0 else []))
 
 
 def _complete(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, coming: PartitionSet, blocks: PartitionSet
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, coming: PartitionSet, partitions: PartitionSet
 ) -> PartitionSet:
     """Partitions whose input is complete once ``coming`` has come, without those that need still newer ones."""
     needed = context.dependency(asset, inlet)
-    if not blocks or coming.is_everything or not needed.is_mapped or inlet.view is not None:
-        return blocks
+    if not partitions or coming.is_everything or not needed.is_mapped or inlet.view is not None:
+        return partitions
     newest = max(parts.last for parts in (coming, context.dataset(inlet).coverage) if parts)
-    newer = required_partitions(context, asset, inlet, blocks).clip(newest, None)
-    return blocks - needed.affected_partitions(newer) if newer else blocks
+    newer = required_partitions(context, asset, inlet, partitions).clip(newest, None)
+    return partitions - needed.affected_partitions(newer) if newer else partitions
 
 
 def _partitions_begun_before(later: PartitionSet, asset: AssetSpec, before: AssetDecision) -> PartitionSet:

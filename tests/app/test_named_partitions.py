@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.app.backfills import blocks_of
+from sparkassets.app.backfills import partitions_of
 from sparkassets.core.partitions import PartitionError, Partitioning, SegmentPartition, TimePartition
 from tests.builders import asset
 
@@ -25,7 +25,7 @@ OPEN = replace(
 )
 def test_only_a_segment_that_is_not_known_is_made_known(keys, message, hint):
     with pytest.raises(PartitionError) as error:
-        blocks_of(OPEN, keys)
+        partitions_of(OPEN, keys)
     assert str(error.value.args[0]) == message
     said = error.value.hint or ""
     assert said.startswith(hint or "")

@@ -1,4 +1,4 @@
-"""The block that Spark puts a row into is the one that the partitioning does, whatever slots, zones and types."""
+"""The partition that Spark puts a row into is the one that the partitioning does, whatever slots, zones and types."""
 
 from __future__ import annotations
 
@@ -34,31 +34,33 @@ def time(by, zone="UTC", **more):
     ],
     ids=str,
 )
-def test_a_row_is_put_into_its_own_block(spark, dimension, keys, kind):
+def test_a_row_is_put_into_its_own_partition(spark, dimension, keys, kind):
     segments = (SegmentPartition("region", ("de,at", "n..l")),) if kind != "string" else ()
     partitioning = Partitioning(dimension, segments)
-    blocks = PartitionSet.union(map(partitioning.parse, [keys + (",*" if segments else "")]))
-    frame = rows(spark, partitioning, blocks, kind)
-    told = PartitionGrouping.from_schema(frame.schema, blocks, partitioning=partitioning, owner="rows")
-    found = frame.selectExpr("block", f"{told.label(partitioning)} AS label", *told.keys).distinct().collect()
+    partitions = PartitionSet.union(map(partitioning.parse, [keys + (",*" if segments else "")]))
+    frame = rows(spark, partitioning, partitions, kind)
+    told = PartitionGrouping.from_schema(frame.schema, partitions, partitioning=partitioning, owner="rows")
+    found = frame.selectExpr("partition", f"{told.label(partitioning)} AS label", *told.keys).distinct().collect()
     seen = {row[0]: (told.find_partition(tuple(row)[2:]), row[1]) for row in found}
-    expected = {partitioning.labels(each)[0]: each for each in told.blocks}
-    assert {label: block for label, (block, _) in seen.items()} == expected
-    assert len(told.blocks) == 1 or {label: same for label, (_, same) in seen.items()} == {key: key for key in expected}
+    expected = {partitioning.labels(each)[0]: each for each in told.partitions}
+    assert {label: partition for label, (partition, _) in seen.items()} == expected
+    assert len(told.partitions) == 1 or {label: same for label, (_, same) in seen.items()} == {
+        key: key for key in expected
+    }
 
 
-def test_a_run_of_all_is_one_block(spark):
+def test_a_run_of_all_is_one_partition(spark):
     partitioning, frame = Partitioning(time("day")), spark.sql("SELECT DATE'2025-01-01' AS at")
     everything = PartitionSet.union([partitioning.known_partitions])
-    assert PartitionGrouping.from_schema(frame.schema, everything, partitioning=partitioning, owner="rows").blocks == (
-        everything,
-    )
+    assert PartitionGrouping.from_schema(
+        frame.schema, everything, partitioning=partitioning, owner="rows"
+    ).partitions == (everything,)
 
 
-def rows(spark, partitioning, blocks, kind):
-    """Some rows at the edges and in the middle of each block, with its label."""
+def rows(spark, partitioning, partitions, kind):
+    """Some rows at the edges and in the middle of each partition, with its label."""
     told = []
-    for start, end, segment in partitioning.slots(blocks):
+    for start, end, segment in partitioning.slots(partitions):
         label = partitioning.labels(
             PartitionSet.from_slots([(segment, (start, end))]) if segment else PartitionSet.span(start, end)
         )[0]
@@ -76,6 +78,6 @@ def rows(spark, partitioning, blocks, kind):
                 low, high = (datetime.fromtimestamp(each, UTC) for each in (start, end))
                 values = {str(low), str(low + (high - low) / 2), str(high - timedelta(microseconds=1))}
         told += [(label, value, *segment) for value in values]
-    names = ["block", "at", *(each.column for each in partitioning.segments)]
+    names = ["partition", "at", *(each.column for each in partitioning.segments)]
     frame = spark.createDataFrame(told, ", ".join(f"{name} string" for name in names))
     return frame.withColumn("at", frame["at"].cast(kind))

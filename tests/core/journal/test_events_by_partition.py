@@ -25,7 +25,7 @@ GO = "x-go://go"
 
 
 def ran(story: Story) -> list[tuple[list[str], list[int]]]:
-    """Runs all that is due; (blocks, numbers of the triggering events) of each run."""
+    """Runs all that is due; (partitions, numbers of the triggering events) of each run."""
     return [told(story, run) for run in story.run_all()]
 
 
@@ -36,7 +36,7 @@ def by_hand(run: PlannedRun) -> PlannedRun:
 
 
 def told(story: Story, run: PlannedRun) -> tuple[list[str], list[int]]:
-    return story.keys(run.asset, run.blocks), [ref.seq for ref in run.events]
+    return story.keys(run.asset, run.partitions), [ref.seq for ref in run.events]
 
 
 def due(story: Story) -> list[tuple[list[str], list[int]]]:
@@ -48,7 +48,7 @@ def conditional(spec: AssetSpec, text: str) -> AssetSpec:
 
 
 @pytest.mark.parametrize("condition", ["x-go://go", "s & x-go://go", "x-go://go & (s | x-no://no)"])
-def test_a_limit_leaves_the_trigger_for_the_blocks_that_follow(condition: str):
+def test_a_limit_leaves_the_trigger_for_the_partitions_that_follow(condition: str):
     story = Story(project(source("s"), asset("d", "s", schedule=condition, strategy=TWO)))
     data = story.observed("s", "2025-01-01..2025-01-05")
     go = story.event(GO)
@@ -75,11 +75,11 @@ def test_what_a_later_day_adds_waits_for_a_trigger_of_its_own():
     story = Story(project(source("s"), asset("d", "s", schedule=GO)), now="2025-01-02T10:00")
     story.observed("s", "2025-01-01..2025-01-02")
     story.event(GO)
-    assert [blocks for blocks, _ in ran(story)] == [["2025-01-01"]]
+    assert [partitions for partitions, _ in ran(story)] == [["2025-01-01"]]
     story.now = "2025-01-03T00:00"
     assert due(story) == []
     story.event(GO)
-    assert [blocks for blocks, _ in ran(story)] == [["2025-01-02"]]
+    assert [partitions for partitions, _ in ran(story)] == [["2025-01-02"]]
 
 
 def test_an_update_of_a_day_that_is_not_over_triggers_it_when_it_is():
@@ -92,7 +92,7 @@ def test_an_update_of_a_day_that_is_not_over_triggers_it_when_it_is():
     assert ran(story) == [(["2025-01-02"], [second, third])]
 
 
-def test_a_failed_block_keeps_its_trigger_when_others_run():
+def test_a_failed_partition_keeps_its_trigger_when_others_run():
     story = Story(project(source("s"), asset("d", "s", schedule=f"s & {GO}")))
     first = story.observed("s", "2025-01-01")
     go = story.event(GO)
@@ -105,7 +105,7 @@ def test_a_failed_block_keeps_its_trigger_when_others_run():
 
 
 @pytest.mark.parametrize("schedule", ["@daily & s", timed("@daily")])
-def test_a_failed_block_is_tried_again_before_the_next_tick(schedule: str | Schedule):
+def test_a_failed_partition_is_tried_again_before_the_next_tick(schedule: str | Schedule):
     story = Story(project(source("s"), asset("d", "s", schedule=schedule, strategy=ONE)), now="2025-01-05")
     story.observed("s", "2025-01-01..2025-01-02")
     story.fail("d", story.claim(story.plan().runs[0], invocation="one"), invocation="one")
@@ -113,7 +113,7 @@ def test_a_failed_block_is_tried_again_before_the_next_tick(schedule: str | Sche
     story.succeed("d", story.claim(run, invocation="one"))
     assert story.plan(invocation="one").runs == ()
     (again,) = story.plan(invocation="two").runs
-    assert story.keys("d", again.blocks) == ["2025-01-01"]
+    assert story.keys("d", again.partitions) == ["2025-01-01"]
     assert again.request.cursor is None
     story.succeed("d", story.claim(again, invocation="two"))
     assert story.plan().runs == ()
@@ -139,31 +139,31 @@ def either(*, together: bool) -> Story:
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_part_that_holds_for_other_blocks_only_does_not_forget(*, together: bool):
+def test_a_part_that_holds_for_other_partitions_only_does_not_forget(*, together: bool):
     story = either(together=together)
     c = story.observed("c", "2025-01-01")
-    ((blocks, events),) = due(story)
-    assert blocks == ["2025-01-01"]
+    ((partitions, events),) = due(story)
+    assert partitions == ["2025-01-01"]
     assert events == [10, c]
     story.run_all()
     story.observed("c", "2025-01-02")
     assert due(story) == []
 
 
-def test_blocks_are_told_apart_by_what_they_wait_for():
+def test_partitions_are_told_apart_by_what_they_wait_for():
     story = either(together=True)
     story.observed("b", "2025-01-02")
     story.observed("c", "2025-01-01")
     story.run_all()
     story.observed("c", "2025-01-01")
-    waiting = [(item.reason, story.keys("x", item.blocks)) for item in story.plan().waiting]
+    waiting = [(item.reason, story.keys("x", item.partitions)) for item in story.plan().waiting]
     assert waiting == [
         ("waits for a or b (a | (b & c))", ["2025-01-01"]),
         ("waits for a or c (a | (b & c))", ["2025-01-02"]),
     ]
 
 
-def test_the_backfill_of_a_block_answers_what_was_left_for_it():
+def test_the_backfill_of_a_partition_answers_what_was_left_for_it():
     story = Story(project(source("s"), asset("d", "s", schedule=GO, strategy=TWO)))
     story.observed("s", "2025-01-01..2025-01-03")
     story.event(GO)
@@ -291,7 +291,7 @@ def test_another_place_has_nothing_yet_whatever_its_uri():
     story.observed("s", "2025-01-01")
     story.run_all()
     story.change(source("s"), replace(made, storage=StorageLocation("/moved", "moved")))
-    assert [blocks for blocks, _ in due(story)] == [["2025-01-01"]]
+    assert [partitions for partitions, _ in due(story)] == [["2025-01-01"]]
     assert not story.state.dataset("x-d://d").coverage
 
 
@@ -354,7 +354,7 @@ def test_the_fold_in_pieces_is_the_fold_in_one():
 BACK = DateRange(lookback=Duration.parse("1d"))
 
 
-def test_an_event_is_listed_only_for_the_blocks_that_use_it():
+def test_an_event_is_listed_only_for_the_partitions_that_use_it():
     story = Story(project(*map(source, "abc"), asset("x", *"abc", schedule="a | (b & c)", strategy=ONE)))
     for name in "abc":
         story.observed(name, "2025-01-01..2025-01-02")
@@ -366,7 +366,7 @@ def test_an_event_is_listed_only_for_the_blocks_that_use_it():
     assert ran(story) == [(["2025-01-01"], [b1, c1])]
 
 
-def test_a_block_that_only_lookback_adds_keeps_no_trigger():
+def test_a_partition_that_only_lookback_adds_keeps_no_trigger():
     story = Story(project(source("s"), asset("d", "s", schedule=GO, strategy=BACK)))
     for day in ("2025-01-01", "2025-01-02"):
         story.observed("s", day)
@@ -377,7 +377,7 @@ def test_a_block_that_only_lookback_adds_keeps_no_trigger():
     assert due(story) == []
 
 
-def test_a_block_that_lookback_adds_waits_for_its_gates():
+def test_a_partition_that_lookback_adds_waits_for_its_gates():
     story = Story(project(source("s"), asset("d", InletSpec("s", "", None, settle_seconds=3600), strategy=BACK)))
     story.clock = "2025-01-31T00:00"
     story.observed("s", "2025-01-01..2025-01-02")
@@ -386,10 +386,10 @@ def test_a_block_that_lookback_adds_waits_for_its_gates():
     story.observed("s", "2025-01-02")
     story.clock = "2025-02-01T01:30"
     story.observed("s", "2025-01-01")
-    assert [blocks for blocks, _ in due(story)] == [["2025-01-02"]]
+    assert [partitions for partitions, _ in due(story)] == [["2025-01-02"]]
 
 
-def test_a_block_that_lookback_adds_did_not_fail_in_this_invocation():
+def test_a_partition_that_lookback_adds_did_not_fail_in_this_invocation():
     daily = asset("d", "s", strategy=replace(BACK, max_partitions_per_run=1))
     story = Story(project(source("s"), daily))
     story.observed("s", "2025-01-01")
@@ -397,7 +397,7 @@ def test_a_block_that_lookback_adds_did_not_fail_in_this_invocation():
     story.observed("s", "2025-01-01")
     story.fail("d", story.claim(story.plan().runs[0]))
     story.observed("s", "2025-01-02")
-    assert [story.keys("d", run.blocks) for run in story.plan(invocation="i").runs] == [["2025-01-02"]]
+    assert [story.keys("d", run.partitions) for run in story.plan(invocation="i").runs] == [["2025-01-02"]]
 
 
 @pytest.mark.parametrize("schedule", [None, "h", "@daily | h", "@daily & h", f"{GO} | h", f"{GO} & h", GO])
@@ -408,11 +408,11 @@ def test_the_tolerance_holds_for_conditions_too(schedule: str | None):
     story.event(GO)
     assert due(story) == []
     story.now = "2025-01-02T12:00"
-    assert [blocks for blocks, _ in ran(story)] == [["2025-01-01"]]
+    assert [partitions for partitions, _ in ran(story)] == [["2025-01-01"]]
 
 
 @pytest.mark.parametrize("cause", ["go", "tick", "everything"])
-def test_a_new_cause_of_all_blocks_tries_what_failed_again(cause: str):
+def test_a_new_cause_of_all_partitions_tries_what_failed_again(cause: str):
     schedule: str | Schedule | None = {"go": GO, "tick": timed("@daily"), "everything": None}[cause]
     story = Story(project(source("s"), asset("d", "s", schedule=schedule)), now="2025-01-03")
     story.observed("s", "2025-01-01")
@@ -423,10 +423,10 @@ def test_a_new_cause_of_all_blocks_tries_what_failed_again(cause: str):
         story.now = "2025-01-04"
     else:
         story.event(GO if cause == "go" else "x-s")
-    assert [story.keys("d", run.blocks) for run in story.plan(invocation="i").runs] == [["2025-01-01"]]
+    assert [story.keys("d", run.partitions) for run in story.plan(invocation="i").runs] == [["2025-01-01"]]
 
 
-def test_a_recovery_without_blocks_uses_nothing():
+def test_a_recovery_without_partitions_uses_nothing():
     reader = asset("d", InletSpec("h", "", None, on_removed="keep"), schedule=GO)
     story = Story(project(source("h", by="hour"), reader))
     story.observed("h", "2025-01-01T00..2025-01-01T23")

@@ -1,4 +1,4 @@
-"""What rows outside the blocks of a run are said to need."""
+"""What rows outside the partitions of a run are said to need."""
 
 import pytest
 
