@@ -410,8 +410,8 @@ class RunOrder:
         past: What was published before, for the asset's rules that compare with it.
         accepted_partitions: Partitions that are published whatever the rules say, as a person has said.
         promotes: The rows of a branch that it takes over, instead of computing any.
-        discovered_partitions: Partitions of ``partitions`` that it may compute without a claim, of unknown segments that
-            its function adds or its rows hold (``segments: runtime``).
+        discovered_partitions: Partitions of ``partitions`` that it may compute without a claim, of unknown segments
+            that its function adds or its rows hold (``segments: runtime``).
         removed_segments: Column, in lower case, to the segments that somebody removed: rows of them are left out.
         computed_partitions: The partitions that earlier runs of the asset have computed.
     """
@@ -527,7 +527,7 @@ class CommitMarker:
     measures: Mapping[str, Any] = field(default_factory=dict)
 
     def with_unchanged(self, parts: PartitionSet, *, rows: int) -> CommitMarker:
-        """The same of a run of which these partitions came out as they were; so many rows were not written once more."""
+        """The same for a run of which these partitions came out unchanged; so many rows were not written again."""
         return replace(self, measures={**self.measures, "unchanged": encode_partitions(parts), "same_rows": rows})
 
     @property
@@ -743,19 +743,19 @@ class Target(Protocol):
     def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
         """Exactly one commit of what this outlet gets of the computation, stamped; its return proves nothing: look.
 
-        Of partitions that the marker withholds nothing is written, and nothing is taken away. Where these are all of the
-        run's there is the commit all the same, without rows.
+        Of partitions that the marker withholds nothing is written, and nothing is taken away. Where these are all of
+        the run's there is the commit all the same, without rows.
         """
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
-        """What the rows of the run's partitions hold as it left them: the segments of each open dimension, by its column.
+        """The segments of each open dimension that the run's partitions hold after it, by column.
 
         Raises:
             RunError: They cannot be read.
         """
 
     def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
-        """``found``, a commit of the order's run, with what of its partitions came out unchanged, where that is asked for.
+        """``found``, a commit of the order's run, with which of its partitions came out unchanged, if asked for.
 
         Told alike by whoever asks, and whenever, for as long as the table keeps what the commit replaced.
         """

@@ -204,7 +204,7 @@ class _CommitCollector:
         self.commits.append(ForeignCommit(commit.version, commit.operation or "a commit", at, partitions))
 
     def _write(self, partitions: PartitionSet) -> None:
-        """A recorded run wrote its partitions anew; where it cannot be told which, what is known of the others stays."""
+        """A recorded run wrote its partitions anew; where it is unknown which, what is known of the others stays."""
         if not partitions.is_everything and not self.lost.is_everything:
             self.lost = self.lost - partitions
             left = (replace(each, partitions=each.partitions - partitions) for each in self.commits)

@@ -60,7 +60,7 @@ def learned_segments(asset: AssetSpec, outcome: CommittedRun, partitions: Partit
 def resolve_discovered(
     asset: AssetSpec, committed: DataCommit, partitions: PartitionSet, keys: Mapping[str, Any]
 ) -> PartitionSet:
-    """The partitions of a run once the segments are known that came out of it; none do of one that publishes nothing."""
+    """The partitions of a run once the segments that came out of it are known; none where it publishes nothing."""
     nothing = committed.withheld.covers(partitions) and partitions != NOTHING
     return partitions if nothing else asset.partitioning.resolve_whole(partitions, keys)
 

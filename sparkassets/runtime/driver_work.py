@@ -164,12 +164,13 @@ class RollbackWork(DriverWork):
 class BackfillWork(DriverWork):
     """Some partitions of one asset, in as many runs as its strategy makes of them.
 
-    What comes due by the asset's schedule since it began, besides these partitions, gets its turn after every run of the
+    What comes due by the asset's schedule since it began, besides these partitions, gets its turn after every run of
+    the
     backfill: both share the asset's chain, and neither waits for more than one run of the other.
 
     Attributes:
-        remaining: Partitions that no run of this backfill has taken yet; everything for all that is wanted or there, what
-            other code has made included.
+        remaining: Partitions that no run of this backfill has taken yet; everything for all that is wanted or there,
+            what other code has made included.
     """
 
     def __init__(

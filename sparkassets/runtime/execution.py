@@ -482,7 +482,8 @@ class RunExecution:
     def _prepare(self, computation: RunComputation, marker: CommitMarker) -> CommitMarker:
         """Does what comes before the first commit; returns the marker with what is withheld, if the run is judged.
 
-        A partition that one outlet withholds is withheld in all; what the run has in an outlet already tells it for all.
+        A partition that one outlet withholds is withheld in all; what the run has in an outlet already tells it for
+        all.
         """
         self._prepared = True
         decided = next((each.judgement for each in self._found if each is not None), None)

@@ -1,7 +1,7 @@
 """An engine and targets without a JVM over real tables: rows by pyarrow, commits by the driver's own code.
 
-What a run writes are the rows that it read: of its pins, above its watermark, in its partitions, with what its code adds to
-the amount; or those of a branch, which it promotes. An outlet ``small`` gets
+What a run writes are the rows that it read: of its pins, above its watermark, in its partitions, with what its code
+adds to the amount; or those of a branch, which it promotes. An outlet ``small`` gets
 those whose amount is below five, ``large`` the others; rules withhold the days with an amount above 100. Staging,
 commits, fences, looks and removals are those of `sparkassets.spark.targets` and `sparkassets.delta`.
 """

@@ -195,7 +195,7 @@ def without_its_files(home):
         (below_a_file, "shelf, where the state ", True),
         (another_table, "is a Delta table that sparkassets did not create", True),
         (of_another_project, "belongs to the project 'shop', not to 'store'", True),
-        (newer, "has format 99, and this release reads formats up to 4", True),
+        (newer, "has format 99, and this release reads formats up to 5", True),
         (with_a_gap, "is damaged: ", True),
         (without_its_files, "is damaged: ", True),
     ],

@@ -126,7 +126,7 @@ def _day(number: int) -> date:
 
 
 def rows(client: Client) -> Any:
-    """Dates are those of UTC; a partition is replaced; a row outside is refused, and the user's session stays as it is."""
+    """Dates are those of UTC; a partition is replaced; a row outside is refused; the user's session stays as it is."""
     daily = table(
         "daily", client.folder, by="day", **sql("SELECT CAST(TIMESTAMP'2013-01-01T20:00:00Z' AS DATE) AS day")
     )

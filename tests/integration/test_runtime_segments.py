@@ -251,7 +251,7 @@ def test_a_function_adds_one_that_is_computed_next(spark, folder):
     )
     (folder / "jobs" / "energy.py").write_text(
         "def train(context, spark, readings):\n"
-        "    keys = [partition.segments['customer_id'] for partition in context.partitions if partition.segments] or ['a']\n"
+        "    keys = [each.segments['customer_id'] for each in context.partitions if each.segments] or ['a']\n"
         "    if keys == ['a']:\n"
         "        context.add_partition('z')\n"
         "    return spark.createDataFrame([(key, len(keys)) for key in keys], 'customer_id string, n int')\n"

@@ -10,7 +10,8 @@ rules, which whoever plans and claims must keep:
 
 1. A claim goes into a slot without unsettled claims, or into the one whose unsettled claims it overlaps, which it takes
    over: fenced, looked for and settled as ever, in that slot alone.
-2. No claim is made of partitions that an unsettled claim of another slot has, whether its driver is alive, is gone or has
+2. No claim is made of partitions that an unsettled claim of another slot has, whether its driver is alive, is gone or
+has
    failed without a fence. What overlaps several slots waits until all but one of them are settled.
 3. A run that replaces the whole table overlaps every partition, those that it does not compute too.
 4. The first rows of a table may make it anew; whoever commits them conflicts with all that came since its snapshot.

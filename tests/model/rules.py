@@ -42,8 +42,8 @@ class Rules:
 
         touches: The partitions of each event.
         slots: Lanes are slots that any run may claim, each event a run of its own, whatever ``lane_of_event`` says.
-        overlap: What a claim in a slot does about claims of other slots that overlap its partitions: it ``waits`` for all
-            that are not settled, for those alone whose driver is ``alive``, or they are ``ignored``.
+        overlap: What a claim in a slot does about claims of other slots that overlap its partitions: it ``waits`` for
+            all that are not settled, for those alone whose driver is ``alive``, or they are ``ignored``.
         settles: Whose claims a record settles: those of its own ``slot``, or all of the ``asset``.
         whole: The backfill replaces the whole table, by as many partitions as it was claimed with.
         whole_waits: It overlaps every partition, those that it was not claimed with, too.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 Payload = tuple
-"""What a run writes: the numbers of events in ``append``, pairs of partition and version of the inlet in ``replace``."""
+"""What a run writes: in ``append`` the numbers of events, in ``replace`` pairs of partition and inlet version."""
 
 STAGING, STAGED, COMPARED = -1, -2, -3
 """Where a write is that has loaded no snapshot yet; in the protocol with Spark's commits there is only the first."""

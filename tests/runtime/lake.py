@@ -1,4 +1,4 @@
-"""A lake in memory: tables whose partitions hold a number each, computed by the real driver from the versions it pinned.
+"""A lake in memory: each partition holds a number, computed by the real driver from the versions that it pinned.
 
 What a table must hold in the end is computed from scratch, partition by partition, without any set of partitions.
 """
@@ -173,7 +173,7 @@ class Lake(World):
         return rows
 
     def from_scratch(self, name: str) -> dict[Partition, int]:
-        """What every partition would hold if it were computed now, from the partitions that are there; alike in all outlets."""
+        """What every partition would hold if computed now from those that are there; the same in all outlets."""
         spec = self.project.assets[self.project.assets[name].maker or name]
         if spec.source is not None:
             return dict(self.sources_at.get(name, [{}])[-1])

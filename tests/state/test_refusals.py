@@ -113,10 +113,10 @@ class TestNotOurs:
         )
 
     def test_a_newer_release(self, state, ask):
-        set_property(state / "journal", "sparkassets.format", "5")
+        set_property(state / "journal", "sparkassets.format", "6")
         error = refusal(state, ask)
         assert str(error) == (
-            f"the state in {state}/journal has format 5, and this release reads formats up to 4\n"
+            f"the state in {state}/journal has format 6, and this release reads formats up to 5\n"
             "  hint: upgrade sparkassets; nothing was changed"
         )
 

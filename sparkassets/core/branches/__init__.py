@@ -13,7 +13,8 @@ A branch is a project with a journal and a warehouse of its own, `<state>/branch
   that is there counts as new (`is_missed`); where none was, the cursor goes on, so who reads in time misses nothing.
 - *Promotion* is a run of the base (`promotion`), claimed, fenced, written and recorded like any other; only its rows
   are read from the branch's table, at the version that its claim holds. So a driver may die at any moment and whoever
-  comes next goes on; consumers see an event. A partition is promoted where, with all that the base has recorded up to the
+  comes next goes on; consumers see an event. A partition is promoted where, with all that the base has recorded up to
+  the
   claim, it is current in the branch, and what it was made of is the same in the base: reused, or promoted and not
   computed since (`AssetState.taken`). A run of it would come out as it is, so it uses up what such a run would. What
   is not the same is left, and it is said why; nothing that was promoted is promoted again.

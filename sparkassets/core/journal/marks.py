@@ -165,7 +165,7 @@ def add_mark(
 def marks_after_success(
     marks: tuple[PartitionMark, ...], partitions: PartitionSet, *, through: int
 ) -> tuple[PartitionMark, ...]:
-    """The marks after a success of ``partitions``: for these only marks later than its claim at ``through`` still hold."""
+    """The marks after a success of ``partitions``: for these only marks after its claim at ``through`` still hold."""
     if not marks:
         return marks
     left = ((each,) if each.seq > through else _marks_outside([each], partitions) for each in marks)

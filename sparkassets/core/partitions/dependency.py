@@ -81,7 +81,7 @@ class WindowMapping:
         return cls(-length, Duration(), from_end=True)
 
     def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:
-        """The time of which the partition ``[start, end)`` needs the inlet partitions; both ends ascend with the partitions."""
+        """The time of which the partition ``[start, end)`` needs the inlet's partitions; both ends ascend with it."""
         end = down.stop(start) if down.exclude else end
         low = down.shift(end if self.from_end else start, self.low)
         return low, max(down.shift(end, self.high, late=True), low + 1)
@@ -157,7 +157,7 @@ PartitionMapping = TimeMapping | WholeMapping | NewestMapping | NamedMapping
 
 
 def _first_passed(down: TimePartition, *, near: int, passed: Callable[[int], bool]) -> int:
-    """The start of the first partition for which ``passed`` holds, as for all later ones; the search begins at ``near``."""
+    """The start of the first partition for which ``passed`` holds, as for all later ones; searched from ``near``."""
     partition = down.floor(near)
     while not passed(partition):
         partition = down.next(partition)
@@ -339,7 +339,7 @@ class Dependency:
         return partitions & replace(self, available=None).affected_partitions(self.inlet.known_partitions)
 
     def hull(self, partitions: PartitionSet) -> PartitionSet:
-        """All partitions of each tuple from the first of ``partitions`` to the last that need any partition of the inlet.
+        """From the first of ``partitions`` to the last, for each tuple: all that need any partition of the inlet.
 
         Only partitions in excluded time of the inlet need none.
         """

@@ -18,7 +18,7 @@ def split_refused_partitions(
     *,
     emptied: bool = False,
 ) -> tuple[PartitionSet, PartitionSet]:
-    """Partitions of ``partitions`` that ``require`` holds back, and those that run only because the tolerance is over."""
+    """Those of ``partitions`` that ``require`` holds back, and those that run only because the tolerance is over."""
     lacking = lacking_partitions(context, asset, inlet, partitions, emptied=emptied)
     going_on = tolerated_partitions(context, asset, inlet, lacking, due)
     return lacking - going_on, going_on
@@ -101,7 +101,7 @@ def countable_partitions(context: PlanningContext, inlet: InletSpec, *, emptied:
 def required_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
-    """Partitions of a mapped inlet that ``partitions`` need and that it can have; for open time, those that it ever had."""
+    """What ``partitions`` need of a mapped inlet and it can have; for open time, what it ever had."""
     needed = context.dependency(asset, inlet)
     if not needed.is_mapped:
         return NOTHING

@@ -85,7 +85,7 @@ class DefaultsMap(_Map):
     unchanged: Literal["skip", "publish"] = Field(
         default="publish",
         description=(
-            "Whether a partition that was computed again and came out the same is an update for its consumers. skip holds "
+            "Whether a partition that came out the same when computed again is an update for consumers. skip holds "
             "for assets that replace or upsert rows: what a run appends or publishes is always one."
         ),
     )
@@ -402,11 +402,11 @@ class InletMap(_Map):
     ] = Field(
         default=None,
         description=(
-            "Which of its partitions a partition needs; by default those that overlap it in time and have its segments. "
+            "Which of its partitions one of the asset needs; by default those that overlap it and have its segments. "
             "all: every one. latest: the newest that is there. [2025-01-01, …]: these, for every partition. "
             "{emea: [de, nl]}: for each key those of the inlet. "
             "{region: …}: for that dimension all, latest, the column of the inlet that is meant, or a map of keys. "
-            "{from: column}: the rows whose values of that column are the partition's, whatever the inlet's partitions. "
+            "{from: column}: the rows whose values of that column are the partition's, however the inlet is divided. "
             "aligned: what its run of the same tick, or of the last one before, has written."
         ),
     )
@@ -862,7 +862,7 @@ class AssetFile(_Map):
     ] = Field(
         default=None,
         description=(
-            "Which partitions a run processes; date_range with a partition, segments where that has no time, latest_only "
+            "What a run processes; date_range with a partition, segments where that has no time, latest_only "
             "with a `read`, else full_refresh."
         ),
     )
@@ -887,7 +887,7 @@ class AssetFile(_Map):
     unchanged: Maybe[Literal["skip", "publish"]] = Field(
         default=None,
         description=(
-            "Whether a partition that was computed again and came out the same is an update for its consumers. publish: "
+            "Whether a partition that came out the same when computed again is an update for consumers. publish: "
             "it is, as every success. skip: it is not; the rows before and after are compared, in any order. As in the "
             "project's `defaults`."
         ),

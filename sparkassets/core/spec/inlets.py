@@ -268,7 +268,7 @@ class _InletCompiler:
         if require in (None, "any", "none"):
             return PartitionRequirement(require or "any")
         (self.at / "require").add_problem(
-            "'require' counts partitions, but with 'partitions: {from: …}' a partition is wanted once rows of it are there",
+            "'require' counts partitions, but with 'partitions: {from: …}' one is wanted once rows of it are there",
             hint="leave it out",
         )
         return PartitionRequirement("any")

@@ -117,8 +117,8 @@ def segments_of_params(keys: AssetFile, beside: Partitioning) -> SegmentPartitio
     """The segments that a list of params forms: the values of the first name that differs in every element.
 
     What is appended is told by no column; an iteration takes the place of the one before it of the same params, so that
-    its rows are. None where segments are written, where a write by partition would have to know the column, and where no
-    name tells the params apart.
+    its rows are. None where segments are written, where a write by partition would have to know the column, and where
+    no name tells the params apart.
 
     Args:
         keys: The keys of the asset.

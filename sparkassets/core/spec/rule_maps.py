@@ -36,7 +36,7 @@ _Bound = Maybe[Annotated[Plain, ValueDescription("a number, or a date or a time 
 _SEVERITY: Final[Any] = Field(
     default="fail",
     description=(
-        "What becomes of what fails. fail: the partition is withheld. warn: it is published, and that is told. drop: the "
+        "What becomes of what fails. fail: the partition is withheld. warn: it is published with a warning. drop: the "
         "rows that fail are left out. quarantine: they are left out, and kept in a table beside the target."
     ),
 )

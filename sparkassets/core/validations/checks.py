@@ -13,7 +13,7 @@ from sparkassets.core.phrases import kind_of, show_value
 from sparkassets.frozen import frozen
 
 CheckScope = Literal["row", "partition", "run"]
-"""What a check judges: rows, which are counted by partition, a partition (``partition``), or all partitions of a run."""
+"""What a check judges: rows, which are counted by partition, each partition, or all partitions of a run."""
 
 CheckValue = str | int | float | bool
 """A value of YAML; of a date or a time its text."""
@@ -245,9 +245,10 @@ class RowCountCheck:
 
 @frozen
 class FreshnessCheck:
-    """The newest value of a column of dates or times is not older than so long before the partition's end, or before now.
+    """The newest value of a column of dates or times is at most so much older than the partition's end, or than now.
 
-    Of a partition that is not over yet, of one without time and of a run it is now; a partition without any value fails.
+    Of a partition that is not over yet, of one without time and of a run it is now; a partition without any value
+    fails.
     """
 
     column: str
@@ -427,7 +428,8 @@ class RowChecker(Protocol):
     def __call__(self, rows: Any, /) -> Any:  # noqa: ANN401  of Spark, which is not known here
         """Judges the rows, a DataFrame of Spark, classic or Connect, without changing anything.
 
-        A Column of booleans: of each row or, for a partition or a run, an aggregate. For a run it may as well be True or
+        A Column of booleans: of each row or, for a partition or a run, an aggregate. For a run it may as well be True
+            or
         None, for fine, or False or a text that says what is wrong.
         """
 

@@ -29,8 +29,8 @@ from sparkassets.frozen import frozen
 class RowCountHistory:
     """The numbers of rows that one rule counted, by partition.
 
-    A partition of time is compared with the partitions before it of its segments, whenever these were computed; any other with
-    what it was itself, the latest time last.
+    A partition of time is compared with the partitions before it of its segments, whenever these were computed; any
+    other with what it was itself, the latest time last.
 
     Args:
         counted: In the order in which they were published.

@@ -162,7 +162,7 @@ class RuleTally:
 
 @frozen(array_like=True)
 class PartitionRowCount:
-    """How many rows a partition had that was published, as one rule counts them; of a rule over a run, all its partitions."""
+    """How many rows a published partition had, as one rule counts them; of a rule over a run, all its partitions."""
 
     partition: PartitionSet
     rows: int
@@ -307,7 +307,7 @@ class RunJudgement:
 
 
 def limit_tallies(tallies: Sequence[RuleTally]) -> tuple[RuleTally, ...]:
-    """The figures of the first partitions as they are kept: of many with fewer rows of each; none where it is only one."""
+    """The stored figures of the first partitions: of many, fewer sample rows each; none where there is only one."""
     if len(tallies) < 2:  # noqa: PLR2004  those of one are the verdict's own
         return ()
     some = tallies[:MOST_APART]
@@ -343,7 +343,7 @@ def verdicts_to(verdicts: Iterable[RuleVerdict]) -> list[dict[str, Any]]:
 
 def verdicts_from(plain: Iterable[Mapping[str, Any]]) -> tuple[RuleVerdict, ...]:
     """The verdicts of `verdicts_to`."""
-    return tuple(from_plain(each, RuleVerdict) for each in with_rules(plain))
+    return tuple(from_plain(each, RuleVerdict) for each in with_current_names(plain))
 
 
 def judgement_to(judgement: RunJudgement) -> dict[str, Any]:
@@ -355,15 +355,20 @@ def judgement_from(plain: Mapping[str, Any]) -> RunJudgement | None:
     """The judgement that is among the measures of a commit; None where nothing was judged."""
     if "withheld" not in plain:
         return None
-    return from_plain({**plain, "verdicts": with_rules(plain["verdicts"])}, RunJudgement)
+    return from_plain({**plain, "verdicts": with_current_names(plain["verdicts"])}, RunJudgement)
 
 
-def with_rules(verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The JSON of verdicts, with the rule in each measurement; older verdicts were stored without it."""
+def with_current_names(verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The JSON of verdicts with the present names, and with the rule in each measurement, as older code stored it."""
+    renamed = ({_RENAMED_FIELDS.get(name, name): value for name, value in each.items()} for each in verdicts)
     return [
-        {**each, "details": [_with_rule(each["rule"], told) for told in each.get("details", each.get("by_block", ()))]}
-        for each in verdicts
+        {**each, "details": [_with_rule(each["rule"], measured) for measured in each.get("details", ())]}
+        for each in renamed
     ]
+
+
+_RENAMED_FIELDS: Final = {"blocks": "partitions", "by_block": "details"}
+"""Present names of fields by their names in journals of format 4 and in markers of that time."""
 
 
 def _with_rule(rule: str, told: list[Any]) -> list[Any]:

@@ -233,8 +233,8 @@ def own_rows(staged: DriverStaging) -> DataFrame:
 def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverStaging:
     """What is committed of it where these partitions are withheld: their rows neither come nor go.
 
-    Files that hold rows of such partitions and of others are written once more, without them; of a table whose folders tell
-    its partitions there are none.
+    Files that hold rows of such partitions and of others are written once more, without them; of a table whose folders
+    tell its partitions there are none.
 
     Raises:
         RunError: As of `stage`.

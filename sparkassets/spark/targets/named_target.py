@@ -229,7 +229,7 @@ class NamedTarget:
         self._held.close()
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
-        """What the rows of the run's partitions hold as it left them: the segments of each open dimension, by its column.
+        """The segments of each open dimension that the run's partitions hold after it, by column.
 
         Raises:
             RunError: They cannot be read.

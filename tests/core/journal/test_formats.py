@@ -2,7 +2,8 @@
 
 `journal_format_3.json` was written by the code of format 3: the rows of a journal, the snapshot as of one of them, the
 state that this came to, and what was due and why; besides, of each kind of entry and of rows of the snapshot, some that
-differ in what they hold, each with its value. What is empty is left out of states and values. It is never written anew.
+differ in what they hold, each with its value. What is empty is left out of states and values. `journal_format_4.json`
+is what the code of format 4 made of the latter. Neither is ever written anew.
 """
 
 import json
@@ -22,11 +23,13 @@ from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet, StampedPartitions
 from sparkassets.core.partitions.json_form import encode_partitions, encode_stamped
+from sparkassets.core.validations.rules import RuleVerdict
 from tests.builders import Story
 from tests.core.journal.test_codec import PROJECT as SEGMENTS
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 STORED = json.loads((VECTORS / "journal_format_3.json").read_text(encoding="utf-8"))
+STORED_4 = json.loads((VECTORS / "journal_format_4.json").read_text(encoding="utf-8"))
 
 
 def rows(stored: list[dict[str, Any]]) -> list[JournalRow]:
@@ -60,7 +63,7 @@ def told_by(value: Any) -> Any:
     return without_empty(json.loads(json.dumps(plain(value))))
 
 
-RENAMED = {"available": "there"}
+RENAMED = {"available": "there", "partitions": "blocks", "partition": "block"}
 """Fields that have another name in the vectors."""
 
 
@@ -69,7 +72,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, PartitionSet | StampedPartitions):
         return encode_partitions(value) if isinstance(value, PartitionSet) else encode_stamped(value)
     if is_dataclass(value):
-        return {RENAMED.get(each.name, each.name): plain(getattr(value, each.name)) for each in fields(value)}
+        names = RENAMED | ({"details": "by_block"} if isinstance(value, RuleVerdict) else {})
+        return {names.get(each.name, each.name): plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     return [plain(each) for each in value] if isinstance(value, list | tuple | RecentEvents) else value
@@ -123,3 +127,21 @@ def test_all_that_format_3_had_is_read_as_it_was_meant(stored):
         (known,) = [*state.assets.values(), *state.datasets.values()]
         assert told_by(known) == stored["value"]
         assert decode(encode(state), journal_id="j") == state
+
+
+def test_format_4_is_read_as_format_3_which_it_was_made_of():
+    assert [*map(from_row, rows(STORED_4["rows"]))] == [*map(from_row, rows(STORED["rows"]))]
+    states = [decode(snapshot(stored["snapshot"]), journal_id="j") for stored in (STORED_4, STORED)]
+    assert states[0] == states[1]
+
+
+@pytest.mark.parametrize(
+    ("stored", "older"),
+    [*zip(STORED_4["samples"], STORED["samples"], strict=True)],
+    ids=lambda each: each["row"].get("kind", "snapshot"),
+)
+def test_all_that_format_4_had_is_read_as_it_was_meant(stored, older):
+    if "kind" in stored["row"]:
+        assert from_row(*rows([stored["row"]])) == from_row(*rows([older["row"]]))
+    else:
+        assert decode(snapshot([stored["row"]]), journal_id="j") == decode(snapshot([older["row"]]), journal_id="j")

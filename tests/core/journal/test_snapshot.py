@@ -142,7 +142,7 @@ def test_a_damaged_snapshot_is_refused_with_what_to_do():
     ):
         decode([replace(row, body="{")], journal_id="j")
     newer = json.dumps({**json.loads(row.body), "v": 99})
-    with pytest.raises(StateError, match=r"the snapshot has format 99, this version of sparkassets reads up to 4"):
+    with pytest.raises(StateError, match=r"the snapshot has format 99, this version of sparkassets reads up to 5"):
         decode([replace(row, body=newer)], journal_id="j")
 
 
@@ -150,7 +150,7 @@ def test_a_damaged_snapshot_is_refused_with_what_to_do():
     ("change", "text"),
     [
         ({"body": "{"}, r"journal entry 3 \(kind 'observed'\) is damaged: .*"),
-        ({"body": '{"v": 99}'}, "journal entry 3 has format 99, this version of sparkassets reads up to 4"),
+        ({"body": '{"v": 99}'}, "journal entry 3 has format 99, this version of sparkassets reads up to 5"),
         ({"kind": "dance"}, r"journal entry 3 \(kind 'dance'\) is damaged: unknown kind 'dance'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Maps of keys, whole inlets, newest partitions: what partitions need, and what needs them, against single partitions."""
+"""Maps of keys, whole inlets, newest partitions: what partitions need, and what needs them, one by one."""
 
 from __future__ import annotations
 

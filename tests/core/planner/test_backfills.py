@@ -1,4 +1,4 @@
-"""Backfills of many runs, killed, limited, gone on with, beside a schedule: each partition as often as it was asked for."""
+"""Backfills of many runs, killed, limited, resumed, beside a schedule: each partition as often as it was asked for."""
 
 from collections import Counter
 from dataclasses import dataclass, field

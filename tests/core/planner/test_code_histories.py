@@ -1,9 +1,9 @@
 """Random histories in which code changes, and drivers with older and newer code take turns, against a plain model.
 
-The model knows of each partition by which definition it was computed last, and in which order the definitions came. Under
-``backfill``, when the driver with the newest code comes to rest, every partition is of its code; one with older code
-computes nothing of a newer one's again; and drivers that only take turns have soon nothing left to do. Under ``warn``
-and ``ignore`` nothing is ever computed because of code.
+The model knows of each partition by which definition it was computed last, and in which order the definitions came.
+Under ``backfill``, when the driver with the newest code comes to rest, every partition is of its code; one with older
+code computes nothing of a newer one's again; and drivers that only take turns have soon nothing left to do. Under
+``warn`` and ``ignore`` nothing is ever computed because of code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Random projects of assets by time, by segments and by both, against what single partitions say.
 
-Whatever arrives, fails and is computed in any order, in the end every partition that can be is computed from the newest of
-what it needs, what waits lacks something, and nothing is computed more often than its causes ask.
+Whatever arrives, fails and is computed in any order, in the end every partition that can be is computed from the newest
+of what it needs, what waits lacks something, and nothing is computed more often than its causes ask.
 """
 
 from __future__ import annotations

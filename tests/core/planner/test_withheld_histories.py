@@ -1,8 +1,9 @@
 """Random histories in which rules withhold partitions, against a model that computes single partitions.
 
 Whatever arrives, fails, is accepted or judged by other rules, in any order: nobody computes from what waits for a
-withheld partition, each partition is tried once for each cause, and in the end every partition holds what a full recomputation of
-the published partitions would give, but for those that are withheld, of which exactly this recomputation is bad.
+withheld partition, each partition is tried once for each cause, and in the end every partition holds what a full
+recomputation of the published partitions would give, but for those that are withheld, of which exactly this
+recomputation is bad.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Partitions without a column: runs, claims and coverage are by partition, and readers see the newest that is published."""
+"""Partitions without a column: runs, claims and coverage are by partition; readers see the newest published one."""
 
 from dataclasses import replace
 

@@ -51,7 +51,7 @@ def _failing(rule: ValidationRule, rows: Sequence[Row]) -> list[Row]:
 def published(
     rules: Sequence[ValidationRule], partitions: Sequence[Sequence[Row]], past: Mapping[str, Sequence[int]]
 ) -> Published:
-    """What is published of partitions that follow each other, where the rules that compare found that many rows before."""
+    """What is published of successive partitions, where the rules that compare found that many rows before."""
     found = Published({}, {}, {}, set())
     before = {name: list(counts) for name, counts in past.items()}
     whole_bad = _whole_bad(rules, partitions)

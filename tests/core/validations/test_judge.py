@@ -1,5 +1,6 @@
 """From tallies to what becomes of each block: against a plain model by row, and case by case."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -208,7 +209,12 @@ def test_what_is_published_is_what_a_model_by_row_publishes(rules, partitions, c
     assert judgement_from({}) is None
 
 
-FIGURES = st.dictionaries(st.integers(0, 9), st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1)
+FIGURES = st.dictionaries(
+    st.integers(0, 9),
+    st.tuples(st.integers(1, 50), st.integers(0, 9)).map(lambda rows: (rows[0], min(rows))),
+    min_size=1,
+)
+"""By partition, how many rows fail and how many of them are samples."""
 
 
 @given(FIGURES, st.sets(st.integers(0, 9)))
@@ -220,7 +226,8 @@ def test_of_some_partitions_a_verdict_tells_their_own_figures(figures, some):
         )
         for number, (rows, bad) in sorted(figures.items())
     ]
-    (told,) = judge_run([HAS_A], tallies_, [each.partition for each in tallies_]).verdicts_with("withheld")
+    rule = replace(HAS_A, samples=5)
+    (told,) = judge_run([rule], tallies_, [each.partition for each in tallies_]).verdicts_with("withheld")
     assert judgement_from(judgement_to(RunJudgement(told.partitions, (told,)))).verdicts == (told,)
     assert [(each.partitions, each.checked, each.failing) for each in told.by_partition] == [
         (each.partition, each.checked, each.failing) for each in tallies_

@@ -13,7 +13,7 @@ from sparkassets.core.instants import format_instant
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
 
-FORMAT = 4
+FORMAT = 5
 """Version of the state's format; a state with a higher one is refused."""
 OLDEST = 3
 """The oldest format that is read: those before it were only written while it was being drafted."""
@@ -28,7 +28,13 @@ def _from_3(kind: str, body: Body, row: Row) -> Body:
     return upgrade_body(kind, body, row)
 
 
-_UPGRADES: Mapping[int, Callable[[str, Body, Row], Body]] = {3: _from_3}
+def _from_4(kind: str, body: Body, _: Row) -> Body:
+    from sparkassets.core.journal.codec.from_4 import upgrade_body  # few states are that old
+
+    return upgrade_body(kind, body)
+
+
+_UPGRADES: Mapping[int, Callable[[str, Body, Row], Body]] = {3: _from_3, 4: _from_4}
 """By format, the upgrade of a body of some kind to the next format."""
 
 

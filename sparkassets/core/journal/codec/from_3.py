@@ -9,7 +9,7 @@ from typing import Any
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.partitions.json_form import to_plain
-from sparkassets.core.validations.rules import with_rules
+from sparkassets.core.validations.rules import with_current_names
 
 Body = dict[str, Any]
 Row = JournalRow | SnapshotRow
@@ -87,7 +87,7 @@ def _with_pins(body: Body) -> Body:
 
 
 def _judged(body: Body) -> Body:
-    return {"verdicts": with_rules(body["verdicts"])} if "verdicts" in body else {}
+    return {"verdicts": with_current_names(body["verdicts"])} if "verdicts" in body else {}
 
 
 def _recorded(body: Body, _: Row) -> Body:
@@ -126,7 +126,7 @@ def _asset(body: Body, row: Row) -> Body:
         told["former"] = [_partitioning(partitioning), *rest]
     if body["last"] and len(body["last"]) > _VERDICTS:
         *head, verdicts = body["last"]
-        told["last"] = [*head, with_rules(verdicts)]
+        told["last"] = [*head, with_current_names(verdicts)]
     return {**body, **told}
 
 

@@ -31,8 +31,8 @@ class ConditionUsage:
         leaf_names: Name in the condition by dataset, for the leaves that made it true.
         consumption: Also events of datasets that the condition does not name, and unchanged ticks of other time leaves;
             its ``remaining`` is still empty.
-        partitions: For a partitioned asset, the partitions that use a dataset or time leaf which made the condition true
-            or can never decide it.
+        partitions: For a partitioned asset, the partitions that use a dataset or time leaf which made the condition
+            true or can never decide it.
     """
 
     leaf_names: Mapping[str, str] = field(default_factory=dict)

@@ -187,7 +187,7 @@ def _next_over(context: PlanningContext, inlet: InletSpec, end: int) -> int | No
 
 
 def _last_before(timetable: Timetable, partitioning: Partitioning, bound: int, own: Slot | None) -> int:
-    """The end of the last partition whose tick's interval ends before ``bound``; without a tick the partition's own end."""
+    """The end of the last partition whose tick's interval ends before ``bound``; without a tick its own end."""
     newest = None if own is None else timetable.last_over(from_unix(bound) - SECOND)
     return partitioning.finished_partitions(bound - 1 if newest is None else to_unix(newest.end)).last
 

@@ -75,7 +75,7 @@ def _seconds(seconds: int) -> str:
 def find_kept_partitions(
     context: PlanningContext, asset: AssetSpec, partitions: PartitionSet
 ) -> list[tuple[InletSpec, PartitionSet, PartitionSet]]:
-    """Which of ``partitions`` keep the rows of what an inlet has lost: (the inlet, the partitions, what it lost of theirs)."""
+    """Which of ``partitions`` keep the rows of what an inlet has lost: (inlet, partitions, what it lost of theirs)."""
     found, state = [], context.state_of(asset)
     if not state.kept:
         return []

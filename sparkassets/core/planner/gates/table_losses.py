@@ -44,7 +44,7 @@ def loss_advice(asset: AssetSpec, loss: TableLoss) -> str:
 def partitions_reading_loss(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
-    """Partitions of ``partitions`` that read lost rows of the inlet's table; all of them where it cannot be observed."""
+    """Those of ``partitions`` that read lost rows of the inlet's table; all of them where it cannot be observed."""
     if not _reason(context, inlet):
         return NOTHING
     loss = _loss(context, inlet)
