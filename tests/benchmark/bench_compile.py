@@ -39,7 +39,7 @@ print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, after
 def write_project(folder: Path, count: int) -> None:
     """A project of partitions of ten assets: chains in each, and fans across them.
 
-    A partition has two sources and eight tables: by day, week and month, without partitions, by segments, with validations,
+    A block has two sources and eight tables: by day, week and month, without partitions, by segments, with validations,
     with declared columns, with SQL in files and in the YAML, one of them over the tables of ten partitions before it.
     """
     folder.mkdir(parents=True)
