@@ -1,4 +1,4 @@
-"""What the runtime needs from the outside, as Protocols; adapters implement them and know nothing of each other."""
+"""What the runtime needs from the outside, as Protocols; adapters implement them and do not know each other."""
 
 from __future__ import annotations
 
@@ -186,9 +186,9 @@ class JournalCommit:
     """Entries that this process committed, and what they changed.
 
     Attributes:
-        project: Whose assets name the partitions of what is told.
+        project: The project, whose assets name the partitions.
         entries: In the order of the journal; at least one.
-        before, after: The assets that they are about, as known before and after them, by name.
+        before, after: The states of the assets concerned, by name, before and after the entries.
     """
 
     project: ProjectSpec
@@ -203,17 +203,17 @@ class JournalCommit:
 
 
 class Sink(Protocol):
-    """Is told what this process commits to the journal, after it stands: once, in order, on a thread of its own.
+    """Receives what this process commits to the journal, once it stands: once, in order, on a thread of its own.
 
-    What others commit is told by them. Whatever a sink raises, and however long it takes, no run is touched by it.
-    It is to change nothing of what it is given.
+    Other drivers report their own commits. Whatever a sink raises, and however long it takes, no run is affected.
+    It must not change its arguments.
     """
 
     def committed(self, commit: JournalCommit) -> None:
         """These entries are in the journal."""
 
     def ended(self) -> None:
-        """The invocation that committed them is over; what was kept back, to be sent as one, is to be sent now."""
+        """The invocation is over: sends now what was held back to be sent together."""
 
 
 # --------------------------------------------------------------------------- sources
@@ -221,19 +221,19 @@ class Sink(Protocol):
 
 @frozen
 class Observation:
-    """What is new in one source since it was last looked at.
+    """The news of one source since the last look at it.
 
     Attributes:
         asset: The source.
-        changed: Time that is new or changed; empty for a source without partitions.
-        removed: Time whose data is gone.
+        changed: Partitions that are new or changed; empty for a source without partitions.
+        removed: Partitions whose data is gone.
         whole: Everything may have changed (table re-created, history vacuumed, no partitions).
-        table_id, version: Position in a Delta source after this observation.
+        table_id, version: The position in a Delta source after this observation.
         cursor: JSON object that is merged by key into the one handed in at the next look; a None value deletes its key.
-        extra: What people may want to know: counts of files, operation.
-        notes: Sentences on how the source is now, which every look tells again, with or without news.
-        views: What is new of the source's views, by their identities.
-        session_needed_reason: Why a Spark session alone can look, as the end of a sentence; empty where somebody did.
+        extra: Facts for people, such as counts of files and the operation.
+        notes: Sentences on the source's present state, repeated by every look, with or without news.
+        views: News of the source's views, by their identities.
+        session_needed_reason: Why only a Spark session can look, as the end of a sentence; empty after a look.
     """
 
     asset: str
@@ -256,11 +256,11 @@ class Observation:
 
 @frozen
 class FileContent:
-    """What of a source's partitions by value one file holds.
+    """The partitions by value of one file of a source.
 
     Attributes:
         parts: The partitions of its rows.
-        excluded_values: By column some of the values that are in none, ascending.
+        excluded_values: Some of the values in no partition, ascending, by column.
     """
 
     parts: PartitionSet
@@ -268,12 +268,12 @@ class FileContent:
 
 
 class TextFileReader(Protocol):
-    """Looks into CSV and JSON files, which Spark alone reads."""
+    """Reads the values of CSV and JSON files, which only Spark can."""
 
     def read_contents(
         self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]
     ) -> Mapping[str, FileContent] | None:
-        """What each file holds, by its path relative to the source's folder; None as long as there is no session.
+        """The content of each file, by its path relative to the source's folder; None without a session.
 
         Raises:
             SourceError: A file cannot be read, or lacks a column.
@@ -281,7 +281,7 @@ class TextFileReader(Protocol):
 
 
 class SourceObserver(Protocol):
-    """Looks at what others write, without a JVM."""
+    """Observes what others write, without a JVM."""
 
     def observe(
         self,
@@ -294,10 +294,10 @@ class SourceObserver(Protocol):
         viewed: Mapping[str, PartitionSet],
         now: datetime,
     ) -> Observation | None:
-        """What changed since that position; None when nothing did and there is nothing to note.
+        """The news since that position; None when there is none and nothing to note.
 
-        ``coverage`` is the time that the dataset held by then: what of it is gone can only be told by it where the
-        source itself does not say what changed; ``viewed`` is the same of the source's views.
+        ``coverage`` has the partitions that the dataset held then: it reveals which are gone where the
+        source itself does not say what changed; ``viewed`` is the same for the source's views.
 
         Raises:
             SourceError: It vanished or cannot be read; the message says what and where.
@@ -309,13 +309,13 @@ class RecordedTable:
     """An asset's own table as the journal knows it.
 
     Attributes:
-        version: Of the newest recorded commit, or of what was looked at since.
-        accounted_version: Up to which version everything in the log is accounted for.
-        mark: What tells that version's commit from any other.
-        app_id: The application id of the asset's commits; ids of the other assets differ after the last ``/``.
-        coverage: Time that was computed.
-        settled_runs: Runs that are not recorded and never will be, as a person tells what became of them.
-        claimed_runs: Runs that are claimed and not recorded.
+        version: That of the newest recorded commit, or of a later look.
+        accounted_version: Up to this version, everything in the log is accounted for.
+        mark: Identifies that version's commit.
+        app_id: The application id of the asset's commits; ids of other assets differ after the last ``/``.
+        coverage: The computed partitions.
+        settled_runs: Runs that never will be recorded, because a person has settled them.
+        claimed_runs: Runs that are claimed but not recorded.
     """
 
     table_id: str
@@ -329,10 +329,10 @@ class RecordedTable:
 
 
 class TargetObserver(Protocol):
-    """Looks at what assets wrote, without a JVM."""
+    """Observes the tables that assets write, without a JVM."""
 
     def missing_folder(self, asset: AssetSpec) -> str | None:
-        """The folder on a disk that the asset's table is or would be in, where that is not there; else None."""
+        """The folder on a disk for the asset's table if that is missing; else None."""
 
     def spark_commit_reason(self, asset: AssetSpec) -> str | None:
         """Why Spark commits to the asset's table as it is now, as the end of a sentence; None where a driver does.
@@ -342,40 +342,40 @@ class TargetObserver(Protocol):
         """
 
     def session_needed_reason(self, asset: AssetSpec) -> str | None:
-        """Why a Spark session alone can look, which is not there, as the end of a sentence; None where this can."""
+        """Why only a Spark session, which is not there, can look, as the end of a sentence; None if this can."""
 
     def check_writable(self, asset: AssetSpec) -> int | None:
-        """Looks whether runs may write to the asset's table as it is; one that is not there is fine.
+        """Checks that runs may write to the asset's table as it is; a missing one is fine.
 
         Returns:
-            The table's newest version; None where there is none, or nobody can look.
+            The table's newest version; None without a table, or if only a session could look.
 
         Raises:
-            SourceError: None may; the message says what of the table is against it.
+            SourceError: They may not; the message says why.
         """
 
     def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
-        """Looks whether the newest commits of a table of which nothing is recorded, up to a version, are of these runs.
+        """Checks that the newest commits of an unrecorded table, up to a version, are of these runs.
 
         Args:
-            asset: Whose table it is.
+            asset: The table's asset.
             version: The table's newest.
             app: The application id of the asset's commits.
-            claimed: Runs that are claimed and not recorded.
+            claimed: Runs that are claimed but not recorded.
 
         Raises:
             UnknownRunError: One is of another run of the asset.
         """
 
     def read_position(self, asset: AssetSpec) -> TableFinding | None:
-        """Where the log of the asset's table stands, with its mark; None where there is no table.
+        """The position in the log of the asset's table, with its mark; None without a table.
 
         Raises:
             SourceError: It cannot be read; the message says what and where.
         """
 
     def detect_changes(self, asset: AssetSpec, known: RecordedTable) -> TableFinding | None:
-        """What is not as it was recorded; None where everything is.
+        """Differences to the record; None where there are none.
 
         Raises:
             UnknownRunError: A run of the asset is there that is neither recorded nor claimed.
@@ -393,26 +393,26 @@ class RunOrder:
     Attributes:
         app_id: ``<journal table id>/<asset>``, the txnAppId of the target's commits.
         token: Fence token, the journal's number of the run's claim.
-        partitions: Time that is computed; None for an asset without partitions.
+        partitions: The partitions to compute; everything for an asset without partitions.
         inlets: The inlets' specs by name; ``pins`` has the same keys.
-        interval: Data interval, both aware UTC, or None.
-        schedule_date: The earliest time the run might start.
-        events: Asset name or URI to the events that caused the run, as in ``events list --json`` and their source run.
-        previous_interval: The latest data interval of the asset's earlier successes, if it began before this run's.
-        rebuilds: Its rows take the place of the whole table, and its columns of the table's.
-        restores: The name of the iteration that it makes the newest again, instead of computing any.
-        keeps_newest_iteration: What it publishes is of an earlier interval than the newest iteration, which stays that.
-        known_position: The table's id and the version up to which its log is recorded; None before that.
-        outlets: Of a multi-asset, the same for each of its outlets, in their order: ``asset`` and ``told`` are theirs.
-        files: For each inlet that is a file source, its cursor's keys for the pinned time, as observed; checked before
+        interval: The data interval, both aware UTC, or None.
+        schedule_date: The earliest time at which the run may start.
+        events: The events that caused the run by asset name or URI, as in ``events list --json``, with source runs.
+        previous_interval: The data interval of the asset's latest success that began before this run's.
+        rebuilds: Its rows and columns replace the whole table.
+        restores: The name of an iteration that it makes the newest again, instead of computing.
+        keeps_newest_iteration: It publishes an earlier interval than the newest iteration, which stays the newest.
+        known_position: The table's id, and the version up to which its log is recorded; None before that.
+        outlets: For a multi-asset, the order of each outlet, with its own ``asset`` and ``known_position``.
+        files: For each inlet that is a file source, the observed cursor of the pinned partitions; checked before
             and after the read.
-        changed_file_inlets: Those of these whose files are not the ones that were there when it was claimed.
-        past: What was published before, for the asset's rules that compare with it.
-        accepted_partitions: Partitions that are published whatever the rules say, as a person has said.
-        promotes: The rows of a branch that it takes over, instead of computing any.
-        discovered_partitions: Partitions of ``partitions`` that it may compute without a claim, of unknown segments
-            that its function adds or its rows hold (``segments: runtime``).
-        removed_segments: Column, in lower case, to the segments that somebody removed: rows of them are left out.
+        changed_file_inlets: File inlets whose files changed since the claim.
+        past: Earlier row counts, for rules that compare with them.
+        accepted_partitions: Partitions that a person accepts, whatever the rules say.
+        promotes: The branch whose rows it takes over, instead of computing.
+        discovered_partitions: The subset of ``partitions`` that nobody claimed: partitions of unknown segments that
+            its function adds or its rows hold (``segments: runtime``).
+        removed_segments: Removed segments by lower-case column: rows of them are left out.
         computed_partitions: The partitions that earlier runs of the asset have computed.
     """
 
@@ -443,21 +443,21 @@ class RunOrder:
 
     @property
     def table_orders(self) -> tuple[RunOrder, ...]:
-        """Of each table that the run writes: itself, or its outlets."""
+        """The orders of each table that the run writes: itself, or its outlets."""
         return self.outlets or (self,)
 
     @property
     def discovers_segments(self) -> bool:
-        """Whether no segment of some open dimension was known, so that what comes out tells them."""
+        """Whether some open dimension has no known segment, so that the result defines them."""
         return any(WHOLE in segment for segment, _ in self.partitions.apart)
 
     @property
     def can_discover_segments(self) -> bool:
-        """Whether segments that nobody knew become part of the run; one of a single partition leaves them to theirs."""
+        """Whether unknown segments become part of the run; a run of a single partition leaves them to others."""
         return self.asset.partitioning.is_open and not isinstance(self.asset.strategy, EveryInstance)
 
     def with_new_segments(self, keys: Mapping[str, Collection[str]]) -> RunOrder:
-        """The same run of the segments among ``keys`` that nobody knew, too; column to segments."""
+        """The same run with partitions of the unknown segments among ``keys``, by column."""
         if not keys or not self.can_discover_segments:
             return self
         wanted = {column: {*some} - {*self.removed_segments.get(column.lower(), ())} for column, some in keys.items()}
@@ -466,7 +466,7 @@ class RunOrder:
         )
 
     def with_discovered_partitions(self, found: PartitionSet) -> RunOrder:
-        """The same run with these partitions, which nobody claimed."""
+        """The same run with these unclaimed partitions."""
         if not found:
             return self
         outlets = tuple(each.with_discovered_partitions(found) for each in self.outlets)
@@ -479,12 +479,12 @@ class RunOrder:
 
     @property
     def has_rules(self) -> bool:
-        """Whether rules say what of it is published."""
+        """Whether rules judge its rows."""
         return not self.restores and any(each.asset.rules for each in self.table_orders)
 
     @property
     def is_atomic(self) -> bool:
-        """Whether all of it is published or nothing: what it read is used up as a whole, or it makes its table anew."""
+        """Whether all of it is published or nothing: inputs are used up as a whole, or the table is rebuilt."""
         asset, one = (
             self.asset,
             self.rebuilds or self.keeps_newest_iteration or self.discovers_segments or self.partitions.is_everything,
@@ -493,28 +493,28 @@ class RunOrder:
         return one or appends or isinstance(asset.strategy, LatestOnly)
 
     def is_fully_withheld(self, withheld: PartitionSet) -> bool:
-        """Whether nothing of the run is left where these partitions are withheld."""
+        """Whether withholding these partitions leaves nothing of the run."""
         left, partitioning = self.partitions - withheld, self.asset.partitioning.with_segments_of(self.partitions)
         return not left or (bool(withheld) and partitioning.can_list(left) and not partitioning.count(left))
 
     def restrict_to(self, partitions: PartitionSet) -> RunOrder:
-        """The same run of these of its partitions alone."""
+        """The same run with only these of its partitions."""
         return replace(
             self, partitions=partitions, outlets=tuple(each.restrict_to(partitions) for each in self.outlets)
         )
 
 
 CommitKind = Literal["data", "fence", "layout"]
-"""A ``layout`` commit changes no rows: it puts back what a commit of rows could not keep, and has no transaction."""
+"""A ``layout`` commit changes no rows: it restores what a commit of rows could not keep, and has no transaction."""
 
 
 @frozen
 class CommitMarker:
-    """What a target's commit carries so that it can be recognised.
+    """The marker in a target's commit, by which it is recognised.
 
     Attributes:
         version: ``txnVersion``: 2·token for a fence, 2·token + 1 for data or one's own fence.
-        measures: Numbers of the run that must survive a crash, such as watermarks.
+        measures: Facts of the run that must survive a crash, such as watermarks.
     """
 
     app_id: str
@@ -527,12 +527,12 @@ class CommitMarker:
     measures: Mapping[str, Any] = field(default_factory=dict)
 
     def with_unchanged(self, parts: PartitionSet, *, rows: int) -> CommitMarker:
-        """The same for a run of which these partitions came out unchanged; so many rows were not written again."""
+        """The same for a run whose partitions ``parts`` came out unchanged; ``rows`` were not rewritten."""
         return replace(self, measures={**self.measures, "unchanged": encode_partitions(parts), "same_rows": rows})
 
     @property
     def judgement(self) -> RunJudgement | None:
-        """What was decided of the run's partitions; None where nothing was judged."""
+        """The judgement of the run's partitions; None if nothing was judged."""
         return judgement_from(self.measures)
 
     @property
@@ -542,9 +542,9 @@ class CommitMarker:
         return NOTHING if found is None else found.withheld
 
     def with_judgement(self, judgement: RunJudgement, order: RunOrder) -> CommitMarker:
-        """The same of a run of which that was decided; what withholds something moves no watermark.
+        """The same with the judgement of the run; if it withholds something, watermarks do not move.
 
-        Of one that publishes nothing, nothing is announced either.
+        A run that publishes nothing announces nothing, either.
         """
         told = {**self.measures, **judgement_to(judgement)}
         gone = {"watermarks"} if judgement.withheld else set[str]()
@@ -556,13 +556,13 @@ class CommitMarker:
 
 @frozen
 class DataCommit:
-    """A data commit that was found in a target's history, or what a run left that writes its target itself.
+    """A data commit found in a target's history, or the end of a run that writes its target itself.
 
     Attributes:
         run, token, attempt: From its ``userMetadata``.
-        version: The table's version that holds it; None where the target is no table that is looked at.
+        version: The table's version; None for a target that is not a table.
         metrics: Delta's operation metrics (``numOutputRows`` and the like).
-        operation: As Delta calls it: ``WRITE``, ``MERGE`` or ``DELETE``; the metrics mean what it says.
+        operation: Delta's ``WRITE``, ``MERGE`` or ``DELETE``; it defines the meaning of the metrics.
         mark, besides: As in `SuccessEntry`.
     """
 
@@ -579,66 +579,66 @@ class DataCommit:
 
     @property
     def stamped_version(self) -> int:
-        """The version of a commit that was found in a history."""
+        """The version of a commit found in a history."""
         if self.version is None:
             raise TypeError(f"{self.run} was not found in a history")
         return self.version
 
     @property
     def discovered_partitions(self) -> PartitionSet:
-        """The partitions that it may hold although nobody claimed them: of segments that nobody knew."""
+        """Partitions of unknown segments that it may hold although nobody claimed them."""
         return decode_partitions(self.measures["found"]) if "found" in self.measures else NOTHING
 
     @property
     def is_compared(self) -> bool:
-        """Whether it is told which partitions came out as they were."""
+        """Whether it says which partitions came out unchanged."""
         return "unchanged" in self.measures
 
     def with_unchanged(self, parts: PartitionSet) -> DataCommit:
-        """The same with these partitions told to have come out as they were."""
+        """The same with these partitions recorded as unchanged."""
         return replace(self, measures={**self.measures, "unchanged": encode_partitions(parts)})
 
     @property
     def unchanged_partitions(self) -> PartitionSet:
-        """Those of its partitions whose rows came out as they were in the table before it, as its ``measures`` tell."""
+        """Partitions whose rows came out as they were in the table before it, by its ``measures``."""
         return decode_partitions(self.measures["unchanged"]) if self.is_compared else NOTHING
 
     @property
     def judgement(self) -> RunJudgement | None:
-        """What was decided of its partitions; None where nothing was judged."""
+        """The judgement of its partitions; None if nothing was judged."""
         return judgement_from(self.measures)
 
     @property
     def withheld(self) -> PartitionSet:
-        """Those of its partitions that were not published."""
+        """Its partitions that were not published."""
         found = self.judgement
         return NOTHING if found is None else found.withheld
 
     @property
     def verdicts(self) -> tuple[RuleVerdict, ...]:
-        """What the rules found: those of its inlets in what it read, the others in its partitions."""
+        """The verdicts of its inlets' rules, and of its own."""
         found, read = self.judgement, verdicts_from(self.measures.get("inlets", ()))
         return read if found is None else (*read, *found.verdicts)
 
     @property
     def rows(self) -> Mapping[str, int]:
-        """What the run did to rows; those that came out as they were count, although their files stayed."""
+        """Numbers of rows by what the run did to them; unchanged rows count, although their files stayed."""
         counts = row_counts(self.operation, self.metrics)
         same = self.measures.get("same_rows", 0)
         return {**counts, "rows": counts.get("rows", 0) + same} if same else counts
 
 
 class FenceConflictError(RunError):
-    """Somebody committed to the target while it was being fenced: look again."""
+    """Another writer committed to the target while it was being fenced: look again."""
 
     retryable = True
 
 
 class HistoryGoneError(RunError):
-    """The target's history cannot tell whether a run is in: too short, or the table was restored. Ask a person.
+    """The history cannot say whether a run is in: too short, or the table was restored. A person must decide.
 
     Attributes:
-        restored_commit: The commit that the table was restored to before; None where the log does not tell of any.
+        restored_commit: The commit that a restore undid; None where the log shows none.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, found: DataCommit | None = None) -> None:
@@ -647,10 +647,10 @@ class HistoryGoneError(RunError):
 
 
 class NewSegmentsError(RunError):
-    """Rows are of segments that nobody knew (``segments: runtime``): the run is to be done with them.
+    """Rows are of unknown segments (``segments: runtime``): the run must be repeated with them.
 
     Attributes:
-        keys: Column to these segments.
+        keys: These segments, by column.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, keys: Mapping[str, Sequence[str]]) -> None:
@@ -663,13 +663,13 @@ class TargetMissingError(RunError):
 
 
 class EngineLostError(RunError):
-    """What computes is gone, and with it all that it was doing; this process can compute nothing more."""
+    """The engine is gone with all its work; this process can compute nothing more."""
 
 
 class RunComputation(Protocol):
-    """One attempt's result, not yet written, for each table that the run writes.
+    """The result of one attempt, not yet written, for each table that the run writes.
 
-    Opaque to the runtime except for what it measured.
+    Opaque to the runtime except for its measures.
     """
 
     @property
@@ -681,17 +681,17 @@ class RunComputation(Protocol):
         """
 
     def release(self) -> None:
-        """Lets go of what was held to write it; nothing is written of it any more."""
+        """Releases what was held to write it; nothing more is written of it."""
 
 
 class Engine(Protocol):
-    """What computes rows: Spark, as the runtime sees it. Every method may be called from several threads."""
+    """Computes rows: Spark, as the runtime sees it. Every method may be called from several threads."""
 
     def start(self) -> None:
         """Starts or finds the session; raises `SparkUnavailableError` with one clear line."""
 
     def processes(self) -> Sequence[Process]:
-        """Those besides this one in which it may commit to a table by itself."""
+        """Other processes in which it may commit to a table."""
 
     def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:
         """Reads the pinned inlets and runs the asset's SQL or function; writes to no target."""
@@ -706,72 +706,72 @@ class Engine(Protocol):
 class Target(Protocol):
     """One outlet of an asset's runs, with the commits of the asset's application id in it.
 
-    Whoever commits, and wherever the table is, every target keeps the rule of
-    docs/design/run-protocol.md#chains-and-tokens: of a version only one commit lands, and none below the
+    Whoever commits, and wherever the table is, every target follows the rule of
+    docs/design/run-protocol.md#chains-and-tokens: each version lands at most once, and none below the
     newest. Every method may be called from several threads.
     """
 
     def transaction_version(self) -> int | None:
-        """The newest version that was committed; None without a table or any commit of the asset's."""
+        """The newest committed version; None without a table or any commit of the asset."""
 
     def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
-        """The data commits of these runs, oldest first; none of theirs has a transaction version below ``above``.
+        """The data commits of these runs, oldest first; none has a transaction version below ``above``.
 
         Raises:
-            HistoryGoneError: The history is too short to tell, or the table was restored: ask a person.
+            HistoryGoneError: The history is too short, or the table was restored: ask a person.
         """
 
     def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
-        """A commit without rows, stamped; creates a missing table with the computation's schema.
+        """Commits no rows, marked; creates a missing table with the computation's schema.
 
         Raises:
-            FenceConflictError: Someone committed under the same application id meanwhile: look again.
+            FenceConflictError: Another writer committed under the same application id meanwhile: look again.
             TargetMissingError: There is no table, and no computation to take its schema from.
         """
 
     def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
-        """Computes, checks and judges what `write` is to commit, as far as that can be done before; nothing shows yet.
+        """Computes, checks and judges what `write` will commit, as far as possible; publishes nothing yet.
 
-        Asked for before the first commit of a run that rules judge, or that writes several tables: what fails there
-        fails before any is in. Where the marker tells what was decided, nothing is judged anew. Returns what the
-        asset's rules say; None where there are none.
+        Called before the first commit of a run with rules, or with several tables: what fails here
+        fails before any commit is in. If the marker has a judgement, nothing is judged again. Returns the
+        judgement of the asset's rules; None without any.
 
         Raises:
             RunError: As `write` does.
         """
 
     def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
-        """Exactly one commit of what this outlet gets of the computation, stamped; its return proves nothing: look.
+        """Makes exactly one marked commit of this outlet's rows; its return proves nothing: look.
 
-        Of partitions that the marker withholds nothing is written, and nothing is taken away. Where these are all of
-        the run's there is the commit all the same, without rows.
+        Partitions that the marker withholds are neither written nor removed. If these are all of the
+        run's, it commits without rows.
         """
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
-        """The segments of each open dimension that the run's partitions hold after it, by column.
+        """The segments of each open dimension, by column, in the rows that the run left in its partitions.
 
         Raises:
             RunError: They cannot be read.
         """
 
     def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
-        """``found``, a commit of the order's run, with which of its partitions came out unchanged, if asked for.
+        """Adds to ``found``, a commit of the order's run, which partitions came out unchanged, if that is asked for.
 
-        Told alike by whoever asks, and whenever, for as long as the table keeps what the commit replaced.
+        The answer is the same for every caller at any time, as long as the table keeps what the commit replaced.
         """
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: DataCommit | None) -> None:
-        """Removes what attempts of these runs have written and never committed, but for the commit that was found.
+        """Removes uncommitted files of these runs' attempts, except those of the commit ``keep``.
 
-        Of claims with fence tokens up to ``upto`` alone, none of which can commit any more: a newer fence or the run
-        itself was seen in the table. A newer claim than these may be about to complete one of the runs.
+        Only of claims with fence tokens up to ``upto``, none of which can commit any more: a newer fence or the run
+        itself was seen in the table. A newer claim may be about to complete one of the runs.
         """
 
     def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
-        """Removes the folders of iterations that are not among those to ``keep``, by their names.
+        """Removes the folders of iterations whose names are not among ``keep``.
 
-        Only of claims with these ``tokens``, and not what claims that are not settled may be writing, by their tokens.
-        What cannot be removed stays, and is removed with the next ones.
+        Only of claims with these ``tokens``, without those of ``unsettled`` claims, which may be writing.
+        What cannot be removed is removed with the next ones.
         """
 
 
@@ -781,9 +781,9 @@ class TableComparer(Protocol):
     def compare(
         self, asset: AssetSpec, before: ComparedTable, after: ComparedTable, *, keys: Sequence[str], samples: int
     ) -> tuple[ColumnDifference, RowComparison]:
-        """How columns and rows differ from ``before`` to ``after``, with at most so many ``samples`` of rows that do.
+        """How columns and rows differ from ``before`` to ``after``, with at most so many ``samples`` of rows.
 
-        Rows of the same ``keys`` are the same row; without any, or where they are not unique, rows are compared as
+        Rows with equal ``keys`` are the same row; without keys, or where they are not unique, rows are compared as
         they are.
 
         Raises:
@@ -795,21 +795,21 @@ class TableComparer(Protocol):
 
 
 class VolumeEstimator(Protocol):
-    """Tells how much reading an inlet takes, by the log of its table or the list of its files."""
+    """Estimates how much data a run reads from an inlet, by the log of its table or the list of its files."""
 
     def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
-        """The data files that a run with that pin reads of ``asset``, of which this is ``known``; never raises."""
+        """The data files that a run with that pin reads of ``asset``, whose state is ``known``; never raises."""
 
 
 class ChangeFeeds(Protocol):
-    """Tells whether what changed in an inlet's table is told, by its log."""
+    """Says whether changes of an inlet's table can be read, by its log."""
 
     def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
-        """Of what came after a position, up to and with a version; never raises."""
+        """For the changes after a position, up to and including a version; never raises."""
 
 
 Enlist = Callable[[], None]
-"""Has the journal say that the engine's processes may commit for a run, and returns when it does.
+"""Has the journal record that the engine's processes may commit for a run, and returns when it does.
 
 Raises:
     RunError: The run's claim was taken over; nothing may be committed for it.
@@ -817,13 +817,13 @@ Raises:
 
 
 class TargetFactory(Protocol):
-    """Where assets are written, each to one table."""
+    """Opens the targets of assets."""
 
     def open_target(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
-        """The target of the asset's runs; of an outlet, of those of its maker.
+        """The target of the asset's runs; for an outlet, of its multi-asset's runs.
 
         Args:
-            asset: Whose.
-            app_id: Of their transactions.
-            enlist: To be called before another process than this one may commit.
+            asset: The asset.
+            app_id: The application id of their transactions.
+            enlist: Called before a process other than this one may commit.
         """

@@ -115,20 +115,20 @@ def _list_entries(folder: Path, shelf: CacheCategory) -> Iterator[_CacheEntry]:
 
 def _read_entry(entry: os.DirEntry[str], holds: str) -> _CacheEntry | None:
     """None where it is somebody else's, or something else."""
-    told = entry.stat(follow_symlinks=False)
-    if (os.name != "nt" and told.st_uid != os.geteuid()) or entry.is_dir() is not bool(holds):
+    status = entry.stat(follow_symlinks=False)
+    if (os.name != "nt" and status.st_uid != os.geteuid()) or entry.is_dir() is not bool(holds):
         return None
     if not holds:
-        return _CacheEntry(Path(entry.path), told.st_mtime, told.st_size)
+        return _CacheEntry(Path(entry.path), status.st_mtime, status.st_size)
     if entry.name.startswith("."):
-        return _CacheEntry(Path(entry.path), told.st_mtime, 0)  # half of something, in folders of its own
+        return _CacheEntry(Path(entry.path), status.st_mtime, 0)  # half of something, in folders of its own
     with os.scandir(entry.path) as entries:
         inside = [
             (each.name, each.is_file(follow_symlinks=False), each.stat(follow_symlinks=False)) for each in entries
         ]
     if not all(is_file and name.endswith(holds) for name, is_file, _ in inside):
         return None
-    newest = max([told.st_mtime, *(each.st_mtime for _, _, each in inside if holds == ".log")])
+    newest = max([status.st_mtime, *(each.st_mtime for _, _, each in inside if holds == ".log")])
     return _CacheEntry(Path(entry.path), newest, sum(each.st_size for _, _, each in inside))
 
 

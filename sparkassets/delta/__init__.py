@@ -1,1 +1,1 @@
-"""Delta tables as log and files, without a JVM: what is live, what files hold, commits of the driver."""
+"""Delta tables without a JVM: what is live, what files hold, commits of the driver."""

@@ -33,10 +33,10 @@ class BoundsFormat:
     """How the bounds of one column are read and written.
 
     Attributes:
-        value: From what pyarrow gives raw to a value in Delta's order.
-        low: JSON of the least value, or of one before it.
-        high: JSON of the greatest value, or of one after it; None where Delta finds no such one.
-        is_float: Not a number is the greatest value.
+        value: Converts pyarrow's raw value to one that sorts in Delta's order.
+        low: JSON of the least value, or of a lower one.
+        high: JSON of the greatest value, or of a higher one; None where Delta finds none.
+        is_float: NaN is the greatest value.
         is_calendar: The values are days or instants.
     """
 
@@ -53,12 +53,12 @@ def has_bounds(type_: str) -> bool:
 
 
 def find_bounds_format(type_: str, stored: DataType, *, prefix: int) -> BoundsFormat | None:
-    """The form of a column's bounds; None where the file has something else in its place.
+    """The format of a column's bounds; None where the file stores another type in its place.
 
     Args:
-        type_: The table's.
-        stored: The file's.
-        prefix: How many characters of a text are kept.
+        type_: The column's type in the table.
+        stored: Its type in the file.
+        prefix: How many characters of a text the statistics keep.
     """
     from pyarrow import types
 
@@ -92,7 +92,7 @@ def _exact(value: Callable[[Any], Any], write: Callable[[Any], str], *, of_calen
 
 
 def _utf8(raw: bytes) -> bytes:
-    """Text in the order of its bytes, which Delta's is.
+    """The text as UTF-8 bytes, in whose order Delta compares.
 
     Raises:
         UnicodeDecodeError: It is no text.
@@ -102,9 +102,9 @@ def _utf8(raw: bytes) -> bytes:
 
 
 def _upper(text: str, prefix: int) -> str | None:
-    """JSON of a text that is not before this one: its beginning, and the greatest character where there is more.
+    """JSON of a text that is not lower than this one: its prefix, with the greatest character where it was longer.
 
-    Delta counts UTF-16 units here, and goes up to twice as far as ``prefix`` to find a place for that character.
+    Delta counts UTF-16 units, and searches up to twice ``prefix`` for a place to put that character.
     """
     units = cut = 0
     while cut < len(text) and units < prefix:
@@ -146,7 +146,7 @@ def _double(number: float) -> str:
 
 
 def _single(number: float) -> str:
-    """The shortest number that is the same in 32 bits.
+    """The shortest number that is equal in 32 bits.
 
     >>> _single(1.100000023841858)
     '1.1'
@@ -166,7 +166,7 @@ def _in_32_bits(text: str) -> float | None:
 
 
 def _day(days: int) -> str:
-    """The date that many days after 1970-01-01, by the calendar of today also where it was not in use.
+    """The date so many days after 1970-01-01, in the proleptic Gregorian calendar.
 
     >>> _day(0), _day(3_472_222), _day(-810_186)
     ('1970-01-01', '+11476-08-15', '-0249-10-15')
@@ -193,7 +193,7 @@ _PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000}
 
 
 def read_bounds(statistics: Any) -> tuple[Any, Any]:  # noqa: ANN401 - pyarrow has no types
-    """Both, as pyarrow has them; instants of nanoseconds by pandas all the same."""
+    """Both bounds, as pyarrow has them; nanoseconds need pandas all the same."""
     kind = json.loads(statistics.logical_type.to_json())
     unit = _PER_SECOND.get(kind.get("timeUnit", "")) if kind.get("Type") == "Timestamp" else None
     if unit is None:

@@ -1,8 +1,8 @@
-"""What changed in a Delta table between two versions, as its log tells it: by its change feed, or as files that came.
+"""Changes of a Delta table between two versions, from its log: its change feed, or added files.
 
-Only the commits between are read, and the metadata of one version, never the table's files: what a look costs follows
-what came. The rules are those of Delta's own reader (`readChangeFeed`): the feed must be on in every version that
-changed rows; a commit without change files is told by the files that it added and removed.
+Only the commits between and the metadata of one version are read, never the table's files: the cost is proportional
+to the changes. The rules are those of Delta's own reader (`readChangeFeed`): the feed must be on in every version that
+changed rows; the changes of a commit without change files are the files that it added and removed.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from sparkassets.frozen import frozen
 
 @frozen
 class FeedRange:
-    """Versions that are read by the change feed, one after the other.
+    """Consecutive versions that are read through the change feed.
 
     Attributes:
-        replaced: Each removed files and added others, so that Delta tells all their rows as deleted and inserted.
+        replaced: Whether each replaced files, so that Delta reports all their rows as deleted and inserted.
     """
 
     first: int
@@ -38,11 +38,11 @@ class TableChanges:
     """What changed between two versions.
 
     Attributes:
-        availability: Whether all of it is told; if not, there is nothing else.
-        feed_ranges: By the feed, ascending.
-        appended_commits: Commits of the time without the feed, which only added files.
+        availability: Whether all changes can be read; if not, the rest is empty.
+        feed_ranges: Versions to read through the feed, ascending.
+        appended_commits: Commits from a time without the feed, which only added files.
         only_inserts: No row was updated or deleted.
-        files: That are read for all that.
+        files: The files to read.
     """
 
     availability: ChangeAvailability = ChangeAvailability()
@@ -58,7 +58,7 @@ class TableChanges:
 
 
 def table_changes(path: str, position: TablePosition, version: int) -> TableChanges:
-    """What changed in the table at ``path`` after a position, up to and with a version.
+    """Changes of the table at ``path`` after a position, up to and including a version.
 
     Raises:
         SourceError: The log cannot be read.
@@ -87,7 +87,7 @@ def table_changes(path: str, position: TablePosition, version: int) -> TableChan
 
 @dataclass(slots=True, eq=False, repr=False)
 class _CommitWalk:
-    """Goes through commits, with what is known of the table before each of them."""
+    """Walks through commits, tracking the table's metadata before each of them."""
 
     position: TablePosition
     commits: Sequence[LogCommit]
@@ -97,15 +97,15 @@ class _CommitWalk:
     appended_commits: list[LogCommit] = field(default_factory=list)
 
     def metadata_version(self, version: int) -> int:
-        """The version whose metadata were those before the first commit; the newest of these, for logs grow short."""
+        """The latest version whose metadata are those before the first commit, because logs are truncated."""
         return version if all(commit.metadata is None for commit in self.commits) else self.position.version
 
     def begin(self, metadata: Mapping[str, Any]) -> None:
-        """What the table is from here on."""
+        """Starts from the table's metadata at a version."""
         self.fields, self.properties = _fields(metadata), metadata.get("configuration") or {}
 
     def find_changes(self) -> TableChanges:
-        """What the commits changed."""
+        """The changes of the commits."""
         untold: LogCommit | None = None
         for commit in self.commits:
             if commit.metadata is not None and (lost := self._apply_metadata(commit, commit.metadata)) is not None:
@@ -134,7 +134,7 @@ class _CommitWalk:
         return TableChanges(ChangeAvailability("untold", f"{which} changed or removed rows"))
 
     def _apply_metadata(self, commit: LogCommit, metadata: Mapping[str, Any]) -> TableChanges | None:
-        """Takes new metadata in; what is lost by them."""
+        """Applies new metadata; returns what cannot be read because of it."""
         if metadata["id"] != self.position.table_id:
             return _lost_changes(f"another table stands there since version {commit.version}")
         if not _keeps_columns(self.fields, _fields(metadata)):
@@ -143,7 +143,7 @@ class _CommitWalk:
         return None
 
     def _add_to_feed(self, commit: LogCommit) -> None:
-        """Puts a commit to the stretch before it, where both are told alike and the feed was on between."""
+        """Appends a commit to the last range if both are of one kind and the feed was on between."""
         replaced = not commit.changes and len({file.added for file in commit.files}) > 1
         last = self.feed_ranges[-1] if self.feed_ranges else None
         if last is not None and last.replaced == replaced and not self._off_since(last.last, commit.version):
@@ -165,27 +165,27 @@ def _only_adds(commit: LogCommit) -> bool:
 
 
 def _keeps_columns(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether every column is what it was, so that rows of before are rows of after with nulls."""
+    """Whether old rows only need nulls for new columns, because no column changed."""
     kinds = {each["name"].lower(): (each["type"], _physical_name(each)) for each in after}
     return all(kinds.get(each["name"].lower()) == (each["type"], _physical_name(each)) for each in before)
 
 
 def _physical_name(column: Mapping[str, Any]) -> object:
-    """Under which name its files have a column."""
+    """The column's name in the files."""
     return (column.get("metadata") or {}).get("delta.columnMapping.physicalName")
 
 
 def _fields(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The columns that metadata tell."""
+    """The columns in metadata."""
     fields: Sequence[Mapping[str, Any]] = json.loads(metadata["schemaString"])["fields"]
     return fields
 
 
 def _find_missing_version(log: DeltaLog, commits: Sequence[LogCommit]) -> int | None:
-    """The first version of which a file is gone that its changes are read from.
+    """The first version whose changes need a file that is gone.
 
-    On a disk all are looked for. Of a store that would take a request for each: there only those of the first version
-    that are no part of the table any more, or never were, which VACUUM takes before those of later ones.
+    On a disk every file is checked. An object store would take a request for each, so only files of the first version
+    that are not live are checked there: VACUUM removes them before those of later versions.
     """
     if local_path(log.path) is not None:
         return next((commit.version for commit in commits if not _all_exist(log, _change_files(commit))), None)
@@ -197,11 +197,11 @@ def _find_missing_version(log: DeltaLog, commits: Sequence[LogCommit]) -> int | 
 
 
 def _all_exist(log: DeltaLog, files: Iterable[FileAction]) -> bool:
-    """Whether all files are there that lie in the table's folder."""
+    """Whether all files within the table's folder exist."""
     own = (file.path for file in files if not file.path.startswith(("/", "file:")) and "://" not in file.path)
     return all(log.holds(unquote(path)) for path in own)
 
 
 def _change_files(commit: LogCommit) -> Sequence[FileAction]:
-    """The files that tell what a commit changed."""
+    """The files with a commit's changes."""
     return commit.changes or commit.files

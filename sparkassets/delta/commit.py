@@ -1,13 +1,13 @@
-"""Commits of a driver's to a Delta table: what comes and goes, under the transaction id of the asset's runs.
+"""The driver's commits to a Delta table, under the transaction id of the asset's runs.
 
-The rules are those of the journal's store (`sparkassets.state.numbered_table`), made by trials and checked in the
-protocol's model: the version of the transaction is compared on the very snapshot that the commit is made upon,
-deltalake never retries, and whatever a commit returns, the log is asked whether it is in. Foreign commits that were
-quicker are looked at: over those that touch nothing of what is replaced or was read the commit is made again, others
-refuse it.
+The rules are those of the journal's store (`sparkassets.state.numbered_table`), found by experiments and checked in the
+protocol's model: the transaction version is compared on the snapshot that the commit builds on,
+deltalake never retries, and whatever a commit returns, the log says whether it is in. If foreign commits were
+quicker, the commit is repeated on top of those that touch nothing that it replaces or that the run read; others
+make it fail.
 
-On a disk the files are flushed before the commit names them, and the commit before it is told to have happened: what a
-run is recorded to have written, no power failure takes away.
+On a disk, files are flushed before the commit names them, and the commit before it is reported: a power failure
+cannot undo a recorded run.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction, RemoveAction
 
 _CHECKPOINT_INTERVAL = 10
-"""Delta's default; deltalake's is 100, and Spark would read as many files before each of its commits."""
+"""Delta's default; deltalake's is 100, so that Spark would read as many files before each of its commits."""
 
 
 class CommitConflictError(RunError):
-    """Another writer changed what the commit would replace, what it was made of, or the table itself."""
+    """Another writer changed files that the commit replaces, rows that it was made from, or the table itself."""
 
     retryable = True
 
 
 @frozen
 class CommitRequest:
-    """What one commit does to a table.
+    """The content of one commit.
 
     Attributes:
-        owner: Whose table it is, for messages.
-        app, version: Of the transaction.
+        owner: The table's owner, for messages.
+        app, version: The transaction's.
         user_metadata: ``userMetadata``.
-        adds: Files that come.
-        removes: Files that go.
-        replaces_all: Everything goes that is there, and the table's columns become those of ``schema``.
-        schema: Of the table after the commit; None leaves it as it is.
+        adds: Files to add.
+        removes: Files to remove.
+        replaces_all: Removes all present files; the table's columns become those of ``schema``.
+        schema: The table's after the commit; None leaves it as it is.
         metrics: Delta's operation metrics.
-        conflicts_with: Whether a file that another writer brought or took meanwhile stands in the way.
+        conflicts_with: Whether a file that another writer added or removed meanwhile is a conflict.
         is_parallel_run: Whether a transaction belongs to a parallel run, which by the protocol writes other rows;
             a file that it removed must still not be among ``removes``.
     """
@@ -72,33 +72,33 @@ class CommitRequest:
     is_parallel_run: Callable[[str], bool] = lambda _: False
 
     def properties(self) -> CommitProperties:
-        """What deltalake writes beside the files."""
+        """What deltalake writes besides the files."""
         from deltalake import CommitProperties
         from deltalake.transaction import Transaction
 
-        said = {
+        info = {
             "userMetadata": self.user_metadata,
             "operationMetrics": {name: str(number) for name, number in self.metrics.items()},
             "isBlindAppend": not (self.removes or self.replaces_all),
         }
         return CommitProperties(
-            custom_metadata=said, max_commit_retries=0, app_transactions=[Transaction(self.app, self.version)]
+            custom_metadata=info, max_commit_retries=0, app_transactions=[Transaction(self.app, self.version)]
         )
 
 
 def commit(path: str, table: DeltaTable, change: CommitRequest, *, since: int | None = None) -> None:
-    """Commits upon the newest version, where nothing that others did until then touches the change.
+    """Commits on top of the newest version, unless commits of others until then conflict.
 
-    Nothing is done where the same or a higher version of the transaction is in: a return proves nothing.
+    Does nothing if the same or a higher transaction version is in; so a return proves nothing.
 
     Args:
         path: Of the table.
-        table: At the version that the files are replaced of.
-        change: What to do.
-        since: The version that the rows were made of, where that is an older one.
+        table: At the version whose files are replaced.
+        change: The commit's content.
+        since: The version that the rows were made from, if that is older.
 
     Raises:
-        CommitConflictError: Others were quicker, and what they did stands in the way.
+        CommitConflictError: Others were quicker, and conflict.
         RunError: The table cannot be written, or its disk does not keep what is.
     """
     looked = before = table.version() if since is None else since
@@ -122,10 +122,10 @@ def commit(path: str, table: DeltaTable, change: CommitRequest, *, since: int | 
 
 
 def refuse_conflicts(path: str, table: DeltaTable, change: CommitRequest, *, since: int) -> None:
-    """Refuses what others committed after ``since``, up to the loaded version, if it stands in the way.
+    """Refuses commits of others after ``since``, up to the loaded version, that conflict.
 
     Raises:
-        CommitConflictError: It does.
+        CommitConflictError: One conflicts.
     """
     if table.version() == since:
         return
@@ -147,10 +147,10 @@ def refuse_conflicts(path: str, table: DeltaTable, change: CommitRequest, *, sin
 def create(
     path: str, change: CommitRequest, *, layout: Sequence[str], properties: Mapping[str, str] | None = None
 ) -> None:
-    """Makes a table with the change's schema and files as its first version, and these properties.
+    """Creates a table whose first version has the request's schema and files, and these properties.
 
     Raises:
-        CommitConflictError: Another writer made it first.
+        CommitConflictError: Another writer created it first.
         RunError: The table cannot be written, or its disk does not keep what is.
     """
     from deltalake import PostCommitHookProperties
@@ -186,16 +186,16 @@ def is_committed(table: DeltaTable, *, app: str, version: int) -> bool:
 
 
 def _sync_files(path: str, change: CommitRequest, names: Iterable[str]) -> None:
-    """Returns when these files of the table are on the disk, where it lies on one."""
+    """Flushes these files of a table on a disk."""
     folder = local_path(path)
     if folder is None:
         return
     try:
         durability.sync_files(Path(folder), names)
     except OSError as error:
-        made = RunError(f"{change.owner}: the disk does not keep what is written to its table: {error}")
-        made.retryable = True
-        raise made from error
+        unsynced = RunError(f"{change.owner}: the disk does not keep what is written to its table: {error}")
+        unsynced.retryable = True
+        raise unsynced from error
 
 
 def _write_commit(table: DeltaTable, change: CommitRequest) -> None:
@@ -237,7 +237,7 @@ def _newest(path: str, known: DeltaTable, change: CommitRequest) -> DeltaTable:
 
 
 def _find_conflict(commit: LogCommit, change: CommitRequest) -> str | None:
-    """What another commit did that this one cannot be made upon."""
+    """The conflict with another commit; None without one."""
     if commit.changes_protocol or commit.metadata is not None:
         return "changed the table itself"
     if change.app in commit.transactions:
@@ -248,9 +248,9 @@ def _find_conflict(commit: LogCommit, change: CommitRequest) -> str | None:
 
 
 def _checkpoint(path: str, properties: Mapping[str, str | None], *, version: int) -> None:
-    """Writes a checkpoint where one is due, and lets go of the log that it stands for as the table's properties say.
+    """Writes a checkpoint if one is due, and removes the log before it as the table's properties say.
 
-    The commit stands, whatever becomes of this.
+    The commit stands even if this fails.
     """
     with contextlib.suppress(Exception):
         if version % int(properties.get("delta.checkpointInterval") or _CHECKPOINT_INTERVAL):
@@ -266,6 +266,6 @@ def _conflict(owner: str, what: str) -> CommitConflictError:
 
 
 def _unwritable(owner: str, error: Exception) -> RunError:
-    made = RunError(f"{owner}: its table cannot be committed to: {reason(error)}")
-    made.retryable = True
-    return made
+    unwritable = RunError(f"{owner}: its table cannot be committed to: {reason(error)}")
+    unwritable.retryable = True
+    return unwritable

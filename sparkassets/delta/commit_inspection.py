@@ -1,4 +1,4 @@
-"""How the commits that a table got since it was recorded are judged, whoever tells them: a log, or a catalog."""
+"""Judges the commits to a target's table since it was recorded, from a log or a catalog's history."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from sparkassets.ports import RecordedTable
 
 @frozen
 class CommitInspector(ABC):
-    """One look at one table.
+    """Inspects the commits of one table.
 
     Attributes:
-        known: As it is recorded.
+        known: The table as recorded.
         former_app_id: The application id of the run that was seen, where the asset had another name then; else empty.
     """
 
@@ -34,33 +34,33 @@ class CommitInspector(ABC):
     @property
     @abstractmethod
     def table_named(self) -> str:
-        """The table in a sentence, such as ``its table at /lake/a``."""
+        """The table as a phrase, such as ``its table at /lake/a``."""
 
     @property
     @abstractmethod
     def place_named(self) -> str:
-        """Where it is, as in ``another table stands …``."""
+        """Its place as a phrase, as in ``another table stands …``."""
 
     @abstractmethod
     def commits_after(self, version: int) -> Sequence[LogCommit]:
-        """The commits after a version, as far as they are told."""
+        """The commits after a version, as far as they are known."""
 
     @abstractmethod
     def find_commit(self, version: int) -> LogCommit | None:
-        """The commit of a version; None where it is not told."""
+        """The commit of a version; None where it is unknown."""
 
     @abstractmethod
     def find_partitions(self, commit: LogCommit) -> PartitionSet | None:
-        """What the files of a commit may hold of what was computed; None where that is not told."""
+        """Computed partitions that a commit's files may hold; None where unknown."""
 
     @abstractmethod
     def read_mark(self, version: int) -> str | None:
-        """The mark of a version that is accounted for now."""
+        """The mark of the newest accounted version."""
 
     # ------------------------------------------------------------------ the commits since
 
     def judge_commits(self, commits: Sequence[LogCommit]) -> TableFinding | None:
-        """What the commits after the version seen did, up to the first of a run that is not recorded yet."""
+        """The effect of the commits after the seen version, up to the first unrecorded run."""
         since = _CommitCollector(self, self.known.accounted_version, self.known.table_id)
         for commit in commits:
             if not since.take(commit):
@@ -68,7 +68,7 @@ class CommitInspector(ABC):
         return since.build_result()
 
     def judge_gap(self, version: int) -> TableFinding:
-        """What is to be said where it is not told what came up to a version."""
+        """The finding where commits up to a version are unknown."""
         lacking = f"something (the log no longer tells what came after version {self.known.accounted_version})"
         gap = ForeignCommit(version, lacking, None, self.computed_partitions)
         return TableFinding(
@@ -76,11 +76,11 @@ class CommitInspector(ABC):
         )
 
     def is_own(self, commit: LogCommit) -> bool:
-        """Whether a run of the asset made it."""
+        """Whether a run of the asset made the commit."""
         return any(asset_app(app) in (self.known.app_id, self.former_app_id) for app in commit.transactions)
 
     def is_settled(self, commit: LogCommit) -> bool:
-        """Whether a run made it of which a person tells what became of it."""
+        """Whether the commit is of a run that a person has settled."""
         return (
             bool(self.known.settled_runs)
             and self.is_own(commit)
@@ -88,22 +88,22 @@ class CommitInspector(ABC):
         )
 
     def check_claimed(self, commit: LogCommit) -> None:
-        """Looks whether somebody has claimed an own run that is not recorded.
+        """Checks that an unrecorded own run is claimed.
 
         Raises:
-            UnknownRunError: Nobody has.
+            UnknownRunError: It is not.
         """
         refuse_unknown(
             _read_run_metadata(commit), commit.version, claimed=self.known.claimed_runs, place=self.place_named
         )
 
     def is_ours(self, commit: LogCommit) -> bool:
-        """Whether a run of the project made it: others may append to the same table."""
+        """Whether a run of the project made the commit: other assets may append to the same table."""
         project = self.known.app_id.rpartition("/")[0] + "/"
         return any(app.startswith(project) for app in commit.transactions)
 
     def find_written_partitions(self, commit: LogCommit) -> PartitionSet:
-        """What a run of the asset computed by its commit; everything where that cannot be told."""
+        """The partitions that a run's commit computed; all where unknown."""
         partitioning = self.asset.partitioning
         if not partitioning.is_partitioned:
             return EVERYTHING
@@ -115,23 +115,23 @@ class CommitInspector(ABC):
             return EVERYTHING
 
     def read_watermarks(self, version: int) -> Mapping[str, str] | None:
-        """What the newest run of the asset up to a version had reached; None where the log does not tell."""
+        """The watermarks of the asset's newest run up to a version; None where unknown."""
         while version >= 0:
             commit = self.find_commit(version)
             if commit is None:
                 return None
-            if self.is_own(commit) and (told := _read_run_metadata(commit)).get("kind") == "data":
-                return dict(told.get("measures", {}).get("watermarks", {}))
+            if self.is_own(commit) and (marker := _read_run_metadata(commit)).get("kind") == "data":
+                return dict(marker.get("measures", {}).get("watermarks", {}))
             version -= 1
         return {}
 
     @property
     def computed_partitions(self) -> PartitionSet:
-        """All that was computed; everything of an asset without partitions."""
+        """All computed partitions; everything for an asset without partitions."""
         return self.known.coverage if self.asset.partitioning.is_partitioned else EVERYTHING
 
     def find_touched_partitions(self, commit: LogCommit) -> PartitionSet:
-        """The computed partitions whose rows it changed; all of them where that cannot be told."""
+        """The computed partitions whose rows the commit changed; all where unknown."""
         if not self.asset.partitioning.is_partitioned:
             return self.computed_partitions
         parts = self.find_partitions(commit)
@@ -139,11 +139,11 @@ class CommitInspector(ABC):
 
 
 class _CommitCollector:
-    """What is gathered from one commit after the other.
+    """Accumulates the effect of one commit after the other.
 
     Attributes:
-        version, table_id: After the last commit that was taken.
-        lost: Everything where it cannot be told what of it.
+        version, table_id: After the last commit taken.
+        lost: The lost partitions; everything where unknown.
     """
 
     def __init__(self, look: CommitInspector, version: int, table_id: str) -> None:
@@ -154,7 +154,7 @@ class _CommitCollector:
         self.commits: list[ForeignCommit] = []
 
     def take(self, commit: LogCommit) -> bool:
-        """Takes the commit, unless a run made it that is not recorded yet: the protocol of runs settles that first."""
+        """Takes the commit, unless it is of an unrecorded run: the run protocol settles that first."""
         look = self.look
         own = look.is_own(commit)
         if look.is_settled(commit):
@@ -204,14 +204,14 @@ class _CommitCollector:
         self.commits.append(ForeignCommit(commit.version, commit.operation or "a commit", at, partitions))
 
     def _write(self, partitions: PartitionSet) -> None:
-        """A recorded run wrote its partitions anew; where it is unknown which, what is known of the others stays."""
+        """A recorded run rewrote its partitions; if it is unknown which, others keep what is known of them."""
         if not partitions.is_everything and not self.lost.is_everything:
             self.lost = self.lost - partitions
             left = (replace(each, partitions=each.partitions - partitions) for each in self.commits)
             self.commits = [each for each in left if each.partitions]
 
     def _restore(self, commit: LogCommit) -> None:
-        """What runs wrote after the version that the table was restored to is gone, and what others changed since."""
+        """Takes out rows of runs after the version restored to, and what others changed since."""
         look, to = self.look, _restored_to(commit)
         undone = look.commits_after(to)[: commit.version - to - 1] if to is not None else []
         known = to is not None and len(undone) == commit.version - to - 1
@@ -234,11 +234,11 @@ class _CommitCollector:
             self._change(commit, look.find_touched_partitions(commit) - gone)
 
 
-def refuse_unknown(told: Mapping[str, Any], version: int, *, claimed: Collection[str], place: str) -> None:
-    """Refuses the commit of a run of the asset that nobody has claimed.
+def refuse_unknown(marker: Mapping[str, Any], version: int, *, claimed: Collection[str], place: str) -> None:
+    """Refuses a commit of a run of the asset that is not claimed.
 
     Args:
-        told: What the commit says of itself.
+        marker: The commit's marker.
         version: Of the table.
         claimed: Runs that are claimed and not recorded.
         place: Where the table is.
@@ -246,27 +246,27 @@ def refuse_unknown(told: Mapping[str, Any], version: int, *, claimed: Collection
     Raises:
         UnknownRunError: It is one.
     """
-    run, token = told.get("run"), told.get("epoch")
+    run, token = marker.get("run"), marker.get("epoch")
     if isinstance(run, str) and isinstance(token, int) and run not in claimed:
         raise UnknownRunError(f"version {version} of its table {place} is by {run}", run=run, token=token)
 
 
 def parse_run_metadata(info: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the commit of a run says of itself, by its ``commitInfo``; nothing where another made it."""
+    """The marker of a run's commit, from its ``commitInfo``; empty for other commits."""
     return _parse_json_object(str(info.get("userMetadata") or ""))
 
 
 def _read_run_metadata(commit: LogCommit) -> Mapping[str, Any]:
-    """What a commit of a run says of itself."""
+    """The marker of a run's commit."""
     return _parse_json_object(commit.user_metadata)
 
 
 def _parse_json_object(text: str) -> Mapping[str, Any]:
     try:
-        told = json.loads(text or "null")
+        value = json.loads(text or "null")
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _describe_commit(commit: LogCommit) -> str:

@@ -1,7 +1,7 @@
-"""What a power failure leaves of a Delta table on a disk: what is settled stays, a torn end of its log is put aside.
+"""Protects Delta tables on a disk from power failures: flushes files, and puts aside a torn end of a log.
 
-Delta's libraries leave it to the system when what they write reaches the disk. So an entry of the log may be there by
-name and hold nothing, or a part. Nobody has acted upon one that was never settled.
+Delta's libraries do not flush what they write. So after a power failure a log entry may exist and be empty or
+incomplete. Nobody has acted upon such an entry, because it was never reported as committed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _ENTRY = r"(\d{20})\.json"
 _CHECKPOINT = r"(\d{20})\.checkpoint\.parquet"
 _PARQUET = b"PAR1"
 _MOST_TORN = 8
-"""More entries than drivers commit at one moment: a log that ends with more of them is damaged in another way."""
+"""More torn entries than drivers commit at one moment mean another kind of damage."""
 
 
 def entry_path(version: int) -> str:
-    """The file of a version, from the table's folder on.
+    """The log file of a version, relative to the table's folder.
 
     >>> entry_path(3)
     '_delta_log/00000000000000000003.json'
@@ -35,10 +35,10 @@ def entry_path(version: int) -> str:
 
 
 def sync_files(table: Path, names: Iterable[str]) -> None:
-    """Returns when these files of a table, and their names, are on the disk; those that are gone do not matter.
+    """Flushes these files of a table, and their names, to the disk; missing files are ignored.
 
     Raises:
-        OSError: The disk does not keep them.
+        OSError: The disk fails.
     """
     folders = set()
     for name in names:
@@ -54,7 +54,7 @@ def sync_files(table: Path, names: Iterable[str]) -> None:
 
 
 def find_torn_files(table: Path) -> list[Path]:
-    """The newest files of a table's log that are not whole: its last entries, its last checkpoint, a hint at none."""
+    """The torn files at the end of a log: entries, the last checkpoint, a hint at a missing one."""
     entries = sorted(_find_log_files(table, _ENTRY), reverse=True)
     broken = []
     for each in entries[: _MOST_TORN + 1]:
@@ -69,7 +69,7 @@ def find_torn_files(table: Path) -> list[Path]:
 
 
 def put_aside_torn(table: Path) -> None:
-    """Renames what `find_torn_files` finds, so that the log ends with what is whole; safe for parallel processes.
+    """Renames the torn files, so that the log ends with whole ones; safe for parallel processes.
 
     Raises:
         OSError: The folder cannot be written.
@@ -84,10 +84,10 @@ def put_aside_torn(table: Path) -> None:
 
 
 def copy_whole(table: Path, to: Path) -> None:
-    """Copies the log of a table to another folder as `put_aside_torn` would leave it.
+    """Copies a table's log to another folder as `put_aside_torn` would leave it.
 
     Raises:
-        OSError: It cannot be read, or not be written there.
+        OSError: It cannot be read, or be written there.
     """
     broken = {each.name for each in find_torn_files(table)}
     if any(re.fullmatch(_CHECKPOINT, name) for name in broken):
@@ -101,7 +101,7 @@ def copy_whole(table: Path, to: Path) -> None:
 
 @contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
-    """While entered, no other process is: who had looked before may else put aside what has come since."""
+    """Excludes other processes, one of which might put aside entries written after it looked."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -119,7 +119,7 @@ def _find_log_files(table: Path, pattern: str) -> Iterator[Path]:
 
 
 def _find_dangling_hint(table: Path) -> Iterator[Path]:
-    """What names the last checkpoint, where there is no checkpoint and the log can be read without one."""
+    """The hint at the last checkpoint, if there is no checkpoint and the log is readable without one."""
     hint = table / LOG / LAST_CHECKPOINT
     if hint.exists() and (table / entry_path(0)).exists() and not any((table / LOG).glob("*.checkpoint.*")):
         yield hint

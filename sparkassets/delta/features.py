@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _READER, _WRITER = 1, 4
-"""The newest versions of the protocol, before it lists features by name, that ask for none but harmless ones."""
+"""The newest protocol versions, before features were listed by name, that require only harmless ones."""
 _BY_NAME = (3, 7)
 _HARMLESS: Final = frozenset(
     {"appendOnly", "invariants", "timestampNtz", "checkConstraints", "generatedColumns", "changeDataFeed"}
@@ -32,7 +32,7 @@ _PROPERTIES: Final[Mapping[str, str]] = {
     "delta.compatibility.symlinkFormatManifest.enabled": "Spark writes its manifests",
     "delta.randomizeFilePrefixes": "its files lie in folders of random names",
 }
-"""What a property asks of a writer where it is true."""
+"""What a property requires of a writer if it is true."""
 _COLUMNS: Final[Mapping[str, str]] = {
     "delta.generationExpression": "generated",
     "delta.identity.start": "an identity column",
@@ -42,7 +42,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "__CHAR_VARCHAR_TYPE_STRING": "of limited length",
     "__COLLATIONS": "text in an order of its own",
 }
-"""What a key of a column's metadata makes it."""
+"""What a metadata key makes of a column."""
 _NAMES: Final[Mapping[str, str]] = {
     "deletionVectors": "deletion vectors",
     "columnMapping": "column mapping",
@@ -60,15 +60,15 @@ _PLAIN_TYPE = re.compile(
     rf"string|long|integer|short|byte|float|double|boolean|binary|date|timestamp|{_TIME_WITHOUT_ZONE}|decimal\(\d+,\s*\d+\)"
 )
 _FORBIDDEN = re.compile(r"[ ,;{}()\n\t=]")
-"""What Delta lets no column's name hold."""
+"""Characters that Delta forbids in column names."""
 _RAW = "!$&'()+,-./:;=@_~"
-"""Beside letters and digits, what deltalake leaves as it is in a path of the log."""
+"""Characters, besides letters and digits, that deltalake leaves as they are in a path of the log."""
 
 
 def reason_for_spark(table: DeltaTable) -> str | None:
     """Why only Spark may commit to the table, as the end of a sentence; None where a driver may.
 
-    Columns that must not be null are not among the reasons: see `required_columns`.
+    NOT NULL columns are not among the reasons: see `required_columns`.
     """
     metadata = table.metadata()
     fields = json.loads(table.schema().to_json())["fields"]
@@ -76,13 +76,13 @@ def reason_for_spark(table: DeltaTable) -> str | None:
 
 
 def reason_of_columns(fields: Sequence[Mapping[str, Any]], table: DeltaTable | None) -> str | None:
-    """Why only Spark may make these the columns of a table, as the end of a sentence; None where a driver may.
+    """Why only Spark may give a table these columns, as the end of a sentence; None where a driver may.
 
-    Among the reasons are those for which Delta refuses the columns.
+    The reasons include those for which Delta refuses the columns.
 
     Args:
         fields: As a Delta schema has them in JSON.
-        table: The one that is there; None for a new one.
+        table: The existing table; None for a new one.
     """
     found = _of_columns(fields) or _of_names(fields)
     if found is not None or table is None or "timestampNtz" in (table.protocol().writer_features or ()):
@@ -93,7 +93,7 @@ def reason_of_columns(fields: Sequence[Mapping[str, Any]], table: DeltaTable | N
 
 
 def is_plain_type(name: str) -> bool:
-    """Whether it is, in a Delta schema, a type that all of Delta's readers and writers have.
+    """Whether all Delta readers and writers know this type of a Delta schema.
 
     >>> is_plain_type("decimal(9,2)"), is_plain_type("variant"), is_plain_type("void")
     (True, False, False)
@@ -102,20 +102,20 @@ def is_plain_type(name: str) -> bool:
 
 
 def maps_columns(properties: Mapping[str, str | None]) -> bool:
-    """Whether files and log have the columns of a table with these properties under other names."""
+    """Whether files and log name the columns of a table with these properties differently."""
     return (properties.get("delta.columnMapping.mode") or "none").lower() != "none"
 
 
 def required_columns(schema: Mapping[str, Any]) -> list[str]:
-    """Columns and nested fields that must not be null, by a Delta schema as JSON has it; dotted."""
+    """Dotted names of NOT NULL columns and nested fields in a Delta schema in JSON."""
     return [".".join(path) for path, field in _walk_fields(schema["fields"]) if not field["nullable"]]
 
 
 def keeps_paths(paths: Iterator[str]) -> bool:
-    """Whether deltalake would write these paths of the log as they stand there.
+    """Whether deltalake would write these paths of the log unchanged.
 
-    It writes a file's removal with the path encoded in its own way. Where the add's way was another, readers that
-    compare the two as text, as Spark does, would go on reading a file that was removed.
+    It encodes the path of a removed file in its own way. If the add was encoded differently, readers that
+    compare the two as text, as Spark does, would continue to read the removed file.
     """
     return all(quote(unquote(path), safe=_RAW) == path for path in paths)
 
@@ -149,9 +149,9 @@ def _of_properties(properties: Mapping[str, str | None]) -> str | None:
 
 def _of_columns(fields: Sequence[Mapping[str, Any]]) -> str | None:
     for path, field in _walk_fields(fields):
-        told = field.get("metadata") or {}
+        metadata = field.get("metadata") or {}
         odd = (f"of type {kind}" for kind in _types(field["type"]) if not is_plain_type(kind))
-        found = next((what for key, what in _COLUMNS.items() if key in told), None) or next(odd, None)
+        found = next((what for key, what in _COLUMNS.items() if key in metadata), None) or next(odd, None)
         if found is not None:
             return f"its column '{'.'.join(path)}' is {found}"
     return None
@@ -168,7 +168,7 @@ def _of_names(fields: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _types(kind: Any) -> Iterator[str]:  # noqa: ANN401  JSON
-    """The types that a column's is made of; the fields of a struct are columns of their own."""
+    """The types that a column's type consists of, without the fields of structs."""
     if not isinstance(kind, Mapping):
         yield kind
         return
@@ -187,7 +187,7 @@ def _types(kind: Any) -> Iterator[str]:  # noqa: ANN401  JSON
 def _walk_fields(
     fields: Sequence[Mapping[str, Any]], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
-    """Every field with its path, those of structs within arrays and maps too."""
+    """Every field with its path, also of structs within arrays and maps."""
     for field in fields:
         path = (*above, field["name"])
         yield path, field
@@ -208,13 +208,13 @@ def _within(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
 
 
 _HIDDEN = "_"
-"""Delta takes what is in a folder whose name begins so for no data, but for those of partitions."""
+"""Delta takes folders with this prefix for hidden, except those of partitions."""
 
 
 def spark_commit_reason(asset: AssetSpec, table: DeltaTable | None) -> str | None:
     """Why Spark commits to the asset's ``table``, as the end of a sentence; None where the driver does.
 
-    A run may have reasons of its own besides: columns that change, or nulls where the table has none.
+    A run may have further reasons: columns that change, or nulls in NOT NULL columns.
     """
     if asset.commit == "spark":
         return "the asset says 'commit: spark'"
@@ -228,26 +228,26 @@ def spark_commit_reason(asset: AssetSpec, table: DeltaTable | None) -> str | Non
 
 
 def spark_creation_reason(asset: AssetSpec) -> str | None:
-    """Why Spark makes the asset's table where there is none, as the end of a sentence; None where the driver does."""
+    """Why Spark creates the asset's table, as the end of a sentence; None where the driver does."""
     return spark_commit_reason(asset, None) or (
         "the asset gives properties to its new table" if asset.properties else None
     )
 
 
 def _is_known(path: str) -> bool:
-    """Whether files can be staged there that nobody renames or sees, and commits be made only where none is yet."""
+    """Whether the storage keeps staged files apart, and lets a commit be made only if there is none yet."""
     return local_path(path) is not None or path.partition("://")[0].lower() in ("s3", "s3a")
 
 
 FEED: Final = "delta.enableChangeDataFeed"
-"""The table's property that has its writers keep a change feed."""
+"""The property that makes writers keep a change feed."""
 _FED: Final = {FEED: "true"}
 _ITERATED: Final = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
-"""Of a table of iterations: Spark's ``VACUUM LITE`` goes by the log, to which older ones' files are dead."""
+"""For tables of iterations: Spark's ``VACUUM LITE`` uses the log, where older iterations' files are removed."""
 
 
 def keeps_feed(properties: Mapping[str, Any]) -> bool:
-    """Whether a table with these has its changes told.
+    """Whether a table with these properties keeps a change feed.
 
     >>> keeps_feed({FEED: "TRUE"}), keeps_feed({})
     (True, False)
@@ -256,10 +256,10 @@ def keeps_feed(properties: Mapping[str, Any]) -> bool:
 
 
 def spark_properties(asset: AssetSpec) -> dict[str, str]:
-    """Those of a new table of the asset's that Spark makes."""
+    """Properties of a new table that Spark creates for the asset."""
     return {**(_FED if asset.followed else {}), **asset.properties}
 
 
 def driver_properties(asset: AssetSpec) -> dict[str, str]:
-    """Those of one that the driver makes: Spark makes none whose removed files stay for longer than its log."""
+    """Properties of one that the driver creates; removed files stay no longer than its log, as Spark requires."""
     return {**(_ITERATED if isinstance(asset.write, PublishWrite) else {}), **spark_properties(asset)}

@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from arro3.core import Table
 
 _WHOLE_TEXT = 32
-"""Characters from which on a bound may be the beginning of a text, cut off by its writer."""
+"""From this length on, a bound may be a text that its writer truncated."""
 
 _LONG_DECIMAL = re.compile(r"decimal\((1[6-9]|[23]\d),")
-"""Of more digits than a float keeps, as which deltalake writes bounds: they lie beside the values then."""
+"""More digits than a float keeps, as which deltalake writes bounds: they may miss the values then."""
 
 
 @frozen
 class FileSegment:
-    """The segments of a file's rows in one dimension as far as the log tells them.
+    """The known segments of a file's rows in one dimension.
 
     Attributes:
-        low, high: The least and the greatest; no row has any where both are None.
-        exact: Whether all of them are one: ``low``.
-        rows: How many rows have one, None where that is not told; with a deletion vector there are fewer.
+        low, high: The least and the greatest; both None if no row has one.
+        exact: Whether all of them are equal.
+        rows: The number of rows with one; None where unknown; an upper limit with a deletion vector.
         nulls: Whether other rows may have none.
     """
 
@@ -59,15 +59,15 @@ class FileSegment:
 
 
 NOWHERE = FileSegment(None, None, rows=0)
-"""Of a file whose rows have no segment."""
+"""The segments of a file whose rows have none."""
 
 
 @dataclass(slots=True)
 class FileSegments:
-    """Tells the segments of files in one dimension; remembers what is none of them.
+    """Determines the segments of files in one dimension; collects values that are none.
 
     Attributes:
-        ignored_values: Values that are not among the keys, also `NULL`: their rows are left out.
+        ignored_values: Values that are not among the keys, and `NULL`: their rows are left out.
     """
 
     column: PartitionColumn
@@ -88,7 +88,7 @@ class FileSegments:
         return NOWHERE if found is None else FileSegment(found, found, rows=rows)
 
     def of_bounds(self, low: Any, high: Any, *, rows: int | None, nulls: int | None) -> FileSegment | None:  # noqa: ANN401
-        """The segments from the least to the greatest value in a file; None where its statistics do not tell."""
+        """The segments between two bounds in a file; None where its statistics do not say."""
         if nulls:
             self.leave_out(NULL)
         if rows == 0 or (low is None and rows is not None and rows == nulls):
@@ -96,14 +96,14 @@ class FileSegments:
         first, last = self._text(low), self._text(high)
         if first is None or last is None or _LONG_DECIMAL.match(self.column.kind):
             return None
-        told = None if rows is None or nulls is None else rows - nulls
+        known_rows = None if rows is None or nulls is None else rows - nulls
         if not are_one(first, last, self.column.kind):
-            return FileSegment(first, last, exact=False, rows=told, nulls=nulls != 0)
+            return FileSegment(first, last, exact=False, rows=known_rows, nulls=nulls != 0)
         key = self.key_of(low)
-        return NOWHERE if key is None else FileSegment(key, key, rows=told, nulls=nulls != 0)
+        return NOWHERE if key is None else FileSegment(key, key, rows=known_rows, nulls=nulls != 0)
 
     def key_of(self, value: Any) -> str | None:  # noqa: ANN401 - of any type
-        """The segment of one value; None, and noted, for one that is not among the keys, where these are listed."""
+        """The segment of a value; None, and noted, for one that is not among listed keys."""
         text = self._text(value)
         if text in self._known or (self.partition.is_open and text is not None):
             return text
@@ -116,7 +116,7 @@ class FileSegments:
             self.ignored_values.add(value)
 
     def may_be(self, segment: str, found: FileSegment | None) -> bool:
-        """Whether a row of the file may be in that segment."""
+        """Whether a row of the file may have that segment."""
         if found is None:
             return True
         if found.exact:
@@ -140,7 +140,7 @@ class FileSegments:
 
 
 def are_one(low: Any, high: Any, kind: str) -> bool:  # noqa: ANN401 - of any type
-    """Whether all values between two bounds of a column of that kind are the same one.
+    """Whether all values between two bounds of a column of that type are equal.
 
     >>> are_one("de", "de", "string"), are_one("x" * 32, "x" * 32, "string"), are_one(1, 2, "integer")
     (True, False, False)
@@ -149,19 +149,19 @@ def are_one(low: Any, high: Any, kind: str) -> bool:  # noqa: ANN401 - of any ty
 
 
 Cell = tuple[Segment, Span]
-"""The partitions of one tuple of segments and one slot; of an asset by time alone the tuple is empty."""
+"""One tuple of segments and one time slot; the tuple is empty for an asset by time alone."""
 
 ALWAYS: Span = (RangeSet.always().first, RangeSet.always().last)
-"""The one slot of an asset without a dimension of time."""
+"""The one slot of an asset without a time dimension."""
 
 
 @dataclass(slots=True)
 class FilePart:
-    """What is told of the partitions of a file's rows; never changed.
+    """The known partitions of a file's rows; immutable.
 
     Attributes:
-        time: Of their time; None where it is not told.
-        segments: Of each dimension of segments; None where it is not told.
+        time: Their time; None where unknown.
+        segments: For each segment dimension; None where unknown.
     """
 
     time: FileTime | None
@@ -169,12 +169,12 @@ class FilePart:
 
     @property
     def is_known(self) -> bool:
-        """Whether something is told of every dimension."""
+        """Whether something is known about every dimension."""
         return self.time is not None and None not in self.segments
 
     @property
     def is_empty(self) -> bool:
-        """Whether no row is in a partition."""
+        """Whether no row is in any partition."""
         time = self.time
         if time is not None and time.start == time.end:
             return True
@@ -182,7 +182,7 @@ class FilePart:
 
     @property
     def segment(self) -> Segment | None:
-        """The one tuple of all rows that have one; None where they may have several, or it is not told."""
+        """The one tuple of all rows that have one; None where they may have several, or it is unknown."""
         if not self.segments:
             return ()
         found = tuple(each.low for each in self.segments if each is not None and each.exact and each.low is not None)
@@ -190,12 +190,12 @@ class FilePart:
 
     @property
     def span(self) -> Span:
-        """From the slot of the least time to that of the greatest; always where that is not told."""
+        """From the slot of the least time to that of the greatest; `ALWAYS` where unknown."""
         return ALWAYS if self.time is None else self.time.span
 
     @property
     def cell(self) -> Cell | None:
-        """What the rows in a partition are all in; None where they may be in several or none, or it is not told."""
+        """The one cell of all rows in partitions; None where there may be several or none, or it is unknown."""
         time = self.time
         if time is None or not time.exact or not self._lacks_one_at_most:
             return None
@@ -204,13 +204,13 @@ class FilePart:
 
     @property
     def is_of_one_slot(self) -> bool:
-        """Whether every row surely has a time, and that of one slot."""
+        """Whether every row certainly has a time, all in one slot."""
         time = self.time
         return time is not None and time.exact and not time.nulls and time.start < time.end
 
     @property
     def rows(self) -> int | None:
-        """How many rows are in a partition; None where that is not told."""
+        """The number of rows in partitions; None where unknown."""
         if not self.segments:
             return None if self.time is None else self.time.rows
         counts = [each.rows for each in (self.time, *self.segments) if each is not None and each.rows is not None]
@@ -218,21 +218,21 @@ class FilePart:
 
     @property
     def nulls(self) -> bool:
-        """Whether other rows may be in no partition."""
+        """Whether some rows may be in no partition."""
         return any(each is None or each.nulls for each in (self.time, *self.segments))
 
     @property
     def _lacks_one_at_most(self) -> bool:
-        """Whether no two dimensions may lack values: some in these rows and some in those, so that none has all."""
+        """Whether at most one dimension lacks values, so that the rows without one can be counted."""
         return not self.segments or sum(each is None or each.nulls for each in (self.time, *self.segments)) <= 1
 
 
 @frozen
 class FileParts:
-    """Tells the partitions of files, one dimension at a time; remembers what could not be read.
+    """Determines the partitions of files, dimension by dimension; collects values that name none.
 
     Attributes:
-        times: None without a dimension of time.
+        times: None without a time dimension.
     """
 
     partitioning: Partitioning
@@ -242,7 +242,7 @@ class FileParts:
 
     @classmethod
     def from_columns(cls, columns: PartitionColumns, partitioning: Partitioning) -> FileParts:
-        """Those of a table with these columns."""
+        """For a table with these columns."""
         time = partitioning.time
         times = None if columns.time is None or time is None else FileTimes(columns.time, time)
         dimensions = zip(columns.segments, partitioning.segments, strict=True)
@@ -250,22 +250,22 @@ class FileParts:
 
     @property
     def ignored_values(self) -> dict[str, set[str]]:
-        """By column the values that name no partition: their rows are left out."""
+        """Values that name no partition, by column: their rows are left out."""
         return {each.column.name: each.ignored_values for each in self._dimensions() if each.ignored_values}
 
     @property
     def dimension_names(self) -> str:
-        """What its dimensions are called, for messages."""
+        """The names of its dimensions, for messages."""
         times = [] if self.times is None else [self.times.partition.nouns]
         return " and ".join([*times, *(f"'{each.partition.column}'" for each in self.segments)])
 
     @property
     def unknown_part(self) -> FilePart:
-        """Of a file of which nothing is told."""
+        """The part of a file about which nothing is known."""
         return FilePart(None, (None,) * len(self.segments))
 
     def read_action(self, partition: Mapping[str, str | None], stats: Mapping[str, Any]) -> FilePart:
-        """What a file's action in the log tells."""
+        """The partitions of a file, from its action in the log."""
         rows = stats.get("numRecords")
 
         def read_dimension(dimension: Any) -> Any:  # noqa: ANN401 - of any dimension
@@ -279,7 +279,7 @@ class FileParts:
         return FilePart(time, tuple(map(read_dimension, self.segments)))
 
     def read_live(self, adds: Table) -> dict[str, FilePart]:
-        """Path and partitions of every file in an Arrow table of a Delta table's flattened add actions."""
+        """Path and partitions of every file in an Arrow table of flattened add actions."""
         names, missing = adds.schema.names, [None] * adds.num_rows
 
         def column(name: str) -> list[Any]:
@@ -301,9 +301,9 @@ class FileParts:
         return dict(zip(paths, map(FilePart, times, segments), strict=False))
 
     def notes_all(self, part: FilePart) -> bool:
-        """Whether every value in the file names a partition or was noted as one that does not.
+        """Whether every value in the file names a partition or was noted as naming none.
 
-        Times between two that can be planned can be planned, too; text between two keys need be none.
+        A time between two valid ones is valid, too; text between two keys may be no key.
         """
         if part.is_empty:
             return True
@@ -311,7 +311,7 @@ class FileParts:
         return part.segment is not None and part.time is not None and (part.time.exact or not text)
 
     def within(self, part: FilePart, parts: PartitionSet) -> PartitionSet:
-        """What of ``parts`` a row of the file may lie in; of segments only where ``parts`` names them."""
+        """The subset of ``parts`` that a row of the file may be in; by segment only where ``parts`` names segments."""
         if part.is_empty:
             return NOTHING
         span = RangeSet.span(*part.span)
@@ -325,12 +325,12 @@ class FileParts:
         )
 
     def segment_of(self, values: Sequence[Any]) -> Segment | None:
-        """The tuple of segments of a row's values; None, and noted, where one of them is not among the keys."""
+        """The tuple of segments of a row's values; None, and noted, where one is not among the keys."""
         found = tuple(each.key_of(value) for each, value in zip(self.segments, values, strict=True))
         return None if None in found else cast("Segment", found)
 
     def may_be(self, segment: Segment, part: FilePart) -> bool:
-        """Whether a row of the file may be of that tuple of segments."""
+        """Whether a row of the file may have that tuple of segments."""
         return all(
             dimension.may_be(key, found)
             for dimension, key, found in zip(self.segments, segment, part.segments, strict=True)
@@ -343,5 +343,5 @@ class FileParts:
 
 
 def _timeless_file(rows: int | None) -> FileTime:
-    """Of a file of an asset without a dimension of time: all time is one slot."""
+    """The time of a file without a time dimension: one slot for all rows."""
     return FileTime(*ALWAYS, rows=rows)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _ALWAYS = RangeSet.always()
 _Told = tuple[tuple[str | None, str | None, bool] | None, ...]
-"""Of each dimension of segments the least and the greatest, and whether all rows have that one; None where untold."""
+"""For each segment dimension: least and greatest, and whether all rows have it; None where unknown."""
 
 
 @frozen
@@ -34,8 +34,8 @@ class FileSplit:
 
     Attributes:
         inside: Every row is in the partitions.
-        mixed: Some rows may be, others may not.
-        outside: No row is.
+        mixed: Some rows may be in them, others may not.
+        outside: No row is in them.
     """
 
     inside: tuple[LiveFile, ...] = ()
@@ -43,16 +43,16 @@ class FileSplit:
     outside: tuple[LiveFile, ...] = ()
 
     def without(self, paths: Container[str]) -> FileSplit:
-        """Those of other paths."""
+        """The same without files of these paths."""
         inside, mixed = (tuple(file for file in files if file.path not in paths) for files in (self.inside, self.mixed))
         return FileSplit(inside, mixed, self.outside)
 
 
 def split_files(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning) -> FileSplit:
-    """The live files of ``table``, at the version that is loaded, against ``parts``, whole partitions.
+    """Splits the live files of the loaded version by ``parts``, whole partitions.
 
-    A row without a time is in no partition, but of one that is always; nor is one without a segment, but where all
-    have the same time. By partition values and statistics alone: no file is read.
+    A row without a time is only in a partition of all time; a row without a segment only in partitions where all
+    segments have the same time. Uses partition values and statistics; reads no file.
 
     Raises:
         SourceError: deltalake cannot tell the files.
@@ -62,10 +62,10 @@ def split_files(table: DeltaTable, parts: PartitionSet, *, partitioning: Partiti
 
 @dataclass(slots=True, eq=False, repr=False)
 class TableFiles:
-    """The live files of a version of a table, for who asks of several sets of partitions where they lie.
+    """The live files of a version, for repeated splits by different partitions.
 
     Attributes:
-        schema: The table's, as JSON.
+        schema: The table's schema as JSON.
     """
 
     adds: Table
@@ -75,7 +75,7 @@ class TableFiles:
 
     @classmethod
     def load_files(cls, table: DeltaTable) -> TableFiles:
-        """Those of the version that is loaded.
+        """The files of the loaded version.
 
         Raises:
             SourceError: deltalake cannot tell the files.
@@ -84,7 +84,7 @@ class TableFiles:
         return cls(adds, live_files(adds), table.schema().to_json())
 
     def split_files(self, parts: PartitionSet, *, partitioning: Partitioning) -> FileSplit:
-        """They against ``parts``, as `split_files` has it."""
+        """Splits them by ``parts``, as the function `split_files`."""
         files = self.files
         if parts.is_everything or not parts:
             return FileSplit(inside=tuple(files)) if parts else FileSplit(outside=tuple(files))
@@ -92,24 +92,26 @@ class TableFiles:
         if apart is not partitioning:  # rows without a segment may be among those of the whole
             found = self.split_files(rest, partitioning=apart)
             return FileSplit(mixed=(*found.inside, *found.mixed), outside=found.outside)
-        told = self._read_parts(parts, partitioning)
-        if told is None:
+        known_files = self._read_parts(parts, partitioning)
+        if known_files is None:
             return FileSplit(mixed=tuple(files))
-        holding = _HoldingCheck(parts, told.told)
+        holding = _HoldingCheck(parts, known_files.told)
         held: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
-        for file, part in zip(files, told.parts, strict=True):
-            held[holding.check_file(part, file.partition.get(told.folder) if told.folder else None)].append(file)
+        for file, part in zip(files, known_files.parts, strict=True):
+            held[
+                holding.check_file(part, file.partition.get(known_files.folder) if known_files.folder else None)
+            ].append(file)
         return FileSplit(tuple(held[True]), tuple(held[None]), tuple(held[False]))
 
     def find_holding(self, parts: PartitionSet, *, partitioning: Partitioning) -> list[LiveFile]:
-        """Those that `split_files` has inside or mixed, in no order; takes time by what lies near ``parts``."""
+        """Files that a split puts inside or mixed, in no order; the cost depends on files near ``parts``."""
         partitioning, parts = partitioning.without_whole_dimensions(parts)
-        told = self._read_parts(parts, partitioning) if parts.extent is not None else None
-        if told is None or parts.extent is None:
+        files = self._read_parts(parts, partitioning) if parts.extent is not None else None
+        if files is None or parts.extent is None:
             found = self.split_files(parts, partitioning=partitioning)
             return [*found.inside, *found.mixed]
-        holding, folder = _HoldingCheck(parts, told.told), told.folder
-        near = ((self.files[place], told.parts[place]) for place in told.near(*parts.extent))
+        holding, folder = _HoldingCheck(parts, files.told), files.folder
+        near = ((self.files[place], files.parts[place]) for place in files.near(*parts.extent))
         return [
             file
             for file, part in near
@@ -117,36 +119,36 @@ class TableFiles:
         ]
 
     def _read_parts(self, parts: PartitionSet, partitioning: Partitioning) -> _FilesByTime | None:
-        """What is told of the files' partitions; None where nothing can be."""
+        """The files' partitions; None where none can be known."""
         columns = find_columns(self.schema, partitioning) if partitioning.is_partitioned else None
         if columns is None:
             return None
         knowing = partitioning.with_segments_of(parts)
         if knowing not in self._told:
-            told = FileParts.from_columns(columns, knowing)
+            file_parts = FileParts.from_columns(columns, knowing)
             folder = None if columns.time is None else columns.time.name
-            self._told[knowing] = _FilesByTime(told, list(told.read_live(self.adds).values()), folder)
+            self._told[knowing] = _FilesByTime(file_parts, list(file_parts.read_live(self.adds).values()), folder)
         return self._told[knowing]
 
 
 class _FilesByTime:
-    """The partitions of files.
+    """The partitions of files, searchable by time.
 
     Attributes:
-        told: Tells them.
+        told: Determines them.
         parts: One for each file.
-        folder: The column of time by which folders may be named.
+        folder: The time column, if folders may be named by it.
     """
 
-    def __init__(self, told: FileParts, parts: list[FilePart], folder: str | None) -> None:
-        self.told, self.parts, self.folder = told, parts, folder
+    def __init__(self, file_parts: FileParts, parts: list[FilePart], folder: str | None) -> None:
+        self.told, self.parts, self.folder = file_parts, parts, folder
         timed = [(part.span, place) for place, part in enumerate(parts) if _is_plain(part)]
         self._timed = sorted(timed)
         self._others = [place for place, part in enumerate(parts) if not _is_plain(part)]
         self._longest = max((end - start for (start, end), _ in timed), default=0)
 
     def near(self, start: int, end: int) -> Iterator[int]:
-        """The places of all files but such whose rows all lie before ``start`` or not before ``end``."""
+        """Indices of files without those whose rows are all before ``start``, or not before ``end``."""
         yield from self._others
         first = bisect_left(self._timed, ((start - self._longest, start - self._longest), -1))
         for (low, high), place in self._timed[first:]:
@@ -158,7 +160,7 @@ class _FilesByTime:
 
 @frozen
 class StagedSplit:
-    """Staged files: those whose rows all are in some partitions, those with such and others, and all others."""
+    """Staged files with only rows of some partitions, with such and others, and with only others."""
 
     inside: tuple[StagedFile, ...] = ()
     mixed: tuple[StagedFile, ...] = ()
@@ -172,11 +174,11 @@ def split_staged(
     *,
     partitioning: Partitioning,
 ) -> StagedSplit:
-    """How files that are not committed yet lie against ``parts``, whole partitions, as `split_files` has it.
+    """Splits uncommitted files by ``parts``, whole partitions, as `split_files` does.
 
     Args:
         fields: The columns of their table, as Delta has them in JSON.
-        files: With rows.
+        files: Files with rows.
         parts: Of ``partitioning``.
         partitioning: Tells by which column a row is of a partition.
     """
@@ -185,17 +187,17 @@ def split_staged(
     columns = find_columns(json.dumps({"type": "struct", "fields": list(fields)}), partitioning)
     if columns is None:
         return StagedSplit(mixed=tuple(files))
-    told = FileParts.from_columns(columns, partitioning.with_segments_of(parts))
-    holding, folder = _HoldingCheck(parts, told), None if columns.time is None else columns.time.name
+    file_parts = FileParts.from_columns(columns, partitioning.with_segments_of(parts))
+    holding, folder = _HoldingCheck(parts, file_parts), None if columns.time is None else columns.time.name
     held: dict[bool | None, list[StagedFile]] = {True: [], None: [], False: []}
     for file in files:
-        part = told.read_action(file.partition, json.loads(file.stats))
+        part = file_parts.read_action(file.partition, json.loads(file.stats))
         held[holding.check_file(part, file.partition.get(folder) if folder else None)].append(file)
     return StagedSplit(tuple(held[True]), tuple(held[None]), tuple(held[False]))
 
 
 def _is_plain(part: FilePart) -> bool:
-    """Whether all rows of a file surely have a time, and it is told between which two they lie."""
+    """Whether all rows of a file certainly have a time between known bounds."""
     time = part.time
     return time is not None and time.exact and not time.nulls and time.start < time.end
 
@@ -203,59 +205,59 @@ def _is_plain(part: FilePart) -> bool:
 def make_touch_test(
     table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning, found: FileSplit
 ) -> Callable[[FileAction], bool]:
-    """Tells of a file that came or went after the loaded version whether rows of ``parts`` may be in it.
+    """Tests whether a file added or removed after the loaded version may have rows of ``parts``.
 
-    What leaves is mostly told without statistics: it was ``found`` there, or came meanwhile and was judged then.
+    Removals are mostly logged without statistics: the file was ``found`` before, or was judged when it was added.
     """
     partitioning, parts = partitioning.without_whole_dimensions(parts)
     columns = find_columns(table.schema().to_json(), partitioning)
     if parts.is_everything or columns is None or not partitioning.is_partitioned:
         return lambda _: bool(parts)
-    told, folder = (
+    file_parts, folder = (
         FileParts.from_columns(columns, partitioning.with_segments_of(parts)),
         None if columns.time is None else columns.time.physical,
     )
-    holding = _HoldingCheck(parts, told)
+    holding = _HoldingCheck(parts, file_parts)
     there = frozenset(file.place for file in (*found.inside, *found.mixed))
 
     def touches(file: FileAction) -> bool:
         if not file.added:
             return unquote(file.path) in there
         partition = file.partition or {}
-        part = told.read_action(partition, file.stats)
+        part = file_parts.read_action(partition, file.stats)
         return holding.check_file(part, partition.get(folder) if folder else None) is not False
 
     return touches
 
 
 class _HoldingCheck:
-    """Whether a set of partitions holds the rows of a file: all, none, or (None) some or perhaps some."""
+    """Whether a set of partitions contains a file's rows: all, none, or (None) perhaps some."""
 
-    def __init__(self, parts: PartitionSet, told: FileParts) -> None:
-        """``told`` tells the partitions of the files."""
+    def __init__(self, parts: PartitionSet, file_parts: FileParts) -> None:
+        """``file_parts`` determines the partitions of files."""
         self._parts = parts
-        self._told = told
+        self._told = file_parts
         self._together = parts.by_time()
-        time = told.partitioning.time
+        time = file_parts.partitioning.time
         self._excluding = time if time is not None and time.exclude else None
         self._usual = self._time(parts.time)
         self._known: dict[_Told, tuple[_HoldingTimeCheck, bool]] = {}
 
     def check_file(self, part: FilePart, folder: PartitionValue) -> bool | None:
-        """The same of a file, and the value of time that its folder is named by, if it is."""
+        """The answer for a file, and the time value that names its folder, if one does."""
         if not self._parts.apart:
             return self._usual.check_time(part.time, folder)
-        told = tuple(
+        segments = tuple(
             None if each is None else (each.low, each.high, each.exact and not each.nulls) for each in part.segments
         )
-        if told not in self._known:
-            self._known[told] = self._times(part)
-        time, exact = self._known[told]
+        if segments not in self._known:
+            self._known[segments] = self._times(part)
+        time, exact = self._known[segments]
         held = time.check_time(part.time, folder)
         return held if exact or held is False else None
 
     def _times(self, part: FilePart) -> tuple[_HoldingTimeCheck, bool]:
-        """The time of the tuples that rows of such a file may be of, and whether all of them are of one."""
+        """The time of the tuples that the file's rows may have, and whether all rows have one tuple."""
         if any(each is not None and each.low is None for each in part.segments):  # without one, or with an unknown one
             return self._time(self._parts.time), False
         if part.segment is not None and not any(each is None or each.nulls for each in part.segments):
@@ -273,10 +275,10 @@ class _HoldingCheck:
 
 @frozen
 class _HoldingTimeCheck:
-    """The same of ranges and the time of a file; asks once for a span.
+    """The same for time ranges and a file's time; caches each span.
 
     Attributes:
-        excluding: The dimension of time, where something is excluded: rows between two slots may be in none.
+        excluding: The time dimension, if it excludes times: rows between two slots may be in none.
     """
 
     ranges: RangeSet
@@ -284,7 +286,7 @@ class _HoldingTimeCheck:
     _known: dict[Span, bool | None] = field(default_factory=dict)
 
     def check_time(self, when: FileTime | None, folder: PartitionValue) -> bool | None:
-        """Always holds rows without a time too."""
+        """Whether the ranges contain the time; unrestricted time contains rows without one, too."""
         if self.ranges in (RangeSet(), _ALWAYS):
             return bool(self.ranges)
         if when is None or (when is NOWHEN and folder not in (None, "")):  # a date that clocks skip, say
@@ -307,25 +309,25 @@ class _HoldingTimeCheck:
 
 
 _ROUGH: Final = timedelta(milliseconds=1)
-"""Statistics have instants in whole milliseconds, rounded off."""
+"""Statistics round instants down to milliseconds."""
 _PARSED: Final[Mapping[str, Callable[[str], Any]]] = {
     **dict.fromkeys(("byte", "short", "integer", "long"), int),
     "date": date.fromisoformat,
     **dict.fromkeys(("timestamp", "timestamp_ntz"), lambda text: datetime.fromisoformat(text) - _ROUGH),
     "string": str,
 }
-"""Of the types whose bounds in the log are exact, or err upwards: not so decimals, which are numbers of JSON there."""
+"""Types whose bounds in the log are exact, or err upwards; not decimals, which are JSON numbers there."""
 _LONGEST_MONTH, _LONGEST_DAY = 31, timedelta(hours=25)
 _OF_DATES: Final = timedelta(days=2)
-"""Time is taken off a date from its midnight on, which comes to the day before; and that day belongs."""
+"""Subtracting time from a date starts at midnight, so it ends on the day before, which is included."""
 
 
 @frozen
 class NewerRows:
-    """Rows whose value of a column is above ``low``, or from ``overlap`` below it on.
+    """Rows whose value of a column is above ``low``, or ``overlap`` below it.
 
     Attributes:
-        low: As Spark writes it; instants with their zone, which is UTC.
+        low: As Spark writes it; instants in UTC with their zone.
     """
 
     column: str
@@ -333,15 +335,15 @@ class NewerRows:
     overlap: Duration | None = None
 
     def find_files(self, files: TableFiles) -> list[LiveFile]:
-        """The files that may hold such rows; all of them where that cannot be told."""
+        """The files that may hold such rows; all where unknown."""
         bound, highest = self._bound(files), self._highest(files)
         if bound is None or highest is None:
             return files.files
-        told = zip(files.files, highest, strict=True)
-        return [file for file, value in told if value is None or not _is_before(value, bound)]
+        bounded = zip(files.files, highest, strict=True)
+        return [file for file, value in bounded if value is None or not _is_before(value, bound)]
 
     def _bound(self, files: TableFiles) -> Any:  # noqa: ANN401  of the column's type
-        """What newer values are above; None where this is no such column."""
+        """The bound that newer values exceed; None for an unsuitable column."""
         fields: Sequence[Mapping[str, Any]] = json.loads(files.schema)["fields"]
         kind = next((field["type"] for field in fields if field["name"].lower() == self.column.lower()), None)
         parsed = _PARSED.get(kind) if isinstance(kind, str) else None
@@ -354,7 +356,7 @@ class NewerRows:
             return None
 
     def _highest(self, files: TableFiles) -> Sequence[Any] | None:
-        """The highest value in each file; None where the log has none for this column."""
+        """The highest value in each file; None where the log lacks it for this column."""
         wanted = (f"max.{self.column}".lower(), f"partition.{self.column}".lower())
         name = next((name for name in files.adds.schema.names if name.lower() in wanted), None)
         if name is None or "." in self.column:  # such a name may mean a field of another column
@@ -367,7 +369,7 @@ class NewerRows:
 
 
 def _longest_span(span: Duration) -> timedelta:
-    """As much as a length of time can be in any zone, or more."""
+    """An upper limit of a duration in any zone."""
     return (span.months * _LONGEST_MONTH + span.days) * _LONGEST_DAY + timedelta(seconds=span.seconds) + _OF_DATES
 
 

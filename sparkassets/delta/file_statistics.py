@@ -30,8 +30,8 @@ class IndexedColumn:
     """A column without fields of its own.
 
     Attributes:
-        path: The names that lead to it, from the outermost.
-        type: As the log has it, such as ``decimal(9,2)``; ``array``, ``map``; ``collated`` for text in another order.
+        path: Its name, after those of enclosing structs.
+        type: As in the log, such as ``decimal(9,2)``; ``array``, ``map``; ``collated`` for text with a collation.
     """
 
     path: _Path
@@ -41,7 +41,7 @@ class IndexedColumn:
 def select_statistics_columns(
     schema: Mapping[str, Any], *, layout: Sequence[str], properties: Mapping[str, str]
 ) -> tuple[IndexedColumn, ...]:
-    """Those that have statistics, in the table's order.
+    """The columns with statistics, in the table's order.
 
     Args:
         schema: The table's, as its log has it in JSON.
@@ -89,7 +89,7 @@ def _paths(named: str) -> frozenset[_Path]:
 
 
 def _is_named(path: _Path, wanted: frozenset[_Path]) -> bool:
-    """Whether it is in the list, or what it is a field of; where both of these are, only what is named in it counts."""
+    """Whether the column or an enclosing struct is in the list; if both are, only the column's entry counts."""
     path = tuple(name.lower() for name in path)
     for depth in range(1, len(path) + 1):
         wanted = frozenset(each for each in wanted if each[:depth] == path[:depth])
@@ -101,25 +101,25 @@ def _is_named(path: _Path, wanted: frozenset[_Path]) -> bool:
 
 
 KEEPS_BOUNDS = {"parquet.statistics.truncate.length": "1024"}
-"""Options of Spark's write: of longer values the footer keeps the beginning, else nothing, not even the nulls."""
+"""Options of Spark's write: the footer keeps a prefix of long values; else it keeps nothing, not even nulls."""
 
 _THREADS = 16
 _OTHER_CALENDAR = frozenset({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
 
 _Value = tuple[_Path, str | None]
 _Tree = dict[str, Any]
-"""By name a JSON text, or another tree."""
+"""A JSON text or another tree, by name."""
 
 
 @frozen
 class _FooterColumn:
-    """A column that has statistics, as files of one schema have it.
+    """A column with statistics, as files of one schema have it.
 
     Attributes:
-        index: None where the files were written before the table had it; of an array or a map what lies first in it.
-        is_nested: Whether it is such a one.
-        is_bounded: Whether Delta keeps bounds of it.
-        bounds_format: Of these; None where the files have something else in its place.
+        index: None where the files lack it; for an array or a map that of its first part.
+        is_nested: Whether it is an array or a map.
+        is_bounded: Whether Delta keeps its bounds.
+        bounds_format: Their format; None where the files store another type.
     """
 
     path: _Path
@@ -140,12 +140,12 @@ def read_footers(store: FileSystem, paths: Sequence[str]) -> list[FileMetaData]:
 
 
 class FileStatistics:
-    """What the add actions of a table's files have as ``stats``, made of the files' footers.
+    """Builds the ``stats`` of add actions from the files' footers.
 
     Args:
-        schema: The table's, as its log has it in JSON; without column mapping.
-        layout: The partition columns: the files do not hold them.
-        properties: The table's, which may say what statistics it keeps.
+        schema: The table's, in the JSON of its log; without column mapping.
+        layout: The partition columns, which the files lack.
+        properties: The table's, which may choose its statistics.
     """
 
     def __init__(self, schema: Mapping[str, Any], *, layout: Sequence[str], properties: Mapping[str, str]) -> None:
@@ -154,7 +154,7 @@ class FileStatistics:
         self._last: tuple[ParquetSchema, Sequence[_FooterColumn]] | None = None
 
     def build_json(self, metadata: FileMetaData) -> str:
-        """JSON text."""
+        """The statistics as JSON text."""
         groups = [group for group in map(metadata.row_group, range(metadata.num_row_groups)) if group.num_rows]
         other_calendar = bool(_OTHER_CALENDAR & (metadata.metadata or {}).keys())
         hides_nan = not (metadata.created_by or "").startswith("parquet-mr")
@@ -165,15 +165,15 @@ class FileStatistics:
             if leaf.index is None:
                 nulls.append((leaf.path, str(metadata.num_rows)))
                 continue
-            told = [group.column(leaf.index).statistics for group in groups]
-            nulls.append((leaf.path, _nulls(told, nested=leaf.is_nested)))
+            statistics = [group.column(leaf.index).statistics for group in groups]
+            nulls.append((leaf.path, _nulls(statistics, nested=leaf.is_nested)))
             if leaf.is_bounded:
                 form = (
                     None
                     if leaf.bounds_format is not None and leaf.bounds_format.is_calendar and other_calendar
                     else leaf.bounds_format
                 )
-                least, greatest = (None, None) if form is None else _bounds(form, told, groups)
+                least, greatest = (None, None) if form is None else _bounds(form, statistics, groups)
                 low.append((leaf.path, least))
                 high.append((leaf.path, None if form is not None and form.is_float and hides_nan else greatest))
         parts = (("minValues", low), ("maxValues", high), ("nullCount", nulls))
@@ -181,7 +181,7 @@ class FileStatistics:
         return _json({"numRecords": str(metadata.num_rows), **trees})
 
     def _footer_columns(self, metadata: FileMetaData) -> Sequence[_FooterColumn]:
-        """The columns with statistics, found once for files of one schema after another."""
+        """The columns with statistics, cached for consecutive files of one schema."""
         if self._last is None or not self._last[0].equals(metadata.schema):
             self._last = metadata.schema, self._find_columns(metadata.schema)
         return self._last[1]
@@ -214,7 +214,7 @@ def _read_footer(store: FileSystem, path: str) -> FileMetaData:
 def _places(schema: ParquetSchema) -> dict[_Path, tuple[int, DataType]] | None:
     """Index and type of a file's columns by path, in lower case as Delta compares names.
 
-    None where they cannot be told apart.
+    None where two names are equal.
     """
     places, count = {}, 0
     for path, type_ in _columns(schema.to_arrow_schema()):
@@ -224,7 +224,7 @@ def _places(schema: ParquetSchema) -> dict[_Path, tuple[int, DataType]] | None:
 
 
 def _columns(fields: Iterable[Any], above: _Path = ()) -> Iterator[tuple[_Path, DataType]]:
-    """The columns without fields of their own, in the file's order."""
+    """The leaf columns, in the file's order."""
     from pyarrow.types import is_struct
 
     for field in fields:
@@ -236,7 +236,7 @@ def _columns(fields: Iterable[Any], above: _Path = ()) -> Iterator[tuple[_Path, 
 
 
 def _width(type_: DataType) -> int:
-    """How many columns of a file a type takes."""
+    """How many leaf columns a type takes in a file."""
     stored = getattr(type_, "storage_type", type_)
     return sum(_width(stored.field(index).type) for index in range(stored.num_fields)) if stored.num_fields else 1
 
@@ -246,11 +246,11 @@ def _to_lower_case(path: _Path) -> _Path:
 
 
 def _bounds(
-    form: BoundsFormat, told: Sequence[Statistics | None], groups: Sequence[RowGroupMetaData]
+    form: BoundsFormat, statistics: Sequence[Statistics | None], groups: Sequence[RowGroupMetaData]
 ) -> tuple[str | None, str | None]:
-    """Least and greatest value, JSON; None without any, and where a row group does not tell."""
+    """Least and greatest value as JSON; None without any, or where a row group does not say."""
     lows, highs = [], []
-    for each, group in zip(told, groups, strict=True):
+    for each, group in zip(statistics, groups, strict=True):
         if each is not None and each.has_min_max:
             lows.append(each.min_raw)
             highs.append(each.max_raw)
@@ -264,10 +264,10 @@ def _bounds(
         return None, None
 
 
-def _nulls(told: Sequence[Statistics | None], *, nested: bool) -> str | None:
-    """In how many rows the column is null, JSON; None where the file does not tell."""
+def _nulls(statistics: Sequence[Statistics | None], *, nested: bool) -> str | None:
+    """The number of nulls as JSON; None where the file does not say."""
     count = 0
-    for each in told:
+    for each in statistics:
         if each is None or not each.has_null_count:
             return None
         count += each.null_count
@@ -275,7 +275,7 @@ def _nulls(told: Sequence[Statistics | None], *, nested: bool) -> str | None:
 
 
 def _tree(values: Iterable[_Value]) -> _Tree:
-    """What is known by path, as objects in objects; an object is there also where nothing in it is known."""
+    """Values by path as nested objects; an object is there even if nothing in it is known."""
     tree: _Tree = {}
     for path, value in values:
         place = tree
@@ -287,7 +287,7 @@ def _tree(values: Iterable[_Value]) -> _Tree:
 
 
 def _json(tree: _Tree) -> str:
-    """Numbers are in it as they stand: of decimals more digits than a float has."""
+    """JSON with numbers verbatim: decimals may have more digits than a float."""
     inside = (
         f"{json.dumps(name, ensure_ascii=False)}:{each if isinstance(each, str) else _json(each)}"
         for name, each in tree.items()

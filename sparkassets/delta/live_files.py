@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 PartitionValue: TypeAlias = "str | int | float | bool | date | Decimal | bytes | None"
-"""Of a column that a table's folders are named by, typed; a timestamp with its zone, which is UTC."""
+"""A typed value of a partition column; a timestamp is in UTC."""
 
 _PARTITION = "partition."
 
 
 @dataclass(slots=True)
 class LiveFile:
-    """One data file, as its add action has it; never changed.
+    """One data file, from its add action; immutable.
 
     Attributes:
         path: As in the log: percent-encoded, relative to the table, or a URI.
         size: Bytes.
-        rows: Where its statistics tell; with a deletion vector there are fewer.
-        partition: By the column's name; None also for the text of no characters, as Delta's protocol has it.
+        rows: If its statistics say; an upper limit with a deletion vector.
+        partition: By column name; None also for empty text, as in Delta's protocol.
     """
 
     path: str
@@ -95,7 +95,7 @@ def log_text(value: PartitionValue) -> str | None:
 
 
 def open_file(root: str, path: str) -> BinaryIO:
-    """The file that the log of the table at ``root`` calls ``path``: to be closed by who reads it.
+    """Opens the file that the log of the table at ``root`` calls ``path``; the caller closes it.
 
     Args:
         root: An absolute local path or an object-store URI.

@@ -1,6 +1,6 @@
-"""The commits at the end of a Delta table's log, read as files: opening the table costs by its size, this by what came.
+"""Reads the commits at the end of a Delta table's log: opening the table costs by its size, this by what is new.
 
-The files' form is the Delta protocol's: https://github.com/delta-io/delta/blob/master/PROTOCOL.md
+The format is Delta's protocol: https://github.com/delta-io/delta/blob/master/PROTOCOL.md
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ _LOG: Final = "_delta_log"
 _CHECKPOINT_HINT: Final = "_last_checkpoint"
 
 _NEARBY: Final = 64
-"""Versions before and after one that was asked for whose entries in an object store may be asked for too."""
+"""Versions around a requested one whose entries in an object store may be requested, too."""
 
 _AT_ONCE_BYTES: Final = 2**26
-"""Of an entry in an object store that is read by one request; one that is larger is looked at before."""
+"""How much of an entry in an object store is read in one request; a larger one takes two."""
 
 _TOKEN_BYTES: Final = 4096
-"""Of an entry that tell it from all others: when and by whom it was made, or the names of its files."""
+"""The beginning of an entry, which identifies it: when and by whom it was made, or its files' names."""
 
 _NO_SUCH_PART: Final = ("Range Not Satisfiable", "range was invalid")
-"""What is said where a part is asked for of a file without bytes."""
+"""The error for a range of an empty file."""
 
 
 @frozen
 class FileAction:
-    """A data file that came into the table or left it, by an action that changed data; told apart by identity.
+    """A data file added or removed by an action that changed data; compared by identity.
 
     Attributes:
         key: Path and deletion vector: the same for the add and the remove of one logical file.
         has_deletion_vector: Whether rows of it are deleted by a deletion vector.
-        partition: Value as text (or None) by the column's physical name; None where the action does not tell.
+        partition: Value as text (or None) by the column's physical name; None where the action lacks it.
         stats: The statistics, an empty mapping without any.
-        size: Bytes; 0 where the action does not tell.
+        size: Bytes; 0 where the action lacks it.
     """
 
     added: bool
@@ -65,16 +65,16 @@ class LogCommit:
     """One version of the table.
 
     Attributes:
-        operation: As its writer called it, such as ``WRITE`` or ``OPTIMIZE``; empty when it did not say.
-        files: Those that changed data, in the log's order.
-        moves_rows: Whether it moved rows to other files too, as ``OPTIMIZE`` does, which changes no data.
-        changes_protocol: Whether it changed what a reader must know.
+        operation: The writer's name for it, such as ``WRITE`` or ``OPTIMIZE``; may be empty.
+        files: The files that changed data, in the log's order.
+        moves_rows: Whether it also moved rows to other files, as ``OPTIMIZE`` does, which changes no data.
+        changes_protocol: Whether it changed the protocol for readers.
         metadata: The table's new metadata, where the commit sets it.
-        transactions: Application id to the version of the transaction that the commit carries.
+        transactions: Transaction versions in the commit, by application id.
         user_metadata: The ``userMetadata`` of its writer; empty without any.
-        parameters: Of the operation.
+        parameters: The operation's.
         timestamp: By its writer's clock, milliseconds since 1970.
-        changes: The files that tell its change feed which rows it changed; without any, ``files`` do.
+        changes: Its files for the change feed; without any, ``files`` serve.
     """
 
     version: int
@@ -94,16 +94,16 @@ class LogFiles(Protocol):
     """The files of a table's log."""
 
     def token(self, name: str) -> str | None:
-        """Changes when the file is another one; None when there is none."""
+        """Identifies the content of a file; None when there is none."""
 
     def read_bytes(self, name: str) -> bytes | None:
         """The whole file; None when there is none."""
 
     def holds(self, place: str) -> bool:
-        """Whether there is a file there, from the table's folder on."""
+        """Whether a file exists, by its path relative to the table."""
 
     def open(self, name: str) -> Any:  # noqa: ANN401  as pyarrow takes it, which has no types
-        """The file, of which only what is asked for is read."""
+        """The file for random access."""
 
 
 class DeltaLog:
@@ -111,7 +111,7 @@ class DeltaLog:
 
     Args:
         path: Its absolute local path, or its URI in an object store.
-        near: A version that is going to be asked for; those near it then take one request each in an object store.
+        near: A version that will be requested; entries near it then take one request each in an object store.
     """
 
     def __init__(self, path: str, *, near: int = 0) -> None:
@@ -119,14 +119,14 @@ class DeltaLog:
         self._files: LogFiles = _StoreLogFiles(path, near) if "://" in path else _LocalLogFiles(path)
 
     def token(self, version: int) -> str | None:
-        """What tells that version's commit file from others: equal only while it is the same table, not one made anew.
+        """Identifies a version's commit file: equal only while it is the same table, not a re-created one.
 
-        On a disk its size and time, in an object store a digest of how it begins.
+        On a disk its size and time, in an object store a digest of its beginning.
         """
         return self._files.token(_name(version))
 
     def read_after(self, version: int) -> list[LogCommit]:
-        """The versions after that one, up to the first that the log does not hold.
+        """The versions after that one, up to the first missing one.
 
         Raises:
             SourceError: A commit cannot be read.
@@ -137,7 +137,7 @@ class DeltaLog:
         return commits
 
     def read_content(self, version: int) -> bytes | None:
-        """That version's commit as it stands in the log; None where the log does not hold it."""
+        """The raw commit of a version; None where the log lacks it."""
         return self._files.read_bytes(_name(version))
 
     def holds(self, place: str) -> bool:
@@ -145,10 +145,10 @@ class DeltaLog:
         return self._files.holds(place)
 
     def iterate_commit_info(self, version: int) -> Iterator[Mapping[str, Any]]:
-        """What the commits up to a version say of themselves, each with its ``version``, newest first while there.
+        """The ``commitInfo`` of the commits up to a version, each with its ``version``, newest first.
 
-        deltalake's own history looks for the newest version once more when it has the commits, so that beside another
-        writer all of them get the number of a later one.
+        deltalake's own history looks up the newest version again after reading the commits, so that beside another
+        writer all of them get too high a number.
 
         Raises:
             SourceError: A commit cannot be read.
@@ -173,9 +173,9 @@ class DeltaLog:
             return -1
 
     def read_metadata(self, version: int) -> Mapping[str, Any] | None:
-        """The table's metadata at a version, as an action has them; None where the log does not tell.
+        """The table's metadata at a version, as in its action; None where the log lacks it.
 
-        Commits are read back to the last that sets them, or to a checkpoint, of which one column is.
+        Reads commits back to the last that sets it, or to a checkpoint, of which it reads one column.
 
         Raises:
             SourceError: A commit or a checkpoint cannot be read.
@@ -191,7 +191,7 @@ class DeltaLog:
         return None
 
     def _read_checkpoint_metadata(self, version: int) -> Mapping[str, Any] | None:
-        """The metadata that a checkpoint of one file has; None where there is none of that version."""
+        """The metadata in a single-file checkpoint; None where there is none of that version."""
         name = f"{version:020d}.checkpoint.parquet"
         if not self._files.holds(f"{_LOG}/{name}"):
             return None
@@ -207,7 +207,7 @@ class DeltaLog:
         return {**found, "configuration": dict(found["configuration"] or ())}
 
     def parse_commit(self, version: int, data: bytes) -> LogCommit:
-        """The commit of a version by its content.
+        """Parses the content of a version's commit.
 
         Raises:
             SourceError: It is no commit.
@@ -271,9 +271,9 @@ class _LocalLogFiles:
 
 
 class _StoreLogFiles:
-    """In an object store, where each request is a way to far away: an entry is asked for without a look for it before.
+    """Log files in an object store, where requests are slow: entries are requested without checking first.
 
-    deltalake asks for a file's size, unless it is told one; of a range beyond the end a store gives what there is.
+    deltalake requests a file's size unless it gets one; a store truncates a range beyond the end.
     """
 
     def __init__(self, path: str, near: int) -> None:
@@ -304,14 +304,14 @@ class _StoreLogFiles:
         return PythonFile(self._sized_store.open_input_file(f"{_LOG}/{name}"), mode="r")
 
     def _read_start(self, name: str, most: int) -> bytes | None:
-        """So much of the beginning of a file; all of one that is read as a whole."""
+        """The beginning of a file; all of a small one."""
         try:
             found = bytes(self._store.open_input_file(f"{_LOG}/{name}").read(most))
             return found if len(found) < _AT_ONCE_BYTES else self._read_whole(name)
         except FileNotFoundError:
             return None
         except OSError as error:
-            if not any(said in str(error) for said in _NO_SUCH_PART):
+            if not any(phrase in str(error) for phrase in _NO_SUCH_PART):
                 raise
             return self._read_whole(name)
 
@@ -321,14 +321,14 @@ class _StoreLogFiles:
 
     @cached_property
     def _sized_store(self) -> DeltaFileSystemHandler:
-        """The same store, asked for the sizes of files."""
+        """The same store, which requests sizes of files."""
         from deltalake._internal import DeltaFileSystemHandler
 
         return DeltaFileSystemHandler(self._path, deltalake_options(self._path))
 
 
 def parse_transactions(content: bytes) -> dict[str, int]:
-    """Application id to version of the transactions that a commit carries; its many files are not parsed."""
+    """Transaction versions in a commit, by application id; its many files are not parsed."""
     try:
         lines = (json.loads(line) for line in content.splitlines() if b'"txn"' in line)
         return {str(line["txn"]["appId"]): int(line["txn"]["version"]) for line in lines if "txn" in line}

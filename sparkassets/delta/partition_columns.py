@@ -28,12 +28,12 @@ _TIMES = frozenset({"date", "timestamp", "timestamp_ntz", "string"})
 
 @frozen
 class PartitionColumn:
-    """A column by which a table's rows are told apart: by time, or by segments.
+    """A column that tells a row's partition: its time, or its segment.
 
     Attributes:
         kind: Its type as Delta's schema has it, such as ``date``, ``string`` or ``decimal(10,2)``.
-        physical: Its name in the log, another one where the table maps its columns.
-        field_id: Its number in the data files, where the table maps its columns.
+        physical: Its name in the log, which differs where the table maps its columns.
+        field_id: Its id in the data files, where the table maps its columns.
     """
 
     name: str
@@ -44,7 +44,7 @@ class PartitionColumn:
 
 @frozen
 class PartitionColumns:
-    """One column for each dimension; ``time`` is None where there is no dimension of time."""
+    """One column for each dimension; ``time`` is None without a time dimension."""
 
     time: PartitionColumn | None = None
     segments: tuple[PartitionColumn, ...] = ()
@@ -56,12 +56,12 @@ class PartitionColumns:
 
     @classmethod
     def from_json(cls, stored: Sequence[Any] | None) -> PartitionColumns:
-        """What `to_json` gave."""
+        """The columns from `to_json`."""
         time, *segments = (each and PartitionColumn(*each) for each in stored or [None])
         return cls(time, tuple(segments))
 
     def to_json(self) -> list[Any] | None:
-        """That of time, or None, and those of segments; None where there are none.
+        """The time column or None, then the segment columns or None.
 
         >>> columns_of = PartitionColumns(None, (PartitionColumn("region", "string", "region"),))
         >>> columns_of.to_json(), PartitionColumns.from_json(columns_of.to_json()) == columns_of
@@ -73,7 +73,7 @@ class PartitionColumns:
 
     @property
     def quoted_names(self) -> str:
-        """Their names, for messages."""
+        """Their quoted names, for messages."""
         return " and ".join(f"'{each.name}'" for each in self)
 
 
@@ -81,7 +81,7 @@ def columns_of(schema: str, partitioning: Partitioning, *, source: str) -> Parti
     """The columns of a Delta ``schema`` (its JSON); ``source`` is the asset's name, for messages.
 
     Raises:
-        SourceError: One is not there, or its type tells no partition.
+        SourceError: One is missing, or its type tells no partition.
     """
     fields = {entry["name"]: entry for entry in json.loads(schema)["fields"]}
     time = partitioning.time
@@ -92,7 +92,7 @@ def columns_of(schema: str, partitioning: Partitioning, *, source: str) -> Parti
 
 
 def find_columns(schema: str, partitioning: Partitioning) -> PartitionColumns | None:
-    """The same columns, upper and lower case aside; None where one is not there or its type tells no partition."""
+    """The same columns, ignoring case; None where one is missing or its type tells no partition."""
     fields = {entry["name"].lower(): entry for entry in json.loads(schema)["fields"]}
     time = partitioning.time
     if not partitioning.has_columns:
@@ -171,28 +171,28 @@ def _column(entry: Mapping[str, Any]) -> PartitionColumn:
 
 
 Value = date | str | None
-"""Of the partition's column: text as in the log, or a date or datetime as Arrow reads it."""
+"""A partition column's value: text as in the log, or a date or datetime as Arrow reads it."""
 
 Span = tuple[int, int]
-"""Unix seconds, half-open: one slot, or both of a local hour that is repeated where the value tells no offset."""
+"""Unix seconds, half-open: one slot, or both of a repeated local hour where the value has no offset."""
 
 NULL = "NULL"
-"""What stands for no value among those that name no slot."""
+"""Stands for a missing value among values that name no slot."""
 
 MOST_IGNORED = 10_000
 
 
 @frozen
 class FileTime:
-    """The time of a file's rows as far as the log tells it.
+    """The known time of a file's rows.
 
     Attributes:
-        start, end: From the slot of the least value to that of the greatest; equal where no row has a time.
-        exact: Whether all of it is one slot.
-        rows: How many rows have a time, None where that is not told; with a deletion vector there are fewer.
+        start, end: From the slot of the least value to that of the greatest; equal if no row has a time.
+        exact: Whether all of it is in one slot.
+        rows: The number of rows with a time; None where unknown; an upper limit with a deletion vector.
         nulls: Whether other rows may have none.
-        plain: Whether no value between the bounds is anything but a time written the one way that a run writes it:
-            text between two keys may be none, and an hour's key may carry an offset that it does not need.
+        plain: Whether every value between the bounds is a time in the canonical spelling of runs:
+            text between two keys may be no key, and an hour's key may have a redundant offset.
     """
 
     start: int
@@ -209,15 +209,15 @@ class FileTime:
 
 
 NOWHEN = FileTime(0, 0, rows=0)
-"""Of a file whose rows have no time."""
+"""The time of a file whose rows have none."""
 
 
 @dataclass(slots=True)
 class FileTimes:
-    """Tells the time of files; remembers what could not be read.
+    """Determines the time of files; collects values that name none.
 
     Attributes:
-        ignored_values: Values that name no slot that can be planned, also `NULL`: their rows are left out.
+        ignored_values: Values that name no valid slot, and `NULL`: their rows are left out.
     """
 
     column: PartitionColumn
@@ -234,7 +234,7 @@ class FileTimes:
         return NOWHEN if span is None else FileTime(*span, rows=rows, plain=self._is_plain(value, value, span))
 
     def of_bounds(self, low: Value, high: Value, *, rows: int | None, nulls: int | None) -> FileTime | None:
-        """The time from the least to the greatest value in a file; None where its statistics do not tell."""
+        """The time between two bounds in a file; None where its statistics do not say."""
         if nulls:
             self.leave_out(NULL)
         if rows == 0 or (low is None and rows is not None and rows == nulls):
@@ -247,21 +247,21 @@ class FileTimes:
         return FileTime(min(first[0], last[0]), max(first[1], last[1]), first == last, timed, nulls != 0, plain)
 
     def of_value(self, value: date | str) -> Span | None:
-        """The slot of one value; None for one that names no slot, which is noted."""
+        """The slot of a value; None, and noted, for one that names no slot."""
         span = self._slot(value)
         if span is None:
             self.leave_out(str(value))
         return span
 
     def of_instant(self, seconds: int) -> Span | None:
-        """The slot that holds an instant; None, and noted, beyond the ends of the calendar."""
+        """The slot of an instant; None, and noted, outside the calendar."""
         span = self._find_plannable_slot(lambda: self.partition.slot_of_instant(seconds))
         if span is None:
             self.leave_out(_format_seconds(seconds))
         return span
 
     def leave_out(self, value: str) -> None:
-        """Notes a value that names no slot that can be planned."""
+        """Notes a value that names no valid slot."""
         if len(self.ignored_values) < MOST_IGNORED:
             self.ignored_values.add(value)
 
@@ -274,7 +274,7 @@ class FileTimes:
         return self.column.kind != "string" or (low == high == self.partition.key(span[0]))
 
     def _find_plannable_slot(self, span: Callable[[], Span | None]) -> Span | None:
-        """The slot, unless there is none or it is beyond the years of partitions."""
+        """The slot, unless there is none or it is outside the years of partitions."""
         try:
             found = span()
             return found if found is not None and self.partition.local_start(found[0]).year in YEARS else None

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _Place = tuple[Segment | None, Span]
-"""A slot, and the one tuple of segments whose rows are meant; None for all of them."""
+"""A slot, and one tuple of segments; None for all of them."""
 
 
 @frozen
 class PartitionGroup:
-    """Partitions, and all files that hold rows of them: the table's, and those that are to take their place.
+    """Partitions with all files that hold their rows: the table's, and the staged ones that replace these.
 
     Attributes:
-        parts: The partitions; of several where some file holds rows of several.
+        parts: The partitions; several if a file holds rows of several.
         single: Whether it is one partition.
     """
 
@@ -41,7 +41,7 @@ class PartitionGroup:
 
     @property
     def differs(self) -> bool:
-        """Whether it is one partition that surely has other rows, as more or fewer come than go."""
+        """Whether it is one partition whose number of rows changes."""
         known = [each.rows for each in self.table_files if each.rows is not None]
         counted = len(known) == len(self.table_files)
         return self.single and counted and sum(known) != sum(each.rows for each in self.staged_files)
@@ -49,13 +49,13 @@ class PartitionGroup:
 
 @frozen
 class UnchangedFiles:
-    """What came out as it was.
+    """The partitions that came out unchanged, and their files.
 
     Attributes:
         parts: The partitions.
-        table_paths: Paths of the table's files that hold them, and can stay.
-        staged_paths: Those of the files that hold the same, and are not needed.
-        rows: How many they hold.
+        table_paths: Paths of the table's files with them, which can stay.
+        staged_paths: Paths of the staged files with them, which are not needed.
+        rows: The number of their rows.
     """
 
     parts: PartitionSet = NOTHING
@@ -65,7 +65,7 @@ class UnchangedFiles:
 
     @classmethod
     def from_groups(cls, groups: Sequence[PartitionGroup], *, beside: PartitionSet = NOTHING) -> UnchangedFiles:
-        """All of these groups, and partitions ``beside`` that share files with others."""
+        """The files of these groups; ``beside`` are unchanged partitions that share files with others."""
         staged = [file for group in groups for file in group.staged_files]
         return cls(
             PartitionSet.union([*(group.parts for group in groups), beside]),
@@ -75,18 +75,18 @@ class UnchangedFiles:
         )
 
 
-def is_known_position(path: str, table: DeltaTable, told: tuple[str, int] | None) -> bool:
-    """Whether the rows of the loaded version are those of ``told``, a table's id and its version.
+def is_known_position(path: str, table: DeltaTable, position: tuple[str, int] | None) -> bool:
+    """Whether the loaded version has the rows of ``position``, a table's id and its version.
 
-    Others may have moved them to other files since.
+    They may have been moved to other files since.
     """
-    if told is None or told[0] != str(table.metadata().id) or told[1] > table.version():
+    if position is None or position[0] != str(table.metadata().id) or position[1] > table.version():
         return False
-    if told[1] == table.version():
+    if position[1] == table.version():
         return True
-    commits = [each for each in DeltaLog(path).read_after(told[1]) if each.version <= table.version()]
+    commits = [each for each in DeltaLog(path).read_after(position[1]) if each.version <= table.version()]
     harmless = not any(each.files or each.metadata is not None for each in commits)
-    return harmless and len(commits) == table.version() - told[1]
+    return harmless and len(commits) == table.version() - position[1]
 
 
 def group_by_files(
@@ -97,17 +97,17 @@ def group_by_files(
     there: Sequence[LiveFile],
     staged: Sequence[StagedFile],
 ) -> list[PartitionGroup]:
-    """The partitions by the files that hold their rows.
+    """Groups the partitions by the files that hold their rows.
 
-    Those of one slot are one group where a file holds rows of several segments; all are where a file may hold rows of
-    several slots.
+    Partitions of one slot form one group if a file holds rows of several segments; all form one if a file may hold
+    rows of several slots.
 
     Args:
         table: At the version whose files are ``there``.
-        partitions: That are computed.
-        partitioning: Whose.
-        there: The files of the table that hold rows of the partitions, and of no others.
-        staged: Those that are to take their place.
+        partitions: The computed partitions.
+        partitioning: Their partitioning.
+        there: The table's files with rows of the partitions only.
+        staged: The files that replace them.
 
     Raises:
         SourceError: deltalake cannot tell the table's files.
@@ -136,22 +136,22 @@ def _parts(place: _Place) -> PartitionSet:
 def _by_place(
     table: DeltaTable, partitioning: Partitioning, there: Sequence[LiveFile], staged: Sequence[StagedFile]
 ) -> dict[_Place, tuple[list[LiveFile], list[StagedFile]]] | None:
-    """The files by what all of their rows are of; None where not each is known to have one slot."""
+    """The files by the place of all their rows; None where one is not known to be of one slot."""
     columns = find_columns(table.schema().to_json(), partitioning) if partitioning.is_partitioned else None
     if columns is None:
         return None
-    told = FileParts.from_columns(columns, partitioning)
-    live = told.read_live(flat_adds(table))
+    file_parts = FileParts.from_columns(columns, partitioning)
+    live = file_parts.read_live(flat_adds(table))
     old = [live[file.path] for file in there]
-    new = [told.read_action(made.partition, json.loads(made.stats)) for made in staged]
+    new = [file_parts.read_action(staged_file.partition, json.loads(staged_file.stats)) for staged_file in staged]
     shared = {part.span for part in (*old, *new) if part.cell is None}
     if not all(part.cell is not None or part.is_of_one_slot for part in (*old, *new)):
         return None
     found = defaultdict[_Place, tuple[list[LiveFile], list[StagedFile]]](lambda: ([], []))
     for part, file in zip(old, there, strict=True):
         found[_place(part, shared)][0].append(file)
-    for part, made in zip(new, staged, strict=True):
-        found[_place(part, shared)][1].append(made)
+    for part, staged_file in zip(new, staged, strict=True):
+        found[_place(part, shared)][1].append(staged_file)
     return found
 
 
@@ -160,21 +160,21 @@ def _place(part: FilePart, shared: Container[Span]) -> _Place:
 
 
 _MOST_ROWS: Final = 20_000_000
-"""Of more rows, to copy those that stay takes no longer than to find that there are none."""
+"""Above this, copying the rows that stay takes no longer than checking that there are none."""
 
 _TimesByKey = Sequence[Mapping[str, RangeSet]]
-"""For each dimension of segments, by key, the time of all partitions with that key."""
+"""For each segment dimension, by key: the time of all partitions with that key."""
 
 
 def examine_mixed_files(
     path: str, table: DeltaTable, slices: FileSplit, parts: PartitionSet, *, partitioning: Partitioning
 ) -> FileSplit:
-    """Moves mixed files to those inside where their segments, once read, all are in ``parts``.
+    """Moves mixed files inside whose segments, once read, are all in ``parts``.
 
     Args:
         path: Of the table.
         table: At the version of the files.
-        slices: The files against ``parts``, by statistics.
+        slices: The files split by ``parts``, by statistics.
         parts: Whole partitions of ``partitioning``.
         partitioning: Tells by which column a row is of a partition.
 
@@ -184,12 +184,12 @@ def examine_mixed_files(
     columns = find_columns(table.schema().to_json(), partitioning) if slices.mixed and partitioning.segments else None
     if columns is None or not parts.apart:
         return slices
-    told = FileParts.from_columns(columns, partitioning.with_segments_of(parts))
-    live, times = told.read_live(flat_adds(table)), _times_by_key(parts, dimensions=len(partitioning.segments))
+    file_parts = FileParts.from_columns(columns, partitioning.with_segments_of(parts))
+    live, times = file_parts.read_live(flat_adds(table)), _times_by_key(parts, dimensions=len(partitioning.segments))
     likely = {file.path: live[file.path] for file in slices.mixed if _is_likely(file, live[file.path], times)}
     if not likely or sum(file.rows or 0 for file in slices.mixed if file.path in likely) > _MOST_ROWS:
         return slices
-    found = dict(zip(likely, DataFiles(local_path(path) or path, told).read_rows(likely, kept={}), strict=True))
+    found = dict(zip(likely, DataFiles(local_path(path) or path, file_parts).read_rows(likely, kept={}), strict=True))
     whole = {file.path for file in slices.mixed if file.path in found and _is_within(file, found[file.path], parts)}
     mixed = tuple(file for file in slices.mixed if file.path not in whole)
     return FileSplit((*slices.inside, *(file for file in slices.mixed if file.path in whole)), mixed, slices.outside)
@@ -204,7 +204,7 @@ def _times_by_key(parts: PartitionSet, *, dimensions: int) -> _TimesByKey:
 
 
 def _is_likely(file: LiveFile, part: FilePart, times: _TimesByKey) -> bool:
-    """Whether the partitions include the least and the greatest segment of a file, at all of its time."""
+    """Whether the partitions include a file's least and greatest segment, at all of its time."""
     if file.rows is None or part.time is None or part.nulls:
         return False
     span = RangeSet.span(*part.span)
@@ -218,7 +218,7 @@ def _is_likely(file: LiveFile, part: FilePart, times: _TimesByKey) -> bool:
 
 
 def _is_within(file: LiveFile, rows: Rows | OSError, parts: PartitionSet) -> bool:
-    """Whether each of a file's rows is known to be in the partitions."""
+    """Whether all of a file's rows are known to be in the partitions."""
     if isinstance(rows, OSError):
         return False
     counts = [

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 Values = tuple[Any, ...]
-"""One for each dimension of segments, as the log or Arrow has it; None is NULL."""
+"""One value for each segment dimension, as the log or Arrow has it; None is NULL."""
 
 _SECOND = 1_000_000
 
@@ -29,13 +29,13 @@ _SECOND = 1_000_000
 def count_values(
     segments: Sequence[Any], time: Array | Span, times: FileTimes | None, *, rows: int
 ) -> Counter[tuple[Values, Span]]:
-    """How many rows have each tuple of segments in each slot; ``times`` notes the values that name none.
+    """The number of rows with each tuple of segments in each slot; ``times`` notes values that name none.
 
     Args:
-        segments: Of each dimension an array of the rows' values, or the one value that all of them have.
-        time: The rows' values, or the one slot that all of them lie in.
-        times: None where that is known.
-        rows: How many there are, where that is known.
+        segments: For each dimension an array of the rows' values, or the one value of all rows.
+        time: The rows' values, or the one slot of all rows.
+        times: None where the slot is known.
+        rows: The number of rows, where it is known.
     """
     import pyarrow as pa
 
@@ -78,7 +78,7 @@ def _decode_dictionary(values: Array) -> Array:
 
 
 def spans_of(values: Array, times: FileTimes) -> Counter[Span]:
-    """How many of the values lie in each slot of ``times``, which notes the values that name none."""
+    """The number of values in each slot of ``times``, which notes the values that name none."""
     import pyarrow as pa
 
     if values.null_count:
@@ -92,7 +92,7 @@ def spans_of(values: Array, times: FileTimes) -> Counter[Span]:
 
 
 def _coarsen_times(values: Array, times: FileTimes) -> Array:
-    """Local times down to the quarter of an hour, of crons by the minute down to that: no slot begins within one."""
+    """Rounds local times down to a quarter of an hour, or a minute for crons by the minute."""
     from pyarrow import compute
 
     return compute.floor_temporal(values, 1 if times.partition.precision == "minute" else 15, "minute")
@@ -108,7 +108,7 @@ def _count_by_span(values: Array, times: FileTimes) -> Counter[Span]:
 
 
 def _of_instants(values: Array, times: FileTimes) -> Counter[Span]:
-    """Goes from the first instant of one slot to the first after it."""
+    """Counts instants slot by slot, from the first of one to the first after it."""
     import pyarrow as pa
 
     rows: Counter[Span] = Counter()
@@ -127,14 +127,14 @@ def _of_instants(values: Array, times: FileTimes) -> Counter[Span]:
 
 
 Rows = Mapping[Cell, int | None]
-"""How many rows of a file lie in each partition (None: some); those that name none are in none."""
+"""The number of a file's rows in each partition (None: some), without rows in none."""
 
 _THREADS = 16
 _REMEMBERED = 500_000
 """Partitions of files, and files: a year of hourly micro-batches is a fraction of it."""
 
 _Counted = Mapping[tuple[Values, Span], int]
-"""The rows of a file by their values, whichever segments are known."""
+"""The number of a file's rows by their values, whichever segments are known."""
 
 
 @frozen
@@ -145,11 +145,11 @@ class DataFiles:
     file_parts: FileParts
 
     def read_rows(self, files: Mapping[str, FilePart], *, kept: Mapping[str, Array]) -> list[Rows | OSError]:
-        """The rows of each file, or why it cannot be read; what names no partition is noted in ``told``.
+        """The rows of each file, or why it cannot be read; values that name no partition are noted in ``told``.
 
         Args:
-            files: What the log tells of each, by its path there.
-            kept: For files with a deletion vector which rows are left, in the file's order.
+            files: The known part of each, by its path in the log.
+            kept: For files with a deletion vector: which rows are left, in the file's order.
         """
         from concurrent.futures import ThreadPoolExecutor
 
@@ -170,7 +170,7 @@ class DataFiles:
             return error
 
     def _assign_partitions(self, rows: _Counted, untimed: frozenset[str]) -> Rows:
-        """The rows by partition."""
+        """The number of rows by partition."""
         if self.file_parts.times is not None:
             self.file_parts.times.ignored_values |= untimed
         if not self.file_parts.segments:
@@ -185,11 +185,11 @@ class DataFiles:
 
 @frozen
 class RowRequest:
-    """What of a file is to be read.
+    """What to read from a file.
 
     Attributes:
-        span: The slot of all its rows; None where their times are to be read.
-        known_segments: By dimension the segment of all its rows; None where these are to be read.
+        span: The slot of all its rows; None to read their times.
+        known_segments: The segment of all its rows by dimension; None to read them.
     """
 
     columns: PartitionColumns
@@ -199,7 +199,7 @@ class RowRequest:
 
 
 class _RowCache:
-    """What was read of files, as much of the latest as there is room for; threads may share it."""
+    """A thread-safe cache of the most recently read files."""
 
     def __init__(self, room: int) -> None:
         self._room = self._free = room
@@ -207,24 +207,24 @@ class _RowCache:
         self._read: dict[object, tuple[_Counted, frozenset[str]]] = {}
 
     def get(self, key: object, read: Callable[[], tuple[_Counted, frozenset[str]]]) -> tuple[_Counted, frozenset[str]]:
-        """What is remembered under ``key``, or else what ``read`` gives."""
+        """The cached value of ``key``, else the result of ``read``."""
         with self._lock:
             found = self._read.pop(key, None)
             if found is not None:
                 self._read[key] = found
                 return found
-        made = read()
+        value = read()
         with self._lock:
             if key not in self._read:
-                self._read[key] = made
-                self._free -= len(made[0]) + 1
+                self._read[key] = value
+                self._free -= len(value[0]) + 1
             while self._free < 0:
                 oldest = next(iter(self._read))
                 self._free += len(self._read.pop(oldest)[0]) + 1
-        return made
+        return value
 
     def clear(self) -> None:
-        """Forgets all."""
+        """Empties the cache."""
         with self._lock:
             self._read.clear()
             self._free = self._room
@@ -234,7 +234,7 @@ remembered = _RowCache(_REMEMBERED)
 
 
 def _read_file(root: str, path: str, wanted: RowRequest, kept: Array | None) -> tuple[_Counted, frozenset[str]]:
-    """The rows by their values, and the times that name no slot."""
+    """The rows of a file by value, and the times that name no slot."""
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
@@ -251,7 +251,7 @@ def _read_file(root: str, path: str, wanted: RowRequest, kept: Array | None) -> 
 def rows_of(
     file: ParquetFile, wanted: RowRequest, times: FileTimes | None, kept: Array | None = None
 ) -> Counter[tuple[Values, Span]]:
-    """The rows of an open file by their values; ``times`` notes the times that name no slot."""
+    """The rows of an open file by value; ``times`` notes the times that name no slot."""
     rows: Counter[tuple[Values, Span]] = Counter()
     first = 0
     for number in range(file.num_row_groups):
@@ -264,14 +264,14 @@ def rows_of(
 
 @frozen
 class _UnreadColumn:
-    """A column of a row group whose values differ, or are not told."""
+    """A column of a row group that must be read, because its values differ or are unknown."""
 
     name: str
 
 
 @frozen
 class _RowGroup:
-    """One row group of a file; ``left`` says which of its rows are there, None all of them."""
+    """One row group of a file; ``left`` says which of its rows are left, None for all."""
 
     file: ParquetFile
     number: int
@@ -281,7 +281,7 @@ class _RowGroup:
     left: Array | None
 
     def count_rows(self) -> Counter[tuple[Values, Span]]:
-        """The rows by their values; the columns are read only where the footer does not tell."""
+        """Counts the rows by value; reads columns only where the footer does not say."""
         columns = zip(self.wanted.columns.segments, self.wanted.known_segments, strict=True)
         segments = [same if same is not None else self._segment(column) for column, same in columns]
         time = self._time(alone=not any(isinstance(each, _UnreadColumn) for each in segments))
@@ -294,7 +294,7 @@ class _RowGroup:
         return count_values(known, time.span, None, rows=time.rows or 0)
 
     def _time(self, *, alone: bool) -> FileTime | _UnreadColumn | None:
-        """Of all rows, or with ``alone`` of all that have one; None where none has."""
+        """The slot of all rows, or with ``alone`` of all rows with a time; None where none has one."""
         column, times = self.wanted.columns.time, self.times
         rows = self.count if self.left is None else self.left.true_count
         if self.wanted.span is not None or column is None or times is None:
@@ -316,7 +316,7 @@ class _RowGroup:
         return time if time is not None and time.exact and (alone or not time.nulls) else _UnreadColumn(name)
 
     def _segment(self, column: PartitionColumn) -> Any:  # noqa: ANN401 - of any type
-        """The value of all rows, None for no value."""
+        """The value of all rows; None for no value."""
         name = _name_in(self.file, column)
         if name is None:
             return None
@@ -325,14 +325,16 @@ class _RowGroup:
             return _UnreadColumn(name)
         if statistics.null_count:
             return None
-        told = statistics.has_min_max and not column.kind.startswith("decimal")  # which pyarrow gives without scale
-        if not told:
+        has_bounds = statistics.has_min_max and not column.kind.startswith(
+            "decimal"
+        )  # which pyarrow gives without scale
+        if not has_bounds:
             return _UnreadColumn(name)
         low, high = read_bounds(statistics)
         return low if are_one(low, high, column.kind) else _UnreadColumn(name)
 
     def _statistics(self, name: str) -> Any:  # noqa: ANN401 - pyarrow has no types
-        """Those of a column in the footer, where all rows are there and nulls are counted."""
+        """A column's statistics in the footer, if all rows are left and nulls are counted."""
         if self.left is not None:
             return None
         metadata = self.file.metadata.row_group(self.number)
@@ -342,7 +344,7 @@ class _RowGroup:
         return found if found is not None and found.has_null_count else None
 
     def _values(self, names: Sequence[str]) -> dict[str, Array]:
-        """The values of the rows that are there."""
+        """The values of the rows that are left."""
         if not names:
             return {}
         table = self.file.read_row_group(self.number, columns=list(names))
@@ -351,7 +353,7 @@ class _RowGroup:
 
 
 def _name_in(file: ParquetFile, column: PartitionColumn) -> str | None:
-    """What the column is called in the file; None where the file was written before the table had it."""
+    """The column's name in the file; None where the file lacks it."""
     schema = file.schema_arrow
     if column.field_id is not None:
         for field in schema:

@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
-"""What stands for no value in the name of a folder."""
+"""Stands for NULL in the name of a folder."""
 
 _END = ".parquet"
 _AT_ONCE = 8
-"""Files that are moved side by side: an object store copies them."""
+"""How many files are moved in parallel: an object store copies them."""
 _HIDDEN = ("_", ".")
 
 
 @frozen
 class StagingAttempt:
-    """Who stages.
+    """The attempt that stages files.
 
     Attributes:
-        publishes: What it stages is an iteration, which stays beside those of others.
+        publishes: Whether it stages an iteration, which stays beside others.
     """
 
     run: str
@@ -47,31 +47,31 @@ class StagingAttempt:
 
     @property
     def name(self) -> str:
-        """Of no other attempt."""
+        """A unique name of the attempt."""
         return iteration_name(self.run, self.token, self.number)
 
     @property
     def root(self) -> str:
-        """Its folder in the table's."""
+        """Its folder, relative to the table's."""
         return iteration_folder(self.name) if self.publishes else self.name
 
     @property
     def folder(self) -> str:
-        """Where its data files are, in the table's folder."""
+        """The folder of its data files, relative to the table's."""
         return iteration_folder(self.name, ROWS) if self.publishes else self.name
 
 
 @frozen
 class StagedFile:
-    """A file that is written and not committed yet.
+    """A data file that is not committed yet.
 
     Attributes:
         path: Relative to the table, as the storage has it.
         size: Bytes.
         modified: Unix milliseconds.
-        rows: How many.
-        partition: By column, what the names of the folders say, as text.
-        stats: As in an add action, JSON.
+        rows: The number of rows.
+        partition: Values as text by column, from the names of its folders.
+        stats: Statistics as in an add action, JSON.
     """
 
     path: str
@@ -82,7 +82,7 @@ class StagedFile:
     stats: str
 
     def add(self, layout: Sequence[str]) -> AddAction:
-        """The action that makes it a part of a table with this layout."""
+        """The action that adds it to a table with this layout."""
         from deltalake.transaction import AddAction
 
         values = {column: self.partition[column] for column in layout}
@@ -97,14 +97,14 @@ def list_staged_files(
     layout: Sequence[str],
     properties: Mapping[str, str],
 ) -> list[StagedFile]:
-    """What the attempt has staged, ascending by path; files without rows are left out.
+    """The attempt's staged files, ascending by path; files without rows are left out.
 
     Args:
         table: Its path or URI.
         attempt: Whose.
-        schema: That the table has after the commit, as Delta has it in JSON.
-        layout: Columns that its folders are named by; instants as they are in UTC.
-        properties: Of the table, which say what statistics it has.
+        schema: The table's after the commit, as Delta's JSON.
+        layout: The columns that folders are named by; instants in UTC.
+        properties: The table's, which choose its statistics.
 
     Raises:
         OSError: A file cannot be read.
@@ -130,13 +130,13 @@ def list_staged_files(
 
 
 def discard(table: str, attempt: StagingAttempt) -> None:
-    """Removes what an attempt staged that has begun no commit, where the storage lets it."""
+    """Removes the files of an attempt that has begun no commit, where the storage allows it."""
     with contextlib.suppress(SourceError):
         _delete(open_folder(table), attempt.root)
 
 
 def discard_files(table: str, paths: Iterable[str]) -> None:
-    """Removes staged files that no commit will hold, where the storage lets it."""
+    """Removes staged files that no commit will hold, where the storage allows it."""
     with contextlib.suppress(SourceError, OSError):
         store = open_folder(table)
         for path in paths:
@@ -144,7 +144,7 @@ def discard_files(table: str, paths: Iterable[str]) -> None:
 
 
 def move_files(table: str, moves: Mapping[str, str]) -> None:
-    """Gives staged files other paths; what was moved before stays where it is.
+    """Moves staged files to other paths; files moved before stay.
 
     Raises:
         OSError: A file can be found in neither place, or cannot be moved.
@@ -159,17 +159,17 @@ def move_files(table: str, moves: Mapping[str, str]) -> None:
 
 
 def discard_folders(table: str, paths: Iterable[str]) -> None:
-    """Removes folders of an attempt, where the storage lets it."""
+    """Removes folders of an attempt, where the storage allows it."""
     store = open_folder(table)
     for path in paths:
         _delete(store, path)
 
 
 def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: StagingAttempt | None = None) -> None:
-    """Removes what attempts of these runs staged in the table, but for the one that was committed.
+    """Removes files that attempts of these runs staged in the table, except the committed attempt's.
 
-    They must be certain to commit no more: fenced, and looked for after that. A newer claim may complete one of the
-    runs meanwhile, so only attempts with fence tokens up to ``upto`` are meant.
+    They must certainly commit no more: fenced, and looked for after that. A newer claim may complete one of the
+    runs meanwhile, so only attempts with fence tokens up to ``upto`` are removed.
     """
     store = open_folder(table)
     for each in (*_list_files(store, "", deep=False), *_list_files(store, ITERATIONS, deep=False)):
@@ -179,7 +179,7 @@ def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: StagingAtte
 
 
 def discard_iterations(table: str, *, keep: Container[str], unsettled: Container[int], tokens: range) -> None:
-    """Removes the iterations of claims with these ``tokens`` whose names are not to be kept, and which are settled."""
+    """Removes settled iterations of claims with these ``tokens``, except those to ``keep``."""
     store = open_folder(table)
     for each in _list_files(store, ITERATIONS, deep=False):
         attempt = _attempt(each.base_name)
@@ -190,7 +190,7 @@ def discard_iterations(table: str, *, keep: Container[str], unsettled: Container
 
 
 def _attempt(folder: str) -> StagingAttempt | None:
-    """Whose folder it is by its name; None for what is no attempt's."""
+    """The attempt that a folder is named by; None for another folder."""
     run, *numbers = folder.rsplit(".", 2)
     if len(numbers) < len(("token", "attempt")) or not all(map(str.isdecimal, numbers)):
         return None
@@ -209,7 +209,7 @@ def _move(store: FileSystem, source: str, target: str) -> None:
 
 
 def _delete(store: FileSystem, folder: str) -> None:
-    """Removes a folder; what cannot be removed stays, and is ``VACUUM``'s."""
+    """Removes a folder; what cannot be removed is left to ``VACUUM``."""
     with contextlib.suppress(OSError):
         store.delete_dir(folder)
 
@@ -230,7 +230,7 @@ def _list_files(store: FileSystem, folder: str, *, deep: bool = True) -> list[Fi
 
 
 def _is_data(path: str) -> bool:
-    """Whether Spark's job has published it: what is below a hidden folder is of tasks that were retried or overtaken.
+    """Whether Spark's job has published the file: hidden folders are of tasks that were retried or overtaken.
 
     >>> _is_data("_day=1/part-0.parquet"), _is_data("_temporary/0/day=1/part-0.parquet")
     (True, False)
@@ -241,7 +241,7 @@ def _is_data(path: str) -> bool:
 
 
 def _partition(path: str, instants: Container[str]) -> dict[str, str | None]:
-    """The values that the names of its folders hold, escaped as Hive does.
+    """The values in the names of a file's folders, unescaped as Hive escapes them.
 
     >>> _partition("run.1.1/day=2013-01-01/place=a%2Fb/part-0.parquet", ())
     {'day': '2013-01-01', 'place': 'a/b'}
@@ -254,7 +254,7 @@ def _partition(path: str, instants: Container[str]) -> dict[str, str | None]:
 
 
 def _instant(text: str) -> str:
-    """The text of an instant with its zone, as Delta writes it: without one, readers would take it for their own."""
+    """The text of an instant with its zone, as Delta writes it: readers would assume their own zone."""
     date, _, time = text.partition(" ")
     seconds, _, fraction = time.partition(".")
     return f"{date}T{seconds}.{fraction:0<6}Z"
@@ -262,13 +262,13 @@ def _instant(text: str) -> str:
 
 @frozen
 class IterationRows:
-    """What the log of an iteration's rows tells.
+    """The rows of an iteration, from its log.
 
     Attributes:
         schema: As Delta has it in JSON.
         layout: Columns that its folders are named by.
-        rows: How many, as far as statistics tell.
-        run_metadata: What the commit that published it said of itself.
+        rows: Their number, as far as statistics say.
+        run_metadata: The marker of the commit that published it.
     """
 
     schema: Mapping[str, Any]
@@ -279,7 +279,7 @@ class IterationRows:
     _adds: tuple[Mapping[str, Any], ...]
 
     def adds(self) -> list[AddAction]:
-        """The actions that make its files a part of the asset's table."""
+        """The actions that add its files to the asset's table."""
         from deltalake.transaction import AddAction
 
         return [
@@ -304,20 +304,20 @@ def make_readable(
     schema: Schema,
     layout: Sequence[str],
 ) -> None:
-    """Makes what an attempt staged a table of its own, before its commit to the asset's.
+    """Makes an attempt's staged files a table of their own, before its commit to the asset's.
 
     Raises:
         RunError: The folder cannot be written.
     """
     own = [_relocate_file(file, attempt.folder).add(layout) for file in files]
-    said = CommitRequest(
+    own_request = CommitRequest(
         change.owner, change.app, change.version, change.user_metadata, own, schema=schema, metrics=change.metrics
     )
-    create(f"{table.rstrip('/')}/{attempt.folder}", said, layout=layout)
+    create(f"{table.rstrip('/')}/{attempt.folder}", own_request, layout=layout)
 
 
 def iteration_rows(table: str, name: str) -> IterationRows | None:
-    """What the iteration of that name holds; None where it is gone.
+    """The iteration of that name; None where it is gone.
 
     Raises:
         SourceError: Its log cannot be read.
@@ -330,16 +330,16 @@ def iteration_rows(table: str, name: str) -> IterationRows | None:
     try:
         actions: list[dict[str, Any]] = [json.loads(line) for line in content.splitlines() if line.strip()]
         (metadata,) = (each["metaData"] for each in actions if "metaData" in each)
-        told = next(json.loads(each["commitInfo"]["userMetadata"]) for each in actions if "commitInfo" in each)
+        marker = next(json.loads(each["commitInfo"]["userMetadata"]) for each in actions if "commitInfo" in each)
         adds = tuple(each["add"] for each in actions if "add" in each)
         rows = sum(json.loads(each["stats"] or "{}").get("numRecords", 0) for each in adds)
         schema = json.loads(metadata["schemaString"])
-        return IterationRows(schema, tuple(metadata["partitionColumns"]), rows, told, folder, adds)
+        return IterationRows(schema, tuple(metadata["partitionColumns"]), rows, marker, folder, adds)
     except (ValueError, KeyError, TypeError, StopIteration) as error:
         raise SourceError(f"the log of the iteration at '{path}' is damaged: {error}") from error
 
 
 def _relocate_file(file: StagedFile, folder: str) -> StagedFile:
-    """The file by its path in that folder."""
+    """The file with its path relative to that folder."""
     relative = file.path.removeprefix(f"{folder}/")
     return StagedFile(relative, file.size, file.modified, file.rows, file.partition, file.stats)

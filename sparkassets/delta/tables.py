@@ -27,7 +27,7 @@ def load_table(path: str, *, version: int | None = None) -> DeltaTable:
 
 
 def is_table(path: str) -> bool:
-    """Whether there is one."""
+    """Whether there is a table."""
     from deltalake import DeltaTable
 
     return DeltaTable.is_deltatable(path, storage_options=deltalake_options(path) or None)
@@ -38,7 +38,7 @@ _FILE = re.compile(r"(\d{20})\.(json|checkpoint\..*)")
 
 
 def fault_of(table: Path) -> str | None:
-    """What is wrong with the newest checkpoint, or with the entries after it; None where nothing is found.
+    """What is wrong with the newest checkpoint, or the entries after it; None if nothing is.
 
     >>> fault_of(Path("/nowhere")) is None
     True
@@ -94,14 +94,14 @@ _COLOUR = r"\x1b\[\d*m"
 _BODY = r":?\s*<(?:\?xml|[Ee]rror).*"
 _CODE = r"<Code>([^<]+)</Code>"
 _LOG_PATH: Final = r"""ParsedLogPath \{.*?filename: "([^"]*)".*?file_type: \w+(?: \{[^{}]*\})? \}"""
-"""How the library prints a file of a log: its inner structure instead of its name."""
+"""How deltalake prints a log file: by its inner structure instead of its name."""
 _LONGEST = 500
 _UNKNOWN: Final = r"Feature '([^']+)' is not supported"
 _MANAGED: Final = "catalog-managed"
 
 
 def reason(error: BaseException) -> str:
-    r"""What an error of deltalake says: its causes without its layers, colours and back trace.
+    r"""The reason in an error of deltalake: its causes without layers, colours and back trace.
 
     >>> reason(OSError("Kernel error: cannot write\n  ↳ No space left on device\n  0: at commit.rs"))
     'cannot write: No space left on device'
@@ -126,7 +126,7 @@ def _fault(path: str) -> str | None:
 
 
 def unreadable(path: str, error: BaseException) -> SourceError:
-    """What is raised for a table that deltalake cannot open."""
+    """The error for a table that deltalake cannot open."""
     message = f"cannot read the Delta table at '{path}': {reason(error)}"
     if _MANAGED in str(error):
         return SourceError(

@@ -53,9 +53,9 @@ class _BucketRegistry:
 _KNOWN = _BucketRegistry()
 
 
-def set_bucket_access(told: Sequence[BucketAccess]) -> None:
+def set_bucket_access(buckets: Sequence[BucketAccess]) -> None:
     """Takes these from here on, and no others."""
-    _KNOWN.by_bucket = {each.options.bucket: each for each in told}
+    _KNOWN.by_bucket = {each.options.bucket: each for each in buckets}
 
 
 def find_bucket_access(place: str) -> BucketAccess | None:
@@ -73,7 +73,7 @@ def deltalake_options(place: str) -> dict[str, str]:
     if found is None:
         return {}
     options, signs = found.options, found.credentials()
-    said: dict[str, Any] = {
+    given: dict[str, Any] = {
         "aws_endpoint": options.endpoint,
         "aws_allow_http": "true" if (options.endpoint or "").startswith("http://") else None,
         "aws_region": options.region,
@@ -84,7 +84,7 @@ def deltalake_options(place: str) -> dict[str, str]:
         "timeout": options.timeout_seconds and f"{options.timeout_seconds}s",
         "max_retries": None if options.retries is None else str(options.retries),
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in given.items() if value is not None}
 
 
 def arrow_options(found: BucketAccess) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def arrow_options(found: BucketAccess) -> dict[str, Any]:
 
     options, signs = found.options, found.credentials()
     endpoint = options.endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    said: dict[str, Any] = {
+    given: dict[str, Any] = {
         "endpoint_override": endpoint,
         "scheme": "http" if (endpoint or "").startswith("http://") else None,
         "region": options.region,
@@ -106,26 +106,26 @@ def arrow_options(found: BucketAccess) -> dict[str, Any]:
         if options.retries is None
         else AwsStandardS3RetryStrategy(max_attempts=options.retries + 1),
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in given.items() if value is not None}
 
 
-def hadoop_settings(told: Sequence[BucketAccess]) -> dict[str, str]:
+def hadoop_settings(buckets: Sequence[BucketAccess]) -> dict[str, str]:
     """Settings of a Spark session whose Hadoop reaches the same buckets alike."""
     settings: dict[str, str] = {}
-    for each in told:
+    for each in buckets:
         bucket = f"bucket.{each.options.bucket}." if each.options.bucket else ""
         settings |= {f"spark.hadoop.fs.s3a.{bucket}{key}": value for key, value in _for_hadoop(each).items()}
     return settings
 
 
-def _for_hadoop(told: BucketAccess) -> dict[str, str]:
-    options, signs = told.options, told.credentials()
+def _for_hadoop(access: BucketAccess) -> dict[str, str]:
+    options, signs = access.options, access.credentials()
     provider = None
     if signs is not None:
         provider = "TemporaryAWSCredentialsProvider" if signs.token else "SimpleAWSCredentialsProvider"
     elif options.anonymous:
         provider = "AnonymousAWSCredentialsProvider"
-    said = {
+    settings = {
         "endpoint": options.endpoint,
         "endpoint.region": options.region,
         "path.style.access": "true" if options.endpoint else None,
@@ -136,7 +136,7 @@ def _for_hadoop(told: BucketAccess) -> dict[str, str]:
         "connection.timeout": options.timeout_seconds and f"{options.timeout_seconds}s",
         "attempts.maximum": None if options.retries is None else str(options.retries + 1),
     }
-    return {key: str(value) for key, value in said.items() if value is not None}
+    return {key: str(value) for key, value in settings.items() if value is not None}
 
 
 _ARROW = {
@@ -180,10 +180,10 @@ def open_store(uri: str) -> tuple[FileSystem, str]:
             f"cannot look at '{uri}': no store of files is known for '{scheme}://'",
             hint="known are paths on a disk, file://, s3:// and s3a://, gs://, abfss:// and az://, hdfs://",
         )
-    told = find_bucket_access(uri)
+    access = find_bucket_access(uri)
     try:
-        if told is not None:
-            return fs.S3FileSystem(**arrow_options(told)), rest.rstrip("/")
+        if access is not None:
+            return fs.S3FileSystem(**arrow_options(access)), rest.rstrip("/")
         if known == "abfss":
             return _azure(uri, rest)
         store, path = fs.FileSystem.from_uri(f"{known}://{quote(rest, safe='/@:~')}")
@@ -211,10 +211,10 @@ def _azure(uri: str, rest: str) -> tuple[FileSystem, str]:
             f"cannot look at '{uri}': nothing says of which account the container is",
             hint=f"write abfss://{container}@<account>.dfs.core.windows.net/…, or set AZURE_STORAGE_ACCOUNT_NAME",
         )
-    said: dict[str, Any] = {"account_key": os.environ.get("AZURE_STORAGE_ACCOUNT_KEY")}
-    if said["account_key"] is None:
-        said["sas_token"] = os.environ.get("AZURE_STORAGE_SAS_TOKEN") or os.environ.get("AZURE_STORAGE_SAS_KEY")
-    return fs.AzureFileSystem(account, **said, **_endpoints(domain)), f"{container}/{path}".rstrip("/")
+    options: dict[str, Any] = {"account_key": os.environ.get("AZURE_STORAGE_ACCOUNT_KEY")}
+    if options["account_key"] is None:
+        options["sas_token"] = os.environ.get("AZURE_STORAGE_SAS_TOKEN") or os.environ.get("AZURE_STORAGE_SAS_KEY")
+    return fs.AzureFileSystem(account, **options, **_endpoints(domain)), f"{container}/{path}".rstrip("/")
 
 
 def _endpoints(domain: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What changed in files and Delta tables that others write, without a JVM but for values in text files."""
+"""Observes files and Delta tables that others write, without a JVM except for values in text files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def make_observer(
     texts: TextFileReader,
     by_session: Callable[[SourceObserver], SourceObserver] = lambda plain: plain,
 ) -> SourceObserver | None:
-    """Who looks at ``asset``; None for a source that only ``events add`` tells about, and for what asks no look.
+    """The observer of ``asset``; None for a source of ``events add``, and for what needs no observation.
 
     Args:
-        asset: At a path. Of what is no source the values are looked at that others go by.
+        asset: At a path. For one that is no source, only its views are observed.
         texts: Reads CSV and JSON files.
-        by_session: Looks through a session at the Delta tables that its argument cannot open.
+        by_session: Wraps an observer to use a session for Delta tables that it cannot open.
     """
     if asset.storage is None or (asset.source is None and not asset.views):
         return None

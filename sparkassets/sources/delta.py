@@ -1,4 +1,4 @@
-"""What changed in a Delta table that others write, from the add and remove actions of its log."""
+"""Observes changes of a Delta table that others write, by the add and remove actions of its log."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 _DIGEST_SIZE = 8
 _VIEWS = "views"
-"""The key of the cursor that holds the positions of the views."""
+"""The key in the cursor for positions of views."""
 _KEPT = 100
-"""How many of them are remembered for the looks to come."""
+"""How many of them are kept for later observations."""
 
 
 class DeltaObserver:
-    """Compares a table with the position seen before: its id and version.
+    """Compares a table with the last seen position: its id and version.
 
     Where the log goes on from that version, only the new commits are read, whatever the table's size. The cursor holds
-    what makes that safe: ``log``, a token of the commit file seen last, ``columns``, how the partition's columns are
-    stored, and ``keys``, a digest of the segments that were known; ``unlisted``, what was held of segments when they
-    left the list, which is told anew when they are listed again; and ``unnamed``, by column the values that name no
-    partition, which every look tells. Commits that change no data (OPTIMIZE, VACUUM, properties) give an observation
+    what makes that safe: ``log``, a token of the last seen commit file, ``columns``, how the partition columns are
+    stored, and ``keys``, a digest of the known segments; ``unlisted``, what was held of segments when they
+    left the list, which is reported again when they return; and ``unnamed``, values by column that name no
+    partition, which every observation reports. Commits without data changes (OPTIMIZE, VACUUM) give an observation
     that only moves the position.
     """
 
@@ -60,11 +60,11 @@ class DeltaObserver:
         viewed: Mapping[str, PartitionSet],
         now: datetime,
     ) -> Observation | None:
-        """The partitions whose rows were added, changed or removed since ``version``; None when no version came.
+        """Partitions whose rows were added, changed or removed since ``version``; None without a new version.
 
-        At the first look it is all that the table holds. ``whole`` is set where the log does not tell what changed,
-        with the ``reason`` in ``extra``; then ``changed`` is all that the table holds now, and ``removed`` what of
-        ``coverage`` it does not hold any more. Otherwise ``extra`` has the ``operations``, the number of ``versions``
+        The first observation has all of the table. ``whole`` is set where the log does not say what changed,
+        with the ``reason`` in ``extra``; then ``changed`` is all that the table holds now, and ``removed`` the part of
+        ``coverage`` that is gone. Otherwise ``extra`` has the ``operations``, the number of ``versions``
         and of ``files_added`` and ``files_removed``. ``files_read`` counts the data files that had to be read because
         neither physical partitions nor statistics tell one partition.
 
@@ -84,7 +84,7 @@ class DeltaObserver:
             raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
 
     def _of_runs(self, own: _TableInspection, viewed: Mapping[str, PartitionSet]) -> Observation | None:
-        """What is new of the views of a table that runs write, up to the recorded version."""
+        """News of the views of a table that runs write, up to the recorded version."""
         from deltalake.exceptions import DeltaError
 
         try:
@@ -98,9 +98,9 @@ class DeltaObserver:
     def _with_views(
         self, own: _TableInspection, seen: Observation | None, viewed: Mapping[str, PartitionSet]
     ) -> Observation | None:
-        """What is new of the table with what is new of its views, at the same version.
+        """News of the table and of its views, at the same version.
 
-        Each has a position of its own in the cursor: a view that nobody asked for before begins with all that is held.
+        Each view has its own position in the cursor: a new view begins with all that the table holds.
         """
         moved = seen is not None and seen.version is not None
         version = seen.version if seen is not None and moved else own.version
@@ -112,9 +112,9 @@ class DeltaObserver:
             for uri, partitioning in own.asset.views.items()
         }
         cursors = {uri: cursor for uri, (_, cursor) in found.items()}
-        told = [each for each, _ in found.values() if each is not None]
+        news = [each for each, _ in found.values() if each is not None]
         base = seen or Observation(own.asset.name, NOTHING)
-        read = sum(each.extra.get("files_read", 0) for each in (base, *told))
+        read = sum(each.extra.get("files_read", 0) for each in (base, *news))
         merged = replace(
             base,
             views={
@@ -123,7 +123,7 @@ class DeltaObserver:
                 if each is not None and (each.changed or each.removed)
             },
             cursor=base.cursor if cursors == known else {**base.cursor, _VIEWS: cursors or None},
-            notes=tuple(dict.fromkeys(note for each in (base, *told) for note in each.notes)),
+            notes=tuple(dict.fromkeys(note for each in (base, *news) for note in each.notes)),
             extra={**base.extra, "files_read": read} if read else base.extra,
         )
         return merged if merged.has_news or merged.notes else None
@@ -138,7 +138,7 @@ def _observe_view(
     version: int,
     moved: bool,
 ) -> tuple[Observation | None, Mapping[str, Any]]:
-    """What is new of a view up to that version, and its cursor then."""
+    """News of a view up to that version, and its new cursor."""
     cursor = known or {}
     asset = replace(own.asset, partitioning=partitioning, views={})
     look = _TableInspection(
@@ -161,7 +161,7 @@ class _TableInspection:
     """One look at one table.
 
     Attributes:
-        until: The version that counts as the newest; None for the newest that there is.
+        until: The version to take as the newest; None for the actual newest.
     """
 
     asset: AssetSpec
@@ -173,7 +173,7 @@ class _TableInspection:
     until: int | None = None
 
     def observation(self) -> Observation | None:
-        """What is new since the position."""
+        """The news since the position."""
         if self.version is not None:
             return self._observe_since(self.version)
         if not self._exists():
@@ -184,7 +184,7 @@ class _TableInspection:
     # ------------------------------------------------------------------ ways of looking
 
     def _observe_since(self, seen: int) -> Observation | None:
-        """What came after version ``seen``, from the end of the log if that shows that the table is still the same."""
+        """News after version ``seen``, from the end of the log if that proves the table to be the same."""
         log = self._log()
         commits = [commit for commit in log.read_after(seen) if self.until is None or commit.version <= self.until]
         unmoved = self.cursor.get("log") is not None and self.cursor["log"] == log.token(seen)
@@ -195,7 +195,7 @@ class _TableInspection:
         return self._observe_opened(self._open(), log, seen)
 
     def _observe_opened(self, table: DeltaTable, log: DeltaLog, seen: int) -> Observation | None:
-        """The same with the table opened, to tell by its id."""
+        """The same with the table opened, which has its id."""
         found = table.version()
         if _id(table) != self.table_id:
             return self._observe_everything(table, reason="another table stands there now")
@@ -209,7 +209,7 @@ class _TableInspection:
         return self._changes(commits, self._columns(table), log, seen)
 
     def _observe_everything(self, table: DeltaTable, *, reason: str | None) -> Observation:
-        """Everything that the table holds; without a ``reason`` at the first look, which misses nothing."""
+        """Everything in the table; without a ``reason`` at the first look, which can miss nothing."""
         columns = self._columns(table)
         parts = self._parts(columns)
         held = parts.find_partitions(table) if parts else NOTHING
@@ -231,7 +231,7 @@ class _TableInspection:
     def _changes(
         self, commits: Sequence[LogCommit], columns: PartitionColumns, log: DeltaLog, seen: int
     ) -> Observation | None:
-        """What the commits after version ``seen`` did."""
+        """The effect of the commits after version ``seen``."""
         version = commits[-1].version if commits else seen
         known = columns
         if any(commit.changes_protocol for commit in commits):
@@ -266,7 +266,7 @@ class _TableInspection:
             held, back = parts.find_partitions(self._open(version)), self._relisted_partitions()
             added, removed = (held - self.coverage) | (held & back), back - held
             left = _sort_left_out(parts.ignored_values(version))
-        told = _describe_uncertainty(changes, columns)
+        uncertainty = _describe_uncertainty(changes, columns)
         return Observation(
             asset=self.asset.name,
             changed=changes.changed | added,
@@ -275,19 +275,19 @@ class _TableInspection:
             table_id=self.table_id,
             version=version,
             cursor=self._cursor(log, version, columns, left),
-            extra=extra | told | _describe_reads(parts),
-            notes=(*self._notes(left), *([told["reason"]] if "rewritten" in told else [])),
+            extra=extra | uncertainty | _describe_reads(parts),
+            notes=(*self._notes(left), *([uncertainty["reason"]] if "rewritten" in uncertainty else [])),
         )
 
     # ------------------------------------------------------------------ what is left out
 
     def without_news(self) -> Observation | None:
-        """Nothing new; what is left out is told again."""
+        """No news; left out values are reported again."""
         notes = self._notes(self._left_before())
         return Observation(asset=self.asset.name, changed=NOTHING, notes=notes) if notes else None
 
     def _left_out(self, parts: TableParts, version: int, *, grew: bool) -> LeftOut:
-        """What of ``version`` is left out; the whole log is looked at only where some of that may have gone."""
+        """Values left out of ``version``; reads the whole log only if some of them may be gone."""
         now, before = parts.file_parts.ignored_values, self._left_before()
         known: Mapping[str, Iterable[str]] = {
             column: {*now.get(column, ()), *before.get(column, ())} for column in {*now, *before}
@@ -306,7 +306,7 @@ class _TableInspection:
     # ------------------------------------------------------------------ reading
 
     def _exists(self) -> bool:
-        """Whether a table is there to look at."""
+        """Whether there is a table."""
         from deltalake.exceptions import DeltaError
 
         try:
@@ -328,7 +328,7 @@ class _TableInspection:
         return False
 
     def _log(self) -> DeltaLog:
-        """The log of the table that was there."""
+        """The log of the known table."""
         from deltalake.exceptions import DeltaError
 
         try:
@@ -355,11 +355,11 @@ class _TableInspection:
         return PartitionColumns.from_json(self.cursor.get("columns"))
 
     def is_known(self) -> bool:
-        """Whether the position was found with the partitions that are asked for."""
+        """Whether the position was found with the requested partitions."""
         return self._same_columns() and self.cursor.get("keys") == self._keys()
 
     def _same_columns(self) -> bool:
-        """Whether the asset's partitions go by the columns that the position was found with."""
+        """Whether the asset's partitions use the columns that the position was found with."""
         known, partitioning = self._known_columns(), self.asset.partitioning
         time = partitioning.time
         if (known.time and known.time.name) != (time and time.column):
@@ -384,25 +384,25 @@ class _TableInspection:
         }
 
     def _keys(self) -> str | None:
-        """Differs where other segments are known."""
+        """Differs when the known segments differ."""
         segments = self.asset.partitioning.segments
         return _digest(segments) if segments else None
 
     def _unlisted_labels(self) -> list[str] | None:
-        """What was held before of segments that are not known now, as it is remembered."""
+        """What was held of segments that are unknown now, as the cursor has it."""
         if self.cursor.get("keys") == self._keys():
             return self.cursor.get("unlisted")
         partitioning = self.asset.partitioning
         return partitioning.labels(self.coverage - partitioning.admissible_partitions(self.coverage)) or None
 
     def _relisted_partitions(self) -> PartitionSet:
-        """What was held before of segments that were not known at the last look and are known now."""
+        """What was held of segments that were unknown at the last look and are known now."""
         partitioning = self.asset.partitioning
         unlisted = (partitioning.parse(label, recorded=True) for label in self.cursor.get("unlisted") or ())
         return partitioning.admissible_partitions(PartitionSet.union(unlisted) & self.coverage)
 
     def _listed_coverage(self) -> PartitionSet:
-        """What was held before of the segments that are known now."""
+        """What was held of the segments that are known now."""
         return self.asset.partitioning.admissible_partitions(self.coverage)
 
 
@@ -421,7 +421,7 @@ def _sort_left_out(left: Mapping[str, Iterable[str]]) -> LeftOut:
 
 
 def _describe_uncertainty(changes: PartitionChanges, columns: PartitionColumns) -> dict[str, Any]:
-    """Why more partitions count as changed than did, and what would tell; nothing as a rule."""
+    """Why more partitions count as changed than did, and how to avoid it; usually empty."""
     exact = f"in a table partitioned by {columns.quoted_names}"
     if changes.unknown_files:
         return {
@@ -440,7 +440,7 @@ def _describe_uncertainty(changes: PartitionChanges, columns: PartitionColumns) 
 
 
 def _describe_reads(parts: TableParts | None) -> dict[str, Any]:
-    """How many files were read, what could not be told, and which values name no partition."""
+    """How many files were read, what is unknown, and which values name no partition."""
     if parts is None:
         return {}
     read: dict[str, Any] = {"files_read": parts.files_read} if parts.files_read else {}

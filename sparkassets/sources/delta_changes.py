@@ -1,6 +1,6 @@
-"""The partitions that a Delta table's rows lie in: all that it holds, and what changed or went between two versions.
+"""The partitions of a Delta table's rows: all of them, and those changed or removed between two versions.
 
-Exact to the partition. The log tells it where a file is in one physical partition or its statistics lie in one; the
+Exact to the partition: by the log where a file is in one physical partition or its statistics lie in one; the
 other files are read (`sparkassets.delta.rows`).
 """
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from pyarrow import Array
 
 _ONLY_LESS = frozenset({"DELETE"})
-"""Operations after which a partition with as many rows as before has the same rows."""
+"""Operations after which a partition with an unchanged number of rows has the same rows."""
 _VECTORS_GROW = frozenset({"DELETE", "UPDATE", "MERGE"})
-"""Operations after which a file whose partition lost no row by its deletion vector has the same rows there."""
+"""Operations after which a file has the same rows in a partition if its deletion vector removed none there."""
 _AT_ONCE = 64
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:/+")
 
 
 @frozen
 class PartitionChanges:
-    """What happened to the rows between two versions.
+    """The effect on rows between two versions.
 
     Attributes:
-        changed: Partitions some of whose rows came, went or changed, and that still hold some.
+        changed: Partitions with changed rows that still hold some.
         removed: Partitions that held rows and hold none now.
-        unknown_files: Files that are gone and told too little: what they may have held counts as changed.
-        rewritten_files: Files of several partitions of which some rows changed, and nothing tells which: all count.
+        unknown_files: Removed files about which too little is known: all that they may have held counts as changed.
+        rewritten_files: Files of several partitions with unknown changed rows: all of their partitions count.
     """
 
     changed: PartitionSet = NOTHING
@@ -53,15 +53,15 @@ class PartitionChanges:
 
 @dataclass(slots=True)
 class TableParts:
-    """The partitions of one table's rows.
+    """Determines the partitions of one table's rows.
 
     Attributes:
         source: The asset's name, for messages.
         path: Absolute local path or object-store URI.
         open_version: Opens the table at a version, None for the newest.
         files_read: How many data files were read so far.
-        uncertainty_reason: Why rows deleted by deletion vectors are unknown; a partition of which all rows are deleted
-            may then count as held.
+        uncertainty_reason: Why rows deleted by deletion vectors are unknown; a partition whose rows are all deleted
+            may then still count as held.
     """
 
     source: str
@@ -73,7 +73,7 @@ class TableParts:
     _versions: dict[int, DeltaTable] = field(default_factory=dict)
 
     def find_partitions(self, table: DeltaTable) -> PartitionSet:
-        """Every partition that a row of the table lies in.
+        """Every partition with a row in the table.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
@@ -82,22 +82,22 @@ class TableParts:
         return PartitionSet.from_slots(cell for path in rows for cell in self._readable(path, rows[path]))
 
     def ignored_values(self, version: int) -> Mapping[str, set[str]]:
-        """By column the values in that version that name no partition.
+        """Values in that version that name no partition, by column.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
-        told = FileParts.from_columns(self.file_parts.columns, self.file_parts.partitioning)
-        anew = TableParts(self.source, self.path, told, self.open_version)
-        live = told.read_live(flat_adds(self._at(version)))
-        open_ = {path: part for path, part in live.items() if not told.notes_all(part)}
+        file_parts = FileParts.from_columns(self.file_parts.columns, self.file_parts.partitioning)
+        anew = TableParts(self.source, self.path, file_parts, self.open_version)
+        live = file_parts.read_live(flat_adds(self._at(version)))
+        open_ = {path: part for path, part in live.items() if not file_parts.notes_all(part)}
         rows = anew._rows(open_, self._read_kept_rows(self._at(version)) if open_ else {})
         for path, each in rows.items():
             anew._readable(path, each)
-        return told.ignored_values
+        return file_parts.ignored_values
 
     def find_lost(self, parts: PartitionSet, version: int) -> PartitionSet:
-        """What of ``parts`` no row of that version lies in; reads files only as long as that is open.
+        """The subset of ``parts`` without any row in that version; reads files only while that is open.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
@@ -124,10 +124,10 @@ class TableParts:
     def find_changes(
         self, commits: Sequence[LogCommit], *, seen: int, version: int, coverage: PartitionSet
     ) -> PartitionChanges:
-        """What the commits after version ``seen``, up to ``version``, did in the end.
+        """The net effect of the commits after version ``seen``, up to ``version``.
 
-        What came and went meanwhile did nothing. ``coverage`` is what was held by ``seen``, for files that are gone
-        and of which nothing is told any more; it may be empty where that is not known.
+        Rows that came and went meanwhile do not count. ``coverage`` is what was held at ``seen``, for removed files
+        about which nothing is known any more; it may be empty if unknown.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
@@ -161,7 +161,7 @@ class TableParts:
         return PartitionChanges(touched - empty, removed, len(maybe) + len(unread), rewritten)
 
     def _read_feed_partitions(self, commits: Sequence[LogCommit]) -> PartitionSet:
-        """What a row came into, went from or changed in, commit by commit, as far as the change feed tells it."""
+        """The partitions of changed rows, commit by commit, as far as the change feed has them."""
         if not any(commit.changes for commit in commits):
             return EVERYTHING
         files = [file for commit in commits for file in commit.changes or commit.files]
@@ -171,7 +171,7 @@ class TableParts:
         return PartitionSet.from_slots(cell for each in _separate_unreadable(rows)[0].values() for cell in each)
 
     def _held_before(self, parts: PartitionSet, seen: int, coverage: PartitionSet) -> PartitionSet:
-        """What of ``parts`` was held by version ``seen``; a file that moved may hold rows that came since."""
+        """The subset of ``parts`` that was held at version ``seen``; a moved file may hold newer rows."""
         if not parts or coverage:
             return parts & coverage
         try:
@@ -184,9 +184,9 @@ class TableParts:
     def _of_gone(
         self, gone: Mapping[str, FileAction], commits: Sequence[LogCommit], seen: int
     ) -> dict[str, Rows | OSError]:
-        """The rows that went with these files, by their keys."""
-        told = {file.path: self._part(file) for commit in commits for file in commit.files if file.added}
-        parts = _complete_parts(gone, {key: self._part(file) for key, file in gone.items()}, told)
+        """The rows of removed files, by their keys."""
+        added_parts = {file.path: self._part(file) for commit in commits for file in commit.files if file.added}
+        parts = _complete_parts(gone, {key: self._part(file) for key, file in gone.items()}, added_parts)
         if any(not parts[key].is_known and file.partition is None for key, file in gone.items()):
             parts = _complete_parts(gone, parts, self._before(seen))
         kept: Mapping[str, Array] = {}
@@ -220,7 +220,7 @@ class TableParts:
         return {key: (fewer if file.has_deletion_vector else rows)[file.path] for key, file in files.items()}
 
     def _rows(self, files: Mapping[str, FilePart], kept: Mapping[str, Array]) -> dict[str, Rows | OSError]:
-        """The rows of files by path, each read if the log does not tell."""
+        """The rows of files by path; a file is read if the log does not say."""
         found: dict[str, Rows | OSError] = {}
         unknown: dict[str, FilePart] = {}
         for path, part in files.items():
@@ -251,7 +251,7 @@ class TableParts:
         return self.file_parts.read_action(file.partition or {}, file.stats)
 
     def _read_kept_rows(self, table: DeltaTable) -> Mapping[str, Array]:
-        """Which rows are left of the files with a deletion vector, as far as deltalake tells it."""
+        """The rows that are left in files with a deletion vector, as far as deltalake can say."""
         try:
             return kept_rows(table)
         except SourceError as error:
@@ -259,7 +259,7 @@ class TableParts:
             return {}
 
     def _before(self, seen: int) -> dict[str, FilePart]:
-        """Path and partitions of every file of the version seen before; empty when the log no longer holds it."""
+        """Path and partitions of every file of the seen version; empty when the log lacks it."""
         try:
             return self.file_parts.read_live(flat_adds(self._at(seen)))
         except SourceError:
@@ -272,7 +272,7 @@ class TableParts:
 
 
 def kept_rows(table: DeltaTable) -> dict[str, Array]:
-    """For each live file with a deletion vector, by its path in the log, which of its rows are left.
+    """Which rows are left in each live file with a deletion vector, by its path in the log.
 
     Raises:
         SourceError: deltalake cannot tell them.
@@ -295,12 +295,12 @@ def kept_rows(table: DeltaTable) -> dict[str, Array]:
 
 
 def _place(table: DeltaTable, path: str) -> str:
-    """Where a live file is, without the scheme: a clone has the files of its source as URIs, ``file:/`` in short."""
+    """The place of a live file without scheme: a clone has the files of its source as URIs, in short ``file:/``."""
     return _SCHEME.sub("", path if _SCHEME.match(path) else table.table_uri + path)
 
 
 def _net_files(commits: Sequence[LogCommit]) -> tuple[dict[str, FileAction], dict[str, FileAction], bool]:
-    """By key the files that were there before and are no longer, those that are there now and were not.
+    """Files removed and files added between the versions, by key; and whether others came and went.
 
     And whether some came and went.
     """
@@ -316,7 +316,7 @@ def _net_files(commits: Sequence[LogCommit]) -> tuple[dict[str, FileAction], dic
 
 
 def _separate_unreadable(files: Mapping[str, Rows | OSError]) -> tuple[dict[str, Rows], list[str]]:
-    """The rows of files, and the keys of those that cannot be read."""
+    """The rows of files, and the keys of unreadable ones."""
     rows = {key: each for key, each in files.items() if not isinstance(each, OSError)}
     return rows, [key for key in files if key not in rows]
 
@@ -324,14 +324,14 @@ def _separate_unreadable(files: Mapping[str, Rows | OSError]) -> tuple[dict[str,
 def _complete_parts(
     files: Mapping[str, FileAction], parts: Mapping[str, FilePart], others: Mapping[str, FilePart]
 ) -> dict[str, FilePart]:
-    """What is told of files by their keys; of one that does not tell all itself, what the ``others`` by path do."""
+    """The known part of each file by key; completed from ``others``, by path."""
     return {
         key: parts[key] if parts[key].is_known else others.get(file.path, parts[key]) for key, file in files.items()
     }
 
 
 def _known_rows(part: FilePart, kept: Array | None) -> Rows | None:
-    """The rows of a file as far as the log tells them by partition."""
+    """The number of a file's rows by partition, as far as the log says."""
     if part.is_empty:
         return {}
     cell, rows = part.cell, part.rows
@@ -348,16 +348,16 @@ def _known_rows(part: FilePart, kept: Array | None) -> Rows | None:
 
 
 def _count_rewritten(commits: Sequence[LogCommit], gone: Mapping[str, Rows]) -> int:
-    """How many files of several partitions went for others, in commits that tell nothing of their rows."""
-    told = (commit for commit in commits if not commit.changes and commit.operation not in _ONLY_LESS)
-    for_others = (commit for commit in told if len({file.added for file in commit.files}) > 1)
+    """How many files of several partitions were rewritten by commits that do not say which rows changed."""
+    rewriting = (commit for commit in commits if not commit.changes and commit.operation not in _ONLY_LESS)
+    for_others = (commit for commit in rewriting if len({file.added for file in commit.files}) > 1)
     return sum(len(gone.get(file.key, ())) > 1 for commit in for_others for file in commit.files if not file.added)
 
 
 def _find_touched(
     commits: Sequence[LogCommit], gone: Mapping[FileAction, Rows], came: Mapping[FileAction, Rows]
 ) -> PartitionSet:
-    """The partitions some of whose rows came, went or changed."""
+    """The partitions with rows that came, went or changed."""
     rewriting = [commit for commit in commits if any(not file.added for file in commit.files)]
     operations = {commit.operation for commit in rewriting}
     rewritten = {file.key for commit in rewriting for file in commit.files}
@@ -374,7 +374,7 @@ def _find_touched(
 
 
 def _find_fewer(before: Iterable[Rows], after: Iterable[Rows]) -> PartitionSet:
-    """The partitions whose numbers of rows differ, or are not known."""
+    """The partitions whose number of rows differs, or is unknown."""
     rest: Counter[Cell] = Counter()
     unknown = set()
     for sign, side in ((1, before), (-1, after)):

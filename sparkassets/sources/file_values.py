@@ -1,6 +1,6 @@
-"""In which partitions the rows of one Parquet file of a source are, by the values of its columns.
+"""The partitions of one Parquet file of a source, by the values of its columns.
 
-Only its footer is read where the statistics tell, else the columns that are asked for.
+Reads only its footer if the statistics suffice, else the columns of partitions.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _OF_ARROW = {
 
 @frozen
 class FileValues:
-    """Looks into files of a source for the partitions that a view makes of their rows.
+    """Reads files of a source for the partitions of a view.
 
     Attributes:
-        root: Of the paths of its files; where the source is one file its folder.
+        root: The root of its files' paths; for a single file its folder.
     """
 
     asset: AssetSpec
@@ -55,16 +55,16 @@ class FileValues:
 
         Args:
             path: Relative to the root.
-            segment: What its path tells of segments.
+            segment: The segments that its path tells.
 
         Raises:
             SourceError: It cannot be read, or lacks a column.
         """
         fields = dict(zip(self.asset.path_partitioning.segment_columns, segment, strict=True))
-        told = {column: fields[column] for column in self.view.columns if column in fields}
+        types = {column: fields[column] for column in self.view.columns if column in fields}
         try:
             with closing(self._open(path)) as stream:
-                parts, cells = self._cells(stream, told)
+                parts, cells = self._cells(stream, types)
         except SourceError as error:
             raise SourceError(f"{error.args[0]} (in the file '{escape_unwritable(path)}')", hint=error.hint) from error
         except (OSError, ValueError, EOFError) as error:
@@ -79,8 +79,8 @@ class FileValues:
     def _open(self, path: str) -> BinaryIO:
         return open_file(self.root, quote(path))
 
-    def _parts(self, columns: Mapping[str, str], told: Mapping[str, str]) -> FileParts:
-        """Tells the partitions of rows with these columns and types; upper and lower case are the same, as in Spark.
+    def _parts(self, columns: Mapping[str, str], types: Mapping[str, str]) -> FileParts:
+        """Maps rows with these columns to partitions; case is ignored, as in Spark.
 
         Raises:
             SourceError: A column of the view is missing, or its type tells no partition.
@@ -88,19 +88,19 @@ class FileValues:
         asked = {column.lower(): column for column in self.view.columns}
         fields = [
             {"name": asked.get(name.lower(), name), "type": _SYNONYMS.get(kind, kind), "metadata": {_PHYSICAL: name}}
-            for name, kind in ({**columns, **dict.fromkeys(told, "string")}).items()
+            for name, kind in ({**columns, **dict.fromkeys(types, "string")}).items()
         ]
         schema = json.dumps({"fields": fields})
         return FileParts.from_columns(columns_of(schema, self.view, source=self.asset.name), self.view)
 
-    def _cells(self, stream: BinaryIO, told: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
+    def _cells(self, stream: BinaryIO, types: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
         from pyarrow.parquet import ParquetFile
 
         from sparkassets.delta.rows import RowRequest, rows_of
 
         with ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:
-            parts = self._parts(_types(file), told)
-            same = tuple(told.get(each.name) for each in parts.columns.segments)
+            parts = self._parts(_types(file), types)
+            same = tuple(types.get(each.name) for each in parts.columns.segments)
             rows = rows_of(file, RowRequest(parts.columns, self.view.time, None, same), parts.times)
         cells: list[Cell] = []
         for (values, span), count in rows.items():

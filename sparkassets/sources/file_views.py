@@ -1,7 +1,7 @@
-"""What is new of the views of a source of files: the partitions that the values in new, changed and lost files make.
+"""News of the views of a file source: the partitions of values in new, changed and removed files.
 
-Only files that are not the ones seen before are read. What each held is kept in the source's cursor, so that the old
-values of a file that is another one now, or is gone, are told as well as the new ones.
+Only new and changed files are read. The partitions of each are kept in the source's cursor, so that old
+values of changed and removed files are reported as well as new ones.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from sparkassets.sources.problems import NAMED, describe_ignored_values
 
 _THREADS = 16
 TEXTS = ("csv", "json")
-"""Kinds of files that Spark alone reads."""
+"""Kinds of files that only Spark reads."""
 
 Slots = Mapping[str, tuple[Segment, list[File]]]
-"""By the key of a slot what its path tells of segments, and its files."""
+"""The segments that a slot's path tells, and its files, by the slot's key."""
 
 
 @frozen
 class FileViewChanges:
-    """What one look found.
+    """The result of one look.
 
     Attributes:
-        views: What is new, by their identities.
-        cursor: Of the files that are new, changed or gone what is to be kept.
-        notes: Sentences on what is left out.
-        read: How many files were read.
-        unread: How many are new or changed and wait for a Spark session; nothing is told of the others either, then.
+        views: The news, by the views' identities.
+        cursor: Changes of the cursor for new, changed and removed files.
+        notes: Sentences about what is left out.
+        read: The number of files read.
+        unread: The number of files that wait for a Spark session; if there are any, nothing is reported.
     """
 
     views: Mapping[str, ViewChanges] = field(default_factory=dict)
@@ -59,14 +59,14 @@ def observe_views(
     viewed: Mapping[str, Any],
     texts: TextFileReader,
 ) -> FileViewChanges:
-    """What is new of the source's views.
+    """The news of the source's views.
 
     Args:
         asset: The source.
-        slots: All that are there; of those that are not settled what was seen before stands.
-        unsettled: Their keys.
-        cursor: As it was left by the last look.
-        viewed: What each view held by then.
+        slots: All slots; for unsettled ones the previous observation stands.
+        unsettled: The keys of unsettled slots.
+        cursor: The cursor of the last look.
+        viewed: What each view held then.
         texts: Reads CSV and JSON files.
 
     Raises:
@@ -81,10 +81,10 @@ def observe_views(
 
 @frozen
 class _ViewInspection:
-    """One look.
+    """One look at a source's views.
 
     Attributes:
-        before: What was seen of files, by their keys.
+        before: The known files, by their keys.
     """
 
     asset: AssetSpec
@@ -94,7 +94,7 @@ class _ViewInspection:
     texts: TextFileReader
 
     def find_changes(self, viewed: Mapping[str, PartitionSet]) -> FileViewChanges:
-        """What is new, and all that is to be kept of it."""
+        """The news, and the changes of the cursor."""
         there = {
             file_key(file[0]): (slot, file)
             for slot, (_, files) in self.slots.items()
@@ -125,7 +125,7 @@ class _ViewInspection:
     def _read_files(
         self, files: Mapping[str, tuple[str, File]], specs: Mapping[str, tuple[str, str]]
     ) -> dict[str, KnownFile] | None:
-        """What each of the files holds, by its key, as its slot and the listing have it; None where Spark must read."""
+        """The content of each file, by its key and listing; None where Spark must read."""
         contents = {uri: self._contents(view, files) for uri, view in self.asset.views.items()} if files else {}
 
         def one(key: str) -> KnownFile:
@@ -171,10 +171,10 @@ class _ViewInspection:
         after: Mapping[str, KnownFile],
         coverage: PartitionSet,
     ) -> ViewChanges:
-        """What is new of one view.
+        """The news of one view.
 
-        A slot that is gone takes away what nobody else holds, and so does a file of a source without partitions. What
-        was in a file that is another one now, or that is gone from a slot that is there, has changed.
+        A removed slot removes what no other holds, and so does a file of a source without partitions. What
+        was in a changed file, or in one removed from a remaining slot, has changed.
         """
         view = view_id(uri)
         touched: list[PartitionSet] = []

@@ -1,4 +1,4 @@
-"""What is new, changed or gone among the files of a source, by its partitions."""
+"""Observes new, changed and removed files of a source, by partition."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sparkassets.ports import Observation, TextFileReader
 from sparkassets.sources.file_views import observe_views
 
 _NAMED = 5
-"""How many files are listed by name."""
+"""How many files are named."""
 _AHEAD = 24 * 3600
-"""Seconds by which the clock of who writes files may be ahead where ``settle`` goes by it."""
+"""Seconds by which a writer's clock may be ahead, for ``settle``."""
 
 
 @frozen
 class _SlotFiles:
-    """The files of one slot; ``time`` is Unix seconds, half-open, empty for a source without partitions."""
+    """The files of one slot; ``time`` is in Unix seconds, half-open, empty for a source without partitions."""
 
     segment: Segment
     time: tuple[int, int]
@@ -35,13 +35,13 @@ class _SlotFiles:
 
 @frozen
 class _IgnoredFiles:
-    """The paths of files that are left out.
+    """Paths of files that are left out.
 
     Attributes:
-        unnamed: They should tell a partition and do not.
+        unnamed: Their paths name no partition.
         out_of_range: Their time is outside the years of partitions.
-        unlisted: Their segment is not among the known ones.
-        excluded: Their time is one that is none.
+        unlisted: Their segment is unknown.
+        excluded: Their time is excluded.
         undecodable: Their names are not UTF-8.
         outside: They are links that lead out of the folder.
     """
@@ -55,21 +55,21 @@ class _IgnoredFiles:
 
     @property
     def kinds(self) -> tuple[list[str], ...]:
-        """All of them, each for its own reason."""
+        """All of them, by reason."""
         return self.unnamed, self.out_of_range, self.unlisted, self.excluded, self.undecodable, self.outside
 
 
 class FileObserver:
-    """Compares a fingerprint of each slot's files with the one seen before.
+    """Compares a fingerprint of each slot's files with the last one.
 
     The cursor's keys are those of the slots (`FileSlot`), or ``""`` for a source without partitions; its values are
-    fingerprints, empty once a slot's segment has left the list: what was there is told anew when it is listed again.
-    Besides it has what is remembered of single files that views ask for (`KnownFile`).
-    A slot with a file younger than ``settle_seconds`` keeps what was last seen of it. An empty CSV or JSON file is not
-    there.
+    fingerprints, empty once a slot's segment has left the list: it is reported again when it returns.
+    It also has entries for single files that views need (`KnownFile`).
+    A slot with a file younger than ``settle_seconds`` keeps its last fingerprint. An empty CSV or JSON file does not
+    count.
 
     Args:
-        texts: Reads CSV and JSON files where their values are asked for.
+        texts: Reads CSV and JSON files for partitions by values.
     """
 
     def __init__(self, texts: TextFileReader) -> None:
@@ -86,13 +86,13 @@ class FileObserver:
         viewed: Mapping[str, PartitionSet],
         now: datetime,
     ) -> Observation | None:
-        """The slots whose set of files differs from the cursor's; None when none does and nothing is to be noted.
+        """Slots whose files differ from the cursor's; None when none does and there is nothing to note.
 
-        ``extra`` counts the ``files`` in what changed, the partitions left alone until they are quiet (``unsettled``),
-        and names the first files whose path tells no partition (``ignored``, ``ignored_count``): these are skipped.
+        ``extra`` counts the ``files`` in changed slots, the slots that are not quiet yet (``unsettled``),
+        and names the first files whose path names no partition (``ignored``, ``ignored_count``): these are skipped.
 
         Raises:
-            SourceError: The folder is not there, or cannot be listed; or a file can never be read.
+            SourceError: The folder is missing or cannot be listed; or a file can never be read.
         """
         del table_id, version, coverage  # the cursor knows every slot
         if asset.storage is None or asset.source is None:
@@ -139,7 +139,7 @@ class FileObserver:
 
 
 def _without_folder(asset: AssetSpec, pattern: PathPattern, *, seen: bool) -> Observation:
-    """What is noted of a source whose folder is not there; ``seen`` where it was."""
+    """The observation of a source without its folder; ``seen`` where it existed before."""
     from sparkassets.sources.problems import missing_root
 
     return Observation(asset=asset.name, changed=NOTHING, notes=(missing_root(asset.name, pattern, seen=seen),))
@@ -155,13 +155,13 @@ def _list_ignored(ignored: _IgnoredFiles) -> dict[str, Any]:
 def slots_of(
     pattern: PathPattern, partitioning: Partitioning, files: Sequence[File]
 ) -> dict[str, tuple[PartitionSet, list[File]]]:
-    """The partitions and the files of each slot, by its key in the cursor."""
+    """The partitions and files of each slot, by its key in the cursor."""
     slots, _ = _group(pattern, partitioning, files)
     return {key: (PartitionSet.from_slots([(slot.segment, slot.time)]), slot.files) for key, slot in slots.items()}
 
 
 def find_unlisted(partitioning: Partitioning, keys: Iterable[str]) -> set[str]:
-    """Those of the keys of slots whose segments are not known, or not any more."""
+    """Keys of slots whose segments are unknown, or unknown now."""
     found = {key: FileSlot.of_key(key, partitioning) for key in keys} if partitioning.segments else {}
     lists = partitioning.listed_segment_test()
     return {key for key, slot in found.items() if slot is not None and not lists(slot.segment)}
@@ -206,7 +206,7 @@ def _find_unsettled(asset: AssetSpec, slots: Mapping[str, _SlotFiles], now: date
     """The keys of the slots that still change.
 
     Raises:
-        SourceError: By a file's time that cannot be told, as it lies far ahead.
+        SourceError: A file's time is far in the future.
     """
     settle_seconds = asset.source.settle_seconds if asset.source is not None else 0
     if not settle_seconds:
@@ -225,10 +225,10 @@ def _find_unsettled(asset: AssetSpec, slots: Mapping[str, _SlotFiles], now: date
 
 
 def _without_empty(asset: AssetSpec, slots: dict[str, _SlotFiles], unsettled: Collection[str]) -> list[str]:
-    """Takes the files that hold no rows out of ``slots``, and what is left without any; returns their paths, sorted.
+    """Removes empty files, and slots without any other, from ``slots``; returns the files' sorted paths.
 
     Raises:
-        SourceError: A file that is no longer written can never be read.
+        SourceError: A file that is no longer being written can never be read.
     """
     source = asset.source or SourceSpec("csv")
     empty: list[str] = []
@@ -258,7 +258,7 @@ def _check_readable(name: str, kind: str, files: Sequence[File]) -> None:
 def _group(
     pattern: PathPattern, partitioning: Partitioning, files: Sequence[File]
 ) -> tuple[dict[str, _SlotFiles], _IgnoredFiles]:
-    """The files by the key of their slot, and those that are in none, sorted."""
+    """The files by the key of their slot; and, sorted, those that are in none."""
     slots: dict[str, _SlotFiles] = {}
     ignored = _IgnoredFiles()
     by_text: dict[tuple[Segment | None, str], list[File]] = {}

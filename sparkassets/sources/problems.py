@@ -17,10 +17,10 @@ _SIMILAR = 0.7
 
 
 def missing_root(source: str, pattern: PathPattern, *, seen: bool) -> str:
-    """What is still to come where nothing stands at the root of a pattern.
+    """The note on a pattern's missing root that may still come.
 
-    An object store has no folders without files, and a single file may come into its folder; a folder on a disk that is
-    not there is taken for a mistake, as an empty one can stand for it. ``seen`` says whether an earlier look found it.
+    An object store has no empty folders, and a single file may appear in its folder; a missing folder on a disk
+    is taken for a mistake, as an empty one can be created. ``seen`` says whether an earlier look found it.
 
     Raises:
         SourceError: It is gone, or was never there.
@@ -43,10 +43,10 @@ def missing_root(source: str, pattern: PathPattern, *, seen: bool) -> str:
 
 
 def missing_table(source: str, path: str) -> str:
-    """What is still to come where there is no Delta table.
+    """The note on a Delta table that may still come.
 
     Raises:
-        SourceError: On a disk there is not even the folder that it would be in.
+        SourceError: On a disk, even its parent folder is missing.
     """
     local = local_path(path)
     if local is not None and not Path(local).parent.is_dir():
@@ -55,7 +55,7 @@ def missing_table(source: str, path: str) -> str:
 
 
 def missing_storage(project: ProjectSpec) -> tuple[SpecProblem, ...]:
-    """The sources of a project that have no folder on this machine's disk, as they are told by a look at them."""
+    """Sources of a project whose folder is missing on this machine's disk, with their errors."""
     problems = []
     for asset in project.assets.values():
         if asset.source is None or asset.storage is None or local_path(asset.storage.path) is None:
@@ -74,7 +74,7 @@ def missing_storage(project: ProjectSpec) -> tuple[SpecProblem, ...]:
 
 
 def _hint(path: Path) -> str:
-    """The nearest name there is, or how to say that the folder is right."""
+    """The most similar existing name, or how to confirm the folder."""
     present = path.parent
     while not present.is_dir():
         path, present = present, present.parent
@@ -97,11 +97,11 @@ NAMED = 5
 """How many values of a column are named."""
 
 LeftOut = Mapping[str, Sequence[str]]
-"""By column the values that name no partition, ascending."""
+"""Values by column that name no partition, ascending."""
 
 
 def describe_ignored_values(left: LeftOut, partitioning: Partitioning) -> tuple[str, ...]:
-    """A sentence for each column by which rows are told apart.
+    """A sentence for each partition column.
 
     >>> from sparkassets.core.partitions import SegmentPartition
     >>> describe_ignored_values({"region": ["us"]}, Partitioning(None, (SegmentPartition("region", ("de",)),)))

@@ -12,21 +12,21 @@ from sparkassets.delta.tables import load_table
 from sparkassets.errors import SourceError
 
 _NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-"""Of types whose name in the log is another one than Spark's."""
+"""Spark's names of types that the log calls otherwise."""
 MOST_READ_BACK: Final = 100
-"""Commits that are read for one answer: a checkpoint comes before, or nothing is told."""
+"""The most commits read for one answer: a checkpoint comes before, or the answer is None."""
 
 
 class TableSchemas:
-    """Tells the columns of tables; used by one thread."""
+    """Reads the columns of tables; for one thread."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, dict[str, str]]] = {}
 
     def read_columns(self, path: str, version: int) -> Mapping[str, str] | None:
-        """The columns of the table in a folder at a version, in order, each with its type as Spark writes it.
+        """The columns of the table in a folder at a version, in order, with Spark's names of their types.
 
-        None where the log does not tell, or cannot be read.
+        None where the log lacks them, or cannot be read.
         """
         before = self._known.get(path)
         if before is not None and before[0] == version:
@@ -45,7 +45,7 @@ class TableSchemas:
 
 
 def newest_columns(path: str) -> list[str] | None:
-    """The columns of a table as it is now, in order; None where there is none that can be read."""
+    """The columns of a table as it is now, in order; None where none can be read."""
     from deltalake.exceptions import DeltaError
 
     try:
@@ -55,7 +55,7 @@ def newest_columns(path: str) -> list[str] | None:
 
 
 def _schema_between(log: DeltaLog, version: int, since: int) -> dict[str, str] | None:
-    """The columns that the newest of the commits after one sets, up to a version; of all where that is -1."""
+    """Columns set by the latest metadata action in (after, version], or None; all where ``after`` is -1."""
     if since < 0:
         metadata = log.read_metadata(version)
         return parse_columns(metadata["schemaString"]) if metadata is not None else None
@@ -69,7 +69,7 @@ def _schema_between(log: DeltaLog, version: int, since: int) -> dict[str, str] |
 
 
 def parse_columns(schema: str) -> dict[str, str]:
-    """The columns of a schema as the log has it.
+    """The columns of a schema in the log's JSON.
 
     >>> parse_columns('{"fields": [{"name": "a", "type": {"type": "array", "elementType": "long"}}]}')
     {'a': 'array<bigint>'}
@@ -92,14 +92,14 @@ def _type(kind: Any) -> str:  # noqa: ANN401  as JSON has it
 
 
 def has_local_columns(asset: AssetSpec) -> bool:
-    """Whether only the table of this source tells its columns, and asking it is cheap: it is on a local disk."""
+    """Whether the columns are only known from a table on a local disk, where reading them is cheap."""
     if asset.source is None or asset.source.kind != "delta" or asset.columns or asset.storage is None:
         return False
     return "://" not in asset.storage.path
 
 
 def read_table_columns(path: str) -> list[str] | None:
-    """The columns of the table in a local folder, in order; None where there is none that can be read."""
+    """The columns of the table in a local folder, in order; None where none can be read."""
     return None if "://" in path else newest_columns(path)
 
 

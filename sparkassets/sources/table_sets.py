@@ -1,4 +1,4 @@
-"""What is new, changed or gone among the Delta tables that the path, or the name, of one source stands for."""
+"""Observes new, changed and removed Delta tables of one source with a path or name pattern."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from sparkassets.sources.files import find_unlisted
 from sparkassets.sources.problems import missing_root
 
 _NAMED = 5
-"""How many tables are listed by name."""
+"""How many tables are named."""
 _ALONE: Final = SourceSpec("delta")
-"""What each of them is."""
+"""The partitioning of each single table."""
 
 
 @frozen
 class _SlotTables:
-    """The tables of one slot; ``time`` is as of `PathPattern.time`, a table is named as `TableSet.place` takes it."""
+    """The tables of one slot; ``time`` as in `PathPattern.time`, table names as `TableSet.place` takes them."""
 
     segment: Segment
     time: tuple[int, int]
@@ -37,7 +37,7 @@ class _SlotTables:
 
 @frozen
 class _IgnoredFolders:
-    """What is left out: what is no Delta table, has no partition, or is of a segment that is not listed."""
+    """Folders left out: no Delta table, no partition, or an unlisted segment."""
 
     without_table: list[str] = field(default_factory=list)
     unnamed: list[str] = field(default_factory=list)
@@ -49,9 +49,9 @@ class _Seen:
     """One table as it is now.
 
     Attributes:
-        position: Of what is recorded; empty of one that was never seen.
-        changed: Whether it holds other rows than at the position before.
-        unseen: Why a session alone can look at it; empty where somebody did.
+        position: Its recorded position; empty for a new table.
+        changed: Whether its rows changed since the last position.
+        unseen: Why only a session can look at it; empty after a look.
     """
 
     position: Mapping[str, Any]
@@ -60,25 +60,25 @@ class _Seen:
 
 
 class TableListing(Protocol):
-    """Lists what may be tables of a set: folders, or what a catalog has."""
+    """Lists candidate tables of a set: folders, or names in a catalog."""
 
     @property
     def nouns(self) -> tuple[str, str]:
-        """What is listed, and what is said of one that is no Delta table."""
+        """What is listed, and what an entry that is no Delta table is called."""
 
     def listed(
         self, asset: AssetSpec, tables: TableSet, skipped: SkippedFiles, *, seen: bool
     ) -> list[str] | Observation:
-        """Whatever may be one of them, as `TableSet.place` takes it; what is observed where nothing can be listed.
+        """Candidate tables, as `TableSet.place` takes them; an observation where nothing can be listed.
 
         Args:
             asset: The source.
-            tables: Where they are.
-            skipped: Gets what is listed but cannot be read.
+            tables: Their place.
+            skipped: Collects unreadable entries.
             seen: Whether an earlier look found any.
 
         Raises:
-            SourceError: Their root is not there, or cannot be listed.
+            SourceError: Their root is missing, or cannot be listed.
         """
 
 
@@ -98,10 +98,10 @@ class ListedFolders:
 
 
 class TableSetObserver:
-    """Looks at each table of a set as at a Delta source of its own; implements `ports.SourceObserver`.
+    """Observes each table of a set like a Delta source; implements `ports.SourceObserver`.
 
     The cursor's keys are those of the slots (`FileSlot`). Its values are the positions of the slot's tables, or empty
-    once a slot's segment has left the list: what was there is told anew when it is listed again.
+    once a slot's segment has left the list: it is reported again when it returns.
 
     Args:
         listing: Lists them.
@@ -123,13 +123,13 @@ class TableSetObserver:
         viewed: Mapping[str, PartitionSet],
         now: datetime,
     ) -> Observation | None:
-        """The partitions whose tables are new, changed, made anew or gone; None when none is.
+        """Partitions whose tables are new, changed, re-created or gone; None if none is.
 
-        ``extra`` counts the ``tables`` in what changed, and names the first that are left out (``ignored``,
-        ``ignored_count``). ``unseen`` is set where a session alone can look at some, or at all of them.
+        ``extra`` counts the changed ``tables``, and names the first that are left out (``ignored``,
+        ``ignored_count``). ``unseen`` is set where only a session can look at some of them.
 
         Raises:
-            SourceError: What holds the tables is not there or cannot be listed, or a table cannot be read.
+            SourceError: The root is missing or cannot be listed, or a table cannot be read.
         """
         del table_id, version, coverage, viewed  # the cursor knows every table
         tables, partitioning, skipped = TableSet.of(asset), asset.partitioning, SkippedFiles()
@@ -176,7 +176,7 @@ class TableSetObserver:
     def _look(
         self, asset: AssetSpec, place: StorageLocation, known: Mapping[str, Any] | None, now: datetime
     ) -> _Seen | None:
-        """One table; None where there is none."""
+        """One table as it is now; None where there is none."""
         known = known or {}
         table = replace(asset, storage=place, partitioning=UNPARTITIONED, source=_ALONE, views={})
         try:
@@ -202,7 +202,7 @@ class TableSetObserver:
 def _group(
     pattern: PathPattern, partitioning: Partitioning, found: Sequence[str]
 ) -> tuple[dict[str, _SlotTables], _IgnoredFolders]:
-    """What may be tables by the key of their slot, and what is left out."""
+    """Candidate tables by the key of their slot, and what is left out."""
     slots: dict[str, _SlotTables] = {}
     left_out, lists = _IgnoredFolders(), partitioning.listed_segment_test()
     for each in found:
@@ -226,7 +226,7 @@ def _list_ignored(left_out: _IgnoredFolders, skipped: SkippedFiles) -> dict[str,
 
 
 def _notes_unseen(unseen: Mapping[str, str]) -> tuple[str, ...]:
-    """Which tables a session alone can look at."""
+    """A note on tables that only a session can look at."""
     if not unseen:
         return ()
     return (
@@ -241,7 +241,7 @@ def _notes(
     noun, bare = nouns
     by = asset.partitioning.time.noun if asset.partitioning.time is not None else "partition"
     columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)
-    told = (
+    reasons = (
         (left_out.without_table, noun, bare),
         (left_out.unnamed, noun, f"whose name tells no {by}"),
         (left_out.unlisted, noun, f"of no segment of {columns}"),
@@ -251,6 +251,6 @@ def _notes(
     return tuple(
         f"{len(paths):,} {what}{'' if len(paths) == 1 else 's'} {why} left out:"
         f" {few([escape_unwritable(path) for path in sorted(paths)], most=_NAMED)}"
-        for paths, what, why in told
+        for paths, what, why in reasons
         if paths
     )

@@ -1,7 +1,7 @@
-"""What happened to the tables that assets are written to, from the ends of their logs and without a JVM.
+"""Observes changes of assets' own tables, by the ends of their logs and without a JVM.
 
-A table is known by one commit of its log: the newest that is accounted for. While that file is what it was, the table
-is the same one, whatever else has its name; then only the commits after it are read. Otherwise the table is opened.
+A table is identified by one commit of its log: the newest accounted one. While that file is unchanged, the table
+is the same one, and only later commits are read. Otherwise the table is opened.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DeltaTargets:
     """Looks at Delta tables by path; implements `ports.TargetObserver`."""
 
     def missing_folder(self, asset: AssetSpec) -> str | None:
-        """The folder on a disk that the asset's table is or would be in, where that is not there; else None."""
+        """The folder on a disk for the asset's table if that is missing; else None."""
         local = None if asset.storage is None else local_path(asset.storage.path)
         if local is None:
             return None
@@ -73,12 +73,12 @@ class DeltaTargets:
             raise unreadable(asset.storage.path, error) from error
 
     def session_needed_reason(self, asset: AssetSpec) -> str | None:
-        """None: no session is asked."""
+        """None: no session is needed."""
         del asset
         return None
 
     def check_writable(self, asset: AssetSpec) -> int | None:
-        """As `ports.TargetObserver` has it: what a driver cannot look into, runs do not write to.
+        """As `ports.TargetObserver`: runs do not write to tables that a driver cannot read.
 
         Raises:
             SourceError: The table cannot be read.
@@ -115,9 +115,9 @@ class DeltaTargets:
             return
         path = asset.storage.path
         for info in islice(DeltaLog(path, near=version).iterate_commit_info(version), _NEWEST):
-            told = parse_run_metadata(info)
-            if told.get("kind") == "data" and asset_app(str(told.get("app"))) == app:
-                refuse_unknown(told, info["version"], claimed=claimed, place=f"at {path}")
+            marker = parse_run_metadata(info)
+            if marker.get("kind") == "data" and asset_app(str(marker.get("app"))) == app:
+                refuse_unknown(marker, info["version"], claimed=claimed, place=f"at {path}")
 
     def read_position(self, asset: AssetSpec) -> TableFinding | None:
         """As `ports.TargetObserver` has it.
@@ -142,7 +142,7 @@ class DeltaTargets:
         return TableFinding("moved", table_id=str(table.metadata().id), version=version, mark=mark)
 
     def detect_changes(self, asset: AssetSpec, known: RecordedTable) -> TableFinding | None:
-        """What is not as it was recorded; None where everything is.
+        """Differences to the record; None where there are none.
 
         Raises:
             UnknownRunError: A run of the asset is there that is neither recorded nor claimed.
@@ -161,7 +161,7 @@ class DeltaTargets:
 
 
 def _find_torn_log(path: str) -> SourceError | None:
-    """What a power failure did to a table on a disk; None where its log ends with what is whole."""
+    """The damage of a power failure to a table on a disk; None where its log ends with whole files."""
     from sparkassets.delta.durability import LAST_CHECKPOINT, find_torn_files
 
     local = local_path(path)
@@ -178,23 +178,23 @@ def _find_torn_log(path: str) -> SourceError | None:
 
 @frozen
 class _PathCommitInspector(CommitInspector):
-    """One look at the table at a path."""
+    """Inspects the commits of a table at a path."""
 
     log: DeltaLog
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """The table's path."""
         return self.log.path
 
     @property
     def table_named(self) -> str:
-        """It in a sentence."""
+        """The table, as a phrase of a sentence."""
         return f"its table at {self.path}"
 
     @property
     def place_named(self) -> str:
-        """Where it is."""
+        """Its place, as a phrase of a sentence."""
         return f"at {self.path}"
 
     def commits_after(self, version: int) -> Sequence[LogCommit]:
@@ -202,7 +202,7 @@ class _PathCommitInspector(CommitInspector):
         return self.log.read_after(version)
 
     def find_commit(self, version: int) -> LogCommit | None:
-        """The commit of a version; None where the log does not hold it."""
+        """The commit of a version; None where the log lacks it."""
         content = self.log.read_content(version)
         return None if content is None else self.log.parse_commit(version, content)
 
@@ -220,7 +220,7 @@ class _PathCommitInspector(CommitInspector):
         return self._inspect_opened(rewritten=content is not None and not known)
 
     def _inspect_opened(self, *, rewritten: bool) -> TableFinding | None:
-        """The same with the table opened; ``rewritten`` where the version that was seen is there, but another one."""
+        """The finding with the table opened; ``rewritten`` if the seen version is another commit now."""
         table = self._table()
         if table is None:
             return TableFinding("gone", f"its table at {self.path} is gone", EVERYTHING)
@@ -242,7 +242,7 @@ class _PathCommitInspector(CommitInspector):
         return TableFinding(kind, reason, EVERYTHING, str(table.metadata().id), version, self.read_mark(version))
 
     def find_partitions(self, commit: LogCommit) -> PartitionSet | None:
-        """What the files of a commit may hold of what was computed; None where that is not told."""
+        """Computed partitions that a commit's files may hold; None where unknown."""
         from sparkassets.delta.file_parts import FileParts
         from sparkassets.delta.partition_columns import find_columns
 
@@ -250,18 +250,18 @@ class _PathCommitInspector(CommitInspector):
         columns = None if table is None else find_columns(table.schema().to_json(), self.asset.partitioning)
         if columns is None:
             return None
-        told = FileParts.from_columns(columns, self.asset.partitioning)
-        found = {file.path: told.read_action(file.partition or {}, file.stats) for file in commit.files}
+        file_parts = FileParts.from_columns(columns, self.asset.partitioning)
+        found = {file.path: file_parts.read_action(file.partition or {}, file.stats) for file in commit.files}
         if not all(part.is_known for part in found.values()):
             before = self._table(commit.version - 1)
-            adds = {} if before is None else told.read_live(before.get_add_actions(flatten=True))
+            adds = {} if before is None else file_parts.read_live(before.get_add_actions(flatten=True))
             found = {path: part if part.is_known else adds.get(path, part) for path, part in found.items()}
-        return PartitionSet.union([told.within(part, self.known.coverage) for part in found.values()])
+        return PartitionSet.union([file_parts.within(part, self.known.coverage) for part in found.values()])
 
     # ------------------------------------------------------------------ reading
 
     def _table(self, version: int | None = None) -> DeltaTable | None:
-        """The table, at that version where one is given; None where there is none."""
+        """The table, at a version if one is given; None where there is none."""
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
         try:
@@ -274,12 +274,12 @@ class _PathCommitInspector(CommitInspector):
             raise unreadable(self.path, error) from error
 
     def read_mark(self, version: int) -> str | None:
-        """The mark of a version that is accounted for now."""
+        """The mark of the newest accounted version."""
         content = self.log.read_content(version)
         return None if content is None else _digest(content)
 
     def _find_writer(self, content: bytes) -> str | None:
-        """Whose run made the commit, by its application id, if it is the one that was seen; None where it is not.
+        """The app id of the run that made the commit, if it is the one that was seen; else None.
 
         Where it is known by its content nobody is told. Tokens are numbers of the journal, so that no two are alike,
         whatever the asset was called by then.

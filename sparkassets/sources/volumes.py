@@ -18,7 +18,7 @@ from sparkassets.files import is_rowless, list_files
 from sparkassets.sources.files import slots_of
 
 _Slot = tuple[str, PartitionSet, int, int]
-"""Its key in the source's cursor, its partitions, and how many bytes in how many files it has; or of a single file."""
+"""Its key in the source's cursor, its partitions, and its bytes and number of files; or those of a single file."""
 
 
 class LogVolumeEstimator:
@@ -69,7 +69,7 @@ class LogVolumeEstimator:
         return InletVolume(sum(file.size for file in read), len(read))
 
     def _of_tables(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
-        """The files of each pinned table of a source that stands for several."""
+        """The files of each pinned table of a table set."""
         partitioning, tables = asset.partitioning, TableSet.of(asset)
         size = count = 0
         for each in known_tables(known.position, partitioning):
@@ -98,7 +98,7 @@ class LogVolumeEstimator:
 
 
 def _of_changes(path: str, since: TablePosition, version: int) -> InletVolume:
-    """The files that tell what changed after a position."""
+    """The files with the changes after a position."""
     try:
         changes = table_changes(path, since, version)
     except (SourceError, OSError) as error:
@@ -109,7 +109,7 @@ def _of_changes(path: str, since: TablePosition, version: int) -> InletVolume:
 
 
 def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str:
-    """The live files of a version; why they cannot be told."""
+    """The live files of a version, or why they are unknown."""
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
@@ -127,7 +127,7 @@ def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str
 
 
 def _slots_of(asset: AssetSpec, kind: str) -> list[_Slot] | str:
-    """What is there of a source by its slots; why it cannot be told."""
+    """The source's slots as they are now, or why they are unknown."""
     path = asset.storage.path if asset.storage is not None else ""
     pattern = PathPattern.parse(path, asset.path_partitioning.segment_columns)
     try:
@@ -151,7 +151,7 @@ def _sum(slots: Iterable[_Slot]) -> InletVolume:
 
 
 class DeltaChangeFeeds:
-    """Looks at every stretch of a table's log once; implements `ports.ChangeFeeds`."""
+    """Reads every range of a table's log once; implements `ports.ChangeFeeds`."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, TablePosition, int], ChangeAvailability] = {}

@@ -52,13 +52,13 @@ def accept_in_rows() -> None:
 
 
 class TriggeringEvents(Mapping[str, Sequence[Event]]):
-    """Dataset to its events, oldest first; found by the name of any asset with that URI, or by the URI itself.
+    """Events by dataset, oldest first; a dataset is found by its URI or by any asset with that URI.
 
-    A name is an attribute and an item. Iterating names each dataset once: by its asset, or else by its URI.
+    Names are attributes and items. Iterating yields each dataset once: by its asset, else by its URI.
     """
 
     def __init__(self, events: Mapping[str, Sequence[Event]] | None = None) -> None:
-        """Takes the events by all their names, for each dataset the one first that it is called by."""
+        """Takes the events by all their names, each dataset's main name first."""
         self._events = dict(events or {})
         called: dict[str, str] = {}
         for name, found in self._events.items():
@@ -94,7 +94,7 @@ class TriggeringEvents(Mapping[str, Sequence[Event]]):
         return f"no event of {name!r} triggered this run; {self._describe_events()}"
 
     def newest(self) -> Event:
-        """The newest event of the one dataset that triggered the run.
+        """The newest event of the only dataset that triggered the run.
 
         Raises:
             RunError: No event did, or events of several datasets.

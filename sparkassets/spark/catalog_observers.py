@@ -284,9 +284,13 @@ class NamedTargets:
             table = find_named_table(session, relation_of(asset))
             place = f"by the name {relation_of(asset).storage.given}"
             for info in islice(table.iterate_commits() if table is not None else (), _NEWEST):
-                told = parse_run_metadata(info)
-                if told.get("kind") == "data" and asset_app(str(told.get("app"))) == app and info["version"] <= version:
-                    refuse_unknown(told, info["version"], claimed=claimed, place=place)
+                marker = parse_run_metadata(info)
+                if (
+                    marker.get("kind") == "data"
+                    and asset_app(str(marker.get("app"))) == app
+                    and info["version"] <= version
+                ):
+                    refuse_unknown(marker, info["version"], claimed=claimed, place=place)
 
     def read_position(self, asset: AssetSpec) -> TableFinding | None:
         """As `ports.TargetObserver` has it.

@@ -187,8 +187,8 @@ def drop_equal_pairs(rows: DataFrame, *, by_keys: bool) -> DataFrame:
         more = f"IF(bool_or({CHANGE_TYPE} <> 'delete'), greatest({more}, 0), {more})"
     counted = rows.groupBy(*columns).agg(_sql(f"{more} AS __more"))
     kind = f"explode(array_repeat(IF(__more > 0, 'insert', 'delete'), CAST(abs(__more) AS INT))) AS {CHANGE_TYPE}"
-    told = counted.filter("__more <> 0").selectExpr(*columns, kind)
-    return told.select(*(sqltext.name(column) for column in rows.columns))
+    surplus = counted.filter("__more <> 0").selectExpr(*columns, kind)
+    return surplus.select(*(sqltext.name(column) for column in rows.columns))
 
 
 def is_comparable(schema: StructType) -> bool:
@@ -273,9 +273,9 @@ def named_changes(session: SparkSession, table: NamedTable, pin: InletPin, *, na
         raise SourceChangedError(
             f"{owner} was read up to {pin.low}, from where its changes cannot be told", source=name
         )
-    told, commits = find_readable_changes(table, after, version)
-    if told.kind != "told":
-        raise SourceChangedError(f"the changes of {owner} cannot be told: {told.reason}", source=name)
+    availability, commits = find_readable_changes(table, after, version)
+    if availability.kind != "told":
+        raise SourceChangedError(f"the changes of {owner} cannot be told: {availability.reason}", source=name)
     only = all(only_appends(each) for each in commits)
     if not commits:
         return InletChanges(without_changes(frame), position, after.version, only_inserts=True)
@@ -324,12 +324,12 @@ def _read_named_feed(
     for each in commits:
         rows = table.relation.read_feed(session, each["version"], each["version"])
         rows = rows.select(*(sqltext.name(name) for name in names))
-        told = (
+        changes = (
             only_appends(each)
             or each["operation"] in _TELLS_ROWS
             or not is_comparable(rows.drop(*CHANGE_COLUMNS).schema)
         )
-        found.append(rows if told else drop_equal_pairs(rows, by_keys=by_keys))
+        found.append(rows if changes else drop_equal_pairs(rows, by_keys=by_keys))
     return reduce(lambda one, other: one.unionByName(other), found)
 
 
@@ -346,8 +346,8 @@ def _read_named_appended(
             before = table.relation.read_rows(session, version - 1).select(_file().alias("__file")).distinct()
             rows = rows.join(before, "__file", "left_anti").drop("__file")
         at = each["timestamp"]
-        told = mark_inserted(rows, version, None if at is None else int(at.timestamp() * 1000))
-        found.append(told.select(*(sqltext.name(name) for name in names)))
+        inserted = mark_inserted(rows, version, None if at is None else int(at.timestamp() * 1000))
+        found.append(inserted.select(*(sqltext.name(name) for name in names)))
     return reduce(lambda one, other: one.unionByName(other), found)
 
 

@@ -76,22 +76,22 @@ def find_commits(
     open_runs = set(runs)
     found: list[DataCommit] = []
     stop = _bound(table, before, above=above)
-    for commit, said, restored in _own(asset, table, open_runs, app_id=app_id, above=above, stop=stop):
-        if said["kind"] == "data":
-            if said["run"] not in runs and above:
+    for commit, own_marker, restored in _own(asset, table, open_runs, app_id=app_id, above=above, stop=stop):
+        if own_marker["kind"] == "data":
+            if own_marker["run"] not in runs and above:
                 continue
-            if said["run"] not in runs:
+            if own_marker["run"] not in runs:
                 break
             if restored:
                 raise HistoryGoneError(
                     f"{asset.name}: its table was restored after version {commit['version']},"
-                    f" which holds run {said['run']}",
+                    f" which holds run {own_marker['run']}",
                     hint=_HINT,
-                    found=_make_data_commit(said, commit, table_id=table.table_id),
+                    found=_make_data_commit(own_marker, commit, table_id=table.table_id),
                 )
-            found.append(_make_data_commit(said, commit, table_id=table.table_id))
-        if said["kind"] == "data" or said["version"] == 2 * said["epoch"] + 1:
-            open_runs.discard(said["run"])
+            found.append(_make_data_commit(own_marker, commit, table_id=table.table_id))
+        if own_marker["kind"] == "data" or own_marker["version"] == 2 * own_marker["epoch"] + 1:
+            open_runs.discard(own_marker["run"])
         if not open_runs:
             break
     return tuple(found[::-1])
@@ -113,12 +113,12 @@ def _own(
         if version <= stop:
             return
         restored = restored or commit.get("operation") == "RESTORE"
-        said = read_own_marker(commit, app_id)
-        if said is None or said["kind"] == "layout":  # which has no transaction
+        own_marker = read_own_marker(commit, app_id)
+        if own_marker is None or own_marker["kind"] == "layout":  # which has no transaction
             continue
-        if said["version"] < above:
+        if own_marker["version"] < above:
             return
-        yield commit, said, restored
+        yield commit, own_marker, restored
     if version > 0:
         named = ", ".join(sorted(sought))
         raise HistoryGoneError(
@@ -133,15 +133,15 @@ def _bound(table: CommittedTable, before: TableMoment | None, *, above: int) -> 
     return before.version if before is not None and same and before.excludes(above) else -1
 
 
-def _make_data_commit(said: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str) -> DataCommit:
+def _make_data_commit(own_marker: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str) -> DataCommit:
     metrics = {key: int(value) for key, value in (commit.get("operationMetrics") or {}).items() if str(value).isdigit()}
     return DataCommit(
-        run=said["run"],
-        token=said["epoch"],
-        attempt=said["attempt"],
+        run=own_marker["run"],
+        token=own_marker["epoch"],
+        attempt=own_marker["attempt"],
         version=commit["version"],
         table_id=table_id,
-        measures=said["measures"],
+        measures=own_marker["measures"],
         metrics=metrics,
         operation=commit.get("operation") or "WRITE",
     )
@@ -182,9 +182,9 @@ def changes_rows(commit: Mapping[str, Any]) -> bool:
     if commit["operation"] in _SAME_ROWS:
         return False
     metrics: Mapping[str, str] = commit.get("operationMetrics") or {}
-    told = [metrics[name] for name in (*_ADDED, *_REMOVED) if name in metrics]
+    counts = [metrics[name] for name in (*_ADDED, *_REMOVED) if name in metrics]
     wrote = commit["operation"] in ("WRITE", "MERGE", "DELETE", "UPDATE")
-    return not (wrote and told and all(each == "0" for each in told))
+    return not (wrote and counts and all(each == "0" for each in counts))
 
 
 def only_appends(commit: Mapping[str, Any]) -> bool:
@@ -210,7 +210,7 @@ def commits_since(table: NamedTable, version: int) -> Sequence[Mapping[str, Any]
 
 def to_log_commit(row: Mapping[str, Any]) -> LogCommit:
     """The commit as `CommitInspector` judges it, with a placeholder file where it may have changed rows."""
-    said = read_marker(row)
+    marker = read_marker(row)
     at = row["timestamp"]
     return LogCommit(
         version=row["version"],
@@ -219,7 +219,9 @@ def to_log_commit(row: Mapping[str, Any]) -> LogCommit:
         moves_rows=False,
         changes_protocol=False,
         metadata=None,
-        transactions={said["app"]: int(said["version"])} if said is not None and said["kind"] != "layout" else {},
+        transactions={marker["app"]: int(marker["version"])}
+        if marker is not None and marker["kind"] != "layout"
+        else {},
         user_metadata=str(row.get("userMetadata") or ""),
         parameters={"version": parameter(row, "version")},
         timestamp=None if at is None else int(at.timestamp() * 1000),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.partitions.json_form import encode_partitions
 from sparkassets.core.validations import verdicts_to
 from sparkassets.ports import RunComputation, RunOrder
@@ -15,6 +16,7 @@ from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.inlet_reader import ReadInlets
 from sparkassets.spark.own_session import is_remote
+from sparkassets.spark.partition_guard import guard_for
 from sparkassets.spark.target_table import TargetTable
 from sparkassets.spark.upserts.staged_rows import KeptRows
 
@@ -95,31 +97,41 @@ class SparkComputation:
     def release(self) -> None:
         """Nothing is held but while it is written."""
 
+    def without(self, withheld: PartitionSet) -> SparkComputation:
+        """The same without the rows of withheld partitions."""
+        if not withheld:
+            return self
+        order = self.order.restrict_to(self.order.partitions - withheld)
+        partitions = guard_for(order, self.frame.schema)
+        return replace(
+            self, order=order, frame=self.frame if partitions is None else self.frame.filter(partitions.predicate)
+        )
+
     @property
     def measures(self) -> Mapping[str, Any]:
         """The measures of the run, and whether its function wrote files."""
-        told = collect_measures(self.order, self.context, self.inlets)
-        return {**told, "writes": "files"} if self.writes_files else told
+        measures = collect_measures(self.order, self.context, self.inlets)
+        return {**measures, "writes": "files"} if self.writes_files else measures
 
 
 def collect_measures(order: RunOrder, context: Context, inlets: ReadInlets) -> dict[str, Any]:
     """Watermarks by inlet, extras and events of a function, and verdicts of inlets' rules."""
     highs = {name: mark.high for name, mark in inlets.watermarks.items() if mark.high is not None}
     highs |= {name: str(changes.position) for name, changes in inlets.changes.items()}
-    told: dict[str, Any] = {}
+    measures: dict[str, Any] = {}
     if highs:
-        told["watermarks"] = highs
+        measures["watermarks"] = highs
     if context.extra:
-        told["extra"] = dict(context.extra)
+        measures["extra"] = dict(context.extra)
     if context.announced_events:
-        told["events"] = list(context.announced_events)
+        measures["events"] = list(context.announced_events)
     if context.added_segments:
-        told["keys"] = {column: list(keys) for column, keys in context.added_segments.items()}
+        measures["keys"] = {column: list(keys) for column, keys in context.added_segments.items()}
     if order.discovered_partitions:
-        told["found"] = encode_partitions(order.discovered_partitions)
+        measures["found"] = encode_partitions(order.discovered_partitions)
     if inlets.verdicts:
-        told["inlets"] = verdicts_to(inlets.verdicts)
-    return told
+        measures["inlets"] = verdicts_to(inlets.verdicts)
+    return measures
 
 
 @dataclass(frozen=True)
@@ -150,11 +162,11 @@ class OutletComputations:
     @property
     def measures(self) -> Mapping[str, Any]:
         """The measures of the run, and the extras of each outlet."""
-        told = dict(next(iter(self.parts.values())).measures)
+        measures = dict(next(iter(self.parts.values())).measures)
         extras = {name: dict(part.context.outlets[name].extra) for name, part in self.parts.items()}
         if any(extras.values()):
-            told["outlets"] = {name: extra for name, extra in extras.items() if extra}
-        return told
+            measures["outlets"] = {name: extra for name, extra in extras.items() if extra}
+        return measures
 
 
 def computation_for(computation: RunComputation, outlet: str) -> SparkComputation:

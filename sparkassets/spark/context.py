@@ -275,8 +275,8 @@ class Context:
     @property
     def triggering_dataset_events(self) -> TriggeringEvents:
         """Airflow's deprecated name of `triggering_events`."""
-        told = "context.triggering_dataset_events is Airflow's name: write context.triggering_events"
-        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        message = "context.triggering_dataset_events is Airflow's name: write context.triggering_events"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
         return self.triggering_events
 
     def names(self) -> dict[str, Any]:

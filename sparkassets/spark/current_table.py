@@ -78,9 +78,9 @@ class NamedTable:
     def transaction_version(self, app_id: str) -> int | None:
         """The newest transaction of an application id, as far back as the history goes."""
         for commit in self.iterate_commits():
-            said = read_marker(commit)
-            if said is not None and said["app"] == app_id and said["kind"] != "layout":
-                return int(said["version"])
+            marker = read_marker(commit)
+            if marker is not None and marker["app"] == app_id and marker["kind"] != "layout":
+                return int(marker["version"])
         return None
 
     def check(self) -> None:
@@ -194,8 +194,8 @@ def _kind(session: SparkSession, relation: TableRelation) -> str:
         rows = session.sql(f"DESCRIBE TABLE EXTENDED {relation.sql}").collect()
     except PySparkException:
         return ""
-    told = {row["col_name"]: str(row["data_type"]).lower() for row in rows}
-    return "view" if told.get("Type") == "view" else told.get("Provider", "")
+    details = {row["col_name"]: str(row["data_type"]).lower() for row in rows}
+    return "view" if details.get("Type") == "view" else details.get("Provider", "")
 
 
 def _history(session: SparkSession, relation: TableRelation, most: int) -> Sequence[Mapping[str, Any]]:

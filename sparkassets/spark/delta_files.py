@@ -119,8 +119,8 @@ def read_appended(session: SparkSession, table: DeltaTable, commit: LogCommit, *
 
 def _partition(file: FileAction, names: Sequence[str]) -> dict[str, str | None]:
     """Values of the partition columns; empty text is null, as in Delta's protocol."""
-    told = file.partition or {}
-    return {name: told.get(name) or None for name in names}
+    values = file.partition or {}
+    return {name: values.get(name) or None for name in names}
 
 
 # --------------------------------------------------------------------------- whether

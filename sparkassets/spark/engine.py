@@ -39,8 +39,7 @@ from sparkassets.spark.schemas import declared_schema, drop_defaults, with_plain
 from sparkassets.spark.self_writing import SelfWritingComputation, SelfWrittenTarget
 from sparkassets.spark.sql_template import run_sql, run_statements
 from sparkassets.spark.target_table import open_table, relation_of
-from sparkassets.spark.targets.named_target import NamedTarget
-from sparkassets.spark.targets.path_target import PathTarget
+from sparkassets.spark.targets.table_target import TableTarget
 from sparkassets.spark.validation.inlet_checks import check_inlets
 from sparkassets.spark.workplace import InterruptibleWork, SparkWorkplace
 from sparkassets.spark.writes import check_schema, mode_of
@@ -92,18 +91,16 @@ class AttendedEngine:
 
 
 class SparkTargetFactory:
-    """Targets that are written where an engine computes; implements `ports.TargetFactory`."""
+    """Opens targets that an engine writes; implements `ports.TargetFactory`."""
 
     def __init__(self, engine: SparkEngine) -> None:
         self._workplace = engine.workplace
 
     def open_target(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
-        """The table of the asset, or whatever its own code writes."""
+        """The table of the asset, or what its own code writes."""
         if asset.writes_itself:
             return SelfWrittenTarget(self._workplace, asset)
-        named = asset.storage is not None and asset.storage.table
-        kind = NamedTarget if named else PathTarget
-        return kind(self._workplace, asset, app_id=app_id, enlist=enlist)
+        return TableTarget(self._workplace, asset, app_id=app_id, enlist=enlist)
 
 
 def read_promoted_rows(
@@ -245,12 +242,12 @@ class SparkEngine:
         """The rows of each table that the run writes; fails if those of one do not fit."""
         frames = list(self._frames(session, order, inlets, context, work))
         if folders and not frames:
-            told = (
+            written = (
                 (each, folders[each.asset.name].rows(session, context), _PriorTarget(session, each.asset))
                 for each in order.table_orders
             )
             parts = [
-                replace(_describe_computation(session, *each, inlets, context), writes_files=True) for each in told
+                replace(_describe_computation(session, *each, inlets, context), writes_files=True) for each in written
             ]
         else:
             for folder in folders.values():

@@ -77,12 +77,12 @@ def run_error(error: Exception, *, what: str = "", place: FileLocation | None = 
     """
     message = whole_message(error)
     where = _where(message, place) if place is not None else what
-    made = RunError(f"{where}: {first_line(error)}", hint=_hint(message))
-    made.retryable = not is_final(error)
-    made.is_data_error = is_of_data(error)
-    made.files = files_in(message)
-    made.__cause__ = error
-    return made
+    failure = RunError(f"{where}: {first_line(error)}", hint=_hint(message))
+    failure.retryable = not is_final(error)
+    failure.is_data_error = is_of_data(error)
+    failure.files = files_in(message)
+    failure.__cause__ = error
+    return failure
 
 
 def files_in(message: str) -> tuple[str, ...]:
@@ -111,14 +111,14 @@ def first_line(error: BaseException) -> str:
         return f"the header of {file.removeprefix('file://')} {_other_than(found.split(', '), wanted.split(', '))}"
     if _OF_A_WORKER in message:
         return _of_worker(message)
-    said, *causes = (_bare(line) for line in [message.partition("\n")[0], *_CAUSE.findall(message)])
-    while said.startswith(_WRAPPERS) and causes:
-        said, *causes = causes
-    if said.startswith("[FAILED_READ_FILE") and causes:
-        said = f"{said} {causes[-1]}"
+    text, *causes = (_bare(line) for line in [message.partition("\n")[0], *_CAUSE.findall(message)])
+    while text.startswith(_WRAPPERS) and causes:
+        text, *causes = causes
+    if text.startswith("[FAILED_READ_FILE") and causes:
+        text = f"{text} {causes[-1]}"
     if later := _SAID_LATER.search(message):
-        said = f"{said} {_bare(later[1])}"
-    return said[:_LONGEST] or type(error).__name__
+        text = f"{text} {_bare(later[1])}"
+    return text[:_LONGEST] or type(error).__name__
 
 
 def _other_than(found: Sequence[str], wanted: Sequence[str]) -> str:
@@ -142,10 +142,10 @@ def _bare(line: str) -> str:
 def _of_worker(message: str) -> str:
     """Where in the author's code a Python worker failed, and its message."""
     lines = [line for line in message.split("JVM stacktrace", maxsplit=1)[0].splitlines() if line.strip()]
-    said = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(:|$)", line)]
+    messages = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(:|$)", line)]
     places = [found.groups() for line in lines if (found := _FRAME.match(line)) and "pyspark" not in found[1]]
     where = ":".join(places[-1]) + ": " if places else ""
-    return f"{where}{(said or lines)[-1].strip()}"
+    return f"{where}{(messages or lines)[-1].strip()}"
 
 
 def error_mentions(error: BaseException, mark: str) -> bool:
@@ -246,8 +246,8 @@ def ignore_lacking() -> Iterator[None]:
 
 def _status(error: BaseException) -> str | None:
     """The gRPC status of a Spark Connect call, from pyspark's error or gRPC's own."""
-    for told in ("getGrpcStatusCode", "code"):
-        status = getattr(error, told, None)
+    for method in ("getGrpcStatusCode", "code"):
+        status = getattr(error, method, None)
         if callable(status):
             return getattr(status(), "name", None)
     return None

@@ -53,15 +53,15 @@ def missing_column_error(
         if not set(missing) - set(columns):
             lacking, columns = path, header(path)
     lost = [name for name in missing if name not in columns] or list(missing)
-    told = ", ".join(map(repr, lost))
-    made = RunError(
-        f"the file {lacking.removeprefix('file://')} of {asset!r} has no column {told} in its header of "
+    lost_columns = ", ".join(map(repr, lost))
+    refusal = RunError(
+        f"the file {lacking.removeprefix('file://')} of {asset!r} has no column {lost_columns} in its header of "
         f"{len(columns)} column{'' if len(columns) == 1 else 's'}",
         hint=_hint(lost[0], columns),
     )
-    made.is_data_error = True
-    made.files = (lacking,)
-    return made
+    refusal.is_data_error = True
+    refusal.files = (lacking,)
+    return refusal
 
 
 def _hint(name: str, columns: Sequence[str]) -> str | None:
@@ -303,11 +303,11 @@ def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundF
     encoded = sql.replace(sql.col("_metadata.file_path"), sql.lit("+"), sql.lit("%2B"))
     read_from = sql.regexp_replace(sql.url_decode(encoded), _SCHEME.pattern, "")
     unlisted = sql.raise_error(sql.concat(sql.lit("a file that was not listed was read: "), sql.col(_PATH)))
-    told = [
+    columns = [
         sql.coalesce(sql.col(sqltext.name(name)), unlisted).cast(kind.lower()).alias(name)
         for name, kind in fields.items()
     ]
-    return frame.select(*own, read_from.alias(_PATH)).join(sql.broadcast(table), _PATH, "left").select(*own, *told)
+    return frame.select(*own, read_from.alias(_PATH)).join(sql.broadcast(table), _PATH, "left").select(*own, *columns)
 
 
 def field_literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
@@ -348,7 +348,7 @@ class SparkTextFileReader:
     """Implements `ports.TextFileReader`.
 
     Args:
-        workplace: Gives where to read, None as long as nobody has asked for Spark.
+        workplace: Returns the session to read in; None until somebody needs Spark.
     """
 
     def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
@@ -357,7 +357,7 @@ class SparkTextFileReader:
     def read_contents(
         self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]
     ) -> Mapping[str, FileContent] | None:
-        """What each file holds; None without a session.
+        """The partitions in each file; None without a session.
 
         Raises:
             SourceError: A file cannot be read, or lacks a column.
@@ -377,7 +377,7 @@ class SparkTextFileReader:
 def _contents(
     session: SparkSession, asset: AssetSpec, view: Partitioning, files: Sequence[FoundFile]
 ) -> Mapping[str, FileContent]:
-    """What the files hold, read in one job; one by one where headers differ, or to name a file that is broken."""
+    """The files' contents, read in one job; file by file where headers differ, or to find a broken file."""
     try:
         return dict(_together(session, asset, view, files))
     except Exception as error:
@@ -424,9 +424,9 @@ def _parts(schema: str, asset: AssetSpec, view: Partitioning) -> FileParts:
 
 
 def _schema(frame: DataFrame, asset: AssetSpec, view: Partitioning, in_path: Sequence[str]) -> str:
-    """The columns that are declared or asked for, as JSON; upper and lower case are the same, as in Spark.
+    """The declared or requested columns, as JSON; case is ignored, as in Spark.
 
-    Others of the files are not shown to anybody who asks for one that is not there.
+    Other columns are never shown in an error about a missing one.
     """
     asked = {column.lower(): column for column in view.columns}
     known = {*map(str.lower, asset.columns), *asked}

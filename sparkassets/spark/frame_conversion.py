@@ -238,6 +238,6 @@ def _near(kind: pa.DataType) -> pa.DataType:
 
 def _unfit(asset: str, name: str, declared: DataType | None, error: BaseException) -> RunError:
     """The error for a column whose values do not fit."""
-    told = str(error.args[0] if error.args else error).splitlines()[0]
+    reason = str(error.args[0] if error.args else error).splitlines()[0]
     what = "have no common type" if declared is None else f"do not fit {declared.simpleString()}"
-    return RunError(f"{asset}: values of the column {name!r} {what}: {told}")
+    return RunError(f"{asset}: values of the column {name!r} {what}: {reason}")

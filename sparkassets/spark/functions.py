@@ -92,8 +92,10 @@ def _files(package: str, folder: Path) -> Iterator[Path]:
 
 
 def _state(files: list[Path]) -> int:
-    told = [(str(each), *((each.stat().st_size, each.stat().st_mtime_ns) if each.is_file() else ())) for each in files]
-    return zlib.crc32(repr(told).encode())
+    states = [
+        (str(each), *((each.stat().st_size, each.stat().st_mtime_ns) if each.is_file() else ())) for each in files
+    ]
+    return zlib.crc32(repr(states).encode())
 
 
 def _pack(archive: Path, files: list[Path], *, root: Path) -> None:
@@ -328,17 +330,17 @@ def _last_rows(steps: Iterator[Any], context: Context, *, place: str, outlets: S
     last: object = None
     while True:
         try:
-            told = next(steps)
+            step_value = next(steps)
         except StopIteration as end:
             return last if end.value is None else end.value
-        if isinstance(told, Mapping) and any(is_rows(value) for value in told.values()) and outlets:
-            last = told
-        elif isinstance(told, Mapping):
-            context.extra.update(told)
-        elif is_rows(told):
-            last = told
+        if isinstance(step_value, Mapping) and any(is_rows(value) for value in step_value.values()) and outlets:
+            last = step_value
+        elif isinstance(step_value, Mapping):
+            context.extra.update(step_value)
+        elif is_rows(step_value):
+            last = step_value
         else:
-            raise RunError(f"{place} yielded {kind_of(told)}; expected a DataFrame, or a dict of extras")
+            raise RunError(f"{place} yielded {kind_of(step_value)}; expected a DataFrame, or a dict of extras")
 
 
 def _refuse_all_unrecordable(context: Context, body: PythonBody, outlets: Sequence[str]) -> None:
@@ -390,9 +392,9 @@ def _import(body: PythonBody, package: str) -> ModuleType:
         try:
             module = import_from(body.module, body.search_path)
         except BaseException as error:
-            made = raised_by(error, body, what=f"{body.module} cannot be imported")
-            made.retryable = made.is_data_error = False
-            raise made from error
+            failure = raised_by(error, body, what=f"{body.module} cannot be imported")
+            failure.retryable = failure.is_data_error = False
+            raise failure from error
         _pickle_by_value(sys.modules[package])
         return module
 
@@ -433,7 +435,7 @@ def raised_by(error: BaseException, body: PythonBody, *, what: str = "") -> RunE
     )
     if not ordinary:
         hint = "return, or raise an Exception that says what is wrong: other runs share the process"
-    made = RunError(": ".join(filter(None, [place, what, text])), hint=hint)
-    made.retryable = ordinary and again
-    made.is_data_error = ordinary and of_data
-    return made
+    failure = RunError(": ".join(filter(None, [place, what, text])), hint=hint)
+    failure.retryable = ordinary and again
+    failure.is_data_error = ordinary and of_data
+    return failure

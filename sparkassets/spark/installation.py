@@ -21,15 +21,15 @@ from sparkassets.frozen import frozen
 
 OLDEST: Final = (4, 0)
 NEWEST: Final = (4, 2)
-"""Of Spark, those that the tests run with."""
+"""The Spark versions that the tests run with."""
 _DELTA_OF: Final = (((4, 1), (4, 1)), ((4, 0), (4, 0)))
-"""From which Spark on which Delta is the oldest, the newest first: 4.0 asks for a Spark below 4.1."""
+"""The oldest Delta for each Spark, newest first: 4.0 asks for a Spark below 4.1."""
 _KNOWN: Final = "sparkassets works with Spark 4.0 to 4.2"
 _PARTS: Final = re.compile(r"(<=|>=|==|!=|<|>)\s*(\d+(?:\.\d+)*)")
 
 
 def check_spark(spark: str) -> None:
-    """Refuses a Spark that is too old, and warns of one that is newer than any that was tried.
+    """Refuses a Spark that is too old, and warns of one newer than any tested.
 
     Args:
         spark: The version of a session, such as ``4.2.0``.
@@ -47,11 +47,11 @@ def check_spark(spark: str) -> None:
 
 
 def check_delta(delta: str, *, spark: str) -> None:
-    """Refuses jars of Delta that were made for an older Spark than the session's.
+    """Refuses Delta jars that were made for an older Spark than the session's.
 
     Args:
-        delta: Their version, such as ``4.4.0``; nothing is known of an empty one.
-        spark: That of the session.
+        delta: Their version, such as ``4.4.0``; empty if unknown.
+        spark: The session's version.
 
     Raises:
         SparkUnavailableError: They are too old.
@@ -67,7 +67,7 @@ def check_delta(delta: str, *, spark: str) -> None:
 
 
 def check_installed() -> None:
-    """Refuses packages of Spark and Delta that do not belong together or are not supported.
+    """Refuses packages of Spark and Delta that do not fit each other or are not supported.
 
     Raises:
         SparkUnavailableError: With what is installed, and what is expected.
@@ -99,7 +99,7 @@ def numbers(text: str) -> tuple[int, ...]:
 
 
 def _is_within(text: str, requirement: str) -> bool:
-    """Whether a version is one that a requirement such as ``pyspark<=4.2.0,>=4.0.1`` allows."""
+    """Whether a requirement such as ``pyspark<=4.2.0,>=4.0.1`` allows a version."""
     for sign, bound in _PARTS.findall(requirement):
         one, other = numbers(text), numbers(bound)
         one, other = (each + (0,) * (4 - len(each)) for each in (one, other))
@@ -296,24 +296,24 @@ def _run_ivy(asked: JarFetch, *, work: Path, into: Path, spark_home: Path, java:
         *("-settings", str(work / "settings.xml"), "-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache")),
         *("-types", "jar", "-retrieve", f"{into}/[artifact]-[revision].[ext]"),
     ]
-    said = ""
+    output = ""
     try:
         done = subprocess.run(  # noqa: S603 - Spark's own Ivy, with a fixed list of arguments
             command, capture_output=True, text=True, check=False, timeout=_FETCH_TIMEOUT_SECONDS
         )
-        said = done.stdout + done.stderr
+        output = done.stdout + done.stderr
     except (OSError, subprocess.TimeoutExpired) as error:
-        said = str(error)
+        output = str(error)
     if not any(jar.name.startswith(f"{asked.main}-") for jar in into.glob("*.jar")):
         raise SparkUnavailableError(
-            f"cannot fetch {asked.what} from {repository}: {_reason(said)}",
+            f"cannot fetch {asked.what} from {repository}: {_reason(output)}",
             hint="they are fetched once; connect to the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY",
         )
 
 
-def _reason(said: str) -> str:
+def _reason(output: str) -> str:
     """The one line of Ivy's output that a person needs."""
-    lines = [line.strip(" :\t") for line in said.splitlines()]
+    lines = [line.strip(" :\t") for line in output.splitlines()]
     if trouble := next((line for line in lines if line.startswith("HttpClientHandler: ")), None):
         return f"no connection ({trouble.removeprefix('HttpClientHandler: ').partition(' url=')[0]})"
     return next((line for line in lines if line.endswith("not found")), lines[0] if lines else "it says nothing")

@@ -82,15 +82,15 @@ def make_restore(order: RunOrder) -> RestoreComputation:
     Raises:
         RunError: The iteration is gone.
     """
-    told: Mapping[str, Any] = {}
+    measures: Mapping[str, Any] = {}
     for each in order.table_orders:
         path = path_of(each.asset)
         rows = iteration_rows(path, each.restores)
         if rows is None:
             folder = f"{path}/{iteration_folder(each.restores)}"
             raise RunError(f"{each.asset.name}: the iteration is gone: there is nothing at {folder}")
-        told = told or rows.run_metadata.get("measures", {})
-    return RestoreComputation(order, {key: told[key] for key in ("extra", "outlets", "writes") if key in told})
+        measures = measures or rows.run_metadata.get("measures", {})
+    return RestoreComputation(order, {key: measures[key] for key in ("extra", "outlets", "writes") if key in measures})
 
 
 class AttemptFolder:
@@ -135,12 +135,12 @@ class AttemptFolder:
         rows = list(_partitions(self._order.asset, self._partitions(context)))
         types = {**_types(self._order.asset), **dict.fromkeys(_TOLD_OF_EACH, "STRING")}
         extra = json.dumps(own, sort_keys=True, ensure_ascii=False)
-        said = [
+        entries = [
             (*values, context.run_id, partition.key if partition else context.run_id, self.path, self._folder, extra)
             for partition, values in rows
         ]
         schema = ", ".join(f"{sqltext.name(name)} {kind}" for name, kind in types.items())
-        frame = session.createDataFrame(said, schema).selectExpr("*", "current_timestamp() AS published_at")
+        frame = session.createDataFrame(entries, schema).selectExpr("*", "current_timestamp() AS published_at")
         return frame.withMetadata("folder", {"comment": _TOLD})
 
     def _partitions(self, context: Context) -> Sequence[RunPartition]:

@@ -84,10 +84,10 @@ class PartitionGuard:
         found = first.limit(_SHOWN + 1).collect()
         shown = (", " if len(values) == 1 else "; ").join(map(self._format_row, found[:_SHOWN]))
         names, nulls = ", ".join(column.name for column in self.columns), self._nulls(strangers)
-        told = [f"{names} is {shown}{', …' if len(found) > _SHOWN else ''}"] if shown != _NULL or not nulls else []
-        told += [f"{name} is NULL in {n:,} row{'s' if n > 1 else ''}" for name, n in nulls.items()]
+        parts = [f"{names} is {shown}{', …' if len(found) > _SHOWN else ''}"] if shown != _NULL or not nulls else []
+        parts += [f"{name} is NULL in {n:,} row{'s' if n > 1 else ''}" for name, n in nulls.items()]
         return RunError(
-            f"{self.asset}: rows outside the run's partitions {self.labels}: {'; '.join(told)}; nothing was written",
+            f"{self.asset}: rows outside the run's partitions {self.labels}: {'; '.join(parts)}; nothing was written",
             hint=self._hint_of(nulls, only=all(any(value is None for value in row) for row in found)),
         )
 
@@ -131,11 +131,11 @@ class PartitionGuard:
 
     def _format_row(self, row: Sequence[Any]) -> str:
         """The values of a row that does not belong."""
-        told = []
+        values = []
         for column, value in zip(self.columns, row, strict=True):
             local = value is not None and self._is_zoned(column)
-            told.append(_NULL if value is None else _local(value, self.timezone) if local else value)
-        return ", ".join(told)
+            values.append(_NULL if value is None else _local(value, self.timezone) if local else value)
+        return ", ".join(values)
 
     def _nulls(self, strangers: DataFrame) -> dict[str, int]:
         """How many rows have no segment, by column; only columns where some have none."""

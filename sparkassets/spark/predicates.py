@@ -99,8 +99,8 @@ def partition_predicate(
     there = [f"{sqltext.name(each.name)} IS NOT NULL" for each in columns if each.name.lower() in names]
     if rest.is_everything:
         return _all(there)
-    told = _SegmentPredicates(apart, [each for each in columns if each.name.lower() not in names], owner)
-    terms = [each for each in (*told.of_some(rest), told.of_others(rest)) if each is not None]
+    predicates = _SegmentPredicates(apart, [each for each in columns if each.name.lower() not in names], owner)
+    terms = [each for each in (*predicates.of_some(rest), predicates.of_others(rest)) if each is not None]
     return _all([_any(terms), *there]) if there else _any(terms)
 
 
@@ -211,8 +211,8 @@ def time_predicate(column: str, kind: str, *, partition: TimePartition, ranges: 
         keys = ", ".join(sqltext.text(partition.key(start)) for start, _ in partition.slots(ranges))
         return f"{quoted} IN ({keys})"
     exact = list(partition.exact(ranges).pairs())
-    told = _without(quoted, kind, partition, ranges) if len(exact) > _MOST_RANGES else None
-    return told or _between(quoted, _bounds(kind, partition, exact))
+    narrowed = _without(quoted, kind, partition, ranges) if len(exact) > _MOST_RANGES else None
+    return narrowed or _between(quoted, _bounds(kind, partition, exact))
 
 
 def _without(quoted: str, kind: str, partition: TimePartition, ranges: RangeSet) -> str | None:

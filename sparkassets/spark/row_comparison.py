@@ -52,10 +52,10 @@ def find_changed_partitions(
     """
     slices = _RowGrouping.from_schema(partitioning.with_segments_of(partitions), schema)
     try:
-        told = slices.find_differing(old, new).collect()
+        differing = slices.find_differing(old, new).collect()
     except _NoHashError:
         return partitions
-    return NOTHING if not told else slices.find_partitions(told, partitions)
+    return NOTHING if not differing else slices.find_partitions(differing, partitions)
 
 
 @frozen
@@ -74,14 +74,14 @@ class _RowGrouping:
     @classmethod
     def from_schema(cls, partitioning: Partitioning, schema: str) -> _RowGrouping:
         """For a table with these columns."""
-        told = find_columns(schema, partitioning) if partitioning.is_partitioned else None
-        if told is None:
+        found = find_columns(schema, partitioning) if partitioning.is_partitioned else None
+        if found is None:
             return cls(partitioning, None)
-        time = [] if told.time is None else [(told.time.name, told.time.kind.startswith("timestamp"))]
+        time = [] if found.time is None else [(found.time.name, found.time.kind.startswith("timestamp"))]
         return cls(
             partitioning,
-            FileParts.from_columns(told, partitioning),
-            [*time, *((each.name, False) for each in told.segments)],
+            FileParts.from_columns(found, partitioning),
+            [*time, *((each.name, False) for each in found.segments)],
         )
 
     @property

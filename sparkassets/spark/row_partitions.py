@@ -40,20 +40,20 @@ class RowParts:
         Times are coarsened as far as no slot begins within one. Columns of ``constant`` are NULL: known already.
         """
         segments = [each.column.name for each in self.file_parts.segments]
-        told = [f"{'NULL' if name in constant else sqltext.name(name)} AS s{n}" for n, name in enumerate(segments)]
+        columns = [f"{'NULL' if name in constant else sqltext.name(name)} AS s{n}" for n, name in enumerate(segments)]
         times = self.file_parts.times
         if times is not None:
             step = 60 if times.partition.precision == "minute" else 900
-            told.append(f"{_coarsen_time(sqltext.name(times.column.name), times.column.kind, step)} AS {_TIME}")
-        return frame.selectExpr("_metadata.file_path AS f", *told)
+            columns.append(f"{_coarsen_time(sqltext.name(times.column.name), times.column.kind, step)} AS {_TIME}")
+        return frame.selectExpr("_metadata.file_path AS f", *columns)
 
     def find_cell(self, values: Sequence[Any]) -> Cell | None:
         """The partition that the values of `names` name; None, and noted, where they name none."""
-        told, times = self.file_parts, self.file_parts.times
-        segment = told.segment_of(values[: len(told.segments)]) if told.segments else ()
+        parts, times = self.file_parts, self.file_parts.times
+        segment = parts.segment_of(values[: len(parts.segments)]) if parts.segments else ()
         span: tuple[int, int] | None = ALWAYS
         if times is not None:
-            value = values[len(told.segments)]
+            value = values[len(parts.segments)]
             if value is None:
                 times.leave_out("NULL")
                 span = None
@@ -95,8 +95,8 @@ class NamedParts:
         Raises:
             SourceError: A column is not there, or its type tells no partition.
         """
-        told = FileParts.from_columns(columns_of(schema, partitioning, source=source), partitioning)
-        return cls(session, relation, RowParts(told))
+        file_parts = FileParts.from_columns(columns_of(schema, partitioning, source=source), partitioning)
+        return cls(session, relation, RowParts(file_parts))
 
     @property
     def file_parts(self) -> FileParts:

@@ -107,12 +107,12 @@ def _copy_metadata(frame: DataFrame, target: TargetTable) -> DataFrame:
         )
         for field in frame.schema.fields
     ]
-    made = [
+    copied = [
         sql.expr(field.metadata[GENERATED]).cast(field.dataType).alias(field.name, metadata=_keep_metadata(field))
         for field in target.schema.fields
         if field.name in lost and GENERATED in field.metadata and not _named_in(field.metadata[GENERATED], lost)
     ]
-    return frame.select(*kept, *made)
+    return frame.select(*kept, *copied)
 
 
 def _column_metadata(new: StructField, old: StructField | None, lost: Sequence[str]) -> dict[str, object]:
@@ -157,8 +157,8 @@ def refuse_misfit(asset: AssetSpec, schema: StructType, target: TargetTable) -> 
     _refuse_without_partitions(asset, target)
     if not found or _may(asset, found):
         return
-    told = "; ".join(found.phrases("the target"))
-    raise RunError(f"{asset.name}: the result does not fit the target: {told}", hint=_hint(asset, found))
+    differences = "; ".join(found.phrases("the target"))
+    raise RunError(f"{asset.name}: the result does not fit the target: {differences}", hint=_hint(asset, found))
 
 
 def _refuse_without_partitions(asset: AssetSpec, target: TargetTable) -> None:
@@ -170,9 +170,9 @@ def _refuse_without_partitions(asset: AssetSpec, target: TargetTable) -> None:
     known = {field.name.lower() for field in target.schema.fields}
     lacking = [column for column in asset.partitioning.columns if column.lower() not in known]
     if lacking:
-        told = ", ".join(map(repr, lacking))
+        missing = ", ".join(map(repr, lacking))
         raise RunError(
-            f"{asset.name}: the target has no column {told}, so its rows do not tell which partition they are of",
+            f"{asset.name}: the target has no column {missing}, so its rows do not tell which partition they are of",
             hint=rebuild_command(asset),
         )
 

@@ -113,8 +113,8 @@ def refuse_undeclared(asset: str, actual: StructType, declared: StructType) -> N
         have, want = found.changed[0]
         cast = f"CAST({have.name} AS {want.dataType.simpleString()})"
         hint = f"cast it in the query, such as {cast}, or declare the type that comes out"
-    told = "; ".join(found.phrases("the declared columns"))
-    raise RunError(f"{asset}: the result does not fit the declared columns: {told}", hint=hint)
+    differences = "; ".join(found.phrases("the declared columns"))
+    raise RunError(f"{asset}: the result does not fit the declared columns: {differences}", hint=hint)
 
 
 @frozen
@@ -173,7 +173,7 @@ def drop_defaults(frame: DataFrame) -> DataFrame:
     kept = ({key: value for key, value in field.metadata.items() if key not in _DEFAULTS} for field in fields)
     columns = zip(fields, kept, strict=True)
     return frame.select(
-        *(sql.col(sqltext.name(field.name)).alias(field.name, metadata=told) for field, told in columns)
+        *(sql.col(sqltext.name(field.name)).alias(field.name, metadata=metadata) for field, metadata in columns)
     )
 
 

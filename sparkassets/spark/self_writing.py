@@ -65,18 +65,18 @@ class SelfWritingComputation:
     def measures(self) -> Mapping[str, Any]:
         """As of `SparkComputation`, with the extras of each outlet."""
         extras = {name: dict(outlet.extra) for name, outlet in self.context.outlets.items() if self.order.outlets}
-        told = {name: extra for name, extra in extras.items() if extra}
+        outlets = {name: extra for name, extra in extras.items() if extra}
         order = self.order.with_new_segments(self.context.added_segments)
-        return {**collect_measures(order, self.context, self.inlets), **({"outlets": told} if told else {})}
+        return {**collect_measures(order, self.context, self.inlets), **({"outlets": outlets} if outlets else {})}
 
     def release(self) -> None:
         """Nothing is held."""
 
 
 class SelfWrittenTarget:
-    """A target that a run writes itself; implements `ports.Target` as far as that can be: at least once.
+    """A target that a run writes itself; implements `ports.Target` as far as possible: at least once.
 
-    Fences hold in this process alone, and a run of which this process has not seen the end is not found.
+    Fences hold in this process only, and a run whose end this process has not seen is not found.
     """
 
     def __init__(self, workplace: SparkWorkplace, asset: AssetSpec) -> None:
@@ -90,12 +90,12 @@ class SelfWrittenTarget:
         return self._fenced
 
     def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
-        """The run, once its code has ended well."""
+        """The run, once its code has succeeded."""
         del above
         return [self._done] if self._done is not None and self._done.run in runs else []
 
     def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
-        """Remembers it; what another process may still write nobody keeps from it."""
+        """Remembers the fence; nothing stops another process from writing."""
         del computation
         self._fenced = marker.version
 
@@ -105,10 +105,10 @@ class SelfWrittenTarget:
         return None
 
     def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
-        """Has the code write, and judges what is in the table then; where it stands the runtime looks.
+        """Runs the code, and judges what is in the table then; the runtime looks where that stands.
 
         Raises:
-            RunError: The code failed, or a rule cannot be asked of such rows.
+            RunError: The code failed, or a rule does not fit the rows.
         """
         if not isinstance(computation, SelfWritingComputation):
             raise TypeError(f"expected what compute returned, got {type(computation).__name__}")
@@ -121,24 +121,24 @@ class SelfWrittenTarget:
         self._done = DataCommit(marker.run, marker.token, marker.attempt, None, None, marker.measures, {})
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
-        """Nothing: what there is of a table that others than sparkassets write is for its code to add."""
+        """Nothing: the code itself adds segments of a table that sparkassets does not write."""
         del order, committed
         return {}
 
     def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
-        """As it is: whoever records the run looks at its table."""
+        """Returns ``found``: whoever records the run looks at its table."""
         del order
         return found
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: DataCommit | None) -> None:
-        """Nothing is staged."""
+        """Does nothing: nothing is staged."""
 
     def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
-        """There are none."""
+        """Does nothing: there are none."""
 
 
 def judged_in_table(workplace: SparkWorkplace, computation: SelfWritingComputation, asset: AssetSpec) -> RunJudgement:
-    """What the rules of one of its tables say of the run's partitions, as they are in the table now.
+    """The judgement of the run's partitions as they are in one of its tables now.
 
     Raises:
         RunError: A rule cannot be asked of such rows.

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MODULES: Final = ("pandas", "pyarrow.fs", "pyarrow.parquet", "deltalake.transaction")
-"""None of pyspark's: two threads that load modules which import each other may wait for each other's.
+"""None of pyspark's: two threads that load modules which import each other may deadlock.
 
-pandas is what pyspark itself loads, where it is installed, before it makes its first configuration.
+pyspark itself loads pandas, where it is installed, before its first configuration.
 """
 
 
 def warm_up() -> None:
-    """Begins to load, after pyspark was loaded; returns at once. What cannot be loaded is told by whoever needs it."""
+    """Starts loading once pyspark is loaded; returns at once. Errors are left to whoever needs the module."""
     threading.Thread(target=_load, name="warm-up", daemon=True).start()
 
 

@@ -228,7 +228,7 @@ def _passed_on(settings: Mapping[str, str]) -> dict[str, str]:
 
 def _start_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Mapping[str, str]) -> ClassArchive:
     """Adds Delta's jars and settings for a fast JVM start; returns the archive in use."""
-    java, home, made = find_java(), _spark_home(), ClassArchive()
+    java, home, archive = find_java(), _spark_home(), ClassArchive()
     options = []
     if not (_configuration_folder(home) / "log4j2.properties").exists():
         options.append(f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}")
@@ -246,9 +246,9 @@ def _start_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Map
             _give_to_executors(conf, installed, jars)
             if not _has_configuration_folder(home):
                 users = given.get("spark.driver.extraJavaOptions", "") + given.get(_JVM_OPTIONS, "")
-                made = prepare(java, class_path=[*jars, *jars_in(home / "jars")], given_options=users)
-    conf[_JVM_OPTIONS] = " ".join([*made.options, *options, given.get(_JVM_OPTIONS, "")]).strip()
-    return made
+                archive = prepare(java, class_path=[*jars, *jars_in(home / "jars")], given_options=users)
+    conf[_JVM_OPTIONS] = " ".join([*archive.options, *options, given.get(_JVM_OPTIONS, "")]).strip()
+    return archive
 
 
 def _give_to_executors(conf: dict[str, str], installed: Mapping[str, str], jars: Sequence[Path]) -> None:

@@ -104,7 +104,7 @@ def relation_of(asset: AssetSpec) -> TableRelation:
 
 def format_marker(marker: CommitMarker) -> str:
     """The ``userMetadata`` of a marked commit."""
-    told = {
+    fields = {
         "app": marker.app_id,
         "version": marker.version,
         "epoch": marker.token,
@@ -114,28 +114,28 @@ def format_marker(marker: CommitMarker) -> str:
         "partitions": list(marker.partitions),
         "measures": dict(marker.measures),
     }
-    return json.dumps(told, separators=(",", ":"), sort_keys=True)
+    return json.dumps(fields, separators=(",", ":"), sort_keys=True)
 
 
 def read_own_marker(commit: Mapping[str, Any], app_id: str) -> dict[str, Any] | None:
     """The marker of a commit, if it is of this app id."""
-    said = read_marker(commit)
-    return said if said is not None and said.get("app") == app_id else None
+    marker = read_marker(commit)
+    return marker if marker is not None and marker.get("app") == app_id else None
 
 
 def read_marker(commit: Mapping[str, Any]) -> dict[str, Any] | None:
     """The marker of a commit of any asset's run; None without one."""
     try:
-        said = json.loads(commit.get("userMetadata") or "null")
+        marker = json.loads(commit.get("userMetadata") or "null")
     except ValueError:
         return None
-    return said if isinstance(said, dict) and isinstance(said.get("app"), str) else None
+    return marker if isinstance(marker, dict) and isinstance(marker.get("app"), str) else None
 
 
 def has_no_rows(commit: Mapping[str, Any]) -> bool:
     """Whether a run's commit has no rows, whoever made it: a fence, or a run that published nothing."""
-    said = commit.get("userMetadata") or ""
-    return '"kind":"fence"' in said or '"published":"nothing"' in said
+    text = commit.get("userMetadata") or ""
+    return '"kind":"fence"' in text or '"published":"nothing"' in text
 
 
 _CHECK = "delta.constraints."

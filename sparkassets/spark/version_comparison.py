@@ -1,4 +1,4 @@
-"""Two versions of an asset compared: one pass over both, grouped by keys, or by all that they share."""
+"""Compares two versions of an asset: one pass over both, grouped by keys, or by all shared columns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SparkTableComparer:
     def compare(
         self, asset: AssetSpec, before: ComparedTable, after: ComparedTable, *, keys: Sequence[str], samples: int
     ) -> tuple[ColumnDifference, RowComparison]:
-        """How the columns and the rows differ.
+        """The differences of columns and rows.
 
         Raises:
             RunError: One of the tables is gone, or cannot be read.
@@ -86,12 +86,12 @@ def _columns(before: StructType, after: StructType) -> ColumnDifference:
 
 @frozen
 class _ComparedColumns:
-    """What of a row is compared; in frames a column is named by its place, as users may name theirs anything.
+    """The compared columns; in frames they are named by position, because users may name theirs anything.
 
     Attributes:
-        shared: The columns of both sides, as the branch writes them.
-        keys: Those of them that tell which rows are the same.
-        partitions: What tells a row's partition.
+        shared: The columns of both sides, as the branch spells them.
+        keys: Those of them that identify a row.
+        partitions: Groups rows by partition.
     """
 
     shared: tuple[str, ...]
@@ -104,16 +104,16 @@ class _ComparedColumns:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The columns that are compared."""
+        """The columns that are not keys."""
         return tuple(name for name in self.shared if name not in self.keys)
 
     @property
     def groups(self) -> list[str]:
-        """What rows of the same key have in common; without keys, what the same rows have."""
+        """The columns that rows are grouped by: keys, or without keys all."""
         return [*self.partitions, *map(self.at, self.keys or self.others)]
 
     def row(self) -> Column:
-        """What is compared of a row; never NULL."""
+        """The compared values of a row; never NULL."""
         from pyspark.sql import functions as sql
 
         return sql.struct(sql.lit(1).alias("row"), *(sql.col(self.at(name)) for name in self.others))
@@ -135,15 +135,15 @@ def _rows(
     partitions = sides[0].partitions | sides[1].partitions
     both = [_prepare_side(asset, frame, partitions, shared, types=(old.schema, new.schema)) for frame in (old, new)]
     parts = [frame.selectExpr("*", f"{side} AS of_side") for side, (frame, _) in enumerate(both)]
-    told, tell = parts[0].unionByName(parts[1]), both[1][1]
+    both_sides, tell = parts[0].unionByName(parts[1]), both[1][1]
     places = tuple(f"block_{number}" for number in range(len(tell.keys)))
     if own:
         layout = _ComparedColumns(shared, own, places)
-        rows = _count_rows(_by_keys(told, layout), layout, tell, samples, asset)
+        rows = _count_rows(_by_keys(both_sides, layout), layout, tell, samples, asset)
         if rows is not None:
             return rows
     layout = _ComparedColumns(shared, (), places)
-    rows = _count_rows(_by_all(told, layout), layout, tell, samples, asset)
+    rows = _count_rows(_by_all(both_sides, layout), layout, tell, samples, asset)
     if rows is None:
         raise RunError(f"{asset.name} could not be compared")
     return RowComparison((), bool(own), rows.partitions, rows.samples)
@@ -157,7 +157,7 @@ def _prepare_side(
     *,
     types: tuple[StructType, StructType],
 ) -> tuple[DataFrame, PartitionGrouping]:
-    """The rows of one side: their partitions, and what is compared of them."""
+    """The rows of one side: their partitions and compared values."""
     keys = PartitionGrouping.from_schema(
         frame.schema, partitions, partitioning=asset.partitioning.by_columns, owner=asset.name
     )
@@ -168,7 +168,7 @@ def _prepare_side(
 
 
 def _comparable(name: str, kinds: Sequence[Mapping[str, str]]) -> str:
-    """A column as rows can be grouped by it, alike on both sides."""
+    """A column as rows can be grouped by it, in the same way on both sides."""
     before, after = (each[name.lower()] for each in kinds)
     quoted = sqltext.name(name)
     if any("map<" in kind or "variant" in kind for kind in (before, after)):
@@ -176,12 +176,12 @@ def _comparable(name: str, kinds: Sequence[Mapping[str, str]]) -> str:
     return quoted if before == after else f"CAST({quoted} AS STRING)"
 
 
-def _by_keys(told: DataFrame, layout: _ComparedColumns) -> DataFrame:
-    """A row for each key: its rows on both sides, how many there are, and what became of it."""
+def _by_keys(both_sides: DataFrame, layout: _ComparedColumns) -> DataFrame:
+    """A row for each key: its rows on both sides, their number, and how they differ."""
     from pyspark.sql import functions as sql
 
     sides = [sql.when(sql.col("of_side") == side, layout.row()) for side in (0, 1)]
-    found = told.groupBy(*layout.groups).agg(
+    found = both_sides.groupBy(*layout.groups).agg(
         sql.first(sides[0], ignorenulls=True).alias("before"),
         sql.first(sides[1], ignorenulls=True).alias("after"),
         sql.sum(1 - sql.col("of_side")).alias("old"),
@@ -191,11 +191,11 @@ def _by_keys(told: DataFrame, layout: _ComparedColumns) -> DataFrame:
     return found.selectExpr("*", f"coalesce({kind}, 'changed') AS kind", "1 AS rows", "greatest(old, new) AS most")
 
 
-def _by_all(told: DataFrame, layout: _ComparedColumns) -> DataFrame:
-    """A row for each row there is and what became of it, with how often; the same row twice is two."""
+def _by_all(both_sides: DataFrame, layout: _ComparedColumns) -> DataFrame:
+    """A row for each distinct row, with its number on each side; duplicates count."""
     from pyspark.sql import functions as sql
 
-    found = told.groupBy(*layout.groups).agg(
+    found = both_sides.groupBy(*layout.groups).agg(
         sql.sum(1 - sql.col("of_side")).alias("old"), sql.sum("of_side").alias("new")
     )
     each = sql.expr(
@@ -210,7 +210,7 @@ def _by_all(told: DataFrame, layout: _ComparedColumns) -> DataFrame:
 def _count_rows(
     found: DataFrame, layout: _ComparedColumns, tell: PartitionGrouping, samples: int, asset: AssetSpec
 ) -> RowComparison | None:
-    """What became of rows, by partition, and some of them; None where keys are not unique."""
+    """The differing rows by partition, and samples of them; None where keys are not unique."""
     from pyspark.errors import PySparkException
 
     with contextlib.suppress(PySparkException):  # a serverless session holds nothing
@@ -246,7 +246,7 @@ def _aggregate(found: DataFrame, by: Sequence[str], terms: Sequence[str]) -> lis
 
 
 def _sample(row: Mapping[str, Any], layout: _ComparedColumns, asset: AssetSpec) -> RowDifference:
-    """A row for people."""
+    """A sample row for people."""
     kind = cast("RowChange", row["kind"])
     private = {name.lower() for name in asset.private}
     before, after = (row[side].asDict() if row[side] is not None else None for side in ("before", "after"))

@@ -136,11 +136,11 @@ class SparkWorkplace:
     """One Spark session for all runs of a driver.
 
     Args:
-        session: The one to work beside, never in; None takes the active one, else starts one. Only one that was
+        session: A session to work beside, never in; None takes the active one, else starts one. Only one that was
             started here is ever stopped here.
-        name: Of an application that is started here.
-        settings: Of a session that is started here.
-        packages: That functions of the project may come from.
+        name: The name of an application that is started here.
+        settings: The settings of a session that is started here.
+        packages: The packages that functions of the project may come from.
 
     Attributes:
         packages: The same.
@@ -190,10 +190,10 @@ class SparkWorkplace:
 
     @contextlib.contextmanager
     def enter_session(self, asset: AssetSpec) -> Iterator[SparkSession]:
-        """The session, for work for the asset; the user's stays the active one.
+        """The session, for work on the asset; the user's stays the active one.
 
         Raises:
-            EngineLostError: In place of what is raised because Spark's JVM ended, or a server does not answer.
+            EngineLostError: Instead of errors that come from a dead JVM or a silent server.
         """
         session = self._require_session()
         try:
@@ -206,7 +206,7 @@ class SparkWorkplace:
 
     @contextlib.contextmanager
     def work(self, order: RunOrder) -> Iterator[tuple[SparkSession, InterruptibleWork]]:
-        """The session as `entered`, for work that `cancel` interrupts.
+        """The session as of `enter_session`, for work that `cancel` interrupts.
 
         Raises:
             RunError: In place of whatever was raised, if the run was cancelled meanwhile.

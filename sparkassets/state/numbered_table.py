@@ -339,8 +339,10 @@ class NumberedTable:
         with self.lock, refusals.translate_write_errors(self.uri):
             self.refresh()
             if self.properties.get(refusals.FORMAT_PROPERTY) != str(FORMAT):
-                said = {refusals.FORMAT_PROPERTY: str(FORMAT)}
-                self._loaded_table.alter.set_table_properties(said, raise_if_not_exists=False)  # Delta does not know it
+                properties = {refusals.FORMAT_PROPERTY: str(FORMAT)}
+                self._loaded_table.alter.set_table_properties(
+                    properties, raise_if_not_exists=False
+                )  # Delta does not know it
                 self.open()
 
     def list_unreferenced_files(self) -> list[str]:
@@ -379,9 +381,9 @@ class NumberedTable:
 
     def _number_of(self, table: DeltaTable) -> int:
         """By the newest entry, which tells it as a rule: deltalake reads all since the last checkpoint for it."""
-        told = parse_transactions(self._log_entry(table.version()) or b"")
-        if self.app_id in told:
-            return told[self.app_id]
+        transactions = parse_transactions(self._log_entry(table.version()) or b"")
+        if self.app_id in transactions:
+            return transactions[self.app_id]
         try:
             return table.transaction_version(self.app_id) or 0
         except (DeltaError, OSError) as error:  # it reads the log once more

@@ -284,7 +284,7 @@ class StateCommitMark:
         (None, None)
         """
         try:
-            told = json.loads(text or "")
-            return cls(app, int(told["number"]), str(told["attempt"])) if told["app"] == app else None
+            fields = json.loads(text or "")
+            return cls(app, int(fields["number"]), str(fields["attempt"])) if fields["app"] == app else None
         except (ValueError, KeyError, TypeError):
             return None

@@ -45,9 +45,9 @@ def build_frame(
     """The rows as a frame, which goes to the session as one text."""
     from pyspark.sql import functions as sql
 
-    told = [{name: _encode_value(kind, getattr(row, name)) for name, kind in columns.items()} for row in rows]
+    encoded = [{name: _encode_value(kind, getattr(row, name)) for name, kind in columns.items()} for row in rows]
     kinds = ", ".join(f"{_quote(name)}: {_TYPES[_wire_kind(kind)]}" for name, kind in columns.items())
-    parsed = sql.from_json(sql.lit(json.dumps(told)), f"array<struct<{kinds}>>", {"mode": "FAILFAST"})
+    parsed = sql.from_json(sql.lit(json.dumps(encoded)), f"array<struct<{kinds}>>", {"mode": "FAILFAST"})
     return session.range(1).select(sql.explode(parsed).alias("r")).selectExpr(*_select_expressions(columns))
 
 

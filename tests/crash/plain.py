@@ -34,8 +34,8 @@ from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunOrder, Target
 from sparkassets.processes import Process
 from sparkassets.spark import commit_history
 from sparkassets.spark.target_table import find_table_at, open_table, path_of
-from sparkassets.spark.targets import driver_commit, path_target
-from sparkassets.spark.targets.driver_commit import DriverStaging
+from sparkassets.spark.targets import driver_commit, driver_staging, spark_commit, table_target
+from sparkassets.spark.targets.driver_staging import DriverStaging
 from sparkassets.spark.writes.planned_write import layout_of
 from tests.crash import points
 
@@ -147,7 +147,7 @@ class PlainOutlets:
 
 
 class PlainTarget:
-    """A Delta table at a path; implements `ports.Target` as `PathTarget` does."""
+    """A Delta table at a path; implements `ports.Target` as `TableTarget` does."""
 
     def __init__(self, asset: AssetSpec, app_id: str) -> None:
         self._asset = asset
@@ -175,7 +175,7 @@ class PlainTarget:
 
     def prepare(self, computation: Computed, *, marker: CommitMarker) -> RunJudgement | None:
         found = self._stage(computation, marker)
-        if found.files is None:
+        if found is None:
             return None
         self._prepared = (marker, found)
         return self._judged(computation) if self._asset.rules and marker.judgement is None else None
@@ -183,13 +183,14 @@ class PlainTarget:
     def write(self, computation: Computed, *, marker: CommitMarker) -> None:
         if computation.order.is_fully_withheld(marker.withheld):
             self.fence(computation, marker=marker)
-            driver_commit.discard_attempt(self._asset, marker)
+            driver_staging.discard_attempt(self._asset, marker)
             return
         if self._prepared is not None and replace(self._prepared[0], measures=marker.measures) == marker:
             found = self._prepared[1]
         else:
             found = self._stage(computation, marker)
-        driver_commit.commit_staged(self._settled(found, marker.withheld), marker=marker)
+        if found is not None:
+            driver_commit.commit_staged(self._settled(found, marker.withheld), marker=marker)
         self._prepared = None
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
@@ -199,10 +200,10 @@ class PlainTarget:
         return found
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: DataCommit | None) -> None:
-        path_target.discard_all(path_of(self._asset), runs, upto=upto, keep=path_target.find_kept_attempt(keep))
+        table_target.discard_all(path_of(self._asset), runs, upto=upto, keep=table_target.find_kept_attempt(keep))
 
     def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
-        path_target.discard_iterations(path_of(self._asset), keep=keep, unsettled=unsettled, tokens=tokens)
+        table_target.discard_iterations(path_of(self._asset), keep=keep, unsettled=unsettled, tokens=tokens)
 
     def _judged(self, computation: Computed) -> RunJudgement:
         """Which partitions are withheld of the run."""
@@ -214,7 +215,7 @@ class PlainTarget:
         told = RuleVerdict("range(amount)", "fail", "withheld", withheld, 1, 1, samples=({"amount": "?"},))
         return RunJudgement(withheld, (told,))
 
-    def _stage(self, computation: Computed, marker: CommitMarker) -> DriverStaging:
+    def _stage(self, computation: Computed, marker: CommitMarker) -> DriverStaging | None:
         """Files of the rows in the attempt's own folder, as Spark's job leaves them."""
         asset, path = self._asset, path_of(self._asset)
         order = next(
@@ -233,22 +234,21 @@ class PlainTarget:
         layout = list(table.metadata().partition_columns) if table is not None else layout_of(asset, columns, None)
         landing = SimpleNamespace(replaces=replaces, columns="kept")
         work = SimpleNamespace(asset=asset, landing=landing, schema=columns, table=SimpleNamespace(layout=layout))
-        if table is not None and path_target.is_committed(table, app=marker.app_id, version=marker.version):
-            return DriverStaging(made, work, table)
-        attempt = driver_commit.attempt_of(asset, marker)
+        if spark_commit.is_done(find_table_at(path), marker):
+            return None
+        attempt = driver_staging.attempt_of(asset, marker)
         _write(path, attempt.folder, rows, layout, columns.arrow)
         fields = json.loads(columns.json())["fields"]
         properties = {} if table is None else table.metadata().configuration
-        staged = driver_commit.list_staged_files(
+        staged = driver_staging.list_staged_files(
             path, attempt, schema={"fields": fields}, layout=layout, properties=properties
         )
-        return DriverStaging(
-            made, work, table, staged, fields, driver_commit._find_replaced(order, work, table), attempt=attempt
-        )
+        replaced = driver_staging.find_replaced(order, work, table)
+        return DriverStaging(made, work, table, staged, fields, replaced, attempt)
 
     def _settled(self, found: DriverStaging, withheld: PartitionSet) -> DriverStaging:
         """Without partitions that are withheld, of which every file holds one alone."""
-        if not withheld or found.files is None:
+        if not withheld:
             return found
         order = found.computation.order.restrict_to(found.computation.order.partitions - withheld)
         lying = split_staged(found.fields, found.files, withheld, partitioning=self._asset.partitioning)
@@ -256,7 +256,7 @@ class PlainTarget:
         gone = frozenset(file.path for file in lying.inside)
         made, taken = (
             replace(found.computation, order=order),
-            driver_commit._find_replaced(order, found.planned_write, found.table),
+            driver_staging.find_replaced(order, found.planned_write, found.table),
         )
         return replace(found, computation=made, files=lying.outside, replaced=taken, dropped_paths=gone)
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from sparkassets.delta import commit, staging
 from sparkassets.files import folders
 from sparkassets.runtime import execution, ledger
-from sparkassets.spark.targets import driver_commit, path_target
+from sparkassets.spark.targets import driver_commit, driver_staging, table_target
 from sparkassets.state import data_files, delta_store, maintenance, numbered_table
 
 Act = Literal["kill", "stop"]
@@ -125,7 +125,7 @@ def arm(trigger: Trigger) -> None:
     _journal()
     around(ledger, "_fold_entries", ready="fold:ready", done="fold:done")
     around(execution.RunExecution, "_find_commits", done="look:done")
-    around(driver_commit, "list_staged_files", ready="write:staged", done="write:footers")
+    around(driver_staging, "list_staged_files", ready="write:staged", done="write:footers")
     for owner, name in ((commit, "_write_commit"), (driver_commit, "create")):
         around(owner, name, ready="commit:ready", done="commit:in")
     around(driver_commit, "make_readable", done="publish:readable")
@@ -158,8 +158,8 @@ def of_spark() -> None:
     from sparkassets.spark.upserts import key_merge
 
     around(SparkEngine, "compute", ready="read:ready", done="read:done")
-    around(key_merge, "merge", ready="commit:ready", done="commit:in")
-    points_of(path_target.PathTarget)
+    around(key_merge, "commit_merge", ready="commit:ready", done="commit:in")
+    points_of(table_target.TableTarget)
 
 
 def _of_table(target: type[Any], name: str, *, done: str, ready: str = "") -> None:
@@ -205,7 +205,7 @@ def _dropped(self: Any, name: str) -> None:
 
 
 def _removal() -> None:
-    delete, discard = staging._delete, path_target.discard_iterations
+    delete, discard = staging._delete, table_target.discard_iterations
 
     def deleted(store: Any, folder: str) -> None:
         found = [each.path for each in staging._list_files(store, folder) if each.is_file]
@@ -223,4 +223,4 @@ def _removal() -> None:
             staging._delete = delete
         TRIGGER.at("publish:retired")
 
-    path_target.discard_iterations = discarded
+    table_target.discard_iterations = discarded

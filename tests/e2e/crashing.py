@@ -29,7 +29,7 @@ from sparkassets.ports import CommitMarker, Enlist, RunComputation, RunOrder, Ta
 from sparkassets.runtime.progress import SilentProgress
 from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.engine import SparkEngine, SparkTargetFactory
-from sparkassets.spark.targets import driver_commit, judged_rows, path_target
+from sparkassets.spark.targets import driver_commit, driver_staging, judged_rows, table_target
 from sparkassets.spark.upserts import key_merge
 
 Moment = Literal[
@@ -153,7 +153,7 @@ class StoppingProgress(SilentProgress):
 
 def stop_while_the_driver_commits(stop: Stop) -> None:
     """Stops between Spark's last file and what comes after the commit."""
-    read, put, create = driver_commit.list_staged_files, commit._write_commit, driver_commit.create
+    read, put, create = driver_staging.list_staged_files, commit._write_commit, driver_commit.create
 
     def staged_files(*given: Any, **named: Any) -> Any:
         stop.at("staged")
@@ -168,7 +168,7 @@ def stop_while_the_driver_commits(stop: Stop) -> None:
 
         return committed
 
-    driver_commit.list_staged_files, commit._write_commit, driver_commit.create = staged_files, then(put), then(create)
+    driver_staging.list_staged_files, commit._write_commit, driver_commit.create = staged_files, then(put), then(create)
 
 
 def stop_after_the_quarantine(stop: Stop) -> None:
@@ -196,7 +196,7 @@ def stop_around_a_merge(stop: Stop) -> None:
 
 def stop_around_iterations(stop: Stop) -> None:
     """Stops after an iteration is a table by itself, and while older ones are removed."""
-    make, remove, delete = driver_commit.make_readable, path_target.discard_iterations, staging._delete
+    make, remove, delete = driver_commit.make_readable, table_target.discard_iterations, staging._delete
 
     def made_readable(*given: Any, **named: Any) -> None:
         make(*given, **named)
@@ -213,7 +213,7 @@ def stop_around_iterations(stop: Stop) -> None:
         stop.at("removing")
         delete(store, folder)
 
-    driver_commit.make_readable, path_target.discard_iterations = made_readable, removed
+    driver_commit.make_readable, table_target.discard_iterations = made_readable, removed
 
 
 def main(folder: str, asset: str, moment: str, marker: str, rollback: str = "") -> None:

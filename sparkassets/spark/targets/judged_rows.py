@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def find_rules(order: RunOrder, inlets: ReadInlets, packages: Collection[str]) -> RowRules | None:
-    """The rules of the rows of a run; None where there are none."""
+    """The rules about the rows of a run; None where there are none."""
     asset = order.asset
     if not asset.rules:
         return None
@@ -47,7 +47,7 @@ def find_rules(order: RunOrder, inlets: ReadInlets, packages: Collection[str]) -
 
 
 def judge_rows(order: RunOrder, asked: RowRules, rows: DataFrame) -> RunJudgement:
-    """What becomes of the run's partitions.
+    """The judgement of the run's partitions.
 
     Raises:
         RunError: A rule cannot be asked of such rows, or Spark says something else.
@@ -60,13 +60,13 @@ def judge_rows(order: RunOrder, asked: RowRules, rows: DataFrame) -> RunJudgemen
 
 
 def _with_rows(order: RunOrder, rows: DataFrame) -> PartitionSet:
-    """The partitions of segments that nobody knew, of which there are rows; the others are left to the next run."""
+    """Partitions of unknown segments that have rows; the others are left to the next run."""
     keys = find_segments(rows, order.restrict_to(order.discovered_partitions))
     return order.asset.partitioning.restrict_to_segments(order.discovered_partitions, keys)
 
 
 def keys_of(order: RunOrder, asked: RowRules, schema: StructType) -> PartitionGrouping:
-    """Tells the run's partitions; where nothing does, all of it is one.
+    """How rows are grouped by the run's partitions; as one group where no column tells them.
 
     Raises:
         RunError: A column that tells them is not there.
@@ -79,19 +79,19 @@ def keys_of(order: RunOrder, asked: RowRules, schema: StructType) -> PartitionGr
 
 
 _PART = "judged"
-"""The folder in the attempt's."""
+"""The name of the rows within the attempt."""
 
 
 @frozen
 class JudgedStaging:
-    """What is staged.
+    """Staged rows with the rules' judgement of each.
 
     Attributes:
-        computation: Of what.
+        computation: What they were computed by.
         place: Where.
-        schema: Of their rows.
-        columns: Those that the rows had when they were computed.
-        delete_column: Whether a row takes another away, which no rule judges.
+        schema: Their schema.
+        columns: The columns that the computation returned.
+        delete_column: Holds whether a row deletes another; no rule judges such rows.
     """
 
     computation: SparkComputation
@@ -106,7 +106,7 @@ class JudgedStaging:
         return rows if self.delete_column is None else rows.filter(f"NOT {self.delete_column}").drop(self.delete_column)
 
     def select_published(self, withheld: PartitionSet) -> SparkComputation:
-        """What is to be written of it, where these partitions are withheld."""
+        """The computation of the rows that are written where these partitions are withheld."""
         order, where = self.computation.order, []
         if TAKEN in self.schema.names:
             where.append(f"{TAKEN} = {STAYS}")
@@ -117,15 +117,15 @@ class JudgedStaging:
         chosen = (*self.columns, *([self.delete_column] if self.delete_column is not None else []))
         kept = KeptRows(self.place, self.schema, chosen, " AND ".join(where) or "true")
         frame = kept.read_rows(self.computation.frame.sparkSession).select(*map(sqltext.name, self.columns))
-        told = kept if self.delete_column is not None else None
-        return replace(self.computation, order=order, frame=frame, inlets=ReadInlets(), kept_rows=told)
+        chosen_rows = kept if self.delete_column is not None else None
+        return replace(self.computation, order=order, frame=frame, inlets=ReadInlets(), kept_rows=chosen_rows)
 
     def _rows(self) -> DataFrame:
         return self.place.read_rows(self.computation.frame.sparkSession, self.schema)
 
 
 def stage_judged(made: SparkComputation, asked: RowRules, *, marker: CommitMarker) -> JudgedStaging:
-    """Stages the rows that are to land, and which of them rules take away.
+    """Stages the rows to land, and which of them rules take away.
 
     Raises:
         RunError: They cannot be computed, or must not land; nothing was published.
@@ -148,7 +148,7 @@ def stage_judged(made: SparkComputation, asked: RowRules, *, marker: CommitMarke
 
 
 def release_judged(made: SparkComputation, marker: CommitMarker) -> None:
-    """Removes it, where the storage lets it."""
+    """Removes the staged rows, where the storage allows it."""
     discard_scratch(made.frame.sparkSession, relation_of(made.order.asset), attempt_of(marker))
 
 
@@ -164,39 +164,23 @@ def _column(name: str) -> Column:
     return sql.col(sqltext.name(name))
 
 
-def drop_withheld(made: SparkComputation, withheld: PartitionSet) -> SparkComputation:
-    """What is computed but for withheld partitions."""
-    if not withheld:
-        return made
-    order = made.order.restrict_to(made.order.partitions - withheld)
-    partitions = guard_for(order, made.frame.schema)
-    return replace(
-        made, order=order, frame=made.frame if partitions is None else made.frame.filter(partitions.predicate)
-    )
-
-
-def is_prepared_for(prepared: CommitMarker, marker: CommitMarker) -> bool:
-    """Whether that was prepared for this commit, whatever was decided since."""
-    return replace(prepared, measures=marker.measures) == marker
-
-
 RULE, RUN, PARTITION = "_rule", "_run", "_block"
-"""The columns that come to those of the rows: the rule's name, the run's, and the key of the partition."""
+"""The columns added to those of the rows: the rule's name, the run's, and the partition's key."""
 _BESIDE: Final = "_quarantine"
 
 
 def quarantine_of(asset: AssetSpec) -> TableRelation:
-    """The table of the rows that are taken out of the asset's."""
+    """The quarantine table of an asset."""
     return TableRelation(relation_of(asset).storage.with_suffix(_BESIDE))
 
 
 def keep_quarantined(
     rows: DataFrame, asked: RowRules, order: RunOrder, keys: PartitionGrouping, *, marker: CommitMarker
 ) -> None:
-    """Commits those of the rows that rules put into quarantine, but for those of withheld partitions.
+    """Commits the rows that rules put into quarantine, without those of withheld partitions.
 
     Raises:
-        RunError: They cannot be kept; the table's own commit must not come then.
+        RunError: They cannot be stored; then the table's own commit must not follow.
     """
     numbers = {
         n: rule.name for n, rule in enumerate(row_removing_rules(asked.rules), 1) if rule.severity == "quarantine"
@@ -206,7 +190,7 @@ def keep_quarantined(
     if marker.withheld and (partitions := guard_for(published, rows.schema)) is not None:
         out = out.filter(partitions.predicate)
     names = " ".join(f"WHEN {number} THEN {sqltext.text(name)}" for number, name in numbers.items())
-    told = out.selectExpr(
+    labelled = out.selectExpr(
         "* EXCEPT (" + TAKEN + ")",
         f"CASE {TAKEN} {names} END AS {RULE}",
         f"{sqltext.text(order.run)} AS {RUN}",
@@ -215,7 +199,7 @@ def keep_quarantined(
     try:
         relation = quarantine_of(order.asset)
         there = not relation.storage.table or open_relation(rows.sparkSession, relation) is not None
-        relation.save_rows(told, {**stamps(marker), "mergeSchema": "true"}, there=there)
+        relation.save_rows(labelled, {**stamps(marker), "mergeSchema": "true"}, there=there)
     except Exception as error:
         raise run_error(error, what=f"{order.asset.name}: rows cannot be put into quarantine") from error
 
@@ -230,6 +214,6 @@ def _label(keys: PartitionGrouping, order: RunOrder) -> str:
 
 
 def is_needed(marker: CommitMarker) -> bool:
-    """Whether the run has rows for it, as far as is told."""
+    """Whether the run has rows for it, as far as the judgement says."""
     found = marker.judgement
     return found is not None and any(each.severity == "quarantine" and each.failing for each in found.verdicts)

@@ -1,4 +1,4 @@
-"""One stamped commit of Spark's: the computed rows, a merge of them, or a fence."""
+"""Marked commits of Spark: the computed rows, a merge of them, or a fence."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta import commit as delta_commit
+from sparkassets.delta.commit import CommitConflictError, CommitRequest
 from sparkassets.delta.features import spark_properties
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError
+from sparkassets.spark.commit_history import changes_rows, commits_since
+from sparkassets.spark.current_table import OpenedTable, find_named_table
 from sparkassets.spark.failures import error_condition, is_conflict, run_error
 from sparkassets.spark.schema_changes import run_alterations
-from sparkassets.spark.target_table import TargetTable, format_marker, mark_commits, relation_of
+from sparkassets.spark.target_table import TableAtPath, TargetTable, format_marker, mark_commits, relation_of
 from sparkassets.spark.upserts import key_merge
 from sparkassets.spark.writes import PlannedWrite, RowLanding, layout_of
 
@@ -31,15 +35,15 @@ _REFUSED_SCHEMAS = (
     "DELTA_UNSUPPORTED_DATA_TYPES",
     "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
 )
-"""Conditions by which Delta refuses the columns of a new table, before any job.
+"""Conditions with which Delta refuses the columns of a new table, before any job.
 
-A fence, which would have to make the table with the same columns, could not tell more than such an error does.
+A fence would have to create the table with the same columns, so it would fail, too.
 """
 _MADE_MEANWHILE = ("DELTA_PATH_EXISTS", "TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS")
 
 
 def write(work: PlannedWrite, *, marker: CommitMarker) -> None:
-    """Commits the rows as they are to land.
+    """Commits the rows as their landing says.
 
     Raises:
         RunError: Rows outside the partitions (with examples), or whatever Spark says; nothing was published then.
@@ -88,9 +92,9 @@ def fence(
         FenceConflictError: Somebody committed meanwhile.
     """
     relation = relation_of(asset)
-    made = table is None and relation.storage.table  # of which Delta takes what it is told from a session alone
+    creates = table is None and relation.storage.table  # of which Delta takes what it is told from a session alone
     try:
-        with mark_commits(session, marker) if made else nullcontext(session) as own:
+        with mark_commits(session, marker) if creates else nullcontext(session) as own:
             layout = layout_of(asset, schema, table)
             options = {**stamps(marker), **(spark_properties(asset) if table is None else {})}
             relation.save_rows(own.createDataFrame([], schema), options, layout=layout, there=table is not None)
@@ -100,8 +104,36 @@ def fence(
         raise run_error(error, what=f"{asset.name} cannot be fenced") from error
 
 
+def refuse_conflicts(asset: AssetSpec, table: OpenedTable, *, marker: CommitMarker, since: int) -> None:
+    """Refuses what others did to the table since rows were made from it: Spark does not check such reads.
+
+    Raises:
+        CommitConflictError: They changed it.
+    """
+    if isinstance(table, TableAtPath):
+        table.opened.update_incremental()
+        request = CommitRequest(
+            asset.name, marker.app_id, marker.version, format_marker(marker), conflicts_with=lambda _: True
+        )
+        if not is_done(table, marker):
+            delta_commit.refuse_conflicts(table.path, table.opened, request, since=since)
+        return
+    now = find_named_table(table.session, table.relation)
+    if now is None or is_done(now, marker):
+        return
+    later = commits_since(now, since)
+    if later is None or any(map(changes_rows, later)):
+        raise CommitConflictError(f"{asset.name}: another writer changed the table meanwhile")
+
+
+def is_done(table: OpenedTable | None, marker: CommitMarker) -> bool:
+    """Whether the marker's commit is in the table, or one with a newer version."""
+    newest = None if table is None else table.transaction_version(marker.app_id)
+    return newest is not None and newest >= marker.version
+
+
 def _options(work: PlannedWrite) -> Mapping[str, str]:
-    """What Delta's writer is told to replace, and to change of the columns."""
+    """Options for what Delta's writer replaces, and how columns change."""
     landing: RowLanding = work.landing
     if landing.columns == "replaced":
         # a session may be set to replace only the partitions that the new rows have
@@ -116,5 +148,5 @@ def _options(work: PlannedWrite) -> Mapping[str, str]:
 
 
 def stamps(marker: CommitMarker) -> Mapping[str, str]:
-    """Options of a writer whose commit is the marker's."""
+    """Options of a writer for a commit with the marker."""
     return {"txnAppId": marker.app_id, "txnVersion": str(marker.version), "userMetadata": format_marker(marker)}

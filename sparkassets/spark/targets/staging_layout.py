@@ -73,13 +73,13 @@ def _mark(*, copied: bool) -> Column:
 
 
 _KINDS = {TAKEN: "integer", MARK: "string"}
-"""By column, in the order of the folders."""
+"""The separating columns with their types, in the order of the folders."""
 _PLAIN = {f"{TAKEN}={STAYS}": "stays", OWN: "own", COPIED: "copied"}
-"""What the folders are called in the end, whose files are committed."""
+"""The final names of folders whose files are committed."""
 
 
 def mark_taken(rows: DataFrame, asked: RowRules | None) -> DataFrame | None:
-    """The rows with `TAKEN`, where rules take some away; None where they have such a column themselves."""
+    """Adds `TAKEN` where rules take rows away; None where the rows have such a column themselves."""
     from pyspark.sql import functions as sql
 
     if asked is None or not asked.takes_rows:
@@ -91,32 +91,32 @@ def mark_taken(rows: DataFrame, asked: RowRules | None) -> DataFrame | None:
 
 
 def separating_columns(rows: DataFrame) -> list[str]:
-    """The columns of these that keep rows apart."""
+    """The columns among the rows' that separate them."""
     return [name for name in _KINDS if name in rows.columns]
 
 
 def folder_kinds(files: Sequence[StagedFile]) -> Mapping[str, str]:
-    """Those of the folders of staged files, with their types."""
+    """The separating columns of staged files, with their types."""
     return {name: kind for name, kind in _KINDS.items() if any(name in file.partition for file in files)}
 
 
 def own_folder(files: Sequence[StagedFile]) -> str:
-    """Where the run's own rows that stay are, in the attempt's folder."""
+    """The folder, within the attempt's, of the run's own rows that stay."""
     values = {TAKEN: f"{TAKEN}={STAYS}", MARK: OWN}
     return "".join(f"/{values[name]}" for name in folder_kinds(files))
 
 
 def drop_copied(rows: DataFrame, kinds: Mapping[str, str]) -> DataFrame:
-    """Of staged rows the run's own."""
+    """The run's own rows among staged ones."""
     return rows.filter(IS_OWN).drop(MARK) if MARK in kinds else rows
 
 
 def move_committed(table: str, files: Sequence[StagedFile]) -> list[StagedFile]:
-    """The files that are to be committed, moved out of the folders that are named by columns of ours.
+    """Moves files to commit out of the folders that are named by separating columns.
 
     Args:
         table: Its path or URI.
-        files: All of the attempt's that a commit will hold; what else is in those folders is removed.
+        files: All files of the attempt to commit; others in those folders are removed.
 
     Raises:
         OSError: As of `move_files`.
@@ -131,7 +131,7 @@ def move_committed(table: str, files: Sequence[StagedFile]) -> list[StagedFile]:
 
 
 def _above(path: str) -> str:
-    """The topmost folder of a path that is named by a column of ours.
+    """The topmost folder of a path that is named by a separating column.
 
     >>> _above("run.1.1/sparkassets_copied=true/day=2013-01-01/part-0.parquet")
     'run.1.1/sparkassets_copied=true'
@@ -142,7 +142,7 @@ def _above(path: str) -> str:
 
 
 def _plain(path: str) -> str:
-    """The path of a file with other names for our folders.
+    """The path of a file with the final names of these folders.
 
     >>> _plain("run.1.1/sparkassets_taken=0/sparkassets_copied=true/day=2013-01-01/part-0.parquet")
     'run.1.1/stays/copied/day=2013-01-01/part-0.parquet'

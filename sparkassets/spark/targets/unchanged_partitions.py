@@ -1,8 +1,9 @@
-"""What of a run's partitions came out as it is in its table: told before the driver commits, or after Spark did."""
+"""Detects partitions of a run that came out unchanged: before the driver commits, or after Spark did."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
@@ -13,6 +14,8 @@ from sparkassets.delta.partition_files import UnchangedFiles, group_by_files, is
 from sparkassets.delta.staging import StagedFile
 from sparkassets.delta.tables import load_table
 from sparkassets.ports import DataCommit, RunOrder
+from sparkassets.spark.commit_history import changes_rows, commits_since
+from sparkassets.spark.current_table import NamedTable
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.predicates import partition_predicate
 from sparkassets.spark.row_comparison import find_changed_partitions
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 
 MERGED: Final = "MERGE"
-"""The operation, as Delta calls it."""
+"""Delta's name of the operation."""
 
 
 def before_commit(
@@ -37,15 +40,15 @@ def before_commit(
     files: Sequence[StagedFile],
     folder: str,
 ) -> UnchangedFiles:
-    """The partitions of the run whose staged rows are those of the table, where consumers know these.
+    """Partitions whose staged rows equal those of the table, where consumers know these.
 
     Args:
         order: The run's.
-        work: Its write.
+        work: Its planned write.
         table: Before the commit.
         replaced: The files of the table that the commit removes.
-        files: All that are staged.
-        folder: Holds those of them that are the run's own.
+        files: All staged files.
+        folder: The folder of the run's own rows among them.
     """
     asset, landing, path = order.asset, work.landing, path_of(order.asset)
     replaces = landing.replaces != "nothing" and landing.columns == "kept"
@@ -62,7 +65,7 @@ def before_commit(
 
 
 def after_commit(session: SparkSession, order: RunOrder, found: DataCommit) -> PartitionSet:
-    """Of a run's partitions those whose rows are after Spark's commit what they were before it, as was told of them."""
+    """Partitions of a run whose rows Spark's commit left as they were recorded."""
     path, version = path_of(order.asset), found.version
     if not version or not _has_partitions(order):
         return NOTHING
@@ -78,18 +81,18 @@ def after_commit(session: SparkSession, order: RunOrder, found: DataCommit) -> P
     )
 
 
-def of_versions(rows: Callable[[int], DataFrame], order: RunOrder, version: int) -> PartitionSet:
-    """Of a run's partitions those whose rows are in a version of a table what they were in the one before it.
-
-    Args:
-        rows: Those of a version.
-        order: The run's.
-        version: That it committed; what was before is as was told of it.
-    """
+def in_history(table: NamedTable, order: RunOrder, found: DataCommit) -> PartitionSet | None:
+    """The run's partitions that a commit left as they were; None where the history does not say what was before it."""
+    if order.known_position is None or table.table_id != order.known_position[0]:
+        return None
+    later = commits_since(table, order.known_position[1])
+    version = found.stamped_version
+    if later is None or any(changes_rows(each) for each in later if each["version"] < version):
+        return None
     if not version or not _has_partitions(order):
         return NOTHING
-    partitioning = order.asset.partitioning
-    old, new = (_within(rows(each), order.partitions, partitioning) for each in (version - 1, version))
+    partitioning, read = order.asset.partitioning, partial(table.relation.read_rows, table.session)
+    old, new = (_within(read(each), order.partitions, partitioning) for each in (version - 1, version))
     if old.schema != new.schema:
         return NOTHING
     return order.partitions - find_changed_partitions(
@@ -98,7 +101,7 @@ def of_versions(rows: Callable[[int], DataFrame], order: RunOrder, version: int)
 
 
 def after_merge(order: RunOrder, found: DataCommit) -> PartitionSet:
-    """All partitions of a run whose merge changed no row of what was told of them; else nothing."""
+    """All partitions of a run whose merge changed no recorded row; else none."""
     path, changes = path_of(order.asset), ("inserted", "updated", "deleted")
     counts = row_counts(found.operation, found.metrics)
     if not found.version or not _has_partitions(order) or any(counts.get(each, 0) for each in changes):
@@ -111,13 +114,13 @@ def after_merge(order: RunOrder, found: DataCommit) -> PartitionSet:
 
 
 def _has_partitions(order: RunOrder) -> bool:
-    """Whether the run is of partitions that are known before it, and of nothing besides."""
+    """Whether all partitions of the run, and no others, are known before it."""
     known = not order.rebuilds and not order.discovers_segments
     return known and order.partitions.is_everything is not order.asset.partitioning.is_partitioned
 
 
 def _changed_in(work: PlannedWrite, table: DeltaTable, partitions: PartitionSet, *, folder: str) -> PartitionSet:
-    """Those of the partitions that are staged with other rows than the table has; all where that cannot be told."""
+    """The partitions whose staged rows differ from the table's; all where it cannot be determined."""
     from pyspark.errors import PySparkException
 
     session, partitioning = work.landing.rows.sparkSession, work.asset.partitioning
@@ -131,7 +134,7 @@ def _changed_in(work: PlannedWrite, table: DeltaTable, partitions: PartitionSet,
 
 
 def _rows(session: SparkSession, table: DeltaTable, partitions: PartitionSet, *, asset: AssetSpec) -> DataFrame:
-    """The rows of the partitions at the version that is loaded."""
+    """The rows of the partitions at the loaded version."""
     partitioning, version = asset.partitioning, table.version()
     frame, _ = read_version(
         session,
@@ -145,7 +148,7 @@ def _rows(session: SparkSession, table: DeltaTable, partitions: PartitionSet, *,
 
 
 def _within(frame: DataFrame, partitions: PartitionSet, partitioning: Partitioning) -> DataFrame:
-    """Of a table's rows those of the partitions."""
+    """The rows of a table within the partitions."""
     predicate = partition_predicate(
         frame.schema, partitions, partitioning=partitioning.with_segments_of(partitions), owner="the table"
     )

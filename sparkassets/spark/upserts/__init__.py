@@ -1,22 +1,20 @@
-"""How rows are merged into a table by their keys, so that neither order nor repetition of what comes matters.
+"""Merges rows into a table by their keys; order and repetition of incoming rows do not matter.
 
 One run does, in this order:
 
-1. **Stage.** The run's rows are computed once, into files of the attempt's own (`staged`): one row a key, the newest by
-   `newest_by` (`reduced`), without those that are late against what is remembered. Rows without a key, and several of a
-   key of which none is the newest, fail that job: nothing was published then.
-2. **Remember.** What later runs must know, and the table does not tell, goes into a small Delta table beside it, in a
-   folder that `VACUUM` leaves alone (`memory`): keys that were deleted, and at which `newest_by`; where `newest_by` is
-   not stored, of every key the newest that came. The merge's commit names the version of that table that counts with
-   it: what a run remembered that never got to its merge counts for nobody, and a table that is restored to what it was
-   remembers what it did then.
-3. **Merge.** One `MERGE` by the keys (`merging`), in a session of its own as Delta takes its transaction from there
-   alone. A row that is older than the table's is left out by the merge itself where `newest_by` is stored.
+1. **Stage.** The run's rows are computed once, into the attempt's own files (`staged_rows`): one row for each key, the
+   newest by `newest_by`, without rows older than those remembered. Rows without a key, and several of a key of which
+   none is the newest, fail that job before anything is published.
+2. **Remember.** What later runs must know, and the table does not hold, goes into a small Delta table beside it, in a
+   folder that `VACUUM` leaves alone (`upsert_memory`): deleted keys with their `newest_by`; where `newest_by` is not
+   stored, the newest value of every key. The merge's commit names the version of that table that is valid with it. So
+   rows remembered by a run that never reached its merge are ignored, and a restored table has the memory of its time.
+3. **Merge.** One `MERGE` by the keys (`key_merge`), in a session of its own, because Delta takes its transaction from
+   the session. Where `newest_by` is stored, the merge itself leaves out rows older than the table's.
 
-With a partition a key is one within its partition: the columns that hold it count as keys. So only files of the run's
-partitions are searched; those that cannot hold any of its keys, by the lowest and the highest of them, are not either.
+In a partitioned table a key is unique within its partition: partition columns count as keys. So only files of the run's
+partitions are searched, and only those that can hold its keys, by the lowest and the highest of them.
 
-A history (`history`) is a function of all that ever came: each row of the table is a change of its key, and deletions
-are remembered, so the rows of a key that is touched are made anew from what is there, what is remembered and what
-comes.
+A history is a function of all changes ever received: each row of the table is a change of its key, and deletions are
+remembered. So all rows of a touched key are computed anew from stored, remembered and incoming changes.
 """

@@ -24,22 +24,22 @@ _OF_THE_COMMIT: Final = ("spark.databricks.delta.write.txnAppId", "spark.databri
 _USER_METADATA: Final = "spark.databricks.delta.commitInfo.userMetadata"
 _MATERIALIZE: Final = "spark.databricks.delta.merge.materializeSource"
 _HASHED: Final = "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold"
-"""Parts of the rows up to this size are joined by a hash of them: what the table has is not sorted for it."""
+"""Up to this size, rows are joined by a hash of them, so that the table is not sorted."""
 _USUAL_PART: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 _ELSEWHERE: Final = "run it on a cluster, or let the asset replace its partitions (write: replace)"
 
 
 @frozen
 class KeyMerge:
-    """What is merged.
+    """One `MERGE` of staged rows.
 
     Attributes:
-        staged: The rows, of which none has the key of another.
-        keys: By which they are matched.
-        columns: That the table gets of them, in types that it takes.
-        newest_by: Columns of both that tell which is newer, where the table has them.
-        match_condition: A condition on the table's rows that holds for all that can match.
-        has_deletes: Whether some rows delete; those of which nothing matches are left out in any case.
+        staged: The rows, with unique keys.
+        keys: The columns by which they are matched.
+        columns: The columns that the table gets, in types that it accepts.
+        newest_by: Columns of both sides that decide which row is newer, where the table has them.
+        match_condition: A condition that holds for all rows of the table that can match.
+        has_deletes: Whether some rows delete; those without a match are dropped in any case.
     """
 
     staged: StagedRows
@@ -50,7 +50,7 @@ class KeyMerge:
     has_deletes: bool = True
 
     def statement(self, table: str, schema: StructType) -> str:
-        """The statement, by which the rows of the view get into ``table``, which has these columns."""
+        """The statement that merges the view's rows into ``table``, which has these columns."""
         place = {name: f"s.{_column(number)}" for number, name in enumerate(self.staged.schema.names)}
         late = f" AND NOT coalesce({_order(self.newest_by, place)} < {_order(self.newest_by)}, false)"
         late = late if self.newest_by else ""
@@ -60,9 +60,11 @@ class KeyMerge:
         clauses = [f"WHEN MATCHED AND {gone}{late} THEN DELETE"] if self.has_deletes else []
         if values:
             changed = _differ(values, place, kinds)
-            told = "".join((late, f" AND {changed}" if changed else ""))
+            conditions = "".join((late, f" AND {changed}" if changed else ""))
             sets = ", ".join(f"t.{_q(name)} = {place[name]}" for name in values)
-            clauses.append(f"WHEN MATCHED{f' AND NOT {gone}' if self.has_deletes else ''}{told} THEN UPDATE SET {sets}")
+            clauses.append(
+                f"WHEN MATCHED{f' AND NOT {gone}' if self.has_deletes else ''}{conditions} THEN UPDATE SET {sets}"
+            )
         names, given = ", ".join(map(_q, self.columns)), ", ".join(place[name] for name in self.columns)
         clauses.append(f"WHEN NOT MATCHED AND NOT {gone} THEN INSERT ({names}) VALUES ({given})")  # noqa: S608  quoted
         return f"MERGE INTO {table} AS t USING {_SOURCE} AS s ON {self._on(place)}\n" + "\n".join(clauses)
@@ -78,10 +80,10 @@ class KeyMerge:
 def commit_merge(
     session: SparkSession, merging: KeyMerge, relation: TableRelation, schema: StructType, *, marker: CommitMarker
 ) -> None:
-    """Commits it, stamped; its return proves nothing.
+    """Commits the merge, marked; its return proves nothing.
 
     Raises:
-        RunError: There can be no session for it.
+        RunError: No session can be created for it.
         Exception: Whatever Spark says; nothing was published then.
     """
     with open_brief_session(session) as own:
@@ -97,7 +99,7 @@ def commit_merge(
 
 @contextlib.contextmanager
 def _stamp_next_commit(own: SparkSession, marker: CommitMarker) -> Iterator[None]:
-    """The session's next commit is the attempt's: `MERGE` takes this of its session alone."""
+    """Marks the session's next commit as the attempt's: `MERGE` takes its marker from its session only."""
     from pyspark.errors import PySparkException
 
     app, version = _OF_THE_COMMIT
@@ -133,7 +135,7 @@ def _order(names: Sequence[str], place: Mapping[str, str] | None = None) -> str:
 
 
 def _differ(names: Sequence[str], place: Mapping[str, str], kinds: Mapping[str, object]) -> str:
-    """Whether a row has another value in some column; empty where Spark cannot compare the values of one."""
+    """SQL for whether a row differs in some column; empty where Spark cannot compare the values of one."""
     if not all(_is_comparable(kinds[name]) for name in names):
         return ""
     same = " AND ".join(f"t.{_q(name)} <=> {place[name]}" for name in names)
@@ -154,7 +156,7 @@ def _is_comparable(kind: object) -> bool:
 
 
 def _column(number: int) -> str:
-    """Another name than any of the table's, whose own stand alone in conditions."""
+    """A name unlike any of the table's columns, which stand unqualified in conditions."""
     return f"sparkassets_{number}"
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 DELETED: Final = "__sparkassets_deleted"
-"""Whether a row deletes its key."""
+"""The column that says whether a row deletes its key."""
 _TIED: Final = "__sparkassets_tied"
 _HASH: Final = "__sparkassets_hash"
 _ORDER: Final = "__sparkassets_order"
@@ -33,22 +33,22 @@ _SHOWN = 5
 CHANGE, VERSION = "_change_type", "_commit_version"
 """Columns of Delta's change feed."""
 _GONE = "('delete', 'update_preimage')"
-"""What takes a row away; where its key stays, the row that an update has made of it wins."""
+"""Change kinds that remove a row; where its key stays, the row that the update made wins."""
 
 
 @frozen
 class UpsertRows:
-    """The rows of a run, and what an upsert makes of their columns.
+    """The rows of a run, with the roles of their columns in an upsert.
 
     Attributes:
-        asset: For messages.
-        frame: As computed; a row outside the run's partitions fails the job that computes it.
-        keys: Columns that tell rows apart, those of partitions with them, as the frame has them.
+        asset: Its name, for messages.
+        frame: The computed rows; one outside the run's partitions fails the job that computes it.
+        keys: Key columns, with those of partitions, as the frame spells them.
         newest_by: Columns by which rows of a key are ordered, within a run and against earlier runs.
         tie_breakers: Columns by which one of a run's own rows of a key is chosen, the weightiest first; none is NULL.
-        delete_when: None where no row deletes.
-        is_feed: Whether the rows are changes as Delta's feed tells them.
-        is_history: Whether each is a change that stays, at the instant that the last of its keys tells.
+        delete_when: The condition of rows that delete; None where none does.
+        is_feed: Whether the rows are changes of Delta's feed.
+        is_history: Whether each is a change to store, at the instant in the last of its keys.
     """
 
     asset: str
@@ -62,10 +62,10 @@ class UpsertRows:
 
     @classmethod
     def from_frame(cls, asset: str, write: UpsertWrite, frame: DataFrame, *, partition: Sequence[str]) -> UpsertRows:
-        """The rows by what the asset says of them.
+        """The rows, with roles as the asset declares them.
 
         Raises:
-            RunError: A column that it names is not there.
+            RunError: A declared column is missing.
         """
         schema, owner = frame.schema, f"the result of {asset}"
         named = [column_type(schema, name, owner=owner)[0] for name in (*write.keys, *partition)]
@@ -79,21 +79,21 @@ class UpsertRows:
 
     @property
     def stored_columns(self) -> list[str]:
-        """The columns that the table gets."""
+        """The columns that the table stores."""
         return [name for name in self.frame.columns if not is_unstored_column(name)]
 
     @property
     def remembers_all(self) -> bool:
-        """Whether the table does not store the order of its rows, so that it is remembered of every key."""
+        """Whether the memory keeps the order of every key, because the table does not store it."""
         return any(map(is_unstored_column, self.newest_by))
 
     @property
     def remembers(self) -> bool:
-        """Whether later runs must know what the table does not tell."""
+        """Whether later runs must know what the table does not hold."""
         return (self.is_history or bool(self.newest_by)) and (self.delete_when is not None or self.remembers_all)
 
     def reduce_rows(self) -> DataFrame:
-        """The newest row of each key, with `DELETED`; the job fails where a key is NULL, or several are the newest."""
+        """The newest row of each key, with `DELETED`; the job fails on a NULL key, or if several are the newest."""
         from pyspark.sql import functions as sql
 
         first = sqltext.name(self.keys[0])
@@ -110,9 +110,9 @@ class UpsertRows:
         )
 
     def _chosen(self) -> DataFrame:
-        """The newest rows of each key, of which those after the first are told as `_TIED`.
+        """The newest rows of each key; those after the first are marked as `_TIED`.
 
-        The same row come twice is one, where there is an order: who delivers changes may repeat them.
+        Where there is an order, duplicates count as one row: changes may be delivered repeatedly.
         """
         from pyspark.sql import Window
         from pyspark.sql import functions as sql
@@ -137,10 +137,10 @@ class UpsertRows:
         )
 
     def _order(self) -> list[str]:
-        """SQL of what decides between rows of a key, the weightiest first.
+        """SQL that orders the rows of a key, the most important criterion first.
 
         In a history a change wins over a deletion that `newest_by` does not put after it. The commit of a feed comes
-        only then: later runs do not know it, and must decide in the same way.
+        last: later runs do not know it, and must decide in the same way.
         """
         order, came = [sqltext.name(name) for name in self.tie_breakers], f"NOT {DELETED}"
         if self.is_history and order[-1:] == [sqltext.name(VERSION)] and VERSION not in self.newest_by:
@@ -148,7 +148,7 @@ class UpsertRows:
         return [*order, came] if self.is_history or self.is_feed else order
 
     def _mark_deleted(self) -> DataFrame:
-        """The rows that count, with `DELETED`."""
+        """The chosen rows, with `DELETED`."""
         from pyspark.sql import functions as sql
 
         rows = self.frame
@@ -160,31 +160,31 @@ class UpsertRows:
         return rows.withColumn(DELETED, sql.expr(deletes))
 
     def explain_error(self, error: Exception) -> RunError | None:
-        """The refusal of rows that an upsert cannot tell apart, with the first of their keys; None of other errors."""
-        made = None
+        """The refusal of rows that an upsert cannot tell apart, with their first keys; None for other errors."""
+        refusal = None
         if error_mentions(error, _NO_KEY):
-            made = RunError(f"{self.asset}: {self._nulls(self.keys)}: a key cannot be NULL; nothing was written")
+            refusal = RunError(f"{self.asset}: {self._nulls(self.keys)}: a key cannot be NULL; nothing was written")
         elif error_mentions(error, _NO_ORDER):
-            made = RunError(
+            refusal = RunError(
                 f"{self.asset}: {self._nulls(self.tie_breakers)}, "
                 "which does not tell which row of a key is the newest; nothing was written"
             )
         elif error_mentions(error, _SEVERAL):
-            made = self._several()
-        if made is not None:
-            made.is_data_error = True
-        return made
+            refusal = self._several()
+        if refusal is not None:
+            refusal.is_data_error = True
+        return refusal
 
     def _nulls(self, columns: Sequence[str]) -> str:
         counts = (
             self._mark_deleted().selectExpr(*(f"count_if({sqltext.name(name)} IS NULL)" for name in columns)).collect()
         )
-        told = [
+        conditions = [
             f"{name} is NULL in {count:,} row{'s' if count > 1 else ''}"
             for name, count in zip(columns, counts[0], strict=True)
             if count
         ]
-        return ", ".join(told)
+        return ", ".join(conditions)
 
     def _several(self) -> RunError:
         from pyspark.sql import functions as sql
@@ -221,18 +221,18 @@ _AS_TEXT: Final = {
     "timestamp": "date_format({column}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'\")",
     "timestamp_ntz": "date_format({column}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")",
 }
-"""So that no fraction of a second is lost."""
+"""Formats times with all fractions of a second."""
 
 
 @frozen
 class KeptRows:
-    """Rows that were staged for somebody else, and of which some are to land.
+    """Rows that were staged before, some of which are to land.
 
     Attributes:
         place: Where.
-        schema: Of all that is there.
-        columns: Of these the ones that are needed.
-        where: A condition in SQL on those that land.
+        schema: Their schema.
+        columns: The needed ones of its columns.
+        where: The SQL condition of rows that land.
     """
 
     place: ScratchRows
@@ -248,13 +248,13 @@ class KeptRows:
 
 @frozen
 class StagedRows:
-    """What is staged.
+    """Staged rows of an upsert.
 
     Attributes:
         place: Where; rows of which some are kept in place of being staged once more tell that themselves.
-        schema: Of the rows: the result's columns and `DELETED`.
-        count, deleted: How many rows there are, and how many of them delete.
-        bounds: By key the lowest and the highest value as SQL, of the keys whose values can be told so.
+        schema: The result's columns and `DELETED`.
+        count, deleted: The number of rows, and of those that delete.
+        bounds: The lowest and the highest value as SQL, by key column, where SQL can express them.
     """
 
     place: ScratchRows | KeptRows
@@ -273,7 +273,7 @@ class StagedRows:
 
 
 def stage_kept(rows: UpsertRows, kept: KeptRows, session: SparkSession) -> StagedRows:
-    """What is staged already, told as `staged` tells it."""
+    """Rows that are staged already, measured."""
     return _measure_staged(session, StagedRows(kept, kept.read_rows(session).schema), rows)
 
 
@@ -281,13 +281,13 @@ def stage_kept(rows: UpsertRows, kept: KeptRows, session: SparkSession) -> Stage
 def stage_rows(
     rows: UpsertRows, chosen: DataFrame, relation: TableRelation, *, marker: CommitMarker, part: str = "rows"
 ) -> Iterator[StagedRows]:
-    """Stages the chosen rows while this lasts.
+    """Stages the chosen rows while the context lasts.
 
     Args:
-        rows: What they were chosen of.
-        chosen: What is staged, with `DELETED`.
+        rows: The rows that they were chosen from.
+        chosen: The rows to stage, with `DELETED`.
         relation: The table.
-        marker: Of the attempt.
+        marker: The attempt's marker.
         part: What is staged, by another name than anything else of the attempt.
 
     Raises:
@@ -302,14 +302,14 @@ def stage_rows(
 
 
 def _measure_staged(session: SparkSession, found: StagedRows, rows: UpsertRows) -> StagedRows:
-    """With how many there are, and between what their keys lie."""
+    """Counts the rows, and finds the bounds of their keys."""
     kinds = {field.name: field.dataType.simpleString() for field in found.schema.fields}
     bounded = [name for name in rows.keys if kinds[name] in _BOUNDED or kinds[name].startswith("decimal")]
-    told = ["count(*)", f"count_if({DELETED})"]
+    aggregates = ["count(*)", f"count_if({DELETED})"]
     for name in bounded:
         shown = _AS_TEXT.get(kinds[name], "CAST({column} AS STRING)")
-        told += [shown.format(column=f"{f}({sqltext.name(name)})") for f in ("min", "max")]
-    ((count, deleted, *values),) = found.read_rows(session).selectExpr(*told).collect()
+        aggregates += [shown.format(column=f"{f}({sqltext.name(name)})") for f in ("min", "max")]
+    ((count, deleted, *values),) = found.read_rows(session).selectExpr(*aggregates).collect()
     bounds = {
         name: (_literal(low, kinds[name]), _literal(high, kinds[name]))
         for name, low, high in zip(bounded, values[::2], values[1::2], strict=True)

@@ -1,8 +1,8 @@
-"""What upserts remember beside a table: keys that were deleted, and the order of rows where it is not stored.
+"""The memory of upserts beside a table: deleted keys, and the order of rows where the table does not store it.
 
 It is a Delta table with a row for each thing that was seen: the key, its `newest_by`, whether it was deleted then, and
-when that was remembered. A commit of the target names the version of it that counts; whatever came after that version
-is of runs that never got to their commit, and is taken out again by whoever remembers next.
+when that was remembered. A commit of the target names the valid version of it; rows added after that version
+are of runs that never reached their commit, and are removed by the next run that remembers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sparkassets.spark.target_table import TargetTable
 
 MEASURE: Final = "remembered"
-"""The measure of a target's commit that names the version of the memory which counts with it."""
+"""The measure of a target's commit that names the valid version of the memory."""
 AT: Final = "at"
 _NAME: Final = "remembered"
 _COMPACT_EVERY: Final = 16
@@ -39,12 +39,12 @@ _COMPACT_EVERY: Final = 16
 
 @frozen
 class UpsertMemory:
-    """What counts of the memory beside a table.
+    """The valid version of the memory beside a table.
 
     Attributes:
-        relation: The memory.
-        version: That counts; None where nothing is remembered.
-        keep: How long deletions are.
+        relation: The memory's table.
+        version: The valid version; None where nothing is remembered.
+        keep: How long deletions are remembered.
     """
 
     relation: TableRelation
@@ -63,15 +63,15 @@ class UpsertMemory:
         app: str,
         keep: Duration | None,
     ) -> UpsertMemory:
-        """The memory as the newest run in ``table`` has left it; an empty one where no run has, or all is made anew."""
+        """The memory as ``table``'s newest run left it; empty without such a run, or if all is rebuilt."""
         own = companion_relation(relation, _NAME)
         version = None if table is None else _find_named_version(session, relation, own, table.version, app)
         return cls(own, version, rows, keep)
 
     def read_remembered(self, session: SparkSession) -> DataFrame | None:
-        """What is remembered: columns `key` names, `newest` names, `DELETED`, `AT`; None where that is nothing.
+        """The remembered rows, in the columns of `columns`, `DELETED` and `AT`; None for none.
 
-        What was remembered of other keys, or by another `newest_by`, does not count any more.
+        Rows remembered by other key columns, or another `newest_by`, are ignored.
         """
         if self.version is None:
             return None
@@ -84,7 +84,7 @@ class UpsertMemory:
         return frame if self.keep is None else frame.filter(f"NOT {DELETED} OR {AT} >= {_since(self.keep)}")
 
     def _load_version(self, session: SparkSession, version: int, *, newest: int) -> DataFrame:
-        """A version of the memory; an older one is only there until it is vacuumed."""
+        """A version of the memory; an older one exists only until it is vacuumed."""
         try:
             frame = self.relation.read_rows(session, version)
             if version < newest:
@@ -101,17 +101,17 @@ class UpsertMemory:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns that tell a key and how new it is."""
+        """Names of the key columns and of those that order rows."""
         return [*map(_key, self.rows.keys), *map(_newest, self.rows.newest_by)]
 
     def as_rows(self, known: DataFrame) -> DataFrame:
-        """What is remembered, of each key its newest, in the columns of the rows: keys, `newest_by` and `DELETED`."""
+        """The newest remembered row of each key, in the columns of the rows: keys, `newest_by`, `DELETED`."""
         keys = [f"{_q(_key(name))} AS {_q(name)}" for name in self.rows.keys]
         newest = [f"{_q(_newest(name))} AS {_q(name)}" for name in self.rows.newest_by]
         return self._compact(known).selectExpr(*keys, *newest, DELETED)
 
     def without_late(self, chosen: DataFrame, session: SparkSession) -> DataFrame:
-        """The chosen rows without those that are older than what is remembered of their keys."""
+        """The chosen rows without those older than the remembered ones of their keys."""
         from pyspark.sql import functions as sql
 
         known = self.read_remembered(session)
@@ -125,10 +125,10 @@ class UpsertMemory:
         return chosen.alias("c").join(known.alias("m"), condition, "left_anti")
 
     def remember(self, session: SparkSession, staged: DataFrame, *, marker: CommitMarker) -> int:
-        """Commits what these rows tell, and returns the version that holds it and all that counted before.
+        """Commits these rows, and returns the version that holds them and all valid ones before.
 
         Raises:
-            RunError: It cannot be told whether it is in.
+            RunError: It is unknown whether the commit is in.
         """
         mine = self._seen(staged)
         table = open_relation(session, self.relation)
@@ -136,9 +136,9 @@ class UpsertMemory:
         before = self.read_remembered(session)
         appends = newest is not None and newest == self.version and before is not None and _fits(mine, before)
         appends = appends and (newest or 0) % _COMPACT_EVERY != _COMPACT_EVERY - 1
-        said = format_marker(replace(marker, kind="layout"))
+        metadata = format_marker(replace(marker, kind="layout"))
         if appends:
-            self.relation.save_rows(mine, {"userMetadata": said})
+            self.relation.save_rows(mine, {"userMetadata": metadata})
             version = self._version(session, marker, after=newest)
             if version - 1 == newest:
                 return version
@@ -146,7 +146,7 @@ class UpsertMemory:
         whole = mine if before is None else self._compact(before.unionByName(mine))
         if newest is None and self.relation.storage.table:  # whose first commit tells nothing
             self.relation.save_rows(whole.limit(0), {}, there=False)
-        self.relation.save_rows(whole, {"userMetadata": said, "overwriteSchema": "true"}, mode="overwrite")
+        self.relation.save_rows(whole, {"userMetadata": metadata, "overwriteSchema": "true"}, mode="overwrite")
         self._vacuum(session)
         return self._version(session, marker, after=newest)
 
@@ -157,7 +157,7 @@ class UpsertMemory:
         return rows.selectExpr(*keys, *newest, DELETED, f"current_timestamp() AS {AT}")
 
     def _compact(self, frame: DataFrame) -> DataFrame:
-        """Of each key the newest; of those that are equally new a row that is there, which is not forgotten."""
+        """The newest row of each key; among equally new ones a row that exists, which is not forgotten."""
         from pyspark.sql import functions as sql
 
         keys = [sql.col(_q(_key(name))) for name in self.rows.keys]
@@ -168,7 +168,7 @@ class UpsertMemory:
         return best.select(*keys, *found, sql.expr("NOT best.is_there").alias(DELETED), f"best.{AT}")
 
     def _vacuum(self, session: SparkSession) -> None:
-        """Removes what no version of the last week needs; where that cannot be done it stays."""
+        """Removes files that no version of the last week needs, where possible."""
         with contextlib.suppress(Exception):
             if self.relation.storage.table:
                 session.sql(f"VACUUM {self.relation.sql}")
@@ -178,10 +178,14 @@ class UpsertMemory:
     def _version(self, session: SparkSession, marker: CommitMarker, *, after: int | None) -> int:
         table = open_relation(session, self.relation)
         for commit in table.iterate_commits() if table is not None else ():
-            said = read_own_marker(commit, marker.app_id)
+            own_marker = read_own_marker(commit, marker.app_id)
             if commit["version"] <= (-1 if after is None else after):
                 break
-            if said and (said["run"], said["epoch"], said["attempt"]) == (marker.run, marker.token, marker.attempt):
+            if own_marker and (own_marker["run"], own_marker["epoch"], own_marker["attempt"]) == (
+                marker.run,
+                marker.token,
+                marker.attempt,
+            ):
                 return int(commit["version"])
         raise RunError(
             f"{self.rows.asset}: what the run is to remember is not in {self.relation.storage.display_text}",
@@ -190,7 +194,7 @@ class UpsertMemory:
 
 
 def _fits(rows: DataFrame, known: DataFrame) -> bool:
-    """Whether rows have the types of what is there."""
+    """Whether rows have the types of the stored ones."""
     have, want = ({each.name: each.dataType for each in frame.schema.fields} for frame in (rows, known))
     return have == want
 
@@ -198,16 +202,16 @@ def _fits(rows: DataFrame, known: DataFrame) -> bool:
 def _find_named_version(
     session: SparkSession, relation: TableRelation, own: TableRelation, version: int, app: str
 ) -> int | None:
-    """The version that the newest data commit of the asset names; the newest there is where the log is too short."""
+    """The version that the newest data commit of the asset names; the newest one where the log is too short."""
     table = open_relation(session, relation)
     if table is None:
         return None
     newest, version = version, version + 1
     for commit in _commits_that_count(table, newest):
         version = commit["version"]
-        said = read_marker(commit)
-        if said is not None and said["kind"] == "data" and asset_app(said["app"]) == asset_app(app):
-            found = said["measures"].get(MEASURE)
+        marker = read_marker(commit)
+        if marker is not None and marker["kind"] == "data" and asset_app(marker["app"]) == asset_app(app):
+            found = marker["measures"].get(MEASURE)
             return None if found is None else int(found)
     if version == 0:
         return None
@@ -216,7 +220,7 @@ def _find_named_version(
 
 
 def _commits_that_count(table: OpenedTable, version: int) -> Iterator[Mapping[str, Any]]:
-    """The commits that made the table what it is at a version, the newest first: none that a RESTORE took back."""
+    """The commits that made a version of the table, newest first, without those that a RESTORE undid."""
     until = None
     for commit in table.iterate_commits():
         if commit["version"] > version:
@@ -231,15 +235,15 @@ def _commits_that_count(table: OpenedTable, version: int) -> Iterator[Mapping[st
 
 
 def _millis(commit: Mapping[str, Any]) -> float:
-    """When it was made, Unix milliseconds; 0 where it does not tell."""
+    """The commit's time in Unix milliseconds; 0 where it has none."""
     at = commit.get("timestamp") or 0
     return at.timestamp() * 1000 if isinstance(at, datetime) else float(at)
 
 
 def _restored_to(parameters: Mapping[str, Any], version: int) -> tuple[int, float]:
-    """Above which version, or after which Unix milliseconds, a RESTORE took everything back."""
-    if (told := parameters.get("version")) is not None:
-        return int(told), inf
+    """The version, or the Unix milliseconds, above which a RESTORE undid everything."""
+    if (restored_version := parameters.get("version")) is not None:
+        return int(restored_version), inf
     try:
         at = datetime.fromisoformat(str(parameters.get("timestamp")).replace(" ", "T"))
     except ValueError:
@@ -248,7 +252,7 @@ def _restored_to(parameters: Mapping[str, Any], version: int) -> tuple[int, floa
 
 
 def _since(keep: Duration) -> str:
-    """The instant before which nothing is remembered."""
+    """The instant before which nothing is remembered any more."""
     return f"current_timestamp() - make_interval(0, {keep.months}, 0, {keep.days}, 0, 0, {keep.seconds})"
 
 

@@ -1,4 +1,4 @@
-"""Validations by Spark: which rows fail, and what is measured of each partition."""
+"""Validations in Spark: which rows fail, and the measures of each partition."""
 
 from __future__ import annotations
 

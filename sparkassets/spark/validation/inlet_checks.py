@@ -36,7 +36,7 @@ class CheckCaller:
     """Calls the checks of one asset's rules.
 
     Attributes:
-        asset: Whose, for messages.
+        asset: The asset, for messages.
         allowed: The packages that functions may come from.
         place: Where the asset is declared.
     """
@@ -46,10 +46,10 @@ class CheckCaller:
     place: FileLocation
 
     def __call__(self, check: PythonCheck | RegisteredCheck, frame: DataFrame) -> Any:  # noqa: ANN401  the author's
-        """What the function says of the rows.
+        """The function's answer about the rows.
 
         Raises:
-            RunError: It is not there, or raises.
+            RunError: The function is missing, or raises.
         """
         if isinstance(check, RegisteredCheck):
             return self._ask(check, frame)
@@ -77,23 +77,23 @@ class CheckCaller:
 
 
 _MOST_ROWS = 3
-"""Rows that fail in a message."""
+"""Failing rows in a message."""
 
 
 def check_inlets(
     order: RunOrder, frames: Mapping[str, DataFrame], packages: Collection[str]
 ) -> tuple[RuleVerdict, ...]:
-    """What the rules of the inlets found; each with the inlet and the partitions of the run.
+    """The verdicts of the inlets' rules, each with its inlet and the partitions of the run.
 
     Args:
         order: The run.
-        frames: What it is about to read, by inlet.
-        packages: Those that functions may come from.
+        frames: The rows that it is about to read, by inlet.
+        packages: The packages that functions may come from.
 
     Raises:
         RunError: An inlet breaks one of its rules.
     """
-    told: list[RuleVerdict] = []
+    verdicts: list[RuleVerdict] = []
     for name, inlet in order.asset.inlets.items():
         rules = tuple(_rules(inlet, order.inlets[name])) if name in frames else ()
         if not rules:
@@ -102,14 +102,14 @@ def check_inlets(
         if bad := judgement.verdicts_with("withheld"):
             raise _refusal(order.asset, name, bad)
         asked = {rule.name for rule in inlet.rules}
-        told += [
+        verdicts += [
             replace(each, partitions=order.partitions, inlet=name) for each in judgement.verdicts if each.rule in asked
         ]
-    return tuple(told)
+    return tuple(verdicts)
 
 
 def _rules(inlet: InletSpec, read: AssetSpec) -> Iterator[ValidationRule]:
-    """Its own, and that a table that others write has the columns which are declared of it."""
+    """The inlet's rules, and that an external table has its declared columns."""
     if read.source is not None and read.source.kind in ("delta", "tables") and read.columns:
         yield ValidationRule(
             f"has_columns of {read.name}", HasColumnsCheck(tuple(read.columns.items())), place=read.location
@@ -137,11 +137,11 @@ def _judge_inlet(
 
 
 def _refusal(asset: AssetSpec, name: str, bad: tuple[RuleVerdict, ...]) -> RunError:
-    """What is said of an inlet that breaks its rules."""
-    told = "; ".join(each.text for each in bad)
+    """The error for an inlet that breaks its rules."""
+    verdict_texts = "; ".join(each.text for each in bad)
     samples = [sample for each in bad for sample in each.samples][:_MOST_ROWS]
     rows = "; ".join(", ".join(f"{key}={value}" for key, value in sample.items()) for sample in samples)
     shown = f" (such as {rows})" if rows else ""
-    made = RunError(f"{asset.name}: the inlet {name!r} breaks what is asked of it: {told}{shown}")
-    made.is_data_error = True
-    return made
+    refusal = RunError(f"{asset.name}: the inlet {name!r} breaks what is asked of it: {verdict_texts}{shown}")
+    refusal.is_data_error = True
+    return refusal

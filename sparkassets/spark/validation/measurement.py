@@ -1,7 +1,7 @@
-"""What rules ask of rows, measured: one aggregation by partition for all of them, and another for what must be unique.
+"""Measures rules on rows: one aggregation by partition for all of them, and another for uniqueness.
 
-Every figure is a value of a row that Spark returns: nothing is observed on the way, as an observation comes to nothing
-in silence where the rows go through a temporary view (on Spark Connect). A figure that is missing is a failure.
+Every figure is a value of a row that Spark returns. `observe` is not used, because it silently returns nothing
+where the rows go through a temporary view (on Spark Connect). A missing figure is a failure.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
 
 _MOST_SHOWN: Final = 20
-"""Rules of which rows are shown."""
+"""How many rules show failing rows."""
 _MOST_ROWS: Final = 2_000
-"""Rows that are shown of one rule, whatever the number of partitions."""
+"""Failing rows shown of one rule, whatever the number of partitions."""
 _PLACE: Final = "sparkassets_place"
 _ROWS: Final = "rows"
 
@@ -50,12 +50,12 @@ Figures = Mapping[str, Any]
 
 
 def measure(frame: DataFrame, asked: RowRules, keys: PartitionGrouping) -> tuple[RuleTally, ...]:
-    """What the rules of ``asked`` find in the rows, by partition; of a rule over the whole run, in all together.
+    """The tallies of the rules of ``asked``, by partition; one for the whole run where a rule is about that.
 
     Args:
         frame: All rows; where rules take rows away, with the column `TAKEN`.
         asked: The rules.
-        keys: Tell the partitions.
+        keys: How rows are grouped into partitions.
 
     Raises:
         RunError: A rule cannot be asked of such rows, or Spark says something else.
@@ -71,13 +71,13 @@ def measure(frame: DataFrame, asked: RowRules, keys: PartitionGrouping) -> tuple
 
 
 def shared_plan(frame: DataFrame, asked: RowRules, keys: PartitionGrouping) -> DataFrame:
-    """The aggregation that all rules share, as of `measure`: a row for each partition, a column for each figure."""
+    """The aggregation that all rules of `measure` share: a row for each partition, a column for each figure."""
     measuring = _RuleMeasurement(asked.with_others(frame), asked, keys, has_taken=TAKEN in frame.columns)
     return measuring.aggregate_shared(measuring.plans())
 
 
 class _RuleMeasurement:
-    """One measuring of rows.
+    """One measurement of rows.
 
     Args:
         frame: As of `measure`, with the columns for foreign keys.
@@ -94,7 +94,7 @@ class _RuleMeasurement:
         self._names = (f"f{number}" for number in count())
 
     def tallies(self) -> Iterator[RuleTally]:
-        """Of all rules."""
+        """The tallies of all rules."""
         plans = self.plans()
         try:
             shared = self._figures(self.aggregate_shared(plans).collect()) if plans else {}
@@ -114,15 +114,15 @@ class _RuleMeasurement:
                 raise rule_error(error, rule, owner=self._asked.owner) from error
 
     def plans(self) -> list[tuple[ValidationRule, _RulePlan]]:
-        """What is asked for each rule that takes rows to tell."""
+        """The figures that each rule about rows needs."""
         return [(rule, self._plan(rule)) for rule in self._asked.rules if not isinstance(rule.check, HasColumnsCheck)]
 
     def aggregate_shared(self, plans: Sequence[tuple[ValidationRule, _RulePlan]]) -> DataFrame:
-        """The one aggregation by partition for all of these."""
+        """The one aggregation by partition for all of them."""
         return self._by_partition(self._frame, [column for _, plan in plans for column in plan.columns])
 
     def _find_faulty_rule(self, plans: Sequence[tuple[ValidationRule, _RulePlan]], error: Exception) -> RunError:
-        """The failure of the aggregation, by the first rule that alone cannot be asked of such rows."""
+        """The failure of the aggregation, by the first rule that fails on its own, too."""
         for rule, plan in plans:
             try:
                 self._by_partition(self._frame, plan.columns).schema  # noqa: B018  has Spark look at it
@@ -131,7 +131,7 @@ class _RuleMeasurement:
         return run_error(error, what=f"{self._asked.owner} cannot be validated")
 
     def _of_columns(self, rule: ValidationRule, check: HasColumnsCheck) -> RuleTally:
-        """Told without any row."""
+        """The tally of a rule about columns, which needs no row."""
         there = {field.name.lower(): field.dataType.simpleString() for field in self._frame.schema.fields}
         wrong = []
         for name, kind in check.columns:
@@ -174,7 +174,7 @@ class _RuleMeasurement:
         return _RulePlan(checked, columns, own, looks=looks)
 
     def _fails(self, rule: ValidationRule) -> Column:
-        """Whether a row is found bad by it, or was taken away by it."""
+        """Whether a row fails the rule, or was taken away by it."""
         from pyspark.sql import functions as sql
 
         takes = row_removing_rules(self._asked.rules)
@@ -220,7 +220,7 @@ class _RuleMeasurement:
     def of_counts(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
-        """Of rows that were counted."""
+        """The tally of a rule about counts."""
         tallies = {
             partition: (_number(row, plan.checked), _number(row, plan.own) if plan.own else 0)
             for partition, row in shared.items()
@@ -235,7 +235,7 @@ class _RuleMeasurement:
     def of_freshness(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
-        """Of the newest values."""
+        """The tally of a rule about the newest value."""
         if not isinstance(rule.check, FreshnessCheck) or plan.own is None:
             raise TypeError(f"{rule.name} asks for no newest value")
         newest = {partition: (_number(row, plan.checked), row[plan.own]) for partition, row in shared.items()}
@@ -247,15 +247,15 @@ class _RuleMeasurement:
             extent = partition.extent if rule.check.scope == "partition" else None
             limit = min(now, extent[1]) if extent is not None else now
             late = value is None or value // 1_000_000 < (-rule.check.within).add_to(limit, self._asked.timezone)
-            told = "no value" if value is None else f"newest {format_instant(from_unix(value // 1_000_000))}"
+            newest_text = "no value" if value is None else f"newest {format_instant(from_unix(value // 1_000_000))}"
             yield RuleTally(
-                rule.name, partition, checked, int(late and bool(checked)), told if late and checked else ""
+                rule.name, partition, checked, int(late and bool(checked)), newest_text if late and checked else ""
             )
 
     def of_unique(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
-        """Of rows that share their values with another."""
+        """The tally of a rule about uniqueness: rows that share their values with another."""
         from pyspark.sql import functions as sql
 
         if not isinstance(rule.check, UniqueCheck):
@@ -274,20 +274,20 @@ class _RuleMeasurement:
     def _find_repeated(
         self, rule: ValidationRule, check: UniqueCheck, plan: _RulePlan, keys: Sequence[str]
     ) -> DataFrame:
-        """Partitions and values that several rows have, with how many these are."""
+        """Partitions and values that several rows have, with their number."""
         from pyspark.sql import functions as sql
 
         frame = self._frame if plan.looks is None else self._frame.filter(plan.looks)
         columns = [self._asked.column(rule, frame, name)[0] for name in check.columns]
         values = [sql.col(sqltext.name(name)).alias(f"v{number}") for number, name in enumerate(columns)]
         known = " AND ".join(f"{sqltext.name(name)} IS NOT NULL" for name in columns)
-        told = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(keys)]
-        return frame.filter(known).groupBy(*told, *values).agg(sql.count(sql.lit(1)).alias("n")).filter("n > 1")
+        key_columns = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(keys)]
+        return frame.filter(known).groupBy(*key_columns, *values).agg(sql.count(sql.lit(1)).alias("n")).filter("n > 1")
 
     def of_condition(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
-        """Of aggregates that must be true."""
+        """The tally of a rule whose aggregates must be true."""
         counted = list(self.of_counts(rule, _RulePlan(plan.checked, []), shared))
         if plan.own is not None:
             answers = {partition: row[plan.own] for partition, row in shared.items()}
@@ -301,7 +301,7 @@ class _RuleMeasurement:
             )
 
     def _answers(self, rule: ValidationRule, plan: _RulePlan) -> dict[PartitionSet, Any]:
-        """What it is told of each partition, or of the run, by an aggregation of its own."""
+        """The answers for each partition, or the run, by an aggregation of its own."""
         from pyspark.sql import Column
         from pyspark.sql import functions as sql
 
@@ -324,14 +324,14 @@ class _RuleMeasurement:
     # ------------------------------------------------------------------ rows that fail
 
     def add_samples(self, tallies: Sequence[RuleTally]) -> list[RuleTally]:
-        """With rows of what fails, where a rule asks for some: they stand with the partitions that they are of."""
+        """Adds failing rows where a rule asks for some, to their partitions."""
         rules = {rule.name: rule for rule in self._asked.rules}
         failing = dict.fromkeys(each.rule for each in tallies if each.failing and rules[each.rule].samples)
         shown = {name: self._samples(rules[name]) for name in list(failing)[:_MOST_SHOWN]}
         return [_with_samples(each, shown.get(each.rule, {})) if each.failing else each for each in tallies]
 
     def _samples(self, rule: ValidationRule) -> Mapping[PartitionSet, Sequence[FailingRow]]:
-        """Some rows that fail by their partitions; nothing of a check that is not about rows."""
+        """Some failing rows by partition; none for a check that is not about rows."""
         from pyspark.sql import functions as sql
 
         if rule.check.scope == "row":
@@ -342,18 +342,18 @@ class _RuleMeasurement:
             return {}
         keys = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(self._keys.keys)]
         names = [name for name in self._frame.columns if not name.startswith("sparkassets_")]
-        told = [f"k{number}" for number in range(len(keys))]
-        found = _few_of_each(rows.select(*keys, *map(self._format_column, names)), told, most=rule.samples)
+        key_names = [f"k{number}" for number in range(len(keys))]
+        found = _few_of_each(rows.select(*keys, *map(self._format_column, names)), key_names, most=rule.samples)
         return self._by_their_partition(found, names)
 
     def _shared_values(self, rule: ValidationRule, check: UniqueCheck) -> Mapping[PartitionSet, Sequence[FailingRow]]:
         keys = self._keys.keys if check.scope == "partition" else ()
         plan = _RulePlan("", [], looks=self._asked.looked_at_rows(rule, has_taken=self._has_taken))
         names = [self._asked.column(rule, self._frame, name)[0] for name in check.columns]
-        told = [f"k{number}" for number in range(len(keys))]
+        key_names = [f"k{number}" for number in range(len(keys))]
         values = [self._format_column(name, of=f"v{number}") for number, name in enumerate(names)]
         found = _few_of_each(
-            self._find_repeated(rule, check, plan, keys).select(*told, *values), told, most=rule.samples
+            self._find_repeated(rule, check, plan, keys).select(*key_names, *values), key_names, most=rule.samples
         )
         if check.scope == "run":
             return {self._run_partitions: [dict(zip(names, map(str, row), strict=True)) for row in found]}
@@ -384,13 +384,13 @@ class _RuleMeasurement:
 
 @frozen
 class _RulePlan:
-    """What is asked for one rule.
+    """The figures that one rule needs.
 
     Attributes:
-        checked: The figure that tells how many rows it looks at.
-        columns: Of the aggregation that all share.
-        own: The figure that tells what it finds; None where that takes another aggregation.
-        looks: At which rows; None for all.
+        checked: The figure with the number of rows that it looks at.
+        columns: Its columns in the shared aggregation.
+        own: The figure with the failing rows; None where that takes another aggregation.
+        looks: The condition of rows that it looks at; None for all.
     """
 
     checked: str
@@ -401,7 +401,7 @@ class _RulePlan:
     def tallies(
         self, by: _RuleMeasurement, rule: ValidationRule, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
-        """What follows from the figures."""
+        """The tallies from these figures."""
         match rule.check:
             case FreshnessCheck():
                 return by.of_freshness(rule, self, shared)
@@ -426,12 +426,12 @@ def _number(row: Figures, name: str) -> int:
 
 
 def _describe_answer(answer: object) -> str:
-    """What a check said, where that is more than that it does not hold."""
+    """A check's answer, where it says more than that it does not hold."""
     return answer if isinstance(answer, str) else "it is NULL" if answer is None else ""
 
 
 def _few_of_each(rows: DataFrame, keys: Sequence[str], *, most: int) -> list[Row]:
-    """The first few rows with each value of these columns: a partition that is tolerated hides no bad one."""
+    """The first few rows with each value of these columns, so that a tolerated partition hides no bad one."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 

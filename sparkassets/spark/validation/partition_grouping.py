@@ -1,4 +1,4 @@
-"""Which partition a row is of, as columns that rows are grouped by; and back from their values to the partition."""
+"""Groups rows by partition: columns to group by, and the way back from their values to the partition."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _MOST_STEPS: Final = 200_000
-"""Between two slots of a run that are counted in steps of the same length."""
+"""The most slots of a run that are numbered by steps of equal length."""
 _DOTS: Final = r"\.(?=\.)"
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001  a wall clock
 
 
 @frozen
 class PartitionGrouping:
-    """Tells the partitions of rows, all of which are in some.
+    """The partitions of rows, all of which are in one.
 
     Attributes:
-        partitions: Each of them; one alone needs no column.
-        keys: What rows are grouped by, as SQL.
-        find_partition: The partition of the values of these; None of values that are of none.
+        partitions: All of them; a single one needs no column.
+        keys: The SQL expressions that rows are grouped by.
+        find_partition: Maps their values to a partition; None for values of none.
     """
 
     partitions: tuple[PartitionSet, ...]
@@ -55,10 +55,10 @@ class PartitionGrouping:
     def from_schema(
         cls, schema: StructType, partitions: PartitionSet, *, partitioning: Partitioning, owner: str
     ) -> PartitionGrouping:
-        """Those of the partitions in rows of that schema; all are one where they cannot be told one by one.
+        """The partitions in rows of that schema; as one group where no column tells them apart.
 
         Raises:
-            RunError: A column that tells them is not there.
+            RunError: A column that tells them is missing.
         """
         knowing = partitioning.with_segments_of(partitions)
         columns = () if partitions.is_everything else partition_columns(schema, partitioning=partitioning, owner=owner)
@@ -77,16 +77,16 @@ class PartitionGrouping:
 
     @classmethod
     def whole(cls, partitions: PartitionSet) -> PartitionGrouping:
-        """All partitions as one."""
+        """All partitions as one group."""
         return cls((partitions,), (), lambda _: partitions)
 
 
 @frozen
 class _PartitionValues:
-    """What the columns of a row that tell its partition hold.
+    """The values of a row's grouping columns.
 
     Attributes:
-        slot: The slot of the first value; of partitions without time none is asked for.
+        slot: Maps the first value to a slot; unused without time.
     """
 
     partitions: PartitionSet
@@ -94,7 +94,7 @@ class _PartitionValues:
     slot: Callable[[Any], RangeSet | None] | None = None
 
     def partition(self, values: Sequence[Any]) -> PartitionSet | None:
-        """The partition, None where it is none of these."""
+        """The partition; None where it is not one of the run's."""
         kinds = [column.kind for column in self.columns if column.is_segment]
         time: RangeSet | None = EVERYTHING.time
         if self.slot is not None:
@@ -108,10 +108,10 @@ class _PartitionValues:
 
 @frozen
 class _SlotNumbers:
-    """The number of a row's slot of time, as SQL; of keys as text that text.
+    """The number of a row's time slot, as SQL; for text keys that text.
 
     Attributes:
-        slots: By what the SQL gives.
+        slots: The slots, by the SQL's values.
     """
 
     sql: str
@@ -133,7 +133,7 @@ class _SlotNumbers:
 
 
 def _number_slots(kind: str, time: Time) -> tuple[str, Callable[[int], int]]:
-    """A column's value as a number, as SQL; and that of the start of a slot."""
+    """A column's value as a number, as SQL; and the number of a slot's start."""
     match kind:
         case "date":
             return "unix_date({column})", lambda start: time.first_date(start).toordinal() - _EPOCH.toordinal()
@@ -146,15 +146,15 @@ def _number_slots(kind: str, time: Time) -> tuple[str, Callable[[int], int]]:
 
 
 def _encode_segment(column: str) -> str:
-    """A segment as a part of a key, as SQL."""
+    """A segment as part of a key, as SQL."""
     text = f"replace(replace(CAST({column} AS STRING), '%', '%25'), ',', '%2C')"
     return f"regexp_replace({text}, {sqltext.text(_DOTS)}, '%2E')"
 
 
 def _place_of(number: str, starts: Sequence[int]) -> str:
-    """The place of the last of the ``starts``, ascending from 0, that is not after ``number``.
+    """The index of the last of the ascending ``starts`` that is not after ``number``, as SQL.
 
-    By division where they are as far from each other; else by a table of steps, or where that were too long by a tree.
+    By division where they are equidistant; else by a table of steps, or if that would be too long, by a tree.
     """
     if len(starts) == 1:
         return "0"
@@ -174,7 +174,7 @@ def _place_of(number: str, starts: Sequence[int]) -> str:
 
 
 def _tree(number: str, starts: Sequence[int], low: int, high: int) -> str:
-    """The same of those from ``low`` up to, not including, ``high``, by halves."""
+    """The same for the starts from ``low`` to ``high``, exclusive, by bisection."""
     if high - low == 1:
         return str(low)
     middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Which rows a rule looks at, and which of these it finds bad, as columns of Spark."""
+"""Rules as Spark columns: which rows a rule looks at, and which of these fail."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 TAKEN: Final = "sparkassets_taken"
-"""The number of the rule that takes a row away, from 1 on in their order; 0 of a row that stays."""
+"""The column with the number of the rule that takes a row away, from 1; 0 for a row that stays."""
 STAYS: Final = 0
 
 Calling = Callable[[PythonCheck | RegisteredCheck, "DataFrame"], Any]
-"""Asks a check of the user's own of rows."""
+"""Calls a user's own check on rows."""
 
 
 def _calls_nothing(check: PythonCheck | RegisteredCheck, frame: DataFrame) -> Any:  # noqa: ANN401
@@ -42,15 +42,15 @@ def _calls_nothing(check: PythonCheck | RegisteredCheck, frame: DataFrame) -> An
 
 @frozen
 class RowRules:
-    """The rules of a table's rows, and what they need besides these.
+    """The rules about a table's rows, and what they need besides the rows.
 
     Attributes:
-        owner: Whose rows they are, for messages.
+        owner: The owner of the rows, for messages.
         rules: In their order.
         others: The rows of other assets, by name, that foreign keys point to.
-        calling: Calls the user's own checks.
-        timezone: Of columns that hold dates and times without one.
-        masked: Columns, in lower case, whose values are not to be shown.
+        calling: Calls users' own checks.
+        timezone: The zone of dates, and of times without a zone.
+        masked: Lower-case names of columns whose values are never shown.
     """
 
     owner: str
@@ -66,7 +66,7 @@ class RowRules:
         return bool(row_removing_rules(self.rules))
 
     def taking(self, frame: DataFrame) -> Column:
-        """By which rule a row goes, as `TAKEN` has it.
+        """The number of the rule that takes a row away, as in `TAKEN`.
 
         Raises:
             RunError: A rule cannot be asked of such rows.
@@ -83,7 +83,7 @@ class RowRules:
         return found
 
     def _find_faulty_rule(self, frame: DataFrame) -> RunError | None:
-        """The failure of the first rule that takes rows and alone cannot be asked of such rows."""
+        """The failure of the first rule that takes rows away and fails on its own, too."""
         for rule in row_removing_rules(self.rules):
             try:
                 frame.select(self.bad_rows(rule, frame)).schema  # noqa: B018  has Spark look at it
@@ -92,7 +92,7 @@ class RowRules:
         return None
 
     def bad_rows(self, rule: ValidationRule, frame: DataFrame) -> Column:
-        """Whether the rule looks at a row and finds it bad; false or null of others.
+        """Whether the rule looks at a row and the row fails; false or null for others.
 
         Raises:
             RunError: It cannot be asked of such rows.
@@ -108,10 +108,10 @@ class RowRules:
             raise rule_error(error, rule, owner=self.owner) from error
 
     def with_others(self, frame: DataFrame) -> DataFrame:
-        """The rows with a column for each foreign key, which is true where the other asset has such a row.
+        """Adds a column for each foreign key, true where the other asset has such a row.
 
         Raises:
-            RunError: A column is not there, or the other asset is not read.
+            RunError: A column is missing, or the other asset is not read.
         """
         for rule in self.rules:
             if isinstance(rule.check, ForeignKeyCheck):
@@ -130,7 +130,7 @@ class RowRules:
         return None if not terms else terms[0] if len(terms) == 1 else terms[0] & terms[1]
 
     def column(self, rule: ValidationRule, frame: DataFrame, name: str) -> tuple[str, str]:
-        """How a column that the rule names is spelt, and its type.
+        """The spelling and the type of a column that the rule names.
 
         Raises:
             RunError: It is not there.
@@ -176,15 +176,15 @@ class RowRules:
 
 
 def rule_error(error: Exception, rule: ValidationRule, *, owner: str) -> RunError:
-    """The failure of a run whose rule cannot be asked of its rows, as Spark says."""
-    made = run_error(error, what=f"{owner}: {rule.name}")
+    """The failure of a run whose rule does not fit its rows."""
+    failure = run_error(error, what=f"{owner}: {rule.name}")
     if error_condition(error) == "NESTED_AGGREGATE_FUNCTION" and rule.check.scope == "row":
-        made.hint = "a condition over several rows needs `per: partition` or `per: run`"
-    return made
+        failure.hint = "a condition over several rows needs `per: partition` or `per: run`"
+    return failure
 
 
 def as_column(answer: object, rule: ValidationRule) -> Column:
-    """What a check of the user's own returned of rows.
+    """The column that a user's own check returned.
 
     Raises:
         RunError: It is no column.

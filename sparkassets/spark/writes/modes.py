@@ -24,13 +24,13 @@ class AppendMode(AllColumnsMode):
     """Implements `LandingMode` for `sparkassets.core.writes.AppendWrite`."""
 
     def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
-        """The columns change only as the asset's ``schema`` lets them."""
+        """Refuses columns that the asset's ``schema`` does not allow to change."""
         schema_changes.refuse_misfit(order.asset, schema, table)
 
     def plan_landing(
         self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
     ) -> RowLanding:
-        """An append of rows that are checked here, as Delta checks none."""
+        """Appends rows that are checked here, because Delta checks none."""
         guarded = frame if partitions is None else partitions.guard_rows(frame)
         rows, columns = schema_changes.evolve_rows(guarded, order.asset, table)
         return RowLanding(

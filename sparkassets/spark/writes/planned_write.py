@@ -40,12 +40,12 @@ _VALUE = re.compile(r"\n - (?P<column>[^\n]*?) : (?P<value>[^\n]*)")
 _NOT_NULL = re.compile(r"NOT NULL constraint violated for column: (?P<column>[^\n]+?)\.?(?:\n|$|\s+SQLSTATE)")
 _INVARIANT = re.compile(r"`?(?P<column>.+?)`? IS NOT NULL", re.IGNORECASE)
 _OF_THE_WRITE = "EXPRESSION("
-"""Delta's name for the condition of a ``replaceWhere``, which it checks as it does a table's constraints."""
+"""Delta's name for a ``replaceWhere`` condition, which it checks like a table's constraints."""
 _GENERATED = "Generated Column"
 
 
 def violation(error: BaseException, schema: StructType, *, asset: str) -> RunError | None:
-    """The refusal by one of the target's constraints; None where it was none of them."""
+    """The error for a violated constraint of the target; None where none was."""
     message = whole_message(error)
     if found := _CHECK.search(message):
         if nulls := _INVARIANT.fullmatch(found["expression"]):
@@ -78,7 +78,7 @@ def _values(text: str, schema: StructType) -> str:
 
 
 def _format_value(value: str, kinds: Mapping[str, str], column: str) -> str:
-    """A value as people write it: Delta tells dates in days and timestamps in microseconds since 1970."""
+    """A value for people: Delta reports dates in days and timestamps in microseconds since 1970."""
     try:
         match kinds.get(column.lower()):
             case "date":
@@ -91,11 +91,11 @@ def _format_value(value: str, kinds: Mapping[str, str], column: str) -> str:
 
 
 _DAYS: Final = frozenset({"date", "string"})
-"""Types of a column of days, or longer slots, by which a new table is laid out in folders."""
+"""Types of a column of days, or longer slots, that names folders of a new table."""
 _MOST_FOLDERS = 1000
-"""Of more segments a folder each would hold too little."""
+"""With more segments, a folder for each would hold too little."""
 _LONGEST_NAME = 255
-"""Of a folder, in bytes."""
+"""The longest folder name, in bytes."""
 
 
 @frozen
@@ -103,11 +103,11 @@ class PlannedWrite:
     """A run's rows on their way into a table.
 
     Attributes:
-        frame: The rows as they were computed.
-        schema: Of these.
-        table: With columns that bind; None where there is none, or nothing but fences.
-        partitions: None for a run without.
-        explain_mode_error: What the write mode says to people of an error.
+        frame: The computed rows.
+        schema: Their schema.
+        table: The table whose columns bind; None where there is none, or nothing but fences.
+        partitions: The run's partitions; None without any.
+        explain_mode_error: The write mode's explanation of an error; None if it has none.
     """
 
     asset: AssetSpec
@@ -119,7 +119,7 @@ class PlannedWrite:
     explain_mode_error: Callable[[Exception], RunError | None] = lambda _: None
 
     def explain_error(self, error: Exception) -> RunError:
-        """What a write that failed says to people."""
+        """The error for people, of a write that failed."""
         found = self.explain_mode_error(error) or violation(error, self.schema, asset=self.asset.name)
         if found is None and self.partitions is not None:
             found = self.partitions.explain_error(error, self.frame)
@@ -127,10 +127,10 @@ class PlannedWrite:
             found.is_data_error = True
             return found
         if is_conflict(error):
-            told = error_condition(error)
-            made = RunError(f"{self.asset.name}: another writer committed to the target meanwhile ({told})")
-            made.retryable = True
-            return made
+            condition = error_condition(error)
+            conflict = RunError(f"{self.asset.name}: another writer committed to the target meanwhile ({condition})")
+            conflict.retryable = True
+            return conflict
         return run_error(error, what=self.asset.name)
 
 
@@ -138,8 +138,8 @@ def check_schema(session: SparkSession, order: RunOrder, schema: StructType, tab
     """Refuses columns that do not fit, before any row is computed.
 
     Raises:
-        RunError: With every difference to the declared columns, or else to the target; or with what keeps rows from
-            telling which partition they are of.
+        RunError: With every difference to the declared columns, or else to the target; or because rows do not
+            tell their partition.
     """
     asset = order.asset
     refuse_unwritable(asset.name, schema)
@@ -162,7 +162,7 @@ def plan_write(
     marker: CommitMarker,
     kept: KeptRows | None = None,
 ) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
-    """How the rows land, as the asset's write mode has them, and what is to be told of it, until that is over.
+    """Plans how the rows land by the asset's write mode; the marker has the measures to record.
 
     They are those of ``kept``, where they were chosen and judged before.
 

@@ -41,10 +41,10 @@ _STORED: Final = "__sparkassets_stored"
 
 
 def with_times(schema: StructType, write: UpsertWrite, history: HistoryColumns, *, asset: str) -> StructType:
-    """The columns of a table with a history, by those of a result.
+    """The columns of a table with a history, from those of a result.
 
     Raises:
-        RunError: The result has one that is added, or none that tells the time.
+        RunError: The result has a column that the history adds, or none for the time.
     """
     from pyspark.sql.types import BooleanType, StructField, StructType
 
@@ -72,7 +72,7 @@ def with_times(schema: StructType, write: UpsertWrite, history: HistoryColumns, 
 def changes(
     asset: str, write: UpsertWrite, history: HistoryColumns, frame: DataFrame, *, partition: Sequence[str]
 ) -> UpsertRows:
-    """The rows of a run as changes: each of a key at an instant."""
+    """The rows of a run as changes: each of one key at one instant."""
     from pyspark.sql import functions as sql
 
     given = {name.lower() for name in frame.columns}
@@ -90,16 +90,16 @@ def changes(
 def state(
     rows: UpsertRows, history: HistoryColumns, came: DataFrame, *, there: DataFrame | None, remembered: DataFrame | None
 ) -> DataFrame:
-    """The rows that the table is to have of the keys that come, but for those that it has so.
+    """The rows that the table must have for the incoming keys, without those that it has already.
 
-    A row of the table that a deletion of its instant came after is among them, as one with `DELETED`.
+    A row that a deletion at its instant removes is among them, with `DELETED`.
 
     Args:
-        rows: What comes, as told by `changes`.
+        rows: The incoming rows, from `changes`.
         history: The names of its columns.
         came: The changes and deletions, with `DELETED`.
-        there: The rows of the table, of these keys at least; None of an empty one.
-        remembered: What is remembered of the keys, as `Memory.as_rows` yields it; None where nothing is.
+        there: The rows of the table, at least of these keys; None for an empty table.
+        remembered: What is remembered of the keys, from `UpsertMemory.as_rows`; None for nothing.
     """
     from pyspark.sql import functions as sql
 
@@ -208,7 +208,7 @@ class UpsertMode:
         with contextlib.ExitStack() as stack:
             try:
                 found = stack.enter_context(run.stage_rows())
-                told = run.remember_rows(found)
+                measures = run.remember_rows(found)
                 if run.rows.is_history:
                     states = run.states(found)
                     found = stack.enter_context(
@@ -219,7 +219,7 @@ class UpsertMode:
             except Exception as error:
                 raise run.explain_error(error) from error
             landing = run.make_merge(found)
-            yield ReadyRows(_live(found.read_rows(run.session)) if landing is None else landing.rows, told, landing)
+            yield ReadyRows(_live(found.read_rows(run.session)) if landing is None else landing.rows, measures, landing)
 
     def plan_landing(
         self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None

@@ -1,0 +1,309 @@
+"""Files that Spark stages in an attempt's folder of a table, for the driver to commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.writes import PublishWrite
+from sparkassets.delta.features import keeps_feed, keeps_paths
+from sparkassets.delta.file_split import FileSplit, split_files, split_staged
+from sparkassets.delta.file_statistics import KEEPS_BOUNDS
+from sparkassets.delta.live_files import LiveFile
+from sparkassets.delta.partition_files import UnchangedFiles, examine_mixed_files
+from sparkassets.delta.staging import NULL_FOLDER, StagedFile, StagingAttempt, discard, list_staged_files
+from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
+from sparkassets.ports import CommitMarker, RunOrder
+from sparkassets.spark import scratch, sqltext
+from sparkassets.spark.failures import error_condition
+from sparkassets.spark.partition_guard import guard_for
+from sparkassets.spark.target_table import path_of
+from sparkassets.spark.targets import staging_layout
+from sparkassets.spark.targets.unchanged_partitions import before_commit
+from sparkassets.spark.validation import RowRules
+from sparkassets.spark.writes import PlannedWrite, layout_of
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from sparkassets.spark.computation import SparkComputation
+
+_AGAIN = "again"
+"""The folder within an attempt's for rows that are staged a second time, without withheld ones."""
+_MAY_BE_NULL = ("nullable", "containsNull", "valueContainsNull")
+
+
+@frozen
+class DriverStaging:
+    """Files for one commit.
+
+    Attributes:
+        table: As it was when they were staged; None where the commit creates it.
+        fields: The columns of the table after the commit, as Delta has them in JSON.
+        replaced: The table's files that the commit removes.
+        unchanged: The run's partitions that came out as they are in the table; None where they were not compared.
+        attempt: Whose files they are.
+        dropped_paths: Staged files that no commit will hold.
+    """
+
+    computation: SparkComputation
+    planned_write: PlannedWrite
+    table: DeltaTable | None
+    files: Sequence[StagedFile]
+    fields: Sequence[Mapping[str, Any]]
+    replaced: FileSplit
+    attempt: StagingAttempt
+    unchanged: UnchangedFiles | None = None
+    dropped_paths: frozenset[str] = frozenset()
+
+    @property
+    def folder(self) -> str:
+        """The attempt's folder."""
+        return f"{path_of(self.planned_write.asset)}/{self.attempt.folder}"
+
+    def with_files(self, files: Sequence[StagedFile]) -> DriverStaging:
+        """The same with these of its files; the others are dropped."""
+        paths = {file.path for file in files}
+        dropped = frozenset(file.path for file in self.files if file.path not in paths)
+        return replace(self, files=files, dropped_paths=dropped)
+
+
+def can_withhold(work: PlannedWrite, table: DeltaTable | None) -> bool:
+    """Whether partitions can be left out of what is staged, whatever files they share with others."""
+    layout = {name.lower() for name in layout_of(work.asset, work.schema, work.table)}
+    if layout.issuperset(name.lower() for name in work.asset.partitioning.columns):
+        return True
+    return not _forbids_copies(work.asset, table) and (table is None or staging_layout.can_copy(work, table))
+
+
+def _forbids_copies(asset: AssetSpec, table: DeltaTable | None) -> bool:
+    """Whether no file may hold copies of other rows: they are no part of an iteration, and news in a change feed."""
+    return isinstance(asset.write, PublishWrite) or (table is not None and keeps_feed(table.metadata().configuration))
+
+
+def stage_rows(
+    made: SparkComputation,
+    work: PlannedWrite,
+    table: DeltaTable | None,
+    *,
+    marker: CommitMarker,
+    rules: RowRules | None = None,
+) -> DriverStaging | None:
+    """Stages the rows, and others that share files with those they replace; None where Spark has to commit.
+
+    Rows that ``rules`` take away go to files of their own. With rules, unchanged partitions are only looked for once
+    the rules have judged.
+
+    Raises:
+        RunError: Rows outside the partitions of the run (with examples), or whatever Spark says; nothing is published.
+        SourceError: Files changed while they were read; nothing is published.
+    """
+    replaced, fields = find_replaced(made.order, work, table), table_fields(work, table)
+    if replaced.mixed and _forbids_copies(work.asset, table):
+        return None
+    if not keeps_paths(file.path for file in (*replaced.inside, *replaced.mixed)):
+        return None
+    rows = rows_to_stage(work, fields, table, replaced.mixed, rules)
+    if rows is None:
+        return None
+    attempt = attempt_of(work.asset, marker)
+    files = write_staged(made, work, rows, attempt, fields=fields, table=table)
+    staged = DriverStaging(made, work, table, files, fields, replaced, attempt)
+    return staged if rules is not None else _compare(staged)
+
+
+def _compare(staged: DriverStaging) -> DriverStaging:
+    """Adds the partitions that came out as they are in the table, where the asset asks for them."""
+    work, files = staged.planned_write, staged.files
+    if work.asset.unchanged == "publish" or staged.table is None:
+        return staged
+    own = f"{staged.folder}{staging_layout.own_folder(files)}"
+    order = staged.computation.order
+    return replace(
+        staged, unchanged=before_commit(order, work, staged.table, replaced=staged.replaced, files=files, folder=own)
+    )
+
+
+def own_rows(staged: DriverStaging) -> DataFrame:
+    """The run's own staged rows, with `TAKEN` where rules take some away."""
+    session, schema = staged.planned_write.landing.rows.sparkSession, _spark_schema(staged.fields)
+    kinds = staging_layout.folder_kinds(staged.files)
+    for name, kind in kinds.items():
+        schema = schema.add(name, kind)
+    if not staged.files:
+        return session.createDataFrame([], schema)
+    return staging_layout.drop_copied(session.read.schema(schema).parquet(staged.folder), kinds)
+
+
+def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverStaging:
+    """The files to commit where these partitions are withheld: their rows neither come nor go.
+
+    Files that hold rows of such partitions and of others are written once more, without them. There are none in a
+    table whose folders tell the partitions.
+
+    Raises:
+        RunError: As of `stage_rows`.
+    """
+    kept = [file for file in staged.files if not staging_layout.is_taken(file)]
+    if not withheld:
+        published = staged.with_files(kept)
+        return _compare(published) if staged.planned_write.asset.rules else published
+    order = staged.computation.order.restrict_to(staged.computation.order.partitions - withheld)
+    made = replace(staged.computation, order=order)
+    work = replace(staged.planned_write, partitions=guard_for(order, staged.planned_write.schema))
+    replaced = find_replaced(order, work, staged.table)
+    own = [file for file in kept if not staging_layout.is_copied(file)]
+    split = split_staged(staged.fields, own, withheld, partitioning=work.asset.partitioning)
+    published = replace(staged.with_files(split.outside), computation=made, planned_write=work, replaced=replaced)
+    if not split.mixed and not replaced.mixed:
+        return _compare(published)
+    rows = _read_again(staged, split.mixed).filter(work.partitions.predicate) if work.partitions is not None else None
+    if rows is not None and replaced.mixed and staged.table is not None:
+        rows = staging_layout.add_copied(rows, work, staged.table, files=replaced.mixed, most=len(replaced.mixed))
+    if rows is None:
+        raise RunError(f"{work.asset.name}: rows of withheld partitions share files with others that cannot be read")
+    again = write_staged(made, work, rows, staged.attempt, fields=staged.fields, table=staged.table, part=_AGAIN)
+    return replace(published, files=[*split.outside, *again])
+
+
+def _read_again(staged: DriverStaging, files: Sequence[StagedFile]) -> DataFrame:
+    """The rows of some of the staged files."""
+    from pyspark.sql import functions as sql
+
+    session, schema = staged.planned_write.landing.rows.sparkSession, _spark_schema(staged.fields)
+    if not files:
+        return session.createDataFrame([], schema)
+    path = path_of(staged.planned_write.asset)
+    read = session.read.schema(schema).option("basePath", staged.folder)
+    frame = read.parquet(*(f"{path}/{file.path}" for file in files))
+    return frame.select(*(sql.col(sqltext.name(name)) for name in schema.names))
+
+
+def _spark_schema(fields: Sequence[Mapping[str, Any]]) -> StructType:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson({"type": "struct", "fields": [dict(each) for each in fields]})
+
+
+def discard_attempt(asset: AssetSpec, marker: CommitMarker) -> None:
+    """Removes what a write with that marker staged, and no commit holds."""
+    discard(path_of(asset), attempt_of(asset, marker))
+
+
+def attempt_of(asset: AssetSpec, marker: CommitMarker) -> StagingAttempt:
+    """The attempt that stages the files of a write with that marker."""
+    return StagingAttempt(marker.run, marker.token, marker.attempt, isinstance(asset.write, PublishWrite))
+
+
+def write_staged(
+    made: SparkComputation,
+    work: PlannedWrite,
+    rows: DataFrame,
+    attempt: StagingAttempt,
+    *,
+    fields: Sequence[Mapping[str, Any]],
+    table: DeltaTable | None,
+    part: str = "",
+) -> Sequence[StagedFile]:
+    """Writes the rows into the attempt's folder and returns the files; after a failure nothing is left behind.
+
+    Args:
+        made: The computation of the rows.
+        work: Their write.
+        rows: With the columns that keep some of them apart.
+        attempt: Whose they are.
+        fields: The columns of the table.
+        table: Where they are to land.
+        part: A folder within the attempt's, for rows that replace some that were staged before.
+    """
+    path, layout = path_of(work.asset), layout_of(work.asset, work.schema, work.table)
+    folder = f"{attempt.folder}/{part}" if part else attempt.folder
+    properties = {} if table is None else table.metadata().configuration
+    try:
+        _write_parquet(work, rows, f"{path}/{folder}", [*staging_layout.separating_columns(rows), *layout])
+        made.inlets.check_files()
+        files = list_staged_files(path, attempt, schema={"fields": fields}, layout=layout, properties=properties)
+    except BaseException as error:
+        if error_condition(error) != "PATH_ALREADY_EXISTS":  # some of what is there may be in the table
+            discard(path, attempt)
+        if isinstance(error, OSError):
+            unread = RunError(f"{work.asset.name}: the files that Spark wrote cannot be read: {error}")
+            unread.retryable = True
+            raise unread from error
+        raise
+    return [file for file in files if file.path.startswith(f"{folder}/")]
+
+
+def find_replaced(order: RunOrder, work: PlannedWrite, table: DeltaTable | None) -> FileSplit:
+    """The files that the commit removes: those of replaced rows alone, and mixed ones that hold others besides."""
+    if table is None or work.landing.replaces == "nothing" or order.keeps_newest_iteration:
+        return FileSplit()
+    parts, partitioning = EVERYTHING if work.landing.replaces == "all" else order.partitions, work.asset.partitioning
+    found = split_files(table, parts, partitioning=partitioning)
+    return examine_mixed_files(path_of(work.asset), table, found, parts, partitioning=partitioning)
+
+
+def table_fields(work: PlannedWrite, table: DeltaTable | None) -> list[dict[str, Any]]:
+    """The columns of the table after the commit, as Delta has them in JSON."""
+    given = nullable_fields(work.landing.rows.schema)
+    if table is None or work.landing.columns == "replaced":
+        return given
+    there: list[dict[str, Any]] = json.loads(table.schema().to_json())["fields"]
+    known = {field["name"].lower() for field in there}
+    return [*there, *(field for field in given if field["name"].lower() not in known)]
+
+
+def nullable_fields(schema: StructType) -> list[dict[str, Any]]:
+    """Columns of a new table; like Delta's own writer, none is NOT NULL because a result happens to promise it."""
+
+    def drop_promises(value: dict[str, Any]) -> dict[str, Any]:
+        return {key: True if key in _MAY_BE_NULL else each for key, each in value.items()}
+
+    fields: list[dict[str, Any]] = json.loads(schema.json(), object_hook=drop_promises)["fields"]
+    return fields
+
+
+def rows_to_stage(
+    work: PlannedWrite,
+    fields: Sequence[Mapping[str, Any]],
+    table: DeltaTable | None,
+    mixed: Sequence[LiveFile] = (),
+    rules: RowRules | None = None,
+) -> DataFrame | None:
+    """The rows with the table's columns, in its order and spelling, and the rows that stay of removed files.
+
+    None where Delta has to read these, or a column of the table has the name of one that keeps rows apart.
+    """
+    from pyspark.sql import functions as sql
+
+    spelt = {name.lower(): sqltext.name(name) for name in work.landing.rows.columns}
+    rows = work.landing.rows.select(*(sql.col(spelt[each["name"].lower()]).alias(each["name"]) for each in fields))
+    marked = staging_layout.mark_taken(rows, rules)
+    if marked is None or table is None or not mixed:
+        return marked
+    return staging_layout.add_copied(marked, work, table, files=mixed)
+
+
+def _write_parquet(work: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[str]) -> None:
+    """Writes the rows; those of one folder of the table go into as few files as their size allows."""
+    from pyspark.sql import functions as sql
+
+    if layout:
+        # Delta reads this text as NULL: one task has to write both, or two files would have one name
+        texts = [name for name in layout if rows.schema[name].dataType.simpleString() == "string"]
+        null = sqltext.text(NULL_FOLDER)
+        rows = rows.withColumns({name: sql.expr(f"nullif({sqltext.name(name)}, {null})") for name in texts})
+        rows = rows.hint("rebalance", *map(sqltext.name, layout))
+    options = {**KEEPS_BOUNDS, **scratch.staging_options(rows.sparkSession, folder)}
+    writer = rows.write.format("parquet").mode("error").options(**options)
+    try:
+        (writer.partitionBy(*layout) if layout else writer).save(folder)
+    except Exception as error:
+        raise work.explain_error(error) from error

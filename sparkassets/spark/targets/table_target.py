@@ -1,0 +1,448 @@
+"""A Delta table at a path or in a catalog as a run's target: the driver commits to it where it can, else Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sparkassets.core.runs import ROWS, iteration_folder
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import RunJudgement
+from sparkassets.core.writes import PublishWrite
+from sparkassets.delta.commit import CommitConflictError, is_committed
+from sparkassets.delta.features import spark_commit_reason, spark_creation_reason
+from sparkassets.delta.staging import StagingAttempt, discard_all, discard_iterations, iteration_rows
+from sparkassets.errors import RunError
+from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunComputation, RunOrder, TargetMissingError
+from sparkassets.spark import commit_history
+from sparkassets.spark.computation import OutletComputations, SparkComputation, computation_for, hold_rows
+from sparkassets.spark.current_table import OpenedTable, find_named_table
+from sparkassets.spark.iterations import RestoreComputation, unpublished_schema
+from sparkassets.spark.partition_guard import find_segments
+from sparkassets.spark.schemas import declared_schema, supplied_columns
+from sparkassets.spark.scratch import remove_scratch, remove_scratch_folders
+from sparkassets.spark.target_table import (
+    TableAtPath,
+    TargetTable,
+    describe_table,
+    find_table_at,
+    open_table,
+    path_of,
+    relation_of,
+)
+from sparkassets.spark.targets import driver_commit, judged_rows, spark_commit
+from sparkassets.spark.targets.driver_staging import (
+    DriverStaging,
+    can_withhold,
+    discard_attempt,
+    own_rows,
+    select_published,
+    stage_rows,
+)
+from sparkassets.spark.targets.judged_rows import (
+    JudgedStaging,
+    find_rules,
+    judge_rows,
+    keys_of,
+    release_judged,
+    stage_judged,
+)
+from sparkassets.spark.targets.unchanged_partitions import MERGED, after_commit, after_merge, in_history
+from sparkassets.spark.validation import TAKEN, RowRules
+from sparkassets.spark.workplace import SparkWorkplace
+from sparkassets.spark.writes import PlannedWrite, check_schema, mode_of, plan_write
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+Commit = Callable[[CommitMarker], None]
+"""Commits prepared rows; the marker says which of them are withheld."""
+
+
+class TableTarget:
+    """Implements `ports.Target`. A table at a path is opened without Spark, one in a catalog through the session."""
+
+    def __init__(self, workplace: SparkWorkplace, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> None:
+        self._workplace = workplace
+        self._asset = asset
+        self._relation = relation_of(asset)
+        self._in_catalog = bool(self._relation.storage.table)
+        self._app_id = app_id
+        self._enlist = enlist
+        self._before: commit_history.TableMoment | None = None
+        self._prepared: tuple[CommitMarker, Commit] | None = None
+        self._held = ExitStack()
+
+    def transaction_version(self) -> int | None:
+        """The newest committed version; None without a table or any commit of the asset."""
+        with self._look() as table:
+            now = commit_history.read_moment(table, self._app_id)
+        self._before = self._before or now  # on the first call no fence of this run is in yet
+        return None if now is None else now.transaction
+
+    def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
+        """The data commits of these runs, oldest first; none has a transaction version below ``above``.
+
+        Raises:
+            HistoryGoneError: The history cannot tell.
+        """
+        with self._look() as table:
+            return commit_history.find_commits(
+                self._asset, table, runs, app_id=self._app_id, above=above, before=self._before
+            )
+
+    def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
+        """Commits no rows, stamped; creates a missing table with the computation's or the declared columns.
+
+        Raises:
+            FenceConflictError: Another writer committed meanwhile: look again.
+            TargetMissingError: There is no table, and nothing tells its columns.
+        """
+        asset, delta = self._asset, None if self._in_catalog else open_table(path_of(self._asset))
+        if delta is not None and spark_commit_reason(asset, delta) is None:
+            driver_commit.fence(asset, delta, marker=marker)
+            return
+        with self._workplace.enter_session(asset) as session:
+            table = self._find_table(session) if delta is None else TableAtPath(path_of(asset), delta)
+            there = None if table is None else table.describe_target()
+            schema = self._new_schema(session, computation) if there is None else supplied_columns(there.schema)
+            by_driver = there is None and spark_creation_reason(asset) is None
+            if by_driver and driver_commit.spark_making_reason(session, schema) is None:
+                driver_commit.make_table(asset, schema, marker=marker)
+            else:
+                self._enlist()
+                spark_commit.fence(session, asset, schema, table=there, marker=marker)
+
+    def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
+        """Stages the rows where the driver commits or rules judge them; else computes them, held where possible.
+
+        Raises:
+            RunError: As of `write`.
+            SourceError: As of `write`.
+        """
+        if isinstance(computation, RestoreComputation):
+            return None
+        made = computation_for(computation, self._asset.name)
+        self._release()
+        with self._workplace.work(made.order) as (session, work):
+            work.check(made.order.run)
+            table = self._find_table(session)
+            if spark_commit.is_done(table, marker):
+                return None
+            if isinstance(computation, OutletComputations):
+                computation.hold()
+            rules = find_rules(made.order, made.inlets, self._workplace.packages)
+            if rules is None:
+                self._prepared = (marker, self._prepare_unjudged(session, made, table, marker))
+                return None
+            staged, commit = self._prepare_judged(session, made, table, marker, rules)
+            self._prepared = (marker, commit)
+            return None if marker.judgement is not None else judge_rows(made.order, rules, staged)
+
+    def _prepare_unjudged(
+        self, session: SparkSession, made: SparkComputation, table: OpenedTable | None, marker: CommitMarker
+    ) -> Commit:
+        """Commits rows that no rule judges, of which partitions may be withheld all the same."""
+        plan, planned = None, marker
+        if not self._in_catalog:
+            plan, planned, staged = self._stage(session, made, table, marker)
+            if staged is not None:
+                return partial(_publish, staged, planned)
+        if plan is not None and plan.landing.merge is not None:
+            made.inlets.check_files()  # the rows to merge have been read by now
+        else:
+            self._held.enter_context(hold_rows(made, always=True))
+
+        def commit(marker: CommitMarker) -> None:
+            if plan is not None and plan.landing.merge is not None and not marker.withheld:
+                self._commit_by_spark(made, plan, table, _with_measures(marker, planned))
+            else:
+                self._commit(session, made.without(marker.withheld), marker)
+
+        return commit
+
+    def _prepare_judged(
+        self,
+        session: SparkSession,
+        made: SparkComputation,
+        table: OpenedTable | None,
+        marker: CommitMarker,
+        rules: RowRules,
+    ) -> tuple[DataFrame, Commit]:
+        """The staged rows, which rules judge, and what commits those that are published."""
+        staged, planned = None, marker
+        if not self._in_catalog and not mode_of(self._asset).by_spark:  # such a mode's chosen rows are judged
+            _, planned, staged = self._stage(session, made, table, marker, rules=rules)
+        publish: Commit
+        if staged is not None:
+            rows, publish = own_rows(staged), partial(_publish, staged, planned)
+        else:
+            judged = stage_judged(made, rules, marker=marker)
+            self._held.callback(release_judged, made, marker)
+            rows, publish = judged.read_judged(), partial(self._commit_judged, session, judged)
+
+        def commit(marker: CommitMarker) -> None:
+            if judged_rows.is_needed(marker) and TAKEN in rows.columns:
+                self._enlist()
+                keys = keys_of(made.order, rules, rows.schema)
+                judged_rows.keep_quarantined(rows, rules, made.order, keys, marker=marker)
+            publish(marker)
+
+        return rows, commit
+
+    def _stage(
+        self,
+        session: SparkSession,
+        made: SparkComputation,
+        table: OpenedTable | None,
+        marker: CommitMarker,
+        *,
+        rules: RowRules | None = None,
+    ) -> tuple[PlannedWrite, CommitMarker, DriverStaging | None]:
+        """The planned write, its marker, and the rows as staged for the driver; None where Spark commits."""
+        plan, planned = self._held.enter_context(self._plan_write(session, made, table, marker))
+        delta = _delta_table(table)
+        if not self._is_drivers(plan, delta) or not can_withhold(plan, delta):
+            return plan, planned, None
+        return plan, planned, stage_rows(made, plan, delta, marker=planned, rules=rules)
+
+    def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
+        """Computes the rows and commits them once, stamped; its return proves nothing.
+
+        Raises:
+            RunError: The computation or the commit failed.
+            SourceError: Files changed while they were read; nothing was written.
+        """
+        if isinstance(computation, RestoreComputation):
+            self._restore(computation.order_for(self._asset.name), marker)
+            return
+        made = computation_for(computation, self._asset.name)
+        with self._workplace.work(made.order) as (session, work):
+            work.check(made.order.run)
+            if made.order.is_fully_withheld(marker.withheld):
+                self.fence(computation, marker=marker)
+                if not self._in_catalog:
+                    discard_attempt(self._asset, marker)
+            elif self._prepared is not None and replace(self._prepared[0], measures=marker.measures) == marker:
+                self._prepared[1](marker)
+            else:
+                self._commit(session, made, marker)
+        self._release()
+
+    def _commit(self, session: SparkSession, made: SparkComputation, marker: CommitMarker) -> None:
+        """Commits once, by the driver where it can."""
+        table = self._find_table(session)
+        if spark_commit.is_done(table, marker):
+            return
+        if self._asset.rules and marker.judgement is None:
+            raise TypeError(f"{self._asset.name} has rules, and nothing says what they let through")
+        if table is None and self._in_catalog and made.target is None:
+            self._make_in_catalog(session, made.schema, marker)
+        delta = _delta_table(table)
+        with self._plan_write(session, made, table, marker) as (plan, planned):
+            if self._is_drivers(plan, delta) and driver_commit.write(made, plan, delta, marker=planned):
+                return
+            if isinstance(self._asset.write, PublishWrite):
+                copied = driver_commit.plan_iteration_copy(made, plan, delta, planned)
+                self._commit_by_spark(made, copied, table, planned)
+            elif plan.landing.merge is not None:
+                made.inlets.check_files()  # the rows to merge have been read by now
+                self._commit_by_spark(made, plan, table, planned)
+            else:
+                with hold_rows(made):
+                    self._commit_by_spark(made, plan, table, planned)
+
+    def _commit_judged(self, session: SparkSession, judged: JudgedStaging, marker: CommitMarker) -> None:
+        self._commit(session, judged.select_published(marker.withheld), marker)
+
+    def _make_in_catalog(self, session: SparkSession, schema: StructType, marker: CommitMarker) -> None:
+        """Creates the table by a fence: a commit that creates one there cannot be marked as a run's data.
+
+        Raises:
+            CommitConflictError: Another writer created it first.
+        """
+        self._enlist()
+        fence = replace(marker, kind="fence", version=marker.version - 1, measures={})
+        spark_commit.fence(session, self._asset, schema, table=None, marker=fence)
+        table = find_named_table(session, self._relation)
+        if table is None or table.transaction_version(marker.app_id) != fence.version:
+            raise CommitConflictError(f"{self._asset.name}: another writer made the table meanwhile")
+
+    def _commit_by_spark(
+        self, made: SparkComputation, plan: PlannedWrite, table: OpenedTable | None, marker: CommitMarker
+    ) -> None:
+        self._enlist()
+        if table is not None and made.read_version is not None:
+            spark_commit.refuse_conflicts(self._asset, table, marker=marker, since=made.read_version)
+        if plan.landing.merge is not None:
+            spark_commit.merge(plan, marker=marker)
+        else:
+            spark_commit.write(plan, marker=marker)
+
+    @contextmanager
+    def _plan_write(
+        self, session: SparkSession, made: SparkComputation, table: OpenedTable | None, marker: CommitMarker
+    ) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
+        """Plans what becomes of the table as it is now; the marker has the measures of the plan."""
+        there = _reread_target(session, made, table)
+        if mode_of(self._asset).by_spark:
+            self._enlist()
+        with plan_write(
+            made.order, made.frame, schema=made.schema, table=there, marker=marker, kept=made.kept_rows
+        ) as planned:
+            yield planned
+
+    def _is_drivers(self, plan: PlannedWrite, table: DeltaTable | None) -> bool:
+        """Whether the driver can commit the write."""
+        known = spark_creation_reason(self._asset) if table is None else spark_commit_reason(self._asset, table)
+        return known is None and driver_commit.spark_write_reason(plan, table) is None
+
+    def _find_table(self, session: SparkSession) -> OpenedTable | None:
+        """The table as it is now."""
+        if self._in_catalog:
+            return find_named_table(session, self._relation)
+        return find_table_at(path_of(self._asset))
+
+    @contextmanager
+    def _look(self) -> Iterator[OpenedTable | None]:
+        """The table as it is now, with a session only where a catalog holds it."""
+        if self._in_catalog:
+            with self._workplace.enter_session(self._asset) as session:
+                yield self._find_table(session)
+        else:
+            yield find_table_at(path_of(self._asset))
+
+    def _release(self) -> None:
+        """Releases what was prepared."""
+        self._prepared = None
+        self._held.close()
+
+    def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
+        """The segments of each open dimension, by column, in the rows that the run left in its partitions.
+
+        Raises:
+            RunError: They cannot be read.
+        """
+        with self._workplace.work(order) as (session, work):
+            work.check(order.run)
+            table = self._find_table(session)
+            if table is None:
+                place = self._relation.storage.display_text
+                raise RunError(f"{order.asset.name}: there is no table at {place} any more", hint="run it again")
+            return find_segments(table.read_rows(session, committed.stamped_version)[0], order)
+
+    def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
+        """Adds the partitions that came out unchanged, where `unchanged: skip` asks for them.
+
+        Most of the driver's commits hold them already.
+
+        Raises:
+            Exception: Whatever Spark or the table says.
+        """
+        if found.is_compared or self._asset.unchanged == "publish":
+            return found
+        if found.withheld:
+            order = order.restrict_to(order.partitions - found.withheld)
+        if self._in_catalog:
+            with self._workplace.work(order) as (session, _):
+                table = find_named_table(session, self._relation)
+                same = None if table is None else in_history(table, order, found)
+                return found if same is None else found.with_unchanged(same)
+        if found.operation == MERGED:
+            same = after_merge(order, found)
+            if same or not order.asset.partitioning.is_partitioned:
+                return found.with_unchanged(same)
+        with self._workplace.work(order) as (session, _):
+            return found.with_unchanged(after_commit(session, order, found))
+
+    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: DataCommit | None) -> None:
+        """Removes uncommitted files of these runs' attempts, of claims with tokens up to ``upto``."""
+        self._release()
+        if self._in_catalog:
+            with self._workplace.enter_session(self._asset) as session:
+                remove_scratch(session, self._relation, runs, upto=upto)
+        else:
+            path = path_of(self._asset)
+            discard_all(path, runs, upto=upto, keep=find_kept_attempt(keep))
+            remove_scratch_folders(path, runs, upto=upto)
+
+    def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
+        """Removes the folders of iterations that are not among ``keep``, where the storage allows it."""
+        if not self._in_catalog:
+            discard_iterations(path_of(self._asset), keep=keep, unsettled=unsettled, tokens=tokens)
+
+    def _restore(self, order: RunOrder, marker: CommitMarker) -> None:
+        """Commits an older iteration as the newest; without Spark wherever the table allows it."""
+        asset, path = self._asset, path_of(self._asset)
+        rows, table = iteration_rows(path, order.restores), open_table(path)
+        if rows is None or table is None or is_committed(table, app=marker.app_id, version=marker.version):
+            return  # `find_commits` says whether it is in
+        if spark_commit_reason(asset, table) is None and driver_commit.commit_restored(
+            order, rows, table, marker=marker
+        ):
+            return
+        with self._workplace.work(order) as (session, work):
+            work.check(order.run)
+            self._enlist()
+            folder = f"{path}/{iteration_folder(order.restores, ROWS)}"
+            frame = session.read.format("delta").load(folder)
+            there = describe_table(path, table)
+            with plan_write(order, frame, schema=frame.schema, table=there, marker=marker) as (plan, planned):
+                spark_commit.write(plan, marker=planned)
+
+    def _new_schema(self, session: SparkSession, computation: RunComputation | None) -> StructType:
+        """The columns of a table that a fence creates."""
+        if computation is not None:
+            return computation_for(computation, self._asset.name).schema
+        if isinstance(self._asset.write, PublishWrite):
+            return unpublished_schema()
+        if self._asset.columns:
+            return declared_schema(session, self._asset.columns)
+        raise TargetMissingError(f"{self._asset.name}: there is no table at {self._relation.storage.display_text} yet")
+
+
+def _publish(staged: DriverStaging, planned: CommitMarker, marker: CommitMarker) -> None:
+    """Commits the staged rows except the withheld ones, with the measures of the planned write."""
+    published = select_published(staged, marker.withheld)
+    driver_commit.commit_staged(published, marker=_with_measures(marker, planned))
+
+
+def _with_measures(marker: CommitMarker, planned: CommitMarker) -> CommitMarker:
+    """The marker with the measures of a planned write, such as the version of an upsert's memory, and its own."""
+    return replace(marker, measures={**planned.measures, **marker.measures})
+
+
+def find_kept_attempt(found: DataCommit | None) -> StagingAttempt | None:
+    """The attempt whose files a commit holds; None for a commit that publishes nothing."""
+    if found is None or found.measures.get("published") == "nothing":
+        return None
+    return StagingAttempt(found.run, found.token, found.attempt)
+
+
+def _delta_table(table: OpenedTable | None) -> DeltaTable | None:
+    """The table as deltalake opened it; None for one in a catalog, to which the driver never commits."""
+    return table.opened if isinstance(table, TableAtPath) else None
+
+
+def _reread_target(session: SparkSession, made: SparkComputation, table: OpenedTable | None) -> TargetTable | None:
+    """The table that the rows are to land in, which may have changed since they were described.
+
+    Raises:
+        CommitConflictError: It is gone, or another one stands in its place.
+        RunError: The rows do not fit it any more.
+    """
+    asset, seen = made.order.asset, made.target
+    if seen is not None and (table is None or table.table_id != seen.table_id):
+        what = "removed the table" if table is None else "made the table anew"
+        raise CommitConflictError(f"{asset.name}: another writer {what} meanwhile")
+    if table is None or (seen is not None and seen.version == table.version):
+        return seen
+    there = table.describe_target()
+    check_schema(session, made.order, made.schema, there)
+    return there
