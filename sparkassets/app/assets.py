@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from sparkassets.app.backfills import named_partitions, parse_interval
 from sparkassets.app.context import ProjectContext
 from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.instants import to_unix
-from sparkassets.core.journal.entries import Entry, PauseEntry
+from sparkassets.core.journal.entries import Entry, NumberedEntry, PauseEntry
 from sparkassets.core.journal.state import ClaimState, State
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.planning_context import PlanningContext
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.core.journal.marks import MarkKind, MarkResult
+    from sparkassets.core.planner.explain.partition_marks import MarkRequest
     from sparkassets.core.results import Summary
     from sparkassets.runtime.ledger import JournalLedger
 
@@ -169,22 +170,11 @@ class AssetCommands:
         return self._runner.run([RollbackWork(spec, run)], spark, check=check, over_budget=True, computing=computing)
 
     def _mark(self, asset: str, kind: MarkKind, named: PartitionSelection, reason: str, *, verb: str) -> MarkResult:
-        from sparkassets.core.journal.marks import MarkEntry, MarkResult
         from sparkassets.core.planner.due.pending_partitions import resolve_partitions
-        from sparkassets.core.planner.explain.partition_marks import MarkRequest, build_mark_entries, check_reason
+        from sparkassets.core.planner.explain.partition_marks import build_mark_entries
 
-        self._context.refuse_scope(verb)
-        if self._context.runnable(asset, verb).source is not None:
-            raise InputError(
-                f"asset {asset!r} is a source: others write it, so there is nothing to {verb}",
-                hint="`sparkassets events add` tells of an update",
-            )
-        spec = self._context.known_project(verb).assets[asset]
-        partitions = (
-            EVERYTHING if kind == "accept" and not named.partitions else named_partitions(spec, named.partitions)
-        )
-        head = (spec, partitions, kind, check_reason(reason), self._context.adapters.user())
-        asked = MarkRequest(*head, named.interval_of(spec), named.run)
+        asked = self._request_mark(asset, kind, named, reason, verb=verb)
+        spec = asked.asset
         known: list[PartitionSet] = []
         asking: list[ClaimState] = []
 
@@ -200,13 +190,27 @@ class AssetCommands:
             ledger.commit(lambda state: self._find_news(ledger, state, asset))
             recorded = ledger.commit(decide)
             left = {link.token for link in ledger.state.assets[asset].chain}
-        said = [each.entry for each in recorded if isinstance(each.entry, MarkEntry) and each.entry.asset == asset]
-        made = PartitionSet.union(entry.partitions for entry in said)
         settled = tuple(link.entry.run for link in asking if link.token not in left)
-        partly = kind == "accept" and spec.partitioning.is_partitioned
-        rest = NOTHING if partitions.is_everything and partly else known[0] - made
-        instance = next((entry.instance for entry in said if entry.instance is not None), asked.interval)
-        return MarkResult(asset, kind, asked.reason, asked.by, made, rest, settled, instance)
+        return _mark_result(asked, recorded, known=known[0], settled=settled)
+
+    def _request_mark(
+        self, asset: str, kind: MarkKind, named: PartitionSelection, reason: str, *, verb: str
+    ) -> MarkRequest:
+        """What a person asks to be marked; refuses what no mark is for."""
+        from sparkassets.core.planner.explain.partition_marks import MarkRequest, check_reason
+
+        self._context.refuse_scope(verb)
+        if self._context.runnable(asset, verb).source is not None:
+            raise InputError(
+                f"asset {asset!r} is a source: others write it, so there is nothing to {verb}",
+                hint="`sparkassets events add` tells of an update",
+            )
+        spec = self._context.known_project(verb).assets[asset]
+        partitions = (
+            EVERYTHING if kind == "accept" and not named.partitions else named_partitions(spec, named.partitions)
+        )
+        by = self._context.adapters.user()
+        return MarkRequest(spec, partitions, kind, check_reason(reason), by, named.interval_of(spec), named.run)
 
     def _find_news(self, ledger: JournalLedger, state: State, asset: str) -> Sequence[Entry]:
         """What happened until now to the sources and to the tables of the asset and of what it reads.
@@ -242,3 +246,17 @@ class AssetCommands:
         with self._context.recording(verb) as ledger:
             recorded = ledger.commit(decide)
         return [each.entry.asset for each in recorded if isinstance(each.entry, PauseEntry)]
+
+
+def _mark_result(
+    asked: MarkRequest, recorded: Iterable[NumberedEntry], *, known: PartitionSet, settled: tuple[str, ...]
+) -> MarkResult:
+    """What a mark changed: ``known`` are the partitions that it was asked for, ``settled`` the runs that it ended."""
+    from sparkassets.core.journal.marks import MarkEntry, MarkResult
+
+    entries, spec = (each.entry for each in recorded), asked.asset
+    own = [entry for entry in entries if isinstance(entry, MarkEntry) and entry.asset == spec.name]
+    marked = PartitionSet.union(entry.partitions for entry in own)
+    instance = next((entry.instance for entry in own if entry.instance is not None), asked.interval)
+    rest = NOTHING if asked.accepts_all else known - marked
+    return MarkResult(spec.name, asked.kind, asked.reason, asked.by, marked, rest, settled, instance)

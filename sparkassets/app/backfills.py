@@ -56,6 +56,11 @@ class BackfillRequest:
     newest_first: bool = False
     max_runs: int | None = None
 
+    @property
+    def names_some(self) -> bool:
+        """Whether it names partitions, segments or an interval."""
+        return self.partition is not None or self.interval is not None or bool(self.segments)
+
 
 def backfill_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
     """The work of a driver that computes the request of ``asset``.
@@ -80,17 +85,9 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | Re
 
 def _partitions_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
     """What a request names of an asset with partitions; everything for all that is wanted or there."""
-    if request.whole and (request.partition is not None or request.interval is not None or request.segments):
-        raise InputError(_ALL_ALONE)
+    _refuse_misnamed(asset, request)
     if request.whole:
         return EVERYTHING
-    if request.interval is not None and request.partition is not None:
-        raise InputError(f"asset {asset.name!r} has partitions: leave --interval out, which is for those without")
-    if request.interval is not None or (request.partition is None and not request.segments):
-        keys = asset.partitioning.placeholder
-        raise InputError(f"asset {asset.name!r} has partitions: say which with --partition {keys}, or --all")
-    if request.segments and not asset.partitioning.segments:
-        raise InputError(f"asset {asset.name!r} has no segments: leave --segment out")
     partitions = partitions_of(asset, request.partition) if request.partition is not None else EVERYTHING
     if not request.segments:
         return partitions
@@ -98,6 +95,19 @@ def _partitions_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSe
     if not found:
         raise InputError(f"--partition {request.partition} names none of the segments of --segment")
     return found
+
+
+def _refuse_misnamed(asset: AssetSpec, request: BackfillRequest) -> None:
+    """Refuses a request that does not say which partitions, or says more than an asset with partitions has."""
+    if request.whole and request.names_some:
+        raise InputError(_ALL_ALONE)
+    if request.interval is not None and request.partition is not None:
+        raise InputError(f"asset {asset.name!r} has partitions: leave --interval out, which is for those without")
+    if request.interval is not None or not (request.whole or request.names_some):
+        keys = asset.partitioning.placeholder
+        raise InputError(f"asset {asset.name!r} has partitions: say which with --partition {keys}, or --all")
+    if request.segments and not asset.partitioning.segments:
+        raise InputError(f"asset {asset.name!r} has no segments: leave --segment out")
 
 
 def _refuse_of_partitions(asset: AssetSpec, request: BackfillRequest) -> None:
@@ -135,11 +145,19 @@ def parse_interval(asset: AssetSpec, interval: str | None) -> tuple[int, int] | 
 def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
     from sparkassets.runtime.driver_work import BackfillWork, RebuildWork
 
-    if request.partition is not None or request.interval is not None or request.whole or request.segments:
+    _refuse_rebuild(asset, request)
+    if not asset.partitioning.is_partitioned and asset.write is not None and asset.write.takes_all:
+        return BackfillWork(asset, EVERYTHING, force=request.force)
+    return RebuildWork(asset, force=request.force)
+
+
+def _refuse_rebuild(asset: AssetSpec, request: BackfillRequest) -> None:
+    """Refuses a rebuild of a part of a table, or of a table that one run cannot compute anew."""
+    if request.whole or request.names_some:
         raise InputError("--rebuild computes all of the table: leave --partition, --segment, --interval and --all out")
     if request.newest_first or request.max_runs is not None:
         raise InputError("--rebuild is one run: leave --newest-first and --max-runs out")
-    if asset.write is None or not asset.write.recomputable:
+    if not asset.is_recomputable:
         raise InputError(
             f"asset {asset.name!r} appends: what it holds cannot be computed again, so there is no rebuild"
         )
@@ -148,9 +166,6 @@ def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | Re
         raise InputError(f"asset {asset.name!r} writes its table itself, so that no run makes it anew", hint=hint)
     if asset.segment_params is not None:
         raise InputError(f"asset {asset.name!r} has params for each segment, so no one run can compute all of it")
-    if not asset.partitioning.is_partitioned and asset.write.takes_all:
-        return BackfillWork(asset, EVERYTHING, force=request.force)
-    return RebuildWork(asset, force=request.force)
 
 
 def refuse_without_run(plan: Plan) -> None:

@@ -131,17 +131,25 @@ def print_table(terminal: Terminal, columns: Sequence[TableColumn], rows: Sequen
     natural = [
         max([len(column.title), *(_longest(row[index].text) for row in cells)]) for index, column in enumerate(columns)
     ]
-    used = [index for index in range(len(columns)) if any(row[index].text for row in cells)]
-    for index in [index for index in used if columns[index].is_optional]:
-        least = [min(natural[each], LEAST) if columns[each].wraps else natural[each] for each in used]
-        if terminal.width is not None and _table_width(least) > terminal.width:
-            used.remove(index)
+    used = _shown_columns(columns, cells, natural, terminal.width)
     shown = [columns[index] for index in used]
     grid = [[row[index] for index in used] for row in cells]
     widths = fit_widths([natural[index] for index in used], terminal.width, free=[column.wraps for column in shown])
     titles = [TableCell(column.title, "bold") for column in shown]
     for row in [titles, *grid]:
         _print_row(terminal, row, shown, widths)
+
+
+def _shown_columns(
+    columns: Sequence[TableColumn], cells: Sequence[Sequence[TableCell]], natural: Sequence[int], width: int | None
+) -> list[int]:
+    """The indices of columns with any text, without the optional ones that a table of that width has no room for."""
+    used = [index for index in range(len(columns)) if any(row[index].text for row in cells)]
+    for index in [index for index in used if columns[index].is_optional]:
+        least = [min(natural[each], LEAST) if columns[each].wraps else natural[each] for each in used]
+        if width is not None and _table_width(least) > width:
+            used.remove(index)
+    return used
 
 
 def fit_widths(natural: Sequence[int], width: int | None, *, free: Sequence[bool]) -> list[int]:
@@ -193,6 +201,12 @@ def _print_row(
             padded = line.rjust(width) if column.is_right_aligned else line.ljust(width)
             parts.append(padded.replace(line, terminal.paint(line, cell.style), 1) if line else padded)
         terminal.print(" " * INDENT + (" " * GAP).join(parts))
+
+
+def print_text(terminal: Terminal, text: str, *, style: str = "", indent: int = 0) -> None:
+    """Writes a text in a style, without control characters, wrapped to the terminal."""
+    for line in wrap(strip_controls(text), (terminal.width or sys.maxsize) - indent):
+        terminal.print(" " * indent + terminal.paint(line, style))
 
 
 def wrap(text: str, width: int) -> list[str]:

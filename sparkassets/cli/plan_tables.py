@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sparkassets.cli.output import Row, TableCell, TableColumn, Terminal, print_table, strip_controls, wrap
+from sparkassets.cli.output import Row, TableCell, TableColumn, Terminal, print_table, print_text
 from sparkassets.core.instants import format_zoned, from_unix, to_unix
 from sparkassets.core.journal.withheld_records import describe_other_outcomes
 from sparkassets.core.journal.withheld_records import describe_verdicts as withheld_by
@@ -184,27 +184,11 @@ def print_summary(
     """
     terminal = terminal or Terminal.from_stream(sys.stderr)
     if summary.runs:
-        columns = [
-            TableColumn("asset"),
-            TableColumn("partitions", wraps=True),
-            TableColumn("status"),
-            TableColumn("rows", is_right_aligned=True),
-            TableColumn("seconds", is_right_aligned=True),
-        ]
-        print_table(terminal, columns, [_ended_row(result, project) for result in summary.runs])
+        print_table(terminal, _ENDED_COLUMNS, [_ended_row(result, project) for result in summary.runs])
         terminal.print("", summary_line(summary))
     else:
         terminal.print("interrupted; no run ended" if summary.interrupted else idle)
-    for result in summary.runs:
-        if result.status == "failed":
-            print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
-        elif result.skipped:
-            print_skipped(result.asset, result, project, terminal)
-    for result in summary.withheld:
-        which = partitions_text(result.asset, result.withheld, project) or few(result.held)
-        print_withheld(f"{result.asset} {which}".rstrip(), result, project, terminal)
-    for result in summary.runs:
-        print_other_findings(result.asset, result, project, terminal)
+    _print_outcomes(summary, project, terminal)
     if summary.faults:
         terminal.print("", terminal.paint("sources and tables that could not be looked at:", "red"))
         rows: list[Row] = [[few(assets), fault] for assets, fault in summary.shared_faults]
@@ -221,13 +205,36 @@ def print_summary(
         print_late(summary.late, project, terminal)
 
 
+_ENDED_COLUMNS = (
+    TableColumn("asset"),
+    TableColumn("partitions", wraps=True),
+    TableColumn("status"),
+    TableColumn("rows", is_right_aligned=True),
+    TableColumn("seconds", is_right_aligned=True),
+)
+
+
+def _print_outcomes(summary: Summary, project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes why runs failed, were skipped or are withheld, and what rules found besides."""
+    for result in summary.runs:
+        if result.status == "failed":
+            print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
+        elif result.skipped:
+            print_skipped(result.asset, result, project, terminal)
+    for result in summary.withheld:
+        which = partitions_text(result.asset, result.withheld, project) or few(result.held)
+        print_withheld(f"{result.asset} {which}".rstrip(), result, project, terminal)
+    for result in summary.runs:
+        print_other_findings(result.asset, result, project, terminal)
+
+
 def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", details: str = "") -> None:
     """Writes the first line of a failure, its hint and the file with the full error; nothing without an error."""
     if error:
-        lines = wrap(f"{name} failed: {strip_controls(error.removeprefix(f'{name}: '))}", terminal.width or sys.maxsize)
-        terminal.print("", *(terminal.paint(line, "red") for line in lines))
-        for line in wrap(f"hint: {strip_controls(hint)}", (terminal.width or sys.maxsize) - 2) if hint else ():
-            terminal.print(f"  {line}")
+        terminal.print("")
+        print_text(terminal, f"{name} failed: {error.removeprefix(f'{name}: ')}", style="red")
+        if hint:
+            print_text(terminal, f"hint: {hint}", indent=2)
         if details:
             terminal.print(f"  the whole story: {details}")
 
@@ -235,15 +242,15 @@ def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", 
 def print_skipped(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
     """Writes why a run wrote nothing."""
     which = f"{name} {partitions_text(run.asset, run.partitions, project)}".rstrip()
-    lines = wrap(f"{which} skipped: {strip_controls(run.skipped)}", terminal.width or sys.maxsize)
-    terminal.print("", *lines)
+    terminal.print("")
+    print_text(terminal, f"{which} skipped: {run.skipped}")
 
 
 def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
     """Writes the rules that withheld partitions of a run, with samples of failing rows."""
     failed = [verdict for verdict in run.verdicts if verdict.outcome == "withheld"]
-    lines = wrap(f"{name} withheld: {strip_controls(withheld_by(failed))}", terminal.width or sys.maxsize)
-    terminal.print("", *(terminal.paint(line, "red") for line in lines))
+    terminal.print("")
+    print_text(terminal, f"{name} withheld: {withheld_by(failed)}", style="red")
     print_figures(run.asset, failed, project, terminal)
 
 
@@ -251,9 +258,8 @@ def print_other_findings(name: str, run: RunResult | RunRecord, project: Project
     """Writes the findings of rules that withheld nothing, such as warnings."""
     spec = project.assets.get(run.asset)
     beside = quarantine_path(spec) if spec is not None and run.partitions - run.withheld else ""  # no rows else
-    for said in describe_other_outcomes(run.verdicts, beside=beside):
-        for line in wrap(strip_controls(f"{name} {said}"), terminal.width or sys.maxsize):
-            terminal.print(terminal.paint(line, "yellow"))
+    for outcome in describe_other_outcomes(run.verdicts, beside=beside):
+        print_text(terminal, f"{name} {outcome}", style="yellow")
 
 
 MOST_SHOWN = 10
@@ -266,20 +272,12 @@ def print_figures(asset: str, verdicts: Sequence[RuleVerdict], project: ProjectS
         apart = verdict.by_partition
         for each in apart[:MOST_SHOWN]:
             if len(apart) > 1:
-                said = f"{partitions_text(asset, each.partitions, project)}: {each.text}"
-                for line in wrap(strip_controls(said), (terminal.width or sys.maxsize) - 2):
-                    terminal.print(f"  {line}")
-            _print_samples([each], terminal)
+                print_text(terminal, f"{partitions_text(asset, each.partitions, project)}: {each.text}", indent=2)
+            for sample in each.samples:
+                values = ", ".join(f"{name}={value}" for name, value in sample.items())
+                print_text(terminal, f"{each.name}: {values}", indent=2)
         if len(apart) > MOST_SHOWN:
             terminal.print(f"  and {len(apart) - MOST_SHOWN} more")
-
-
-def _print_samples(verdicts: Sequence[RuleVerdict], terminal: Terminal) -> None:
-    for verdict in verdicts:
-        for sample in verdict.samples:
-            values = ", ".join(f"{name}={value}" for name, value in sample.items())
-            for line in wrap(strip_controls(f"{verdict.name}: {values}"), (terminal.width or sys.maxsize) - 2):
-                terminal.print(f"  {line}")
 
 
 def print_preview(previews: Sequence[SchedulePreview], now: datetime, terminal: Terminal) -> None:

@@ -56,23 +56,23 @@ def write_owned(folder: Path, files: Mapping[str, OwnedContent], *, force: bool 
             cannot be written to.
     """
     try:
-        before = _record(folder)
-        there = {name: _digest(folder / name) for name in {*files, *before}}
-        own = {name: digest for name, digest in there.items() if digest is not None}
-        foreign = [
-            name for name in sorted(files) if name in own and own[name] not in (before.get(name), _of(files[name].data))
-        ]
+        before = _read_record(folder)
+        own = {name: _digest(data) for name in {*files, *before} if (data := _read_file(folder / name)) is not None}
+        new = [name for name in sorted(files) if own.get(name) != _digest(files[name].data)]
+        foreign = [name for name in new if name in own and own[name] != before.get(name)]
         if foreign and not force:
             hint = "keep your change and write elsewhere with --out, or write over it with --force"
-            told = "was changed by hand" if len(foreign) == 1 else "were changed by hand"
-            raise InputError(f"{few(foreign)} in {str(folder)!r} {told}; nothing was written", hint=hint)
-        new = [name for name in sorted(files) if own.get(name) != _of(files[name].data)]
+            verb = "was" if len(foreign) == 1 else "were"
+            raise InputError(
+                f"{few(foreign)} in {str(folder)!r} {verb} changed by hand; nothing was written", hint=hint
+            )
         old = [name for name in sorted(before) if name not in files and own.get(name) == before[name]]
         for name in new:
             _write(folder / name, files[name])
         for name in old:
             (folder / name).unlink(missing_ok=True)
-        _keep(folder, files)
+        digests = {name: _digest(content.data) for name, content in sorted(files.items())}
+        (folder / RECORD).write_text(json.dumps({"files": digests}, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
     return WrittenFiles(new, [name for name in sorted(files) if name not in new], old)
@@ -84,12 +84,7 @@ def _write(path: Path, content: OwnedContent) -> None:
     path.chmod(0o755 if content.executable else 0o644)
 
 
-def _keep(folder: Path, files: Mapping[str, OwnedContent]) -> None:
-    record = {name: _of(content.data) for name, content in sorted(files.items())}
-    (folder / RECORD).write_text(json.dumps({"files": record}, indent=1) + "\n", encoding="utf-8")
-
-
-def _record(folder: Path) -> Mapping[str, str]:
+def _read_record(folder: Path) -> Mapping[str, str]:
     """The digests of the files written before; none where the record is missing or invalid."""
     with suppress(FileNotFoundError, ValueError, AttributeError):
         found = json.loads((folder / RECORD).read_text(encoding="utf-8")).get("files")
@@ -102,12 +97,12 @@ def _is_inside(name: str) -> bool:
     return not name.startswith("/") and ".." not in name.split("/")
 
 
-def _digest(path: Path) -> str | None:
+def _read_file(path: Path) -> bytes | None:
     try:
-        return _of(path.read_bytes())
+        return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def _of(data: bytes) -> str:
+def _digest(data: bytes) -> str:
     return sha256(data).hexdigest()

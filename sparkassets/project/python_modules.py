@@ -80,15 +80,19 @@ def _find_bound_names(node: ast.stmt) -> Iterator[str]:
         case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
             return
         case _:
-            inner = list(ast.walk(node))
-            yield from (each.id for each in inner if isinstance(each, ast.Name) and not hasattr(builtins, each.id))
-            yield from (each.name for each in inner if isinstance(each, (*FUNCTIONS, ast.ClassDef)))
-            yield from (
-                alias.asname or alias.name.partition(".")[0]
-                for each in inner
-                if isinstance(each, ast.Import | ast.ImportFrom)
-                for alias in each.names
-            )
+            yield from _names_within(node)
+
+
+def _names_within(statement: ast.stmt) -> Iterator[str]:
+    """All names in a statement that might be made or changed by it."""
+    for node in ast.walk(statement):
+        match node:
+            case ast.Name(id=name) if not hasattr(builtins, name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                yield from (alias.asname or alias.name.partition(".")[0] for alias in aliases)
 
 
 def imported_in(top: ast.AST, module: ModuleNames) -> Iterator[tuple[str, Part]]:

@@ -84,7 +84,7 @@ def settle_results(results: Sequence[RunResult]) -> tuple[RunResult, ...]:
     """
     computed: defaultdict[str, PartitionSet] = defaultdict(lambda: NOTHING)
     failed: defaultdict[str, list[PartitionSet]] = defaultdict(list)
-    told = []
+    settled = []
     for result in reversed(results):
         if result.status == "failed":
             among = [
@@ -92,13 +92,13 @@ def settle_results(results: Sequence[RunResult]) -> tuple[RunResult, ...]:
                 *(each for each in failed[result.asset] if _is_narrower(each, result.partitions)),
             ]
             if PartitionSet.union(among).covers(result.partitions) and any(among):
-                told.append(replace(result, status="replanned"))
+                settled.append(replace(result, status="replanned"))
                 continue
             failed[result.asset].append(result.partitions)
         elif result.status in ("success", "withheld", "skipped") and result.adopted is None:
             computed[result.asset] |= result.partitions
-        told.append(result)
-    return tuple(reversed(told))
+        settled.append(result)
+    return tuple(reversed(settled))
 
 
 def _is_narrower(partitions: PartitionSet, than: PartitionSet) -> bool:

@@ -12,10 +12,10 @@ from typing import TypeVar
 
 from sparkassets.core.journal.entries import Entry, NumberedEntry, ObservedEntry, SpecEntry
 from sparkassets.core.journal.fold_specs import build_fold_spec
-from sparkassets.core.journal.state import State
+from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.journal.table_losses import build_target_entry
-from sparkassets.core.partitions import NOTHING
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError, StateError, UnknownRunError
@@ -95,30 +95,43 @@ def observe_sources(
     sharing = Counter(asset.uri for asset in project.assets.values())
 
     def look(asset: AssetSpec) -> Observation | SourceError | None:
-        known = state.assets[asset.name]
-        try:
-            return sources[asset.name].observe(
-                asset,
-                table_id=known.table_id,
-                version=known.version,
-                cursor=known.position,
-                # what others of the same dataset brought is not missing because this one does not have it
-                coverage=state.dataset(asset.uri).coverage if sharing[asset.uri] == 1 else NOTHING,
-                viewed={uri: state.dataset(uri).coverage for uri in asset.views},
-                now=now,
-            )
-        except SourceError as error:
-            return error
+        # what others of the same dataset brought is not missing because this one does not have it
+        coverage = state.dataset(asset.uri).coverage if sharing[asset.uri] == 1 else NOTHING
+        return _observe_source(asset, sources[asset.name], state, coverage, now)
 
     looked = look_at_each((asset for asset in assets if asset.name in sources), look)
-    found = {name: seen for name, seen in looked.items() if seen is not None}
-    told = {name: seen for name, seen in found.items() if not isinstance(seen, SourceError)}
-    wrong = {name: error_line(error) for name, error in found.items() if isinstance(error, SourceError)}
+    seen = {name: each for name, each in looked.items() if isinstance(each, Observation)}
+    wrong = {name: error_line(each) for name, each in looked.items() if isinstance(each, SourceError)}
+    return _report_observations(project, seen, {**leaving, **wrong})
+
+
+def _observe_source(
+    asset: AssetSpec, source: SourceObserver, state: State, coverage: PartitionSet, now: datetime
+) -> Observation | SourceError | None:
+    """What is new in a source, or what is wrong with it; ``coverage`` is what its dataset held by then."""
+    known = state.assets[asset.name]
+    try:
+        return source.observe(
+            asset,
+            table_id=known.table_id,
+            version=known.version,
+            cursor=known.position,
+            coverage=coverage,
+            viewed={uri: state.dataset(uri).coverage for uri in asset.views},
+            now=now,
+        )
+    except SourceError as error:
+        return error
+
+
+def _report_observations(
+    project: ProjectSpec, seen: Mapping[str, Observation], faults: dict[str, str]
+) -> ObservationReport:
     return ObservationReport(
-        [_observed_entry(project.assets[name], seen) for name, seen in told.items() if seen.has_news],
-        {**leaving, **wrong},
-        {name: "; ".join(seen.notes) for name, seen in told.items() if seen.notes},
-        {name: seen.session_needed_reason for name, seen in told.items() if seen.session_needed_reason},
+        [_observed_entry(project.assets[name], each) for name, each in seen.items() if each.has_news],
+        faults,
+        {name: "; ".join(each.notes) for name, each in seen.items() if each.notes},
+        {name: each.session_needed_reason for name, each in seen.items() if each.session_needed_reason},
     )
 
 
@@ -177,7 +190,6 @@ def _has_recorded_table(asset: AssetSpec, state: State) -> bool:
 RunLookup = Callable[[str, int], bool]
 """Whether the journal knows of a run, by its name and the token of its commit."""
 
-_UNKNOWN = "of which the journal knows nothing"
 _OLDER = (
     "what was restored from a backup, or copied, is older than what ran since: bring back the newest state, or tables "
     "that are as old; where there are none, remove the state, and all is computed anew"
@@ -215,31 +227,52 @@ def look_at_targets(
     """
     concerned = _relevant_assets(project, select)
     faults = find_unmounted(project, state, observer, concerned)
-    written = _writable_assets(project, select)
-    looked = {
+    idle = [asset for asset in concerned if asset.name not in faults and not _has_live_run(asset, state, gone)]
+    checks = _table_checks(idle, state, observer, written=_writable_assets(project, select))
+    findings = look_at_each((check.asset for check in checks.values()), lambda asset: checks[asset.name].run_check())
+    entries: list[Entry] = []
+    for name, check in checks.items():
+        finding, known = findings[name], state.assets[name]
+        if isinstance(finding, UnknownRunError):
+            _refuse_unknown_run(name, finding, knows)
+        elif isinstance(finding, SourceError):
+            faults[name] = error_line(finding)
+        elif finding is not None and name in lost_before and _is_new_loss(finding, known):
+            faults[name] = f"{finding.reason}, again, after it was computed anew; look who removes it"
+        elif check.known is not None and (entry := build_target_entry(check.asset, known, finding)) is not None:
+            entries.append(entry)
+    return ObservationReport(entries, faults, {}, _session_reasons(concerned, observer))
+
+
+def _table_checks(
+    assets: Iterable[AssetSpec], state: State, observer: TargetObserver, *, written: Collection[str]
+) -> dict[str, _TableCheck]:
+    """The checks of those assets that have a table, by name."""
+    return {
         asset.name: _TableCheck(
             observer, asset, recorded_table(asset, state), _commit_chain(asset, state), asset.name in written
         )
-        for asset in concerned
-        if asset.name not in faults and asset.storage is not None and not _has_live_run(asset, state, gone)
+        for asset in assets
+        if asset.storage is not None
     }
-    found = look_at_each((table.asset for table in looked.values()), lambda asset: looked[asset.name].run_check())
-    entries: list[Entry] = []
-    for table in looked.values():
-        asset, each = table.asset, found[table.asset.name]
-        known = state.assets[asset.name]
-        if isinstance(each, UnknownRunError):
-            if not knows(each.run, each.token):  # claimed since the state was read
-                message = f"the state is older than the table of {asset.name}: {each.args[0]}, {_UNKNOWN}"
-                raise StateError(message, hint=_OLDER)
-        elif isinstance(each, SourceError):
-            faults[asset.name] = error_line(each)
-        elif each is not None and each.is_loss and asset.name in lost_before and known.stuck_loss is None:
-            faults[asset.name] = f"{each.reason}, again, after it was computed anew; look who removes it"
-        elif table.known is not None and (entry := build_target_entry(asset, known, each)) is not None:
-            entries.append(entry)
-    unseen = {asset.name: why for asset in concerned if (why := observer.session_needed_reason(asset)) is not None}
-    return ObservationReport(entries, faults, {}, unseen)
+
+
+def _session_reasons(assets: Iterable[AssetSpec], observer: TargetObserver) -> dict[str, str]:
+    """By asset why a Spark session alone can look at its table."""
+    reasons = ((asset.name, observer.session_needed_reason(asset)) for asset in assets)
+    return {name: reason for name, reason in reasons if reason is not None}
+
+
+def _is_new_loss(finding: TableFinding, known: AssetState) -> bool:
+    """Whether the asset would be computed anew for that: it does not wait for a person."""
+    return finding.is_loss and known.stuck_loss is None
+
+
+def _refuse_unknown_run(asset: str, error: UnknownRunError, knows: RunLookup) -> None:
+    """Refuses a state that does not know of a run in the asset's table, unless it was claimed since it was read."""
+    if not knows(error.run, error.token):
+        message = f"the state is older than the table of {asset}: {error.args[0]}, of which the journal knows nothing"
+        raise StateError(message, hint=_OLDER)
 
 
 def assets_with_losses(recorded: Iterable[NumberedEntry]) -> set[str]:

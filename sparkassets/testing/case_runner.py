@@ -252,12 +252,8 @@ class RowTests:
         if isinstance(asset.write, PublishWrite) and not found.columns:
             return f"{name} writes files, of which there are no rows"
         columns = list(dict.fromkeys(column for row in rows for column in row))
-        for column in columns:
-            if column not in found.columns:
-                hint = did_you_mean(column, found.columns)
-                return f"{name} has no column {column!r}" + (f"; {hint}" if hint else "")
-        if case.expected.only and (more := [each for each in found.columns if each not in columns]):
-            return f"{name} has more columns: {', '.join(more)}"
+        if difference := _compare_columns(columns, found.columns, only=case.expected.only):
+            return f"{name} {difference}"
         from sparkassets.spark.failures import run_error
 
         chosen = found.select(*(found[each] for each in columns)) if columns else found
@@ -270,6 +266,16 @@ class RowTests:
             [each.asDict(recursive=True) for each in wanted], came, tolerance=case.expected.tolerance
         )
         return f"{name}: {told}" if told else ""
+
+
+def _compare_columns(expected: Sequence[str], found: Sequence[str], *, only: bool) -> str:
+    """The first difference of columns, as the end of a sentence; ``only`` expects no others."""
+    for column in expected:
+        if column not in found:
+            hint = did_you_mean(column, found)
+            return f"has no column {column!r}" + (f"; {hint}" if hint else "")
+    more = [column for column in found if column not in expected]
+    return f"has more columns: {', '.join(more)}" if only and more else ""
 
 
 _SMALL = {"sparkassets.small_data": "true"}

@@ -310,22 +310,28 @@ def _describe_differences(project: ProjectSpec, step: CaseStep, runs: Sequence[R
     for run in runs:
         ran.setdefault(run.asset, []).append(run)
     for name, what in expected.items():
-        own, asset = ran.pop(name, []), project.assets[name]
-        if not own:
-            yield name, f"{name} does not run; expected {_describe_expected(asset, what)}"
-        elif isinstance(what, int) and len(own) != what:
-            yield "", f"{name} has {plural(len(own), 'run')}; expected {what}"
-        elif isinstance(what, PartitionSet):
-            partitions = PartitionSet.union(each.partitions for each in own)
-            if lacking := what - partitions:
-                yield "", f"{name} does not run for {_describe_expected(asset, lacking)}"
-            if more := partitions - what:
-                yield "", f"{name} runs for {_describe_expected(asset, more)} too"
+        yield from _compare_runs(project.assets[name], ran.pop(name, []), what)
     for name, own in ran.items():
         partitions = PartitionSet.union(each.partitions for each in own)
         yield "", f"{name} runs, which is not expected: {_describe_expected(project.assets[name], partitions)}"
     unexpected = (each for each in runs if each.status == "failed" and each.asset not in step.fails)
     yield from (("", f"{each.asset} fails: {each.error}") for each in unexpected)
+
+
+def _compare_runs(
+    asset: AssetSpec, runs: Sequence[RunResult], expected: PartitionSet | int | None
+) -> Iterator[tuple[str, str]]:
+    """Differences between an asset's runs of a moment and the expected ones."""
+    name, partitions = asset.name, PartitionSet.union(run.partitions for run in runs)
+    if not runs:
+        yield name, f"{name} does not run; expected {_describe_expected(asset, expected)}"
+    elif isinstance(expected, int) and len(runs) != expected:
+        yield "", f"{name} has {plural(len(runs), 'run')}; expected {expected}"
+    elif isinstance(expected, PartitionSet):
+        if lacking := expected - partitions:
+            yield "", f"{name} does not run for {_describe_expected(asset, lacking)}"
+        if more := partitions - expected:
+            yield "", f"{name} runs for {_describe_expected(asset, more)} too"
 
 
 def _describe_expected(asset: AssetSpec, what: PartitionSet | int | None) -> str:

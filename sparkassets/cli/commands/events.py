@@ -154,13 +154,13 @@ def _warn_of_unheard(added: Sequence[Event], project: ProjectSpec) -> None:
     heard = {uri for asset in project.assets.values() for uri in build_fold_spec(asset, project).listens}
     if names := list(dict.fromkeys(event["asset"] or event["uri"] for event in added if event["uri"] not in heard)):
         Terminal.from_stream(sys.stderr).print(f"nothing in project {project.name!r} reads or waits for {few(names)}")
-    told = {event["uri"] for event in added}
-    for asset in project.assets.values():
-        for inlet in asset.inlets.values():
-            if inlet.by_values is not None and project.assets[inlet.name].uri in told:
-                said = f"{asset.name} goes by the values of {inlet.by_values!r} in {inlet.name}"
-                hint = f"`sparkassets mark {asset.name} --missing` has partitions computed again"
-                Terminal.from_stream(sys.stderr).print(f"{said}, of which an event tells nothing: {hint}")
+    announced = {event["uri"] for event in added}
+    inlets = ((asset, inlet) for asset in project.assets.values() for inlet in asset.inlets.values())
+    for asset, inlet in inlets:
+        if inlet.by_values is not None and project.assets[inlet.name].uri in announced:
+            problem = f"{asset.name} goes by the values of {inlet.by_values!r} in {inlet.name}"
+            hint = f"`sparkassets mark {asset.name} --missing` has partitions computed again"
+            Terminal.from_stream(sys.stderr).print(f"{problem}, of which an event tells nothing: {hint}")
 
 
 def _extra(texts: Sequence[str]) -> dict[str, Any]:

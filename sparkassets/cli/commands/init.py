@@ -31,12 +31,7 @@ def command(name: str | None, option: str | None, as_json: bool) -> int:
     Two days of orders as CSV files, their revenue by day, and a report. What is there already is not touched: then
     nothing is written at all.
     """
-    if name is not None and option is not None:
-        raise InputError("the folder is named twice", hint="write DIR or --project DIR")
-    name = next((each for each in (name, option) if each is not None), str(USUAL_FOLDERS[0]))
-    if not name:
-        raise InputError("the name of the folder is empty", hint="for the current folder: sparkassets init .")
-    folder = Path(name)
+    folder = _named_folder(name, option)
     _refuse_unreadable(folder)
     files = {file: folder / _target(file) for file in sorted(SCAFFOLD.rglob("*")) if file.is_file()}
     try:
@@ -56,6 +51,20 @@ def command(name: str | None, option: str | None, as_json: bool) -> int:
     lines += ["", "next:", *(f"  sparkassets {verb}{option}" for verb in ("plan", "run", "status"))]
     Terminal.from_stream(sys.stdout).print(*lines)
     return 0
+
+
+def _named_folder(name: str | None, option: str | None) -> Path:
+    """The folder to write to, by argument or by option.
+
+    Raises:
+        InputError: It is named twice, or its name is empty.
+    """
+    if name is not None and option is not None:
+        raise InputError("the folder is named twice", hint="write DIR or --project DIR")
+    given = next((each for each in (name, option) if each is not None), str(USUAL_FOLDERS[0]))
+    if not given:
+        raise InputError("the name of the folder is empty", hint="for the current folder: sparkassets init .")
+    return Path(given)
 
 
 def _refuse_unreadable(folder: Path) -> None:

@@ -69,23 +69,13 @@ def _format_extra(extra: Mapping[str, Any]) -> str:
 
 def _roll_back(project: Project, asset: str, run: str, *, as_json: bool) -> int:
     summary = project.assets.roll_back(asset, run, check=False)
-    ended = [each for each in summary.runs if each.request.restores == run]
-    result = ended[-1] if ended else None
-    status = result.status if result is not None else "waiting"
+    ended = [(each.run, each.status, each.error) for each in summary.runs if each.request.restores == run]
+    rollback, status, error = ended[-1] if ended else (None, "waiting", "")
     if as_json:
-        error = result.error if result is not None else ""
-        print_json(
-            {
-                "asset": asset,
-                "run": result.run if result is not None else None,
-                "rolled_back_to": run,
-                "status": status,
-                "error": error,
-            }
-        )
+        print_json({"asset": asset, "run": rollback, "rolled_back_to": run, "status": status, "error": error})
     elif status == "success":
         Terminal.from_stream(sys.stdout).print(f"{asset}: {run} is the newest again")
     else:
-        reasons = [result.error] if result is not None and result.error else [each.reason for each in summary.waiting]
+        reasons = [error] if error else [waiting.reason for waiting in summary.waiting]
         Terminal.from_stream(sys.stderr).print(f"{asset}: nothing is rolled back: {'; '.join(dict.fromkeys(reasons))}")
     return 0 if status == "success" else 1

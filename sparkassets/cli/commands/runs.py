@@ -37,7 +37,6 @@ from sparkassets.errors import InputError
 if TYPE_CHECKING:
     from sparkassets.core.journal.history import RunRecord
     from sparkassets.core.spec.model import ProjectSpec
-    from sparkassets.wiring import Project
 
 COLUMNS = [
     TableColumn("started", is_optional=True),
@@ -69,11 +68,9 @@ def command(
 
     A run whose driver is gone, or whose work another run settled, is `lost`: nothing of it is in the target.
     """
-    if log and name is None:
-        raise InputError("--log is about one run", hint="sparkassets runs RUN --log; `sparkassets runs` lists them")
+    if log:
+        return _print_log(folder, name, as_json=as_json)
     project = open_project(folder)
-    if log and name is not None:
-        return _print_log(project, name, as_json=as_json)
     runs = (
         [project.history.run(name)[0]]
         if name is not None
@@ -90,20 +87,28 @@ def command(
         return 0
     print_table(terminal, COLUMNS, [_row(run, project.spec) for run in runs])
     for run in runs:
-        if run.status == "failed":
-            print_failure(run.run, run.error, terminal, hint=run.hint, details=run.details)
-        if run.skipped:
-            print_skipped(run.run, run, project.spec, terminal)
-        if run.withheld:
-            print_withheld(run.run, run, project.spec, terminal)
-        print_other_findings(run.run, run, project.spec, terminal)
+        _print_outcome(run, project.spec, terminal)
     return 0
 
 
-def _print_log(project: Project, name: str, *, as_json: bool) -> int:
+def _print_outcome(run: RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes why a run failed, was skipped or is withheld, and what rules found besides."""
+    if run.status == "failed":
+        print_failure(run.run, run.error, terminal, hint=run.hint, details=run.details)
+    if run.skipped:
+        print_skipped(run.run, run, project, terminal)
+    if run.withheld:
+        print_withheld(run.run, run, project, terminal)
+    print_other_findings(run.run, run, project, terminal)
+
+
+def _print_log(folder: Path, name: str | None, *, as_json: bool) -> int:
     """Prints the log of a run; says on stderr why there is none."""
     from sparkassets.wiring.watchers import run_log
 
+    if name is None:
+        raise InputError("--log is about one run", hint="sparkassets runs RUN --log; `sparkassets runs` lists them")
+    project = open_project(folder)
     run, driver = project.history.run(name)
     file = run_log(project.spec, name)
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None

@@ -18,7 +18,16 @@ from sparkassets.cli.options import (
     select_assets,
     select_option,
 )
-from sparkassets.cli.output import Row, TableCell, TableColumn, Terminal, print_json, print_table, strip_controls, wrap
+from sparkassets.cli.output import (
+    Row,
+    TableCell,
+    TableColumn,
+    Terminal,
+    print_json,
+    print_table,
+    print_text,
+    strip_controls,
+)
 from sparkassets.cli.plan_details import print_late
 from sparkassets.cli.plan_tables import (
     STATUS_STYLES,
@@ -63,27 +72,34 @@ def command(folder: Path, select: tuple[str, ...], branch: str | None, at: str |
     terminal = Terminal.from_stream(sys.stdout)
     print_table(terminal, COLUMNS, [_row(each, project.spec, status.at) for each in found])
     for each in found:
-        print_failure(each.asset, each.error or "", terminal)
-        for judged in each.withheld_runs:
-            _print_judged(each, judged, project.spec, terminal)
-        for holder in () if project.spec.assets[each.asset].maker else each.holders:
-            terminal.print(f"{each.asset}: {strip_controls(_holder_text(holder, project.spec))}")
-        for mark in each.watermarks:
-            terminal.print(f"{each.asset}: {mark.inlet}: {strip_controls(mark.text)}")
-        if each.late is not None:
-            print_late([each.late], project.spec, terminal)
-        for note in each.notes:
-            terminal.print(f"{terminal.paint(each.asset, 'yellow')}: {strip_controls(note)}")
+        _print_details(each, project.spec, terminal)
     return 0
 
 
-def _print_judged(status: AssetStatus, judged: WithheldSummary, project: ProjectSpec, terminal: Terminal) -> None:
-    interval = "..".join(format_zoned(from_unix(at), project.timezone) for at in judged.interval or ())
-    which = partitions_text(status.asset, judged.partitions, project) or interval
+def _print_details(status: AssetStatus, project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes what the row of an asset has no room for."""
+    print_failure(status.asset, status.error or "", terminal)
+    for withheld in status.withheld_runs:
+        _print_withheld_run(status, withheld, project, terminal)
+    for holder in () if project.assets[status.asset].maker else status.holders:
+        terminal.print(f"{status.asset}: {strip_controls(_holder_text(holder, project))}")
+    for watermark in status.watermarks:
+        terminal.print(f"{status.asset}: {watermark.inlet}: {strip_controls(watermark.text)}")
+    if status.late is not None:
+        print_late([status.late], project, terminal)
+    for note in status.notes:
+        terminal.print(f"{terminal.paint(status.asset, 'yellow')}: {strip_controls(note)}")
+
+
+def _print_withheld_run(
+    status: AssetStatus, withheld: WithheldSummary, project: ProjectSpec, terminal: Terminal
+) -> None:
+    interval = "..".join(format_zoned(from_unix(at), project.timezone) for at in withheld.interval or ())
+    which = partitions_text(status.asset, withheld.partitions, project) or interval
     name = " ".join(filter(None, [status.asset, which]))
-    said = f"{name} withheld by {judged.run}: {strip_controls(judged.text)}"
-    terminal.print("", *(terminal.paint(line, "red") for line in wrap(said, terminal.width or sys.maxsize)))
-    print_figures(status.asset, judged.verdicts, project, terminal)
+    terminal.print("")
+    print_text(terminal, f"{name} withheld by {withheld.run}: {withheld.text}", style="red")
+    print_figures(status.asset, withheld.verdicts, project, terminal)
 
 
 def _holder_text(holder: ClaimHolder, project: ProjectSpec) -> str:

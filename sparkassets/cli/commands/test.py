@@ -55,16 +55,20 @@ def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
 def _chosen(cases: tuple[Case, ...], names: tuple[str, ...], project: ProjectSpec) -> list[Case]:
     from sparkassets.core.suggestions import did_you_mean
 
-    def about(case: Case) -> tuple[str, str]:
-        return case.name, getattr(case, "asset", "")
-
     for name in names:
-        if not any(fnmatchcase(each, name) for case in cases for each in about(case)):
-            known = [each for case in cases for each in about(case) if each]
+        if not any(_is_named(case, name) for case in cases):
+            known = [text for case in cases for text in _names_of(case) if text]
             raise InputError(f"no test {name!r} in project {project.name!r}", hint=did_you_mean(name, known))
-    return [
-        case for case in cases if not names or any(fnmatchcase(each, name) for name in names for each in about(case))
-    ]
+    return [case for case in cases if not names or any(_is_named(case, name) for name in names)]
+
+
+def _is_named(case: Case, pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in _names_of(case))
+
+
+def _names_of(case: Case) -> tuple[str, str]:
+    """The name of a test, and of the asset that it looks at."""
+    return case.name, getattr(case, "asset", "")
 
 
 def _lines(result: CaseResult) -> list[str]:

@@ -169,14 +169,14 @@ def build_target_entry(asset: AssetSpec, state: AssetState, found: TableFinding 
     if found is None or (stuck is not None and found.reason == stuck.reason):
         return None
     # a run that appends the lost rows of one outlet again would append them to the other outlets, too
-    apart = bool(asset.maker) and not _is_recomputable(asset)
+    apart = bool(asset.maker) and asset.appends
     start = None if apart and found.is_loss else _restart_watermarks(asset, state, found)
     return TargetEntry(asset.name, asset.uri, found, stuck=start is None, watermarks=start or {})
 
 
 def _restart_watermarks(asset: AssetSpec, state: AssetState, found: TableFinding) -> Mapping[str, str] | None:
     """The watermarks from which the asset goes on; None where a person has to decide on the loss."""
-    if not found.is_loss or _is_recomputable(asset):
+    if not found.is_loss or not asset.appends:
         return {} if found.lost.is_everything else state.watermarks
     if asset.partitioning.is_partitioned and _is_gone_for_certain(found):
         return {}  # the lost partitions are missing, and appended again
@@ -185,11 +185,6 @@ def _restart_watermarks(asset: AssetSpec, state: AssetState, found: TableFinding
     if found.kind == "gone":
         return {}
     return found.watermarks if found.kind == "restored" else None
-
-
-def _is_recomputable(asset: AssetSpec) -> bool:
-    """Whether the rows that its runs wrote can be computed again."""
-    return asset.write is None or asset.write.recomputable
 
 
 def _is_gone_for_certain(found: TableFinding) -> bool:

@@ -286,7 +286,7 @@ class PlanningContext:
 
         ``anew`` also what is below a watermark, where that can be written again.
         """
-        pins, anew = {}, anew and asset.write is not None and asset.write.recomputable
+        pins, anew = {}, anew and asset.is_recomputable
         for inlet in asset.inlets.values():
             needed = self.dependency(asset, inlet)
             parts = needed.required_partitions(partitions) if needed.is_mapped else EVERYTHING

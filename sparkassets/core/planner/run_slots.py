@@ -94,7 +94,7 @@ def abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: Asse
         if not claims_whole_table(link, state)
     )
     partitions = asset.partitioning.resolve_known_whole(PartitionSet.union(unsettled))
-    final = NOTHING if asset.write is None or asset.write.recomputable else state.coverage
+    final = NOTHING if not asset.appends else state.coverage
     return (asset.partitioning.cover(partitions) & asset.partitioning.known_partitions) - final
 
 

@@ -445,6 +445,16 @@ class AssetSpec:
         )
 
     @property
+    def is_recomputable(self) -> bool:
+        """Whether runs write it, and write what they wrote before once more in its place."""
+        return self.write is not None and self.write.recomputable
+
+    @property
+    def appends(self) -> bool:
+        """Whether runs only add to it: what it holds cannot be computed again."""
+        return self.write is not None and not self.write.recomputable
+
+    @property
     def writes_itself(self) -> bool:
         """Whether code of the asset, or of its maker, writes the target itself."""
         return isinstance(self.write, SelfWrite)

@@ -140,9 +140,8 @@ def validations_document(context: PlanningContext, asset: AssetSpec, past: Repor
         for name in asset.written_assets
         for rule in context.asset(name).rules
     }
-    asked = {
-        qualified_rule_name(inlet.name, rule.name): rule for inlet in asset.inlets.values() for rule in inlet.rules
-    }
+    of_inlets = [(inlet.name, rule) for inlet in asset.inlets.values() for rule in inlet.rules]
+    rules = {**{qualified_rule_name(inlet, rule.name): rule for inlet, rule in of_inlets}, **written}
     judged = [*islice(_judged_runs(context, asset, past), MOST_JUDGED)]
     names = list(dict.fromkeys([*written, *(each.name for one in judged for each in one.verdicts)]))
     withheld = [*_withheld_rows(context, asset)]
@@ -150,18 +149,17 @@ def validations_document(context: PlanningContext, asset: AssetSpec, past: Repor
         return None
     places = {name: place for place, name in enumerate(names)}
     return {
-        "rules": [_rule(name, written.get(name) or asked.get(name)) for name in names],
-        "inlets": [[inlet.name, rule.name] for inlet in asset.inlets.values() for rule in inlet.rules],
-        "runs": [
-            {
-                "run": one.run,
-                "at": one.at,
-                "told": [[places[each.name], each.outcome, each.failing, each.checked] for each in one.verdicts],
-            }
-            for one in reversed(judged)
-        ],
+        "rules": [_rule(name, rules.get(name)) for name in names],
+        "inlets": [[inlet, rule.name] for inlet, rule in of_inlets],
+        "runs": [_judged_run(one, places) for one in reversed(judged)],
         "withheld": withheld,
     }
+
+
+def _judged_run(judged: JudgedRun, places: Mapping[str, int]) -> dict[str, Any]:
+    """What each rule said of a run; ``places`` are those of the rules in the document."""
+    verdicts = [[places[each.name], each.outcome, each.failing, each.checked] for each in judged.verdicts]
+    return {"run": judged.run, "at": judged.at, "told": verdicts}
 
 
 def verdict_rows(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) -> list[dict[str, Any]]:

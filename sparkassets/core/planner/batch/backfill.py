@@ -136,7 +136,7 @@ def _due(
     waiting += explain_withheld(context, asset, state, among=due)
     due -= find_withheld(context, asset, state).resting
     stale = find_pending(context, asset, state).all_stale
-    if other_code and _recomputable(asset):
+    if other_code and not asset.appends:
         stale = PartitionSet.union([stale, *(made.partitions for made in outputs_of_other_code(asset, state))])
     current = due & (asset.partitioning.inside(state.coverage) - stale)
     if current:
@@ -147,12 +147,8 @@ def _due(
     return due - appended, waiting
 
 
-def _recomputable(asset: AssetSpec) -> bool:
-    return asset.write is None or asset.write.recomputable
-
-
 def _refuse_twice(asset: AssetSpec, there: PartitionSet) -> None:
-    if there and not _recomputable(asset):
+    if there and asset.appends:
         which = f"{label_partitions(there, asset.partitioning)} is there, and would be there twice"
         raise InputError(f"{asset.name!r} appends: {which}", hint="without --force what is missing is computed")
 

@@ -108,7 +108,7 @@ def _revoke_mark(
             "only an instance that is still ahead can be missing again",
             hint=_backfill(asset.name) + " again",
         )
-    if before.kind == "done" and asset.write is not None and not asset.write.recomputable:
+    if before.kind == "done" and asset.appends:
         raise InputError(f"asset {asset.name!r} appends: what it holds cannot be computed again")
     return replace(said, instance=before.interval)
 

@@ -19,7 +19,7 @@ def outputs_of_other_code(asset: AssetSpec, state: AssetState) -> tuple[Definiti
     """
     own = own_definition_id(asset)
     found = [each for each in state.made if each.definition.id != own]
-    if not own or not found or (not _recomputable(asset) and _newest(state).definition.id == own):
+    if not own or not found or (not asset.is_recomputable and _newest(state).definition.id == own):
         return ()
     there = (
         replace(each, partitions=partitions_made_by(asset, state, each) - state.skipped_partitions) for each in found
@@ -55,7 +55,7 @@ def outdated_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
     What a newer definition made is not, but in a branch: then this is an older checkout, or a change was taken back,
     and two checkouts would compute against each other for ever.
     """
-    if asset.on_code_change != "backfill" or not _recomputable(asset):
+    if asset.on_code_change != "backfill" or not asset.is_recomputable:
         return NOTHING
     return PartitionSet.union(each.partitions for each in outputs_of_older_code(asset, state))
 
@@ -76,7 +76,7 @@ def code_note(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
     if asset.on_code_change == "ignore":
         return None
     found = outputs_of_other_code(asset, state)
-    if asset.on_code_change == "backfill" and _recomputable(asset):
+    if asset.on_code_change == "backfill" and asset.is_recomputable:
         again = outputs_of_older_code(asset, state)
         found = tuple(each for each in found if each not in again)
     if not found:
@@ -94,7 +94,7 @@ def _sentence(
         said = f"computed by newer code than this, in {when}: this is an older checkout, or a change was taken back"
     else:
         said = f"the code changed since {when}"
-    if not _recomputable(asset):
+    if not asset.is_recomputable:
         return f"{said}; what was appended stays as it is"
     again = f"it stays as it is until `sparkassets backfill {asset.name}"
     if not asset.partitioning.is_partitioned:
@@ -128,10 +128,6 @@ def _own_definition_seq(asset: AssetSpec, state: AssetState) -> int:
 def own_definition_id(asset: AssetSpec) -> str:
     """The asset's own definition, as the journal has it; empty where it computes nothing."""
     return asset.definition.id if asset.definition is not None else ""
-
-
-def _recomputable(asset: AssetSpec) -> bool:
-    return asset.write is not None and asset.write.recomputable
 
 
 def _newest(state: AssetState) -> DefinitionOutput:

@@ -310,7 +310,7 @@ def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str,
 
 def is_computed_again(asset: AssetSpec) -> bool:
     """Whether present partitions are computed again once they are stale; appended rows stay as they are."""
-    return asset.write is None or asset.write.recomputable or is_instance_of_tick(asset)
+    return not asset.appends or is_instance_of_tick(asset)
 
 
 def _suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[SuspectPartitions, ...]:

@@ -40,11 +40,11 @@ def answer_with_mark(asset: AssetSpec, state: AssetState, said: MarkEntry) -> Ma
         InputError: How far the run had come is not known any more, and the asset would append from there.
     """
     if said.kind != "done":
-        return replace(said, only_answers=_only_adds_rows(asset) or isinstance(asset.strategy, EveryInstance))
+        return replace(said, only_answers=asset.appends or isinstance(asset.strategy, EveryInstance))
     question, request = _oldest_question(state)
     said = replace(said, came=EVERYTHING)
     if request.kind == "backfill" or not request.partitions.is_everything:
-        return replace(said, watermarks=_read_watermarks(asset, request, question)) if _only_adds_rows(asset) else said
+        return replace(said, watermarks=_read_watermarks(asset, request, question)) if asset.appends else said
     return replace(
         said,
         consumption=request.consumption,
@@ -72,7 +72,7 @@ def _read_watermarks(asset: AssetSpec, request: RunRequest, question: RecoveryQu
             found[inlet.name] = question.watermarks[inlet.name]
         elif isinstance(inlet.read, ReadChanges) and pin.table_id is not None and pin.version is not None:
             found[inlet.name] = str(TablePosition(pin.table_id, pin.version))
-        elif isinstance(inlet.read, ReadAfter) and _only_adds_rows(asset):
+        elif isinstance(inlet.read, ReadAfter) and asset.appends:
             raise InputError(
                 f"how far {listing(question.runs)} had read {inlet.name} is not known any more, so the next run of "
                 f"{asset.name} would append its rows once more",
@@ -82,7 +82,7 @@ def _read_watermarks(asset: AssetSpec, request: RunRequest, question: RecoveryQu
 
 
 def _only_adds_rows(asset: AssetSpec) -> bool:
-    return asset.write is not None and not asset.write.recomputable
+    return asset.appends
 
 
 REASON_CHARACTERS = 1000
@@ -107,6 +107,11 @@ class MarkRequest:
     by: str
     interval: tuple[int, int] | None = None
     run: str = ""
+
+    @property
+    def accepts_all(self) -> bool:
+        """Whether it accepts whatever partitions of the asset are withheld."""
+        return self.kind == "accept" and self.partitions.is_everything and self.asset.partitioning.is_partitioned
 
 
 def check_reason(text: str) -> str:
@@ -159,11 +164,7 @@ def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | No
         return _mark_whole_asset(context, marking, state)
     partitions = resolve_partitions(context, asset, state, marking.partitions)
     asked = partitions & _questioned_partitions(state)
-    if (
-        marking.kind == "missing"
-        and _only_adds(asset)
-        and (there := (partitions - asked) | (partitions & state.coverage))
-    ):
+    if marking.kind == "missing" and asset.appends and (there := (partitions - asked) | (partitions & state.coverage)):
         raise _cannot_be_missing(asset, there)
     _refuse_running(context, asset, state, partitions)
     if outside := partitions - partitions_in_bounds(asset) - asked:
@@ -180,10 +181,6 @@ def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | No
 def _questioned_partitions(state: AssetState) -> PartitionSet:
     """The partitions of which a person has to tell what became of runs that nobody can look for."""
     return PartitionSet.union(link.asks.partitions for link in state.asking_claims if link.asks is not None)
-
-
-def _only_adds(asset: AssetSpec) -> bool:
-    return asset.write is not None and not asset.write.recomputable
 
 
 def _cannot_be_missing(asset: AssetSpec, partitions: PartitionSet) -> InputError:
@@ -370,7 +367,7 @@ def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:
 
 
 def _refuse_missing(asset: AssetSpec) -> None:
-    if _only_adds(asset):
+    if asset.appends:
         raise _cannot_be_missing(asset, EVERYTHING)
     if isinstance(asset.strategy, EveryInstance):
         raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 
 from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.journal.iterations import iteration_of_version
@@ -155,11 +156,7 @@ def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Par
         return Fate()
     maker = context.state.assets.get(upstream.maker, state)
     if lacking is not None:
-        records = (each for each in reversed(maker.withheld) if not each.skipped)
-        record = next((each for each in records if each.partitions.overlaps(lacking)), None)
-        if record is not None:
-            return Fate(_withheld(context, maker, record, lacking), settled=True)
-        return Fate(", which failed" if state.failed_partitions.overlaps(lacking) else "")
+        return _fate_of_partitions(context, maker, state, lacking)
     if inlet.name not in ticks:
         due = find_due_ticks(context, upstream, timetable, state)
         ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
@@ -167,13 +164,27 @@ def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Par
     record = next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
     if record is not None:
         return Fate(_withheld(context, maker, record, EVERYTHING), settled=True)
-    if (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
+    if _has_passed(state, end, coming):
         interval = f"{context.format_instant(to_unix(slot.start))}..{context.format_instant(end)}"
         command = f"`sparkassets backfill {inlet.name} --interval {interval}`"
         return Fate(f", which published nothing: {command}", settled=True)
     if not state.failed or not coming:
         return Fate()
     return Fate(", which failed" if end == coming[0] else ", which comes after one that failed")
+
+
+def _fate_of_partitions(context: PlanningContext, maker: AssetState, state: AssetState, lacking: PartitionSet) -> Fate:
+    """Why a run has published some of its partitions and not the ``lacking`` ones."""
+    records = (each for each in reversed(maker.withheld) if not each.skipped)
+    record = next((each for each in records if each.partitions.overlaps(lacking)), None)
+    if record is None:
+        return Fate(", which failed" if state.failed_partitions.overlaps(lacking) else "")
+    return Fate(_withheld(context, maker, record, lacking), settled=True)
+
+
+def _has_passed(state: AssetState, end: int, coming: Sequence[int]) -> bool:
+    """Whether no run comes any more for the tick whose interval ends then; ``coming`` are the ends of due ticks."""
+    return (state.cursor is not None and end <= state.cursor[1]) or (bool(coming) and end < coming[0])
 
 
 def _withheld(context: PlanningContext, maker: AssetState, record: WithheldPartitions, lacking: PartitionSet) -> str:

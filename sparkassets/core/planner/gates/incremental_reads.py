@@ -82,7 +82,7 @@ def _with_increments(
     where all is read again for another reason while the position advances past unread changes.
     """
     asset = case.asset
-    again = asset.write is not None and asset.write.recomputable
+    again = asset.is_recomputable
     lost = again and any(each.anew for each in found.values())
     passes = any(each.is_behind for each in found.values())
     new = {name: each.pin for name, each in found.items()}

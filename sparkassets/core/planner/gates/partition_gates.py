@@ -64,7 +64,7 @@ def remove_partly_appended(case: DecisionInput, course: DecisionProgress) -> Dec
 
 def partly_appended_partitions(asset: AssetSpec, state: AssetState, missing: PartitionSet) -> PartitionSet:
     """Those of the partitions of which a part alone was appended, so that computing them would append it twice."""
-    if not missing or not asset.partitioning.is_partitioned or asset.write is None or asset.write.recomputable:
+    if not missing or not asset.partitioning.is_partitioned or not asset.appends:
         return NOTHING
     lacking = missing - asset.partitioning.inside(state.coverage)  # what a tick has computed anew is there as a whole
     return lacking & asset.partitioning.cover(state.coverage)

@@ -125,7 +125,7 @@ def foreign_change_notes(context: PlanningContext, asset: AssetSpec, state: Asse
 def _foreign(context: PlanningContext, asset: AssetSpec, commit: ForeignCommit) -> str:
     at = f" at {context.format_instant(commit.at)}" if commit.at is not None else ""
     said = f"changed by another writer: {commit.operation} in version {commit.version}{at}"
-    if asset.write is not None and not asset.write.recomputable:
+    if asset.appends:
         return f"{said}; it stays as it is"
     force = " --partition … --force" if asset.partitioning.is_partitioned else ""
     return f"{said}; it stays as it is until `sparkassets backfill {asset.maker or asset.name}{force}`"

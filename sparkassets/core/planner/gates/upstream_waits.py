@@ -7,6 +7,7 @@ withheld ones; other readers see what is published, and say what they lack (docs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -107,20 +108,14 @@ def _ignored_updates(context: PlanningContext, asset: AssetSpec) -> list[tuple[I
 
 def _wait_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
     """Waits for an asset without partitions, due or not: an upstream run will be its cause if a condition runs it."""
-    name, inlets = case.asset.name, [inlet for inlet in case.asset.inlets.values() if inlet.on_update == "rerun"]
+    inlets = [inlet for inlet in case.asset.inlets.values() if inlet.on_update == "rerun"]
     decided = [(inlet, case.context.decisions.get(inlet.name, AssetDecision())) for inlet in inlets]
-
-    def reads(inlet: InletSpec, parts: PartitionSet) -> bool:
-        return bool(_down(case.context, case.asset, inlet, parts, EVERYTHING))
-
-    found = ((inlet, each) for inlet, before in decided for each in before.barriers)
-    barriers = [(inlet, each) for inlet, each in found if reads(inlet, each.partitions)]
-    barrier = next((each for inlet, each in barriers if not each.withheld or not _has_any(case.context, inlet)), None)
+    name, barrier = case.asset.name, _first_barrier(case, decided)
     if barrier is not None:
         waits = Waiting(name, f"waits for {barrier.reason}")
         return DecisionProgress(due=course.due, waiting=(waits,), barriers=(replace(barrier, partitions=EVERYTHING),))
     course = course.with_notes(_lacks(case.context, case.asset, EVERYTHING))
-    first = next(((inlet, before.coming) for inlet, before in decided if reads(inlet, before.coming)), None)
+    first = next(((inlet, before.coming) for inlet, before in decided if _reads(case, inlet, before.coming)), None)
     if first is None and course.due:
         first = next(iter(_ignored_updates(case.context, case.asset)), None)
     if first is None:
@@ -128,6 +123,20 @@ def _wait_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgres
     comes = bool(course.due) or case.asset.schedule.condition is not None
     waits = Waiting(name, f"waits for {_first(case.context, *first)}")
     return DecisionProgress(due=course.due, waiting=(waits,), coming=EVERYTHING if comes else NOTHING)
+
+
+def _first_barrier(case: DecisionInput, decided: Sequence[tuple[InletSpec, AssetDecision]]) -> UpstreamBarrier | None:
+    """The first barrier among what the asset reads; what is withheld is none where the inlet has anything else."""
+    for inlet, before in decided:
+        for barrier in before.barriers:
+            if _reads(case, inlet, barrier.partitions) and not (barrier.withheld and _has_any(case.context, inlet)):
+                return barrier
+    return None
+
+
+def _reads(case: DecisionInput, inlet: InletSpec, parts: PartitionSet) -> bool:
+    """Whether the asset reads any of these partitions of an inlet."""
+    return bool(_down(case.context, case.asset, inlet, parts, EVERYTHING))
 
 
 def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: PartitionSet) -> UpstreamWaits:
