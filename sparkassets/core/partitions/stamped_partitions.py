@@ -1,4 +1,4 @@
-"""Partitions with the time of each one's newest update, and sets of them that only grow."""
+"""Times and partitions that each carry a number, such as the journal sequence that made them stale."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import lt
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from sparkassets.core.partitions.partition_set import PartitionSet
 from sparkassets.core.partitions.range_set import RangeSet
 from sparkassets.core.partitions.segment_functions import (
-    MANY,
     LiftedValue,
     OneSidedRule,
     Segment,
-    SegmentFunction,
     combine_values,
     map_values,
     value_at,
@@ -44,11 +42,21 @@ class StampedRanges:
         >>> StampedRanges((0,), (10,), (7,)).overlay(RangeSet.span(5, 15), 8)
         StampedRanges(starts=(0, 5), ends=(5, 15), stamps=(7, 8))
         """
-        return self._splice(ranges, lambda start, end, items: _fill_stamp(start, end, items, stamp))
+        return self._splice(ranges.pairs(), lambda start, end, items: _fill_stamp(start, end, items, stamp))
+
+    def merge(self, other: StampedRanges) -> StampedRanges:
+        """Adds the stamps of ``other``; where both have one, the greater one stays.
+
+        >>> StampedRanges((0,), (10,), (7,)).merge(StampedRanges((5, 8), (8, 15), (8, 6)))
+        StampedRanges(starts=(0, 5, 8, 10), ends=(5, 8, 10, 15), stamps=(7, 8, 7, 6))
+        """
+        stamps = iter(other.stamps)
+        ranges = zip(other.starts, other.ends, strict=True)
+        return self._splice(ranges, lambda start, end, items: _fill_stamp(start, end, items, next(stamps)))
 
     def without_stamped(self, ranges: RangeSet, through: int) -> StampedRanges:
         """Removes the stamps of at most ``through`` in ``ranges``."""
-        return self._splice(ranges, lambda _start, _end, items: [item for item in items if item[2] > through])
+        return self._splice(ranges.pairs(), lambda _start, _end, items: [item for item in items if item[2] > through])
 
     def stamped_after(self, after: int) -> StampedRanges:
         """The ranges with a stamp greater than ``after``."""
@@ -69,18 +77,20 @@ class StampedRanges:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def _splice(self, ranges: RangeSet, inside: Callable[[int, int, Sequence[Item]], Iterable[Item]]) -> StampedRanges:
+    def _splice(
+        self, ranges: Iterable[tuple[int, int]], inside: Callable[[int, int, Sequence[Item]], Iterable[Item]]
+    ) -> StampedRanges:
         """Replaces the items in each of ``ranges`` by ``inside(start, end, items)``, given those items cut to it.
 
         Examines only the items in ``ranges``, and copies slices of the others.
         """
         builder = _RangeBuilder()
         i, done = 0, _BEFORE  # the first item that is not copied wholly, and up to where all of them are
-        for start, end in ranges.pairs():
+        for start, end in ranges:
             first = bisect_right(self.ends, start, i)
             builder.copy(self, i, first, since=done)
             after = bisect_left(self.starts, end, first)
-            if first < after and self.starts[first] < start:
+            if first < after and max(self.starts[first], done) < start:
                 builder.add((max(self.starts[first], done), start, self.stamps[first]))
             cut = zip(self.starts[first:after], self.ends[first:after], self.stamps[first:after], strict=True)
             for item in inside(start, end, [(max(low, start), min(high, end), stamp) for low, high, stamp in cut]):
@@ -142,73 +152,6 @@ def _join_items(items: Iterable[Item]) -> StampedRanges:
     return builder.result()
 
 
-_MANY = 64
-"""For more ranges at once everything is rebuilt: moving the rest of the list for each of them would take longer."""
-
-
-class GrowingRanges:
-    """A mutable `RangeSet`."""
-
-    def __init__(self, ranges: RangeSet) -> None:
-        self._set(ranges)
-
-    def add(self, ranges: RangeSet) -> None:
-        """Adds the ranges."""
-        if len(ranges) > _MANY:
-            self._set(self.result() | ranges)
-            return
-        for start, end in ranges.pairs():
-            low = bisect_left(self._ends, start)
-            high = bisect_right(self._starts, end, low)
-            if low < high:
-                self._starts[low:high] = [min(start, self._starts[low])]
-                self._ends[low:high] = [max(end, self._ends[high - 1])]
-            else:
-                self._starts.insert(low, start)
-                self._ends.insert(low, end)
-
-    def remove(self, ranges: RangeSet) -> None:
-        """Removes the ranges."""
-        if ranges:
-            self._set(self.result() - ranges)
-
-    def result(self) -> RangeSet:
-        """The immutable value."""
-        return RangeSet(tuple(self._starts), tuple(self._ends))
-
-    def _set(self, ranges: RangeSet) -> None:
-        self._starts, self._ends = list(ranges.starts), list(ranges.ends)
-
-
-class GrowingStamps:
-    """Mutable `StampedRanges`."""
-
-    def __init__(self, marks: StampedRanges) -> None:
-        self._set(marks)
-
-    def overlay(self, ranges: RangeSet, stamp: int) -> None:
-        """Adds the stamp to ``ranges``; where there is a stamp already, the greater one stays."""
-        if len(ranges) > _MANY:
-            self._set(self.result().overlay(ranges, stamp))
-            return
-        for start, end in ranges.pairs():
-            # including neighbours that touch the range: it may have to be joined with them
-            low = bisect_left(self._ends, start)
-            high = bisect_right(self._starts, end, low)
-            new = self._slice(low, high).overlay(RangeSet.span(start, end), stamp)
-            self._starts[low:high], self._ends[low:high], self._stamps[low:high] = new.starts, new.ends, new.stamps
-
-    def result(self) -> StampedRanges:
-        """The immutable value."""
-        return self._slice(0, len(self._starts))
-
-    def _slice(self, low: int, high: int) -> StampedRanges:
-        return StampedRanges(tuple(self._starts[low:high]), tuple(self._ends[low:high]), tuple(self._stamps[low:high]))
-
-    def _set(self, marks: StampedRanges) -> None:
-        self._starts, self._ends, self._stamps = list(marks.starts), list(marks.ends), list(marks.stamps)
-
-
 class StampedPartitions(LiftedValue[StampedRanges]):
     """A function from a tuple of segments to stamped time, the same for all but finitely many tuples.
 
@@ -234,6 +177,22 @@ class StampedPartitions(LiftedValue[StampedRanges]):
             (self.time, self.apart),
             (parts.time, parts.apart),
             lefts=OneSidedRule.ASKED if parts.time else OneSidedRule.KEPT,
+        )
+        return StampedPartitions(*combined)
+
+    @classmethod
+    def union(cls, some: Sequence[StampedPartitions]) -> StampedPartitions:
+        """All stamps; where several have one, the greatest."""
+        return _merge_in_pairs(some, StampedPartitions.merge) if some else cls()
+
+    def merge(self, other: StampedPartitions) -> StampedPartitions:
+        """Adds the stamps of ``other``; where both have one, the greater one stays."""
+        combined = combine_values(
+            StampedRanges.merge,
+            (self.time, self.apart),
+            (other.time, other.apart),
+            lefts=OneSidedRule.ASKED if other.time else OneSidedRule.KEPT,
+            rights=OneSidedRule.ASKED if self.time else OneSidedRule.KEPT,
         )
         return StampedPartitions(*combined)
 
@@ -272,10 +231,7 @@ class StampedPartitions(LiftedValue[StampedRanges]):
         >>> marks.overlay(PartitionSet.by_segment({("nl",): RangeSet.span(0, 9)}), 6).merged_stamps()
         StampedRanges(starts=(0, 5), ends=(5, 9), stamps=(7, 6))
         """
-        merged = GrowingStamps(self.time)
-        for start, end, stamp in {item for _, marks in self.apart for item in marks.items()}:
-            merged.overlay(RangeSet.span(start, end), stamp)
-        return merged.result()
+        return _merge_in_pairs(list({self.time, *(marks for _, marks in self.apart)}), StampedRanges.merge)
 
     def stamps_of(self, segment: Segment) -> StampedRanges:
         """The stamped time of one tuple; assets partitioned by time alone have the empty tuple."""
@@ -307,128 +263,20 @@ class StampedPartitions(LiftedValue[StampedRanges]):
         return bool(self.time.stamps or self.apart)
 
 
+M = TypeVar("M")
+
+
+def _merge_in_pairs(left: Sequence[M], merge: Callable[[M, M], M]) -> M:
+    """All together; in pairs, so that an item is copied only as often as the logarithm of their number."""
+    while len(left) > 1:
+        merged = [merge(one, other) for one, other in zip(left[::2], left[1::2], strict=False)]
+        left = [*merged, *left[2 * len(merged) :]]
+    return left[0]
+
+
 def _by_stamp(marks: StampedRanges) -> dict[int, RangeSet]:
     """The time of each stamp."""
     pairs: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for start, end, stamp in marks.items():
         pairs[stamp].append((start, end))
     return {stamp: RangeSet.from_pairs(found) for stamp, found in pairs.items()}
-
-
-_SHARE = 8
-"""Changing one tuple takes as long as copying this number of them."""
-
-V = TypeVar("V")
-G = TypeVar("G")
-
-
-class _GrowingFunction(Generic[V, G]):
-    """A mutable function of a tuple of segments; tuples that no change touches are neither examined nor copied.
-
-    ``grow`` makes a mutable copy of a value, and ``done`` the immutable value of that.
-    """
-
-    def __init__(self, value: SegmentFunction[V], *, grow: Callable[[V], G], done: Callable[[G], V]) -> None:
-        usual, self._apart = value
-        self._grow, self._done = grow, done
-        self._usual = grow(usual)
-        self._touched: dict[Segment, G] = {}
-
-    def is_small_beside(self, parts: PartitionSet) -> bool:
-        """Whether so many tuples change that rebuilding everything is faster, as many tuples share a time."""
-        return len(parts.apart) >= MANY and len(parts.apart) * _SHARE > len(self._apart) + len(self._touched)
-
-    def change(self, parts: PartitionSet, do: Callable[[G, RangeSet], None]) -> None:
-        """Calls ``do`` for the value of every tuple, with the tuple's time in ``parts``."""
-        for segment, _ in parts.apart:
-            self._touch(segment)
-        if not parts.time:
-            for segment, ranges in parts.apart:
-                do(self._touched[segment], ranges)
-            return
-        for segment, _ in self._apart:
-            self._touch(segment)
-        for segment, growing in self._touched.items():
-            do(growing, parts.time_of(segment))
-        do(self._usual, parts.time)
-
-    def result(self) -> SegmentFunction[V]:
-        """The immutable function."""
-        usual = self._done(self._usual)
-        same: dict[V, V] = {}
-        values = ((segment, self._done(self._touched[segment])) for segment in sorted(self._touched))
-        touched = tuple((segment, same.setdefault(value, value)) for segment, value in values)
-        return combine_values(_second, (usual, self._apart), (usual, touched), lefts=OneSidedRule.KEPT)
-
-    def _touch(self, segment: Segment) -> None:
-        if segment not in self._touched:
-            self._touched[segment] = self._grow(value_at((self._done(self._usual), self._apart), segment))
-
-
-class GrowingPartitions:
-    """A mutable `PartitionSet`."""
-
-    def __init__(self, parts: PartitionSet) -> None:
-        self._begin(parts)
-
-    def add(self, parts: PartitionSet) -> None:
-        """Adds the partitions."""
-        if self._growing.is_small_beside(parts):
-            self._begin(self.result() | parts)
-        else:
-            self._growing.change(parts, GrowingRanges.add)
-
-    def remove(self, parts: PartitionSet) -> None:
-        """Removes the partitions."""
-        if self._growing.is_small_beside(parts):
-            self._begin(self.result() - parts)
-        else:
-            self._growing.change(parts, GrowingRanges.remove)
-
-    def result(self) -> PartitionSet:
-        """The immutable set; the original object where nothing changed.
-
-        >>> growing = GrowingPartitions(PartitionSet.span(0, 5))
-        >>> growing.add(PartitionSet.span(5, 9))
-        >>> growing.result() == PartitionSet.span(0, 9)
-        True
-        """
-        result = PartitionSet(*self._growing.result())
-        return self._before if result == self._before else result
-
-    def _begin(self, parts: PartitionSet) -> None:
-        self._before = parts
-        self._growing = _GrowingFunction((parts.time, parts.apart), grow=GrowingRanges, done=GrowingRanges.result)
-
-
-class GrowingStampedPartitions:
-    """Mutable `StampedPartitions`."""
-
-    def __init__(self, marks: StampedPartitions) -> None:
-        self._begin(marks)
-
-    def overlay(self, parts: PartitionSet, stamp: int) -> None:
-        """Adds the stamp to ``parts``; where there is a stamp already, the greater one stays."""
-        if self._growing.is_small_beside(parts):
-            self._begin(self.result().overlay(parts, stamp))
-        else:
-            self._growing.change(parts, lambda growing, ranges: growing.overlay(ranges, stamp))
-
-    def result(self) -> StampedPartitions:
-        """The immutable value.
-
-        >>> growing = GrowingStampedPartitions(StampedPartitions())
-        >>> growing.overlay(PartitionSet.span(0, 5), 7)
-        >>> growing.result().newest
-        7
-        """
-        return StampedPartitions(*self._growing.result())
-
-    def _begin(self, marks: StampedPartitions) -> None:
-        self._growing = _GrowingFunction[StampedRanges, GrowingStamps](
-            (marks.time, marks.apart), grow=GrowingStamps, done=GrowingStamps.result
-        )
-
-
-def _second(_: V, new: V) -> V:
-    return new

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.journal.entries import NumberedEntry, ObservedEntry
 from sparkassets.core.journal.fold.dispatch import fold
-from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.partitions.stamped_partitions import GrowingRanges, GrowingStamps
+from sparkassets.core.partitions import PartitionSet, StampedPartitions
 from tests.builders import Story, asset, at, project, source
 from tests.work import calls_of
 
@@ -67,8 +66,14 @@ def test_the_calls_of_a_fold_follow_its_entries():
 
 
 def test_what_is_there_is_copied_once_a_fold_and_not_for_each_entry(monkeypatch):
-    (state, more), made = fragmented(400), []
-    for kind in (GrowingRanges, GrowingStamps):
-        monkeypatch.setattr(kind, "result", lambda self, made=made, was=kind.result: made.append(self) or was(self))
+    (state, more), sizes = fragmented(400), []
+    for kind in (PartitionSet, StampedPartitions):
+
+        def union(some, was=kind.union):
+            found = list(some)
+            sizes.append(len(found))
+            return was(found)
+
+        monkeypatch.setattr(kind, "union", union)
     fold(state, more, commit=9)
-    assert len(made) == 3  # the source's coverage, and what is stale of its two consumers
+    assert [size for size in sizes if size > 2] == [40] * 3  # the coverage, and what is stale of two consumers

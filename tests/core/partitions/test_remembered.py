@@ -12,15 +12,12 @@ from sparkassets.core.partitions import (
     PartitionSet,
     RangeSet,
     SegmentPartition,
-    StampedPartitions,
     TimePartition,
     WindowMapping,
     segment_functions,
-    stamped_partitions,
 )
 from sparkassets.core.partitions import partition_set as sets_
-from sparkassets.core.partitions.stamped_partitions import GrowingPartitions, GrowingStampedPartitions
-from tests.core.partitions.segmented import assert_is, assert_is_canonical, bounded_sets, members, overlays, sets
+from tests.core.partitions.segmented import assert_is, bounded_sets, members, sets
 
 DAYS = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("a", ("be", "de")), SegmentPartition("b", ("x",))))
 WEEKS = Partitioning(TimePartition("week", "UTC"), (SegmentPartition("a", ("be", "de")),))
@@ -30,7 +27,7 @@ anything = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 @pytest.fixture
 def everything_is_large(monkeypatch):
-    for module in (segment_functions, stamped_partitions, sets_):
+    for module in (segment_functions, sets_):
         monkeypatch.setattr(module, "MANY", 0)
 
 
@@ -63,22 +60,6 @@ def test_what_is_asked_of_partitionings(a, b, mapping):
             ] == plain
 
 
-@anything
-@given(sets, st.lists(st.tuples(sets, st.booleans()), max_size=4), overlays)
-def test_what_grows(everything_is_large, begun, changes, marked):
-    growing, expected = GrowingPartitions(begun), begun
-    for parts, comes in changes:
-        (growing.add if comes else growing.remove)(parts)
-        expected = expected | parts if comes else expected - parts
-    assert growing.result() == expected
-    marks, plain = GrowingStampedPartitions(StampedPartitions()), StampedPartitions()
-    for parts, stamp in marked:
-        marks.overlay(parts, stamp)
-        plain = plain.overlay(parts, stamp)
-    assert marks.result() == plain
-    assert_is_canonical(marks.result())
-
-
 def many(count, *, since=0):
     return PartitionSet.by_segment({(f"{number:05}",): RangeSet.span(since, 9) for number in range(count)})
 
@@ -89,10 +70,6 @@ def test_the_same_sets_come_to_the_same_set():
     assert (a & a) is a
     assert (a | many(10)) is a
     assert (a & many(3000)) is a
-    growing = GrowingPartitions(a)
-    growing.add(many(10))
-    growing.add(many(1500))
-    assert growing.result() is a
 
 
 def test_a_dimension_of_very_many_keys_is_compared_by_all_of_them():

@@ -1,5 +1,7 @@
 """Stamped sets of partitions are a stamp for each tuple and instant that has one."""
 
+from functools import reduce
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +34,13 @@ def test_overlay_keeps_the_newest(marks):
     for parts, stamp in marks:
         expected |= {key: max(stamp, expected.get(key, 0)) for key in members(parts)}
     assert_is(stamped(marks), expected)
+
+
+@given(overlays, overlays)
+def test_merged_stamps_are_the_overlays_of_both(some, others):
+    merged = stamped(some).merge(stamped(others))
+    assert merged == stamped([*some, *others])
+    assert merged.merged_stamps() == reduce(StampedRanges.merge, [each for _, each in merged.apart], merged.time)
 
 
 @given(overlays, sets, numbers)

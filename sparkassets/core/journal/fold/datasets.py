@@ -65,7 +65,7 @@ def apply_table_finding(work: FoldWorkspace, entry: TargetEntry, seq: int) -> No
 
 def add_coverage(work: FoldWorkspace, uri: str, parts: PartitionSet) -> None:
     """Adds coverage of a multi-asset's dataset, which has no events of its own: its outlets have them."""
-    work.growing_coverage(uri).add(NOTHING if parts.is_everything else parts)
+    work.add_coverage(uri, NOTHING if parts.is_everything else parts)
 
 
 def withdraw_coverage(work: FoldWorkspace, name: str, uri: str, gone: PartitionSet) -> None:
@@ -140,16 +140,16 @@ def _mark_event_used(work: FoldWorkspace, name: str, ref: EventRef) -> None:
 
 
 def _update_dataset(work: FoldWorkspace, ref: EventRef, removed: PartitionSet, *, at: int) -> _DatasetUpdate:
-    dataset = work.datasets.get(ref.uri) or DatasetState(ref.uri)
-    growing = work.growing_coverage(ref.uri)
     updated = NOTHING if ref.parts.is_everything else ref.parts
-    growing.add(updated)
-    changed = updated or growing.result()
+    work.add_coverage(ref.uri, updated)
+    changed = updated or work.coverage(ref.uri)
     came = updated - removed
-    growing.remove(removed)
+    coverage = work.coverage(ref.uri) - removed if removed else None
+    dataset = work.datasets.get(ref.uri) or DatasetState(ref.uri)
     gone = (dataset.gone - came) | removed if removed or dataset.gone else dataset.gone
     work.datasets[ref.uri] = replace(
         dataset,
+        coverage=dataset.coverage if coverage is None else coverage,
         gone=gone,
         seq=ref.seq,
         at=at,

@@ -1,7 +1,7 @@
 """The mutable working copy of the state during one call of the fold.
 
-Coverage, recent events and stale marks grow in buffers, because rebuilding their immutable values for each of many
-entries takes quadratic time. Read them by the methods, which flush the buffers; not from `assets` or `datasets`.
+Additions to coverage, recent events and stale marks are buffered, because rebuilding these large values for each of
+many entries takes quadratic time. Read them by the methods, which flush the buffers; not from `assets` or `datasets`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from sparkassets.core.journal.fold_specs import FoldInlet
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, State
 from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
-from sparkassets.core.partitions.stamped_partitions import GrowingPartitions, GrowingStampedPartitions
 
 Name = TypeVar("Name", str, tuple[str, str])
+NO_STAMPS: Final = StampedPartitions()
 
 
 class FoldWorkspace:
@@ -36,14 +36,14 @@ class FoldWorkspace:
         self.keepers = dict(state.keepers)
         self._journal_id = state.journal_id
         self._fresh: dict[str, list[EventRef]] = {}
-        self._growing: dict[str, GrowingPartitions] = {}
-        self._marking: dict[str, dict[str, GrowingStampedPartitions]] = {}
+        self._added: dict[str, list[PartitionSet]] = {}
+        self._marked: dict[str, dict[str, list[StampedPartitions]]] = {}
 
     def result(self, seq: int, commit: int) -> State:
         """Flushes all buffers and returns the new state."""
-        for uri in [*self._fresh, *self._growing]:
+        for uri in [*self._fresh, *self._added]:
             self.dataset(uri)
-        for name in list(self._marking):
+        for name in list(self._marked):
             self.flush_stale_marks(name)
         return State(self._journal_id, seq, commit, self.assets, self.datasets, self.consumers, self.keepers)
 
@@ -51,25 +51,22 @@ class FoldWorkspace:
 
     def flush_stale_marks(self, name: str) -> AssetState | None:
         """Adds the buffered stale marks to the asset and returns it; None where there is no such asset."""
-        asset, marking = self.assets.get(name), self._marking.pop(name, {})
-        if asset is not None and marking:
-            stale = {**asset.stale, **{inlet: marks.result() for inlet, marks in marking.items()}}
-            asset = self.assets[name] = replace(asset, stale=stale)
+        asset, marked = self.assets.get(name), self._marked.pop(name, {})
+        if asset is not None and marked:
+            unions = {inlet: StampedPartitions.union(marks) for inlet, marks in marked.items()}
+            stale = {inlet: asset.stale.get(inlet, NO_STAMPS).merge(marks) for inlet, marks in unions.items()}
+            asset = self.assets[name] = replace(asset, stale={**asset.stale, **stale})
         return asset
 
     def add_stale_mark(self, name: str, inlet: FoldInlet, partitions: PartitionSet, *, seq: int) -> None:
         """Marks partitions of the asset with the cause ``seq``: stale for that inlet, or to be tried again."""
         if partitions:
-            marking = self._marking.setdefault(name, {})
-            if inlet.name not in marking:
-                marking[inlet.name] = GrowingStampedPartitions(
-                    self.assets[name].stale.get(inlet.name, StampedPartitions())
-                )
-            marking[inlet.name].overlay(partitions, seq)
+            marks = NO_STAMPS.overlay(partitions, seq)
+            self._marked.setdefault(name, {}).setdefault(inlet.name, []).append(marks)
 
     def inlet_with_coverage(self, inlet: FoldInlet) -> FoldInlet:
         """The inlet with its present partitions, where its mapping depends on the newest of them."""
-        return inlet.with_available(self.dataset(inlet.uri).coverage) if inlet.needs.goes_by_newest else inlet
+        return inlet.with_available(self.coverage(inlet.uri)) if inlet.needs.goes_by_newest else inlet
 
     def has_others(self, uri: str, name: str) -> bool:
         """Whether an asset other than ``name`` has the URI."""
@@ -80,11 +77,8 @@ class FoldWorkspace:
     def dataset(self, uri: str) -> DatasetState:
         """Flushes the dataset's buffers and returns it; an empty one for an unknown URI."""
         self.recent_events(uri)
-        growing = self._growing.pop(uri, None)
-        dataset = self.datasets.get(uri) or DatasetState(uri)
-        if growing is not None:
-            dataset = self.datasets[uri] = replace(dataset, coverage=growing.result())
-        return dataset
+        self.coverage(uri)
+        return self.datasets.get(uri) or DatasetState(uri)
 
     def newest_seq(self, uri: str) -> int:
         """The sequence number of the dataset's newest event; 0 before the first."""
@@ -98,12 +92,17 @@ class FoldWorkspace:
             dataset = self.datasets[uri] = replace(dataset, recent=dataset.recent.with_events(fresh))
         return dataset.recent if dataset is not None else RecentEvents()
 
-    def growing_coverage(self, uri: str) -> GrowingPartitions:
-        """The buffer of the dataset's coverage, to be changed in place."""
-        if uri not in self._growing:
-            dataset = self.datasets.get(uri)
-            self._growing[uri] = GrowingPartitions(dataset.coverage if dataset is not None else NOTHING)
-        return self._growing[uri]
+    def coverage(self, uri: str) -> PartitionSet:
+        """The dataset's present partitions, with the buffered ones."""
+        dataset, added = self.datasets.get(uri), self._added.pop(uri, None)
+        if added is not None:
+            dataset = dataset or DatasetState(uri)
+            dataset = self.datasets[uri] = replace(dataset, coverage=dataset.coverage | PartitionSet.union(added))
+        return dataset.coverage if dataset is not None else NOTHING
+
+    def add_coverage(self, uri: str, parts: PartitionSet) -> None:
+        """Buffers partitions that are present in the dataset now."""
+        self._added.setdefault(uri, []).append(parts)
 
     def remember_event(self, ref: EventRef, *, alone: bool) -> None:
         """Buffers an event of its dataset; ``alone`` forgets the buffered ones before it."""
