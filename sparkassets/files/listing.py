@@ -37,21 +37,36 @@ class SkippedFiles:
 
 
 def list_files(pattern: PathPattern, *, skipped: SkippedFiles | None = None) -> list[File] | None:
-    """Every file below the pattern's root in a folder that may hold matches; None when there is no root.
-
-    Hidden and temporary files are left out, and what is no regular file. The names are not matched yet. What Spark must
-    not or cannot read is left out, too, and added to ``skipped``.
+    """The files of `iterate_files`; None when there is no root.
 
     Raises:
         SourceError: A folder cannot be listed; it is named.
     """
-    root, skipped = local_path(pattern.root), skipped or SkippedFiles()
     try:
-        found = list(_remote(pattern) if root is None else _local(pattern, root, skipped))
-        skipped.undecodable.extend(path for path, _, _ in found if escape_unwritable(path) != path)
-        return [file for file in found if escape_unwritable(file[0]) == file[0]] if skipped.undecodable else found
+        return list(iterate_files(pattern, skipped=skipped or SkippedFiles()))
     except FileNotFoundError:
         return None
+
+
+def iterate_files(pattern: PathPattern, *, skipped: SkippedFiles) -> Iterator[File]:
+    """Yields every file below the pattern's root in a folder that may hold matches.
+
+    Hidden and temporary files are left out, and what is no regular file. The names are not matched yet. What Spark must
+    not or cannot read is left out, too, and added to ``skipped``. On a disk, memory grows with folders alone.
+
+    Raises:
+        FileNotFoundError: There is no root.
+        SourceError: A folder cannot be listed; it is named.
+    """
+    root = local_path(pattern.root)
+    try:
+        for file in _remote(pattern) if root is None else _local(pattern, root, skipped):
+            if file[0].isascii() or escape_unwritable(file[0]) == file[0]:
+                yield file
+            else:
+                skipped.undecodable.append(file[0])
+    except FileNotFoundError:
+        raise
     except NotADirectoryError as error:
         raise SourceError(f"'{pattern.root}' is a file; the path '{pattern.text}' needs a folder there") from error
     except OSError as error:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from sparkassets.core.branches.branch_project import BASE
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING, Dependency, PartitionSet
-from sparkassets.core.patterns import FileSlot, KnownFile, PathPattern, is_of_file
+from sparkassets.core.patterns import FileSlot, KnownFile, PathPattern, is_of_file, is_of_slot
 from sparkassets.core.runs import InletPin, RunRequest
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.spec.source_views import view_id
@@ -57,9 +57,9 @@ def _slot_fingerprints(source: AssetSpec, position: Mapping[str, Any], parts: Pa
     """The fingerprints of the pinned time of a file source; a file may span several partitions of it."""
     partitioning = source.partitioning
     if parts.is_everything or not partitioning.is_partitioned or source.storage is None:
-        return {key: seen for key, seen in position.items() if seen and key != BASE and not is_of_file(key)}
+        return {key: seen for key, seen in position.items() if seen and key != BASE and is_of_slot(key)}
     pattern = PathPattern.parse(source.storage.as_path, partitioning.segment_columns)
-    slots = {key: FileSlot.of_key(key, partitioning) for key in position}
+    slots = {key: FileSlot.of_key(key, partitioning) for key in position if is_of_slot(key)}
     return {
         key: position[key]
         for key, slot in slots.items()

@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from sparkassets.core.partitions import NOTHING, YEARS, Partitioning, PartitionSet, Segment
-from sparkassets.core.patterns import FileSlot, PathPattern, fingerprint, is_of_file
+from sparkassets.core.patterns import LISTING, FileSlot, PathPattern, digest_look, fingerprint, is_of_slot
 from sparkassets.core.phrases import escape_unwritable, few
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import SourceError
-from sparkassets.files import File, SkippedFiles, is_rowless, list_files
+from sparkassets.files import File, SkippedFiles, is_rowless, iterate_files
+from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation, TextFileReader
 from sparkassets.sources.file_views import observe_views
 
 _NAMED = 5
 """How many files are named."""
+_HELD = 100_000
+"""So many files of a disk are held in memory before it is known whether anything is new; where there are more, and
+something is, they are listed again."""
+_RULES = 1
+"""To be raised when the same files come to mean something else."""
 _AHEAD = 24 * 3600
 """Seconds by which a writer's clock may be ahead, for ``settle``."""
 
@@ -64,7 +70,8 @@ class FileObserver:
 
     The cursor's keys are those of the slots (`FileSlot`), or ``""`` for a source without partitions; its values are
     fingerprints, empty once a slot's segment has left the list: it is reported again when it returns.
-    It also has entries for single files that views need (`KnownFile`).
+    It also has entries for single files that views need (`KnownFile`), and a digest of the whole look (`LISTING`), so
+    that a look which finds the same files and the same cursor ends with the listing.
     A slot with a file younger than ``settle_seconds`` keeps its last fingerprint. An empty CSV or JSON file does not
     count.
 
@@ -97,12 +104,16 @@ class FileObserver:
         del table_id, version, coverage  # the cursor knows every slot
         if asset.storage is None or asset.source is None:
             raise SourceError(f"the source '{asset.name}' has no path")
-        partitioning, skipped = asset.partitioning, SkippedFiles()
+        partitioning = asset.partitioning
         pattern = PathPattern.parse(asset.storage.path, partitioning.segment_columns)
-        files = list_files(pattern, skipped=skipped)
-        if files is None:
+        own = {key: value for key, value in cursor.items() if is_of_slot(key)}
+        try:
+            listed = _list_unless_known(asset, pattern, own, cursor)
+        except FileNotFoundError:
             return _without_folder(asset, pattern, seen=bool(cursor))
-        own = {key: value for key, value in cursor.items() if not is_of_file(key)}
+        if listed is None:
+            return None
+        files, skipped = listed
         slots, ignored = _group(pattern, partitioning, files)
         ignored.undecodable.extend(sorted(filter(pattern.resembles, skipped.undecodable)))
         ignored.outside.extend(sorted(skipped.outside))
@@ -122,6 +133,10 @@ class FileObserver:
         notes += (f"{unseen}: Spark alone reads {asset.source.kind} (`plan --spark` starts it)",) if unseen else ()
         if not (news or gone or left or notes or values.views or values.cursor):
             return None
+        fresh = {**news, **left, **dict.fromkeys(gone)}
+        if fresh and not (notes or asset.views):
+            after = {key: value for key, value in {**own, **fresh}.items() if value is not None}
+            fresh[LISTING] = _digest(asset, after, files)
         present = PartitionSet.from_slots((slot.segment, slot.time) for slot in slots.values())
         slots_gone = (FileSlot.of_key(key, partitioning) for key in gone if partitioning.is_partitioned)
         were = PartitionSet.union(slot.parts(pattern, partitioning) for slot in slots_gone if slot is not None)
@@ -130,12 +145,46 @@ class FileObserver:
             changed=PartitionSet.from_slots((slots[key].segment, slots[key].time) for key in news),
             removed=partitioning.admissible_partitions(were) - present,
             whole=not partitioning.is_partitioned and bool(news or gone),
-            cursor={**news, **left, **dict.fromkeys(gone), **values.cursor},
+            cursor={**fresh, **values.cursor},
             extra={**files_seen, **{key: count for key, count in counts.items() if count}, **_list_ignored(ignored)},
             notes=notes,
             views=values.views,
             session_needed_reason=unseen,
         )
+
+
+def _digest(asset: AssetSpec, slots: Mapping[str, Any], files: Iterable[File]) -> str:
+    """The digest of a look at the files that leads to these slots in the cursor."""
+    return digest_look(repr((_RULES, asset.storage, asset.source, asset.partitioning)), slots, files)
+
+
+def _list_unless_known(
+    asset: AssetSpec, pattern: PathPattern, slots: Mapping[str, Any], cursor: Mapping[str, Any]
+) -> tuple[list[File], SkippedFiles] | None:
+    """The files and what is left out of them; None where all is as the cursor has it.
+
+    Args:
+        asset: The source.
+        pattern: Its path.
+        slots: The cursor's slots.
+        cursor: All of it.
+
+    Raises:
+        FileNotFoundError: There is no root.
+    """
+    skipped = SkippedFiles()
+    found = iterate_files(pattern, skipped=skipped)
+    if LISTING not in cursor or asset.views or len(cursor) > len(slots) + 1:
+        return list(found), skipped
+    most = None if local_path(pattern.root) is None else _HELD
+    files, beyond = list(islice(found, most)), list(islice(found, 1))
+    digest = _digest(asset, slots, chain(files, beyond, found))
+    if digest == cursor[LISTING] and not (skipped.outside or skipped.undecodable):
+        return None
+    if not beyond:
+        return files, skipped
+    skipped = SkippedFiles()
+    return list(iterate_files(pattern, skipped=skipped)), skipped
 
 
 def _without_folder(asset: AssetSpec, pattern: PathPattern, *, seen: bool) -> Observation:

@@ -60,13 +60,13 @@ def rates() -> None:
             prepared.tell("s")
             prepared.driver().run_works([TickWork(select=["s"])])
             with pool(drivers) as workers:
-                list(workers.map(drive, [folder] * drivers, [TOGETHER] * drivers))
+                cpu = sum(workers.map(drive, [folder] * drivers, [TOGETHER] * drivers))
             rows = DeltaStore(folder).read_history(kinds=["claim", "success"])
         kinds, done = Counter(row.kind for row in rows), {row.asset for row in rows if row.kind == "success"}
         assert kinds["success"] == kinds["claim"] == len(done) == TOGETHER
         seconds = (rows[-1].at - rows[0].at).total_seconds()
-        goal = f"   goal {GOAL_RATE}" if drivers == DRIVERS else ""
-        print(f"{drivers} drivers, {TOGETHER:,} runs, none twice: {TOGETHER / seconds:6.0f} runs/s together{goal}")
+        rate = f"{TOGETHER / seconds:6.0f} runs/s together" + (f"   goal {GOAL_RATE}" if drivers == DRIVERS else "")
+        print(f"{drivers} drivers, {TOGETHER:,} runs, none twice: CPU {cpu:.2f} s, {cpu / seconds:.1f} cores, {rate}")
 
 
 def alone(work: Callable[[int], Cost], count: int) -> Cost:
@@ -95,11 +95,13 @@ def wave_on_disk(count: int) -> Cost:
         return wave(count, folder)
 
 
-def drive(folder: str, count: int) -> None:
-    """A driver among several, until nobody has anything to do."""
+def drive(folder: str, count: int) -> float:
+    """The CPU seconds of a driver among several, until nobody has anything to do."""
     found = world(count, folder)
     found.alive, found.invocations = True, os.getpid()
+    cpu = time.process_time()
     found.driver(host=host_identity()).run_works([TickWork()])
+    return time.process_time() - cpu
 
 
 def world(count: int, folder: str | None) -> World:

@@ -44,7 +44,7 @@ def claimed(host, process):
     driver._observe(None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Driver, "_start_runs", lambda _: None)
-        driver._claim(TickWork())
+        driver._claim_due(TickWork())
     return driver.ledger.state
 
 

@@ -1,6 +1,7 @@
 import os
 import shutil
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,10 +9,11 @@ from hypothesis import strategies as st
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.patterns import PathPattern, fingerprint
+from sparkassets.core.patterns import LISTING, PathPattern, fingerprint
 from sparkassets.errors import SourceError
 from sparkassets.files import list_files, listing
 from sparkassets.files.object_stores import open_store
+from sparkassets.sources import files
 from tests.depth import examples
 from tests.sources.looks import DAYS, Source, write
 
@@ -62,7 +64,7 @@ def test_the_cursor_holds_a_fingerprint_by_the_start_of_the_slot(tmp_path):
     path = write(tmp_path, "20130105/a.csv")
     source = Source(f"{tmp_path}/{{day:%Y%m%d}}/*.csv")
     files = [("20130105/a.csv", path.stat().st_size, path.stat().st_mtime_ns)]
-    assert source.look().cursor == {"1357344000": fingerprint(files)}
+    assert source.look().cursor == {"1357344000": fingerprint(files), LISTING: source.cursor[LISTING]}
 
 
 def test_nothing_new_is_none(landing):
@@ -71,6 +73,59 @@ def test_nothing_new_is_none(landing):
     source = Source(uri + "/{day}.csv")
     source.look()
     assert source.look() is None
+
+
+def test_a_look_that_finds_the_same_ends_with_the_listing(landing, monkeypatch):
+    uri, root = landing
+    write(root, "2013-01-05.csv")
+    source = Source(uri + "/{day}.csv")
+    source.look()
+    monkeypatch.delattr(files, "_group")
+    assert source.look() is None
+    write(root, "2013-01-06.csv")
+    with pytest.raises(NameError):
+        source.look()
+
+
+@pytest.mark.parametrize("held", [2, 100])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_digest_of_a_look_hides_nothing(tmp_path, monkeypatch, seed, held):
+    monkeypatch.setattr(files, "_HELD", held)
+    random, folder = Random(seed), tmp_path / "landing"
+    (tmp_path / "elsewhere.csv").write_text("1")
+    folder.mkdir()
+    sources = [Source(f"{folder}/{{day}}.csv", settle_seconds=seed % 2 * 60) for _ in range(2)]
+    now = datetime.now(UTC)
+    for _ in range(30):
+        path = folder / f"2013-01-{random.randint(1, 5):02}.csv"
+        match random.choice(["write", "write", "empty", "remove", "misname", "link", "wait", "nothing"]):
+            case "write":
+                path.unlink(missing_ok=True)
+                path.write_text("x" * random.randint(1, 3))
+                os.utime(path, ns=(0, int((now.timestamp() - random.choice([0, 120])) * 10**9)))
+            case "empty":
+                path.unlink(missing_ok=True)
+                path.touch()
+            case "remove":
+                path.unlink(missing_ok=True)
+            case "misname":
+                (folder / "monday.csv").write_text("1")
+            case "link":
+                path.unlink(missing_ok=True)
+                path.symlink_to(tmp_path / "elsewhere.csv")
+            case "wait":
+                now += timedelta(seconds=90)
+                (folder / "monday.csv").unlink(missing_ok=True)
+        found, whole = (source.look(now=now) for source in sources)
+        assert (found is None) == (whole is None)
+        assert found is None or (found.changed, found.removed, found.extra) == (
+            whole.changed,
+            whole.removed,
+            whole.extra,
+        )
+        assert sources[0].notes == sources[1].notes
+        sources[1].cursor.pop(LISTING, None)  # so that it looks at everything
+        assert {key: seen for key, seen in sources[0].cursor.items() if key != LISTING} == sources[1].cursor
 
 
 def test_only_the_changed_partition_is_told(landing):
@@ -104,7 +159,7 @@ def test_one_file_less_is_a_change_and_no_file_a_removal(landing):
     seen = source.look()
     assert not seen.changed
     assert source.keys(seen.removed) == ["2013-01-05"]
-    assert seen.cursor == {"1357344000": None}
+    assert seen.cursor == {"1357344000": None, LISTING: source.cursor[LISTING]}
     assert source.look() is None
 
 
@@ -219,7 +274,7 @@ def test_another_grain_takes_nothing_away_that_is_still_there(tmp_path):
     seen = source.look()
     assert Partitioning(TimePartition("month", "UTC")).labels(seen.changed) == ["2013-01"]
     assert not seen.removed
-    assert set(source.cursor) == {"1356998400"}
+    assert set(source.cursor) == {"1356998400", LISTING}
 
 
 # --------------------------------------------------------------------------- without partitions
@@ -233,7 +288,7 @@ def test_a_source_without_partitions_changes_as_a_whole(landing, path):
     seen = source.look()
     assert seen.whole is True
     assert not seen.changed
-    assert list(seen.cursor) == [""]
+    assert list(seen.cursor) == ["", LISTING]
     assert source.look() is None
     write(root, "b.csv")
     assert source.look().whole is True

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from sparkassets.core.patterns.known_files import (
+    LISTING,
     FileSlot,
     KnownFile,
+    digest_look,
     file_key,
     fingerprint,
     is_of_file,
+    is_of_slot,
     is_skipped_name,
     path_of_key,
 )
@@ -16,6 +19,7 @@ from sparkassets.core.patterns.path_pattern import PathPattern
 from sparkassets.core.patterns.pattern_fields import PatternError, SegmentField, TimeField
 
 __all__ = [
+    "LISTING",
     "FileSlot",
     "KnownFile",
     "KnownTable",
@@ -23,9 +27,11 @@ __all__ = [
     "PatternError",
     "SegmentField",
     "TimeField",
+    "digest_look",
     "file_key",
     "fingerprint",
     "is_of_file",
+    "is_of_slot",
     "is_skipped_name",
     "known_tables",
     "path_of_key",

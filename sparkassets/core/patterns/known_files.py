@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from sparkassets.core.partitions import NOTHING, PartitionError, Partitioning, PartitionSet, RangeSet, Segment
 from sparkassets.core.partitions.json_form import decode_partitions
@@ -14,6 +15,9 @@ from sparkassets.frozen import frozen
 
 _OF_FILE = "%/"
 """The beginning of the key of a file in the cursor of its source; no slot's begins so, as ``%`` escapes there."""
+LISTING: Final = "%="
+"""The key of what `digest_look` gave for the newest look that recorded something and left nothing to say."""
+_AT_ONCE = 1000
 
 
 def is_skipped_name(name: str) -> bool:
@@ -38,6 +42,22 @@ def fingerprint(files: Iterable[tuple[str, int, int]]) -> str:
     return blake2b("".join(lines).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
 
 
+def digest_look(about: str, cursor: Mapping[str, Any], files: Iterable[tuple[str, int, int]]) -> str:
+    """A digest of all that a look at files goes by, in memory that does not grow with the files.
+
+    Args:
+        about: What else decides what the look finds.
+        cursor: The fingerprints of slots, in any lasting order.
+        files: As `fingerprint` has them, in the order in which they are listed: a listing in another order is another.
+    """
+    digest, rest = blake2b(about.encode(), digest_size=16), iter(files)
+    digest.update("\n".join(map(str, cursor.values())).encode())
+    while some := list(islice(rest, _AT_ONCE)):
+        lines = "".join([f"{path}\0{size}\0{changed}\n" for path, size, changed in some])
+        digest.update(lines.encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
 def file_key(path: str) -> str:
     """The key of a file in the cursor of its source, by its path relative to the pattern's root.
 
@@ -53,8 +73,13 @@ def path_of_key(key: str) -> str:
 
 
 def is_of_file(key: str) -> bool:
-    """Whether a key of a source's cursor is that of a file, and of no slot."""
+    """Whether a key of a source's cursor is that of a file."""
     return key.startswith(_OF_FILE)
+
+
+def is_of_slot(key: str) -> bool:
+    """Whether a key of the cursor of a source of files is that of a slot."""
+    return not key.startswith(_OF_FILE) and key != LISTING
 
 
 @frozen
