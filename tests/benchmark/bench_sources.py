@@ -100,11 +100,12 @@ def files(root: Path, count: int) -> None:
         Path(root, f"{day}.csv").write_text("x")  # an empty file is not there
 
     def listing() -> int:
-        return sum(Path(folder, name).stat().st_size for folder, _, names in os.walk(root) for name in names)
+        with os.scandir(root) as entries:
+            return sum(entry.stat().st_size for entry in entries)
 
     base = median(listing)
     daily = source(f"{root}/{{day}}.csv", "csv")
-    print(f"{count:,} files, one a day; walking and stat alone: {base:.0f} ms")
+    print(f"{count:,} files, one a day; scandir and stat alone: {base:.0f} ms; goal for nothing new: 2.5 x")
     report("first look", median(lambda: setattr(daily, "cursor", {}) or daily.look()), base)
     report("nothing new", median(daily.look), base)
     middle = Path(root, f"{days(count)[count // 2]}.csv")
@@ -179,7 +180,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         landing = Path(folder, "landing")
         landing.mkdir()
-        files(landing, 10_000)
+        files(landing, 30_000)
         for count in (1_000, 10_000):
             table(Path(folder), count)
         products(Path(folder), 100_000)
