@@ -10,14 +10,20 @@ from typing import Final
 from sparkassets.frozen import frozen
 
 _TOKEN: Final = re.compile(
-    r"(?P<blank>\s+|--[^\n]*|/\*.*?(?:\*/|\Z)|\{%.*?(?:%\}|\Z)|\{#.*?(?:#\}|\Z))"
-    r"|(?P<jinja>\{\{.*?(?:\}\}|\Z))"
-    r"|(?P<text>'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\\?\Z)|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\\?\Z))"
-    r"|(?P<name>`[^`]*(?:`|\Z)|[A-Za-z_][A-Za-z0-9_]*)"
+    r"(?P<blank>\s+)"
+    r"|(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))"
+    r"|(?P<unseen>\{#.*?(?:#\}|\Z))"
+    r"|(?P<block>\{%.*?(?:%\}|\Z))"
+    r"|(?P<expression>\{\{.*?(?:\}\}|\Z))"
+    r"|(?P<raw>[rR](?:'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)))"
+    r"|(?P<text>[xX]?(?:'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\\?\Z)|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\\?\Z)))"
+    r"|(?P<quoted>`[^`]*(?:`|\Z))"
+    r"|(?P<name>[^\W\d]\w*)"
     r"|(?P<mark>\d[\w.]*|.)",
     re.DOTALL,
 )
 """Tokens of SQL with Jinja. An unclosed token reaches to the end, so that no character is scanned twice."""
+_NO_WORDS: Final = frozenset({"blank", "comment", "unseen", "block"})
 MOST_NESTED: Final = 1_000
 """Brackets inside each other in a query: no parser takes many more, and reading them takes memory."""
 _COLUMN: Final = re.compile(r"\{\{-?\s*inlets\.\w+\.([A-Za-z_]\w*)\s*-?\}\}")
@@ -67,7 +73,7 @@ def find_bare_tables(sql: str) -> list[tuple[str, int]]:
         table, after = tokens[index + 1], tokens[index + 2] if index + 2 < len(tokens) else None
         if token.keyword not in ("FROM", "JOIN") or table.kind != "name" or table.keyword in ("LATERAL", *_QUERY):
             continue
-        if after and (after.text in (".", "(") or (after.kind == "jinja" and after.position == _end(table))):
+        if after and (after.text in (".", "(") or (after.kind == "expression" and after.position == _end(table))):
             continue
         if _belongs_to_query(tokens, index) and table.name.casefold() not in own:
             found.append((table.name, table.position))
@@ -110,12 +116,13 @@ def find_excess_nesting(sql: str) -> int | None:
 
 def _tokens(sql: str) -> Iterator[_SqlToken]:
     opened: list[int] = []
-    found = (match for match in _TOKEN.finditer(sql) if match.lastgroup != "blank")
+    found = (match for match in _TOKEN.finditer(sql) if match.lastgroup not in _NO_WORDS)
     for index, match in enumerate(found):
         text, last = match[0], opened[-1] if opened else -1
         if text in _CLOSING and opened:
             opened.pop()
-        yield _SqlToken(match.lastgroup or "", text, match.start(), len(opened), last)
+        kind = "name" if match.lastgroup == "quoted" else match.lastgroup or ""
+        yield _SqlToken(kind, text, match.start(), len(opened), last)
         if text in _OPENING:
             opened.append(index)
 
@@ -170,7 +177,7 @@ def _name(item: Sequence[_SqlToken]) -> str | None:
     if not item:
         return None
     last = item[-1]
-    if last.kind == "jinja":
+    if last.kind == "expression":
         found = _COLUMN.fullmatch(last.text)
         return found[1] if found and (len(item) == 1 or _is_path(item[:-1])) else None
     if last.kind != "name":
@@ -191,16 +198,7 @@ def _is_path(tokens: Sequence[_SqlToken]) -> bool:
 _EXPRESSION: Final = "\0"
 """Stands for every character of a Jinja expression, whose text is not known before it is rendered."""
 
-_OPAQUE = re.compile(
-    r"(?P<expression>\{\{.*?(?:\}\}|\Z))|\{%.*?(?:%\}|\Z)|\{#.*?(?:#\}|\Z)"
-    r"|--[^\n]*|/\*.*?(?:\*/|\Z)"
-    r"|(?<!\w)[rR](?:'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z))"
-    r"|'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?\Z)|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|\\?\Z)|`[^`]*(?:`|\Z)",
-    re.DOTALL,
-)
-"""Text that is no SQL word: Jinja, comments, quotes. Unclosed, it reaches to the end: no character is scanned twice."""
 _FIRST_WORD = re.compile(r"[\s(;]*+([A-Za-z_]+)")
-_QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
 _WRITE = re.compile(r"\b(?:INSERT\s++(?:INTO|OVERWRITE)|MERGE\s++INTO)\b", re.IGNORECASE)
 _SECOND = re.compile(r";[\s;]*+(?:([^\s;]+)|\Z)")
 _HINT: Final = "write the SELECT only, whose rows land as `write` says; with `write: self` statements write the target"
@@ -228,11 +226,11 @@ def find_select_fault(sql: str) -> StatementFault | None:
     >>> find_select_fault("INSERT INTO t SELECT 1").message
     "the SQL begins with 'INSERT'; expected one SELECT"
     """
-    words = _OPAQUE.sub(_blank, sql)
+    words = _blank_opaque(sql)
     if not words.strip():
         return StatementFault(0, 1, "the SQL is empty; expected one SELECT")
     first = _FIRST_WORD.match(words)
-    if first and first[1].upper() not in _QUERIES:
+    if first and first[1].upper() not in _QUERY:
         found = first[1]
         return StatementFault(first.start(1), len(found), f"the SQL begins with {found!r}; expected one SELECT", _HINT)
     if write := _WRITE.search(words):
@@ -251,11 +249,11 @@ def find_write_fault(sql: str) -> StatementFault | None:
     >>> find_write_fault("SELECT 1").message
     "the SQL begins with 'SELECT', which writes nothing"
     """
-    words = _OPAQUE.sub(_blank, sql)
+    words = _blank_opaque(sql)
     if not words.strip():
         return StatementFault(0, 1, "the SQL is empty; expected statements that write", _WRITES)
     first = _FIRST_WORD.match(words)
-    if first and first[1].upper() in _QUERIES and not _WRITE.search(words) and len(list(split_statements(sql))) == 1:
+    if first and first[1].upper() in _QUERY and not _WRITE.search(words) and len(list(split_statements(sql))) == 1:
         found, hint = first[1], f"leave 'write: self' out, or write a statement {_WRITES}"
         return StatementFault(first.start(1), len(found), f"the SQL begins with {found!r}, which writes nothing", hint)
     return None
@@ -267,32 +265,22 @@ def split_statements(sql: str) -> Iterator[tuple[int, str]]:
     >>> list(split_statements("DELETE FROM t WHERE a = ';'; -- again;\nINSERT INTO t VALUES (1);"))
     [(0, "DELETE FROM t WHERE a = ';'"), (28, ' -- again;\nINSERT INTO t VALUES (1)')]
     """
-    words, begin = _OPAQUE.sub(_blank, sql), 0
+    words, begin = _blank_opaque(sql), 0
     for end in (*(each.start() for each in re.finditer(";", words)), len(words)):
         if words[begin:end].strip():
             yield begin, sql[begin:end]
         begin = end + 1
 
 
-def _blank(opaque: re.Match[str]) -> str:
-    """The same number of characters and lines, without words."""
-    filler = _EXPRESSION if opaque["expression"] else " "
-    return re.sub(r"[^\n]", filler, opaque[0])
+def _blank_opaque(sql: str) -> str:
+    """The same number of characters and lines, without Jinja, comments and quotes."""
+    return "".join(
+        match[0]
+        if match.lastgroup in ("blank", "name", "mark")
+        else re.sub(r"[^\n]", _EXPRESSION if match.lastgroup == "expression" else " ", match[0])
+        for match in _TOKEN.finditer(sql)
+    )
 
-
-_EXACT_TOKEN: Final = re.compile(
-    r"(?P<blank>\s+)"
-    r"|(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))"
-    r"|(?P<unseen>\{#.*?(?:#\}|\Z))"
-    r"|(?P<jinja>\{\{.*?(?:\}\}|\Z)|\{%.*?(?:%\}|\Z))"
-    r"|(?P<raw>[rR](?:'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)))"
-    r"|(?P<text>[xX]?(?:'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\\?\Z)|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\\?\Z)))"
-    r"|(?P<quoted>`[^`]*(?:`|\Z))"
-    r"|(?P<name>[^\W\d]\w*)"
-    r"|(?P<mark>\d[\w.]*|.)",
-    re.DOTALL,
-)
-"""Tokens of SQL with Jinja. An unclosed token reaches to the end, so that no character is scanned twice."""
 
 _SPELLED: Final = """
     ALL AND ANTI ANY AS ASC BETWEEN BY CASE CAST CLUSTER CROSS CUBE CURRENT DESC DISTINCT DISTRIBUTE ELSE END ESCAPE
@@ -339,12 +327,12 @@ def words(normal: str) -> list[str]:
     >>> words("SELECT 'a b' AS n FROM {{ inlets.f }}")
     ['SELECT', "'a b'", 'AS', 'n', 'FROM', '{{ inlets.f }}']
     """
-    return [match[0] for match in _EXACT_TOKEN.finditer(normal) if match.lastgroup != "blank"]
+    return [match[0] for match in _TOKEN.finditer(normal) if match.lastgroup != "blank"]
 
 
 def _words(sql: str) -> Iterator[str]:
     """The words, each with the blank before it."""
-    everything = list(_EXACT_TOKEN.finditer(sql))
+    everything = list(_TOKEN.finditer(sql))
     places = [place for place, match in enumerate(everything) if _is_significant(match)]
     found = [everything[place] for place in places]
     for index, match in enumerate(found):
@@ -359,7 +347,7 @@ def _forms_one_word(before: re.Match[str], match: re.Match[str], between: Sequen
     """Whether the two are one word once the template is rendered, such as ``s{{ n }}``."""
     if any(each.lastgroup != "unseen" for each in between):
         return False
-    rendered = bool(between) or "jinja" in (before.lastgroup, match.lastgroup)
+    rendered = bool(between) or not {"expression", "block"}.isdisjoint((before.lastgroup, match.lastgroup))
     return rendered and before[0] not in _APART and match[0] not in _APART
 
 
@@ -371,7 +359,7 @@ def _word(match: re.Match[str], before: re.Match[str] | None, after: re.Match[st
             return _strip_backquotes(match[0], after)
         case "text":
             return _normalize_braces(_normalize_quotes(match[0]))
-        case "jinja":
+        case "expression" | "block":
             return _normalize_braces(_collapse_blanks(match[0]))
         case "comment":
             return f"/*{match[0][2:]} */" if match[0].startswith("--") else match[0]

@@ -24,6 +24,7 @@ from sparkassets.core.query_text import find_bare_tables, yielded_columns
         ("SELECT a IS NOT DISTINCT FROM good FROM {{ inlets.x }}", []),
         ("SELECT 'x FROM good', \"FROM good\" -- FROM good\n/* FROM good */ {# FROM good #} FROM {{ inlets.x }}", []),
         ("SELECT * FROM good{{ params.suffix }} JOIN {{ params.schema }}.good", []),
+        ("SELECT r'\\' FROM größen", ["größen"]),
         ("VALUES (1)", []),
         ("FROM", []),
     ],
