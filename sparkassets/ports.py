@@ -25,7 +25,7 @@ from sparkassets.core.validations import (
     judgement_to,
     verdicts_from,
 )
-from sparkassets.core.writes import AppendWrite, row_counts
+from sparkassets.core.writes import row_counts
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.processes import Process
@@ -489,7 +489,7 @@ class RunOrder:
             self.asset,
             self.rebuilds or self.keeps_newest_iteration or self.discovers_segments or self.partitions.is_everything,
         )
-        appends = any(isinstance(each.asset.write, AppendWrite) for each in self.table_orders)
+        appends = any(each.asset.write is not None and each.asset.write.only_adds for each in self.table_orders)
         return one or appends or isinstance(asset.strategy, LatestOnly)
 
     def is_fully_withheld(self, withheld: PartitionSet) -> bool:

@@ -166,9 +166,7 @@ def publishing_asset(spec: ProjectSpec, name: str) -> AssetSpec:
     Raises:
         InputError: There is none, or it has no iterations.
     """
-    from sparkassets.core.writes import PublishWrite
-
     asset = spec.asset(name)
-    if not isinstance(asset.write, PublishWrite):
+    if not asset.publishes:
         raise InputError(f"asset {name!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
     return asset

@@ -13,6 +13,8 @@ from yaml.nodes import MappingNode
 
 from sparkassets.core.instants import from_unix, parse_instant
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.phrases import listing
+from sparkassets.core.source_formats import FORMATS
 from sparkassets.core.spec import yaml_values
 from sparkassets.core.spec.case_files import CaseFile, ExpectMap, GivenMap, StepMap
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
@@ -125,7 +127,6 @@ Case = RowCase | TimeCase
 
 UNSAID: Final = datetime(2025, 1, 1, tzinfo=UTC)
 """What time it is where nothing tells."""
-_FORMATS: Final = (".csv", ".json", ".parquet")
 
 
 def read_cases(
@@ -299,8 +300,10 @@ class _CaseReader:
         if (keys.rows is None) == (keys.file is None) and "given" not in self._document.failed:
             at.add_problem("the rows are given by 'rows' or by 'file', one of them")
         self._check_types(at, keys)
-        if keys.file is not None and not keys.file.endswith(_FORMATS):
-            (at / "file").add_problem(f"{keys.file!r} is no .csv, .json or .parquet file")
+        if keys.file is not None and keys.file.rpartition(".")[2] not in FORMATS:
+            (at / "file").add_problem(
+                f"{keys.file!r} is no {listing([f'.{name}' for name in FORMATS], last='or')} file"
+            )
         columns = {**inlet.columns, **path_columns(inlet), **keys.columns}
         if inlet.columns or keys.columns:
             for index, row in enumerate(keys.rows or ()):

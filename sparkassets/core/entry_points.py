@@ -225,3 +225,5 @@ class InstalledKinds:
     timetables: Mapping[str, Factory] = field(default_factory=dict)
     checks: Mapping[str, Factory] = field(default_factory=dict)
     sinks: Mapping[str, Factory] = field(default_factory=dict)
+    sources: Mapping[str, Factory] = field(default_factory=dict)
+    writes: Mapping[str, Factory] = field(default_factory=dict)

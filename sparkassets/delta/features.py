@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.writes import PublishWrite
 from sparkassets.files.object_stores import local_path
 
 if TYPE_CHECKING:
@@ -262,4 +261,4 @@ def spark_properties(asset: AssetSpec) -> dict[str, str]:
 
 def driver_properties(asset: AssetSpec) -> dict[str, str]:
     """Properties of one that the driver creates; removed files stay no longer than its log, as Spark requires."""
-    return {**(_ITERATED if isinstance(asset.write, PublishWrite) else {}), **spark_properties(asset)}
+    return {**(_ITERATED if asset.publishes else {}), **spark_properties(asset)}

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sparkassets.files.listing import File, SkippedFiles, is_rowless, iterate_files, list_files
+from sparkassets.files.listing import File, SkippedFiles, iterate_files, list_files
 
-__all__ = ["File", "SkippedFiles", "is_rowless", "iterate_files", "list_files"]
+__all__ = ["File", "SkippedFiles", "iterate_files", "list_files"]

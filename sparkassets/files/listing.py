@@ -74,15 +74,6 @@ def iterate_files(pattern: PathPattern, *, skipped: SkippedFiles) -> Iterator[Fi
         raise SourceError(f"cannot list '{place}': {error.strerror or error}") from error
 
 
-def is_rowless(kind: str, size: int) -> bool:
-    """Whether a file of that kind of source and that size in bytes holds no rows: such a file is not there.
-
-    >>> is_rowless("csv", 0), is_rowless("csv", 1), is_rowless("parquet", 0)
-    (True, False, False)
-    """
-    return size == 0 and kind != "parquet"
-
-
 # --------------------------------------------------------------------------- a disk
 
 

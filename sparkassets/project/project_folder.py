@@ -17,6 +17,7 @@ from typing import Final
 from sparkassets.core.cases import Case, read_cases
 from sparkassets.core.entry_points import InstalledKinds
 from sparkassets.core.sinks import REGISTRY as SINKS
+from sparkassets.core.source_formats import REGISTRY as SOURCES
 from sparkassets.core.spec.asset_file import read_asset_files
 from sparkassets.core.spec.bodies import (
     ModuleFunction,
@@ -37,6 +38,7 @@ from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.core.timetables.registered import REGISTRY as TIMETABLES
 from sparkassets.core.validations.checks import REGISTRY as CHECKS
 from sparkassets.core.variables import VariableLookup, without_requested
+from sparkassets.core.writes.registered import REGISTRY as WRITES
 from sparkassets.errors import FileLocation, SpecError, SpecProblem
 from sparkassets.plugins import InstalledFactories
 from sparkassets.project.cache import CompiledCache
@@ -81,7 +83,15 @@ def compile_folder(
     project_file = reader.read_file(root / PROJECT_FILE)
     if project_file is None:
         raise SpecError(reader.problems)
-    project = read_project_file(project_file, root=str(root), environment=env)
+    installed = partial(InstalledFactories, searched=trace.record_packages, imported=trace.record_module)
+    kinds = InstalledKinds(
+        timetables=installed(TIMETABLES),
+        checks=installed(CHECKS),
+        sinks=installed(SINKS),
+        sources=installed(SOURCES),
+        writes=installed(WRITES),
+    )
+    project = read_project_file(project_file, root=str(root), environment=env, installed=kinds)
     asset_files = [file for path in _asset_paths(project, reader) if (file := reader.read_file(path))]
     declared = _load_declared(project, reader, env, cache)
     assets = read_asset_files(
@@ -98,13 +108,11 @@ def compile_folder(
     unread = tuple(_find_unread(project, reader))
     problems = (*assets.problems, *reader.problems, *declared.problems, *(() if assets.drafts else unread))
     assets = AssetFiles(assets.drafts, unreadable, problems)
-    installed = partial(InstalledFactories, searched=trace.record_packages, imported=trace.record_module)
     compiled = compile_project(
         project,
         assets,
         sql=sql,
         modules=modules,
-        installed=InstalledKinds(installed(TIMETABLES), installed(CHECKS), installed(SINKS)),
         tables=tables,
         declared=functions,
     )

@@ -19,7 +19,6 @@ from sparkassets.core.spec.source_views import view_id
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 
-_KINDS = ("csv", "json", "parquet", "tables")
 _DIGEST_SIZE = 16
 
 
@@ -33,7 +32,7 @@ def find_pinned_files(
         if inlet.in_paths is None
         else _view_fingerprints(next(iter(inlet.views)), state.assets[name].position, pins[name].parts)
         for name, inlet in inlets.items()
-        if inlet.source is not None and inlet.source.kind in _KINDS
+        if inlet.source is not None and inlet.source.varies
     }
 
 

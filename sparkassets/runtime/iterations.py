@@ -17,7 +17,6 @@ from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.planner.batch.requested_runs import find_iteration, iteration_event_extra, keeps_newest_iteration
 from sparkassets.core.runs import RunRequest, iteration_name
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.writes import PublishWrite
 from sparkassets.ports import DataCommit
 from sparkassets.runtime.execution import RunExecution
 from sparkassets.runtime.ledger import JournalLedger
@@ -38,7 +37,7 @@ def with_iteration(
     entry: SuccessEntry, asset: AssetSpec, state: State, request: RunRequest, committed: DataCommit
 ) -> SuccessEntry:
     """The record of a run with the iteration that is in its target, where the asset publishes any."""
-    if not isinstance(asset.write, PublishWrite) or not entry.published_partitions:
+    if not asset.publishes or not entry.published_partitions:
         return entry
     if asset.outlets:
         extra = {**entry.extra, "rollback": True} if request.restores else entry.extra
@@ -50,7 +49,7 @@ def outlet_with_iteration(
     entry: OutletEntry, asset: AssetSpec, state: State, request: RunRequest, committed: DataCommit
 ) -> OutletEntry:
     """The same of an outlet: each has the iteration of its own commit, by whoever made that."""
-    if not isinstance(asset.write, PublishWrite) or not entry.published_partitions:
+    if not asset.publishes or not entry.published_partitions:
         return entry
     return replace(entry, **_iteration_fields(entry, asset, state, request, committed))
 
@@ -95,9 +94,9 @@ class IterationRemovals:
 
     def start_removal(self, ledger: JournalLedger, asset: AssetSpec, execution: RunExecution) -> None:
         """Records which iterations of the asset may go now, and begins to remove them and what attempts left behind."""
-        if not isinstance(asset.write, PublishWrite):
+        if not asset.publishes:
             return
-        keep = asset.write.keep
+        keep = asset.kept_iterations
 
         def decide(state: State) -> Sequence[Entry]:
             entries = (retire_iterations(state, name, keep=keep) for name in asset.written_assets)

@@ -24,8 +24,6 @@ from sparkassets.ports import FileContent, TextFileReader
 from sparkassets.sources.problems import NAMED, describe_ignored_values
 
 _THREADS = 16
-TEXTS = ("csv", "json")
-"""Kinds of files that only Spark reads."""
 
 Slots = Mapping[str, tuple[Segment, list[File]]]
 """The segments that a slot's path tells, and its files, by the slot's key."""
@@ -145,7 +143,7 @@ class _ViewInspection:
     def _contents(self, view: Partitioning, files: Mapping[str, tuple[str, File]]) -> Mapping[str, FileContent] | None:
         """What each file holds of a view, by its path."""
         paths = {file[0]: self.slots[slot][0] for slot, file in files.values()}
-        if self.asset.source is not None and self.asset.source.kind in TEXTS:
+        if not self.asset.file_format.has_statistics:
             return self.texts.read_contents(self.asset, view, sorted(paths))
         from concurrent.futures import ThreadPoolExecutor
 

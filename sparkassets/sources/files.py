@@ -11,9 +11,10 @@ from typing import Any
 from sparkassets.core.partitions import NOTHING, YEARS, Partitioning, PartitionSet, Segment
 from sparkassets.core.patterns import LISTING, FileSlot, PathPattern, digest_look, fingerprint, is_of_slot
 from sparkassets.core.phrases import escape_unwritable, few
-from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.source_formats import FileFormat
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import SourceError
-from sparkassets.files import File, SkippedFiles, is_rowless, iterate_files
+from sparkassets.files import File, SkippedFiles, iterate_files
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation, TextFileReader
@@ -279,27 +280,27 @@ def _without_empty(asset: AssetSpec, slots: dict[str, _SlotFiles], unsettled: Co
     Raises:
         SourceError: A file that is no longer being written can never be read.
     """
-    source = asset.source or SourceSpec("csv")
+    form = asset.file_format
     empty: list[str] = []
     for key, slot in list(slots.items()):
         if key in unsettled:
             continue
-        _check_readable(asset.name, source.kind, slot.files)
-        without = [path for path, size, _ in slot.files if is_rowless(source.kind, size)]
+        _check_readable(asset.name, form, slot.files)
+        without = [path for path, size, _ in slot.files if form.is_rowless(size)]
         if without:
             empty += without
-            slot.files[:] = [file for file in slot.files if not is_rowless(source.kind, file[1])]
+            slot.files[:] = [file for file in slot.files if not form.is_rowless(file[1])]
         if not slot.files:
             del slots[key]
     return sorted(empty)
 
 
-def _check_readable(name: str, kind: str, files: Sequence[File]) -> None:
+def _check_readable(name: str, form: FileFormat, files: Sequence[File]) -> None:
     for path, size, _ in files:
-        if size == 0 and kind == "parquet":
+        if size == 0 and not form.empty_is_rowless:
             raise SourceError(
                 f"the file '{escape_unwritable(path)}' of the source '{name}' is empty (0 bytes), "
-                "which is no Parquet file",
+                f"which is no {form.name} file",
                 hint="write it again or take it away; 'settle' leaves alone what is still being written",
             )
 

@@ -8,13 +8,13 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.core.patterns import KnownFile, PathPattern, file_key, known_tables
 from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
-from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.source_views import TableSet, view_id
 from sparkassets.delta.change_feed import table_changes
 from sparkassets.delta.file_split import TableFiles
 from sparkassets.delta.tables import is_table, load_table, reason
 from sparkassets.errors import SourceError
-from sparkassets.files import is_rowless, list_files
+from sparkassets.files import list_files
 from sparkassets.sources.files import slots_of
 
 _Slot = tuple[str, PartitionSet, int, int]
@@ -38,7 +38,7 @@ class LogVolumeEstimator:
             elif source is not None and source.kind == "tables":
                 self._known[key] = self._of_tables(asset, pin, known)
             elif source is not None and source.kind != "delta":
-                self._known[key] = self._of_files(asset, source, pin, known)
+                self._known[key] = self._of_files(asset, pin, known)
             else:
                 self._known[key] = self._of_table(asset, asset.storage.path, pin)
         return self._known[key]
@@ -81,10 +81,10 @@ class LogVolumeEstimator:
             size, count = size + read.bytes, count + (read.files or 0)
         return InletVolume(size, count)
 
-    def _of_files(self, asset: AssetSpec, source: SourceSpec, pin: InletPin, known: AssetState) -> InletVolume:
+    def _of_files(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         key = asset.name, pin.seq, asset.in_paths is None  # whoever looked since has seen another list
         if key not in self._slots:
-            self._slots[key] = _slots_of(asset, source.kind)
+            self._slots[key] = _slots_of(asset)
         slots = self._slots[key]
         if isinstance(slots, str):
             return InletVolume(None, None, slots)
@@ -126,7 +126,7 @@ def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str
         return f"version {version} of the table cannot be read without Spark: {reason(error)}"
 
 
-def _slots_of(asset: AssetSpec, kind: str) -> list[_Slot] | str:
+def _slots_of(asset: AssetSpec) -> list[_Slot] | str:
     """The source's slots as they are now, or why they are unknown."""
     path = asset.storage.path if asset.storage is not None else ""
     pattern = PathPattern.parse(path, asset.path_partitioning.segment_columns)
@@ -136,7 +136,7 @@ def _slots_of(asset: AssetSpec, kind: str) -> list[_Slot] | str:
         return str(error.args[0])
     if files is None:
         return f"'{pattern.root}' is not there"
-    held = [file for file in files if not is_rowless(kind, file[1])]
+    held = [file for file in files if not asset.file_format.is_rowless(file[1])]
     slots = slots_of(pattern, asset.path_partitioning, held)
     if asset.in_paths is not None:
         return [(file_key(file[0]), parts, file[1], 1) for parts, each in slots.values() for file in each]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.branches.branch_project import branch_storage
 from sparkassets.core.runs import BranchPromotion
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
-from sparkassets.core.writes import PublishWrite
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import Engine, Enlist, RunComputation, RunOrder, Target
 from sparkassets.processes import Process
@@ -43,6 +42,7 @@ from sparkassets.spark.targets.table_target import TableTarget
 from sparkassets.spark.validation.inlet_checks import check_inlets
 from sparkassets.spark.workplace import InterruptibleWork, SparkWorkplace
 from sparkassets.spark.writes import check_schema, mode_of
+from sparkassets.spark.writes.registered import combine_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -240,7 +240,10 @@ class SparkEngine:
         work: InterruptibleWork,
     ) -> SparkComputation | OutletComputations:
         """The rows of each table that the run writes; fails if those of one do not fit."""
-        frames = list(self._frames(session, order, inlets, context, work))
+        frames = [
+            (each, combine_rows(each, rows, before.read_partitions), before)
+            for each, rows, before in self._frames(session, order, inlets, context, work)
+        ]
         if folders and not frames:
             written = (
                 (each, folders[each.asset.name].rows(session, context), _PriorTarget(session, each.asset))
@@ -292,7 +295,7 @@ class SparkEngine:
                 inlets=_arguments(order, inlets.frames),
                 context=context,
                 given_up=work.cancelled.is_set,
-                writes="files" if isinstance(order.asset.write, PublishWrite) else "nothing",
+                writes="files" if order.asset.publishes else "nothing",
             )
             for each, rows in zip(order.table_orders, frames, strict=bool(frames)):
                 yield each, _convert_rows(session, each, rows), _PriorTarget(session, each.asset)
@@ -345,6 +348,18 @@ class _PriorTarget:
         self.version: int | None = None
         self._session = session
         self._asset = asset
+
+    def read_partitions(self, order: RunOrder, like: DataFrame) -> DataFrame:
+        """Its rows of the run's partitions, and maybe others; none, with the columns of ``like``, where it has none."""
+        table = open_relation(self._session, relation_of(self._asset))
+        if table is None:
+            return like.limit(0)
+        if self.version is None:  # else its SQL has read that version
+            self.version = table.version
+        if table.describe_target().has_no_rows:
+            return like.limit(0)
+        partitioning = self._asset.partitioning
+        return table.read_rows(self._session, self.version, parts=order.partitions, partitioning=partitioning)[0]
 
     def frame(self) -> DataFrame:
         """Its rows."""

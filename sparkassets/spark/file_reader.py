@@ -6,20 +6,19 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet
 from sparkassets.core.patterns import FileSlot, PathPattern, file_key, fingerprint, path_of_key
 from sparkassets.core.phrases import escape_unwritable, few
-from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.source import path_columns
 from sparkassets.core.suggestions import suggest_close
 from sparkassets.delta.file_parts import FileParts
 from sparkassets.delta.partition_columns import columns_of
 from sparkassets.errors import RunError, SourceChangedError, SourceError
-from sparkassets.files import is_rowless, list_files
+from sparkassets.files import list_files
 from sparkassets.frozen import frozen
 from sparkassets.ports import FileContent
 from sparkassets.spark import predicates, sqltext
@@ -160,7 +159,7 @@ class PinnedFiles:
 
     def _file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
         text, partitioning, source = pattern.match(relative), self.asset.path_partitioning, self.asset.source
-        if text is None or (source is not None and is_rowless(source.kind, size)):
+        if text is None or (source is not None and source.files is not None and source.files.is_rowless(size)):
             return None
         segment, time = pattern.segments_of_path(relative), pattern.time_of_text(text, partitioning)
         if segment is None or time is None:
@@ -184,7 +183,7 @@ class PinnedFiles:
         return f": {shown}" + (", …" if len(keys) > _SHOWN else "")
 
 
-def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
+def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
     """The rows of these files, with the pattern's fields as columns.
 
     The field of time is a date, or for hours an instant; segments are strings, or of their declared types. Columns
@@ -194,7 +193,7 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
         RunError: The files do not fit the declared columns, or there are no files and no declared columns.
     """
     try:
-        frame = _rows(session, files, asset=asset, source=source)
+        frame = _rows(session, files, asset=asset, options=_options(asset))
         return _with_fields(session, frame, files, asset=asset)
     except (RunError, SourceError):
         raise
@@ -209,12 +208,13 @@ def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: 
         RunError: The files lack declared columns.
         Exception: Whatever Spark says.
     """
-    source = asset.source or SourceSpec("csv")
-    options = {key: value for key, value in source.options.items() if value.upper() != "FAILFAST"}
-    return _rows(session, files, asset=asset, source=replace(source, options={"mode": "PERMISSIVE", **options}))
+    options = {key: value for key, value in _options(asset).items() if value.upper() != "FAILFAST"}
+    return _rows(session, files, asset=asset, options={"mode": "PERMISSIVE", **options})
 
 
-def _rows(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
+def _rows(
+    session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, options: Mapping[str, str]
+) -> DataFrame:
     fields = path_columns(asset)
     declared = {name: kind for name, kind in asset.columns.items() if name not in fields}
     if not files:
@@ -225,19 +225,22 @@ def _rows(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec
             )
         return session.createDataFrame([], declared_schema(session, declared))
     paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
-    options = {**_named_folders(files, asset), **_options(source)}
-    reader = session.read.format(source.kind).options(**options)
-    if source.kind == "csv":
-        return _csv(session, reader, paths, declared, asset=asset, given=options)
-    if source.kind == "json" and declared:
+    options = {**_named_folders(files, asset), **options}
+    form = asset.file_format
+    reader = session.read.format(form.reader).options(**options)
+    if form.has_header(options):
+        return _with_header(session, reader, paths, declared, asset=asset, given=options)
+    if form.columns != "own" and declared:
         reader = reader.schema(declared_schema(session, declared))
     frame = reader.load(paths)
-    if source.kind == "parquet" and declared:
+    if form.expressions:
+        frame = frame.selectExpr(*form.expressions)
+    if form.columns == "own" and declared:
         _check_declared(frame, declared, session=session, asset=asset)
     return frame
 
 
-def _csv(
+def _with_header(
     session: SparkSession,
     reader: DataFrameReader,
     paths: list[str],
@@ -247,9 +250,7 @@ def _csv(
     given: Mapping[str, str],
 ) -> DataFrame:
     """Column names from the files' header, types from the declaration, else strings."""
-    if given["header"].lower() != "true":
-        return (reader.schema(declared_schema(session, declared)) if declared else reader).load(paths)
-    permissive = session.read.format("csv").options(**{**given, "mode": "PERMISSIVE"})
+    permissive = session.read.format(asset.file_format.reader).options(**{**given, "mode": "PERMISSIVE"})
     names = permissive.load(paths[:1]).columns or permissive.load(paths).columns  # the first may be blank
     if not names and declared:
         return session.createDataFrame([], declared_schema(session, declared))
@@ -276,11 +277,10 @@ def _root(pattern: PathPattern) -> str:
     return pattern.root if "://" in pattern.root else f"file://{pattern.root}"
 
 
-def _options(source: SourceSpec) -> dict[str, str]:
-    """The user's options over ours: unparsable values fail the run, and headers are compared with the schema."""
-    csv = {"header": "true", "enforceSchema": "false"} if source.kind == "csv" else {}
-    strict = {"mode": "FAILFAST"} if source.kind in {"csv", "json"} else {}
-    return {**csv, **strict, **source.options}
+def _options(asset: AssetSpec) -> dict[str, str]:
+    """The author's options over those of the format; those of a registered format are its package's matter."""
+    given = asset.source.options if asset.source is not None and asset.source.registered is None else {}
+    return {**asset.file_format.options, **given}
 
 
 def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:

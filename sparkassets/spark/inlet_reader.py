@@ -14,7 +14,6 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadCha
 from sparkassets.core.spec.source import path_columns
 from sparkassets.core.spec.source_views import TableSet
 from sparkassets.core.validations import RuleVerdict
-from sparkassets.core.writes import UpsertWrite
 from sparkassets.delta.file_split import NewerRows
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.frozen import frozen
@@ -164,7 +163,7 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
 def _changes(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -> DataFrame:
     """The inlet's changes; none for a table that is not there yet."""
     asset, pin = order.inlets[name], order.pins[name]
-    by_keys = all(isinstance(each.asset.write, UpsertWrite) for each in order.table_orders)
+    by_keys = all(each.asset.write is not None and each.asset.write.by_keys for each in order.table_orders)
     if pin.version is None:
         return without_changes(_unwritten(session, asset))
     table = _table(session, asset, pin)
@@ -190,7 +189,7 @@ def _open_inlet(
         files = pinned.list_files()
         pinned.check(files)
         read.files.append((pinned, files))
-        frame = read_files(session, files, asset=asset, source=source)
+        frame = read_files(session, files, asset=asset)
         return frame if asset.in_paths is None else _by_values(frame, asset, pin)
     return _delta(session, asset, pin, newer)
 

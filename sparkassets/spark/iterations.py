@@ -20,7 +20,6 @@ from sparkassets.core.instants import find_zone
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.runs import FILES, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, PythonBody
-from sparkassets.core.writes import PublishWrite
 from sparkassets.delta.staging import StagingAttempt, discard, iteration_rows, open_folder
 from sparkassets.errors import RunError
 from sparkassets.files.object_stores import local_path
@@ -178,7 +177,7 @@ class AttemptFolder:
 
 def make_attempt_folders(order: RunOrder, attempt: int) -> Mapping[str, AttemptFolder]:
     """Folders for the run's function, by outlet; none for an asset that does not publish or has no function."""
-    publishes = isinstance(order.asset.write, PublishWrite) and isinstance(order.asset.body, PythonBody)
+    publishes = order.asset.publishes and isinstance(order.asset.body, PythonBody)
     return {each.asset.name: AttemptFolder(each, attempt) for each in order.table_orders} if publishes else {}
 
 
@@ -188,7 +187,7 @@ def read_newest_iteration(asset: AssetSpec, frame: DataFrame) -> IterationArgume
     Raises:
         RunError: There is none.
     """
-    if not isinstance(asset.write, PublishWrite) or not _tells(frame.schema):
+    if not asset.publishes or not _tells(frame.schema):
         return None
     columns = [sqltext.name(name) for name in _types(asset)]
     rows, local = frame.orderBy(*columns, "published_at").collect(), find_zone(asset.local_zone)

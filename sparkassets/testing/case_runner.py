@@ -17,7 +17,6 @@ from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter, ReadChanges
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import RunJudgement
-from sparkassets.core.writes import PublishWrite
 from sparkassets.errors import RunError, SparkAssetsError, SparkUnavailableError
 from sparkassets.ports import RunOrder
 from sparkassets.testing.given_rows import as_frame, frame_of
@@ -249,7 +248,7 @@ class RowTests:
     ) -> str:
         """The differences between a table's rows and the expected ones; empty where they are equal."""
         asset = self._project.assets[name]
-        if isinstance(asset.write, PublishWrite) and not found.columns:
+        if asset.publishes and not found.columns:
             return f"{name} writes files, of which there are no rows"
         columns = list(dict.fromkeys(column for row in rows for column in row))
         if difference := _compare_columns(columns, found.columns, only=case.expected.only):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.cases import GivenRows
+from sparkassets.core.source_formats import FORMATS
 from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec
 from sparkassets.errors import InputError, RunError
 
@@ -108,12 +109,12 @@ def _of_file(session: SparkSession, asset: AssetSpec, given: GivenRows) -> DataF
 
     if not Path(given.file).is_file():
         raise InputError(f"{given.location}: there is no file {given.file}")
-    kind = Path(given.file).suffix[1:]
+    form = FORMATS[Path(given.file).suffix[1:]]
     columns = {**asset.columns, **given.columns}
-    reader = session.read.format(kind)
-    if kind == "csv":
+    reader = session.read.format(form.reader)
+    if form.columns == "header":
         reader = reader.option("header", value=True)
         columns = {name: columns.get(name, "string") for name in reader.load(given.file).columns} if columns else {}
-    if columns and kind != "parquet":
+    if columns and form.columns != "own":
         reader = reader.schema(declared_schema(session, columns)).option("mode", "FAILFAST")
     return reader.load(given.file)

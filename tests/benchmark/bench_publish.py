@@ -14,11 +14,11 @@ from pathlib import Path
 from sparkassets import Project
 from sparkassets.app.backfills import BackfillRequest
 from sparkassets.core.spec.model import Schedule
-from sparkassets.core.writes import PublishWrite, ReplaceWrite, Write
+from sparkassets.core.writes import PublishWrite, ReplaceWrite, WriteMode
 from sparkassets.spark.engine import SparkEngine
 from tests.benchmark.bench_runs import asset, project_of
 
-MODES: tuple[Write, ...] = (ReplaceWrite(), PublishWrite(3))
+MODES: tuple[WriteMode, ...] = (ReplaceWrite(), PublishWrite(3))
 REPEATS = 5
 SIZES = {"1,000 rows": 1_000, "5 million rows": 5_000_000}
 

@@ -1,5 +1,7 @@
 """Write modes: the words of the YAML, and what others ask of them."""
 
+import re
+
 import pytest
 
 from sparkassets.core.writes import (
@@ -11,6 +13,7 @@ from sparkassets.core.writes import (
     SelfWrite,
     UpsertWrite,
 )
+from tests.documents import ROOT
 
 ALL = (ReplaceWrite(), AppendWrite(), UpsertWrite(("id",)), PublishWrite(3), SelfWrite())
 STRATEGIES = ("full_refresh", "date_range", "segments", "latest_only", "every_instance")
@@ -63,3 +66,25 @@ def test_options_are_of_the_code_but_not_how_long_things_are_kept():
         "write.upsert.delete_when": "op = 'd'",
         "write.upsert.history": ["valid_from", "valid_to", "is_current"],
     }
+
+
+def test_what_a_mode_promises_of_the_table():
+    upsert, history = (
+        UpsertWrite(("id",)),
+        UpsertWrite(("id",), ("at",), history=HistoryColumns("since", "until", "now")),
+    )
+    assert [each.kept_iterations for each in ALL] == [0, 0, 0, 3, 0]
+    assert [each.name for each in ALL if each.is_promotable] == ["replace"]
+    assert [each.name for each in ALL if each.is_of_code] == ["self"]
+    assert (upsert.unique_columns, history.unique_columns) == (("id",), ())
+    assert (upsert.last_run_wins, history.last_run_wins) == (True, False)
+    assert (upsert.added_columns, history.added_columns) == ((), ("since", "until", "now"))
+    assert (upsert.stores_column("_op"), AppendWrite().stores_column("_op")) == (False, True)
+
+
+def test_nobody_asks_which_mode_it_is_outside_the_rooms_of_the_modes():
+    asking = re.compile(r"isinstance\([^()]*\b\w+Write\b|case \w+Write\(")
+    files = (path for path in (ROOT / "sparkassets").rglob("*.py") if asking.search(path.read_text(encoding="utf-8")))
+    rooms = {"core/writes", "spark/writes", "core/spec/strategy_and_write.py"}
+    found = {str(path.relative_to(ROOT / "sparkassets")) for path in files}
+    assert {each for each in found if not any(each.startswith(room) for room in rooms)} == set()

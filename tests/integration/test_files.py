@@ -9,6 +9,7 @@ import pytest
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.patterns import FileSlot, fingerprint
 from sparkassets.core.runs import InletPin
+from sparkassets.core.source_formats import FileFormat
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import FileLocation, RunError, SourceError
 from tests.integration.orders import computed, execute, marker, order, span, sql, table, target
@@ -59,6 +60,21 @@ def test_the_field_of_the_path_is_a_column_and_text_stays_text(engine, tmp_path)
     assert sorted(map(str, computed(engine, run))) == sorted(
         map(str, [(1, "NA", date(2013, 1, 1)), (2, "5", date(2013, 1, 1)), (3, None, date(2013, 1, 2))])
     )
+
+
+def test_a_registered_format_is_read_by_its_expressions_and_has_the_field_of_the_path(engine, tmp_path):
+    expressions = ("CAST(left(value, 2) AS int) AS id", "trim(substring(value, 3)) AS name")
+    fixed = FileFormat("fixed", "text", columns="own", expressions=expressions)
+    source = landing(tmp_path, "{day:%Y%m%d}.txt", columns={"id": "int", "name": "string"})
+    source = replace(source, source=SourceSpec("fixed", {"width": "2"}, registered=fixed))
+    put(tmp_path, {"20130101.txt": " 1ann \n12bob\n", "20130102.txt": " 3 c\n"})
+    files = seen(source, tmp_path, {"2013-01-01": ["20130101.txt"], "2013-01-02": ["20130102.txt"]})
+    run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files)
+    assert sorted(computed(engine, run)) == [
+        (1, "ann", date(2013, 1, 1)),
+        (3, "c", date(2013, 1, 2)),
+        (12, "bob", date(2013, 1, 1)),
+    ]
 
 
 def test_only_pinned_files_are_read(engine, tmp_path):

@@ -7,11 +7,11 @@ import pytest
 
 from sparkassets.errors import SpecError
 from sparkassets.project import load_project
-from tests.documents import page, partitions
+from tests.documents import blocks, page
 from tests.example_package import SOURCE, install_example
 
 PAGE = "docs/plugins.md"
-PIECES = [each.text for each in partitions(PAGE, "yaml")]
+PIECES = [each.text for each in blocks(PAGE, "yaml")]
 
 
 @pytest.fixture
@@ -25,7 +25,8 @@ def loaded(home, piece):
     """The project with a piece of the page, of an asset or of its own."""
     own, of_asset = ("", piece) if not piece.startswith("sinks") else (piece, "")
     (home / "project.yml").write_text(f"project: p\nassets: [.]\n{own}")
-    (home / "all.yml").write_text(f"asset: x\nsql: SELECT 'NL00BANK0123456789' AS account\n{of_asset}")
+    sql = "" if of_asset.startswith("source") else "sql: SELECT 'NL00BANK0123456789' AS account\n"
+    (home / "all.yml").write_text(f"asset: x\n{sql}{of_asset}")
     return load_project(home, {})
 
 
@@ -35,7 +36,7 @@ def test_it_is_valid(piece, home):
 
 
 def test_the_page_names_what_the_package_registers():
-    shown = tomllib.loads(partitions(PAGE, "toml")[0].text)["project"]["entry-points"]
+    shown = tomllib.loads(blocks(PAGE, "toml")[0].text)["project"]["entry-points"]
     assert shown == tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]["entry-points"]
 
 

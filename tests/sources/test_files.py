@@ -202,7 +202,7 @@ def test_an_empty_parquet_file_is_an_error(tmp_path):
     write(tmp_path, "2013-01-05.parquet", "")
     touch(tmp_path / "2013-01-05.parquet", age=10)
     assert message(Source(f"{tmp_path}/{{day}}.parquet", kind="parquet")) == (
-        "the file '2013-01-05.parquet' of the source 'landed' is empty (0 bytes), which is no Parquet file\n"
+        "the file '2013-01-05.parquet' of the source 'landed' is empty (0 bytes), which is no parquet file\n"
         "  hint: write it again or take it away; 'settle' leaves alone what is still being written"
     )
     assert Source(f"{tmp_path}/{{day}}.parquet", kind="parquet", settle_seconds=900).look(now=NOW) is None

@@ -9,7 +9,6 @@ from typing import Literal
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.validations import UniqueCheck
-from sparkassets.core.writes import UpsertWrite
 from sparkassets.frozen import frozen
 
 RowChange = Literal["added", "removed", "changed"]
@@ -126,8 +125,8 @@ def comparison_keys(project: ProjectSpec, asset: AssetSpec) -> tuple[str, ...]:
     """Columns that the project declares to be unique in each partition; empty where it declares none."""
     made = project.assets[asset.maker] if asset.maker else asset
     for each in (asset, made):
-        if isinstance(each.write, UpsertWrite) and each.write.history is None:
-            return each.write.keys
+        if each.write is not None and each.write.unique_columns:
+            return each.write.unique_columns
         for rule in each.rules:
             if (
                 isinstance(rule.check, UniqueCheck)

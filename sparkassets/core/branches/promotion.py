@@ -20,7 +20,6 @@ from sparkassets.core.runs import BranchPromotion, RunConsumption, RunRequest
 from sparkassets.core.spec.column_changes import ColumnChanges
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange, FullRefresh, SegmentBatches
-from sparkassets.core.writes import ReplaceWrite
 from sparkassets.frozen import frozen
 
 
@@ -152,7 +151,7 @@ def _branch_tables(asset: AssetSpec, offer: PromotionOffer) -> Iterator[tuple[st
 def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> str | None:
     """Why nothing of the asset can be promoted."""
     written = [context.asset(name) for name in asset.written_assets]
-    if other := next((each.write for each in written if not isinstance(each.write, ReplaceWrite)), None):
+    if other := next((each.write for each in written if each.write and not each.write.is_promotable), None):
         return f"a branch's rows cannot be promoted where they are written by {other.name!r}; backfill it in the base"
     if not isinstance(asset.strategy, DateRange | SegmentBatches | FullRefresh):
         name = asset.strategy.name if asset.strategy is not None else ""

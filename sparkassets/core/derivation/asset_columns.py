@@ -14,7 +14,6 @@ from sparkassets.core.derivation.column_uses import ColumnUse, QueryDerivation, 
 from sparkassets.core.sandbox import SqlFragment, TooMuchError, render_sql
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadChanges, SqlBody
 from sparkassets.core.templating import NAMES, Template
-from sparkassets.core.writes import UpsertWrite, is_unstored_column
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
@@ -312,9 +311,9 @@ def _holds_mark(found: QueryDerivation) -> bool:
 
 def _with_write_columns(found: QueryDerivation, asset: AssetSpec) -> QueryDerivation:
     """The derivation of the stored columns: the write drops some and adds those of a history."""
-    if not isinstance(asset.write, UpsertWrite):
+    if asset.write is None:
         return found
-    kept = {name: uses for name, uses in found.columns.items() if not is_unstored_column(name)}
-    history, there = asset.write.history, {name.casefold() for name in kept}
-    added = () if history is None else (history.valid_from, history.valid_to, history.current)
-    return QueryDerivation({**kept, **{name: None for name in added if name.casefold() not in there}}, found.rows)
+    kept = {name: uses for name, uses in found.columns.items() if asset.write.stores_column(name)}
+    there = {name.casefold() for name in kept}
+    added = {name: None for name in asset.write.added_columns if name.casefold() not in there}
+    return QueryDerivation({**kept, **added}, found.rows)

@@ -18,7 +18,6 @@ from sparkassets.core.journal.table_findings import TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.core.writes import PublishWrite
 from sparkassets.frozen import frozen
 
 KINDS = ("success", "outlet", "mark", "target", "observed", "event")
@@ -279,7 +278,7 @@ class _LineageTracer:
 
     def _query_visible(self, asset: AssetSpec, query: _LineageQuery) -> _LineageQuery:
         """Restricts the query to the iterations that a reader saw, where no column of the rows names the partitions."""
-        if not isinstance(asset.write, PublishWrite) or asset.partitioning.has_columns:
+        if not asset.publishes or asset.partitioning.has_columns:
             return query
         return replace(query, partitions=self._visible_partitions(asset, query))
 

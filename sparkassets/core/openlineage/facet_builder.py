@@ -32,15 +32,13 @@ from sparkassets.core.partitions import UNPARTITIONED
 from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
 from sparkassets.core.validations import RuleVerdict, qualified_rule_name
-from sparkassets.core.writes import Write
+from sparkassets.core.writes import WriteMode
 from sparkassets.frozen import frozen
 
 Columns = Mapping[str, str]
 """The columns of a table in order, each with its type."""
 Schemas = Callable[[AssetSpec, int | None], Columns | None]
 """The columns of an asset's table at a version; None where they are not known."""
-
-_KINDS = {"csv": "FILE", "json": "FILE", "parquet": "FILE", "delta": "TABLE", "tables": "TABLE"}
 
 
 def _no_code(asset: AssetSpec) -> str:
@@ -233,7 +231,8 @@ class FacetBuilder:
 
     def _build_dataset_facets(self, asset: AssetSpec) -> Facets:
         facets: Facets = {}
-        kind = "TABLE" if asset.source is None else _KINDS.get(asset.source.kind, "")
+        kind = "TABLE" if asset.source is None or asset.source.kind in ("delta", "tables") else ""
+        kind = "FILE" if asset.source is not None and asset.source.files is not None else kind
         if kind:
             kind = "MODEL" if asset.type == "model" else kind
             facets["datasetType"] = facet("DatasetTypeDatasetFacet", datasetType=kind)
@@ -346,7 +345,7 @@ def _subset(kind: str, key: str, condition: Mapping[str, Any] | None) -> Facets:
 
 
 def _lifecycle(
-    entry: SuccessEntry | OutletEntry, made_by: SuccessEntry, before: AssetState | None, write: Write | None
+    entry: SuccessEntry | OutletEntry, made_by: SuccessEntry, before: AssetState | None, write: WriteMode | None
 ) -> str:
     """The lifecycle change of the table, such as ``CREATE``; empty where only its rows changed."""
     if entry.table_id is None or made_by.beside:

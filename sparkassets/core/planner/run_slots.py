@@ -19,7 +19,6 @@ from sparkassets.core.planner.wording import listing
 from sparkassets.core.runs import RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import PublishWrite
 
 
 def has_parallel_runs(asset: AssetSpec) -> bool:
@@ -35,7 +34,7 @@ def exclusive_reason(asset: AssetSpec, state: AssetState) -> str:
         return "one at a time, so that what each of them changes in the table is known"
     if asset.write is not None and not asset.write.side_by_side:
         return f"one at a time, as each of an {asset.write.name} goes by what the ones before it left"
-    if isinstance(asset.write, PublishWrite) and not asset.partitioning.has_columns:
+    if asset.publishes and not asset.partitioning.has_columns:
         return "one at a time, as each takes the place of the one before it: the partition has no column"
     if asset.schema != "strict":
         return f"one at a time, as 'schema: {asset.schema}' lets each change the columns"

@@ -176,7 +176,7 @@ def _draft(document: YamlDocument, project: ProjectDraft) -> AssetDraft:
     _check_columns(at, keys)
     own = TimeBounds(project.timezone)
     own = compile_bounds(at, timezone=keys.timezone, start=keys.start, end=keys.end, outer=own)
-    source = compile_source(at, keys)
+    source = compile_source(at, keys, project.installed.sources)
     pattern = compile_pattern(at, keys)
     check_table(at, keys)
     check_scheme(at, keys)

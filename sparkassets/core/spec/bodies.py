@@ -19,7 +19,7 @@ from sparkassets.core.spec.rule_maps import row_removing_rules
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile
 from sparkassets.core.suggestions import suggest_close
 from sparkassets.core.templating import Template, TemplateError, TemplateFault
-from sparkassets.core.writes import Write
+from sparkassets.core.writes import WriteMode
 from sparkassets.errors import FileLocation, SpecProblem
 from sparkassets.frozen import frozen
 
@@ -205,7 +205,7 @@ class AssetBody:
     parts: Mapping[str, str] = field(default_factory=dict)
     outlets: Mapping[str, SqlText] = field(default_factory=dict)
 
-    def definition(self, draft: AssetDraft, write: Write | None) -> AssetDefinition | None:
+    def definition(self, draft: AssetDraft, write: WriteMode | None) -> AssetDefinition | None:
         """The definition, by which changes of code, params or write are detected; None where nothing is computed."""
         if self.compiled is None and not self.outlets:
             return None

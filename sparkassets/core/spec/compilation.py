@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from sparkassets.core.entry_points import Factory, InstalledKinds
+from sparkassets.core.entry_points import Factory
 from sparkassets.core.partitions import Partitioning
 from sparkassets.core.phrases import parse_size
 from sparkassets.core.spec import outlets
@@ -58,7 +58,7 @@ from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.templating import check_template
 from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable
 from sparkassets.core.validations import ValidationRule
-from sparkassets.core.writes import PublishWrite, Write
+from sparkassets.core.writes import WriteMode
 from sparkassets.errors import SpecError
 
 
@@ -68,7 +68,6 @@ def compile_project(
     *,
     sql: Mapping[str, SourceFile | None],
     modules: Mapping[str, ModuleSource],
-    installed: InstalledKinds,
     tables: TableColumns | None = None,
     declared: Mapping[str, ModuleFunction] | None = None,
 ) -> ProjectSpec:
@@ -80,7 +79,6 @@ def compile_project(
         sql: The SQL files that the assets want and that exist, by their path from the project's folder; None
             where one cannot be read, which ``files.problems`` reports.
         modules: The Python modules that they want and that exist, by name.
-        installed: What other packages register.
         tables: Is asked for the columns of Delta tables that others write; None asks of none.
         declared: The functions that declare assets, by asset.
 
@@ -96,14 +94,19 @@ def compile_project(
     bodies |= {name: join_bodies(own) for name, own in _sql_outlet_bodies(files, bodies).items()}
     known = find_known_columns(drafts, bodies, tables)
     compiled = _compile_all(
-        project, files, bodies, installed.timetables, known, CodeCatalog(project, modules, installed.checks)
+        project,
+        files,
+        bodies,
+        project.installed.timetables,
+        known,
+        CodeCatalog(project, modules, project.installed.checks),
     )
     assets = _with_followers(_with_views(compiled))
     assets = _with_notify(project, files, assets, modules)
     edges = upstream_edges(assets)
     _judge_together(project, files, assets, edges)
     sinks = compile_sinks(
-        profile_key_place(project.at, "sinks", project.profile), project.keys.sinks, installed=installed.sinks
+        profile_key_place(project.at, "sinks", project.profile), project.keys.sinks, installed=project.installed.sinks
     )
     check_named(project.keys, files.stores)
     own = (each for draft in files.drafts.values() for each in draft.at.document.problems)
@@ -180,7 +183,7 @@ def _compile(
     if not keys.source and draft.are_reliable("source"):
         inlets = _with_rules(draft, compile_inlets(draft, body.mentions, files, columns=columns), columns, code)
         schedule = _schedule(draft, body, inlets, files, timetables)
-        strategy, write = compile_strategy(draft, inlets, schedule)
+        strategy, write = compile_strategy(draft, inlets, schedule, writes=project.installed.writes)
         fan = compile_segment_params(draft, strategy)
         _check_template(draft, body, inlets, schedule, files, columns)
         _check_write(draft, body, write)
@@ -347,7 +350,7 @@ def _check_template(
         warn_of_left_out(draft, inlets, files)
 
 
-def _check_write(draft: AssetDraft, body: AssetBody, write: Write | None) -> None:
+def _check_write(draft: AssetDraft, body: AssetBody, write: WriteMode | None) -> None:
     """Refuses what does not fit how its rows land."""
     check_partition_columns(draft, body)
     check_upsert(draft, body, write)
@@ -456,7 +459,7 @@ def _judge_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> 
 def _is_one_iteration(asset: AssetSpec) -> bool:
     """Whether each interval of its schedule has an iteration of its own: so it is where its partitions are these."""
     own = asset.partitioning.time
-    if not isinstance(asset.write, PublishWrite) or own is None or asset.partitioning.names != (own.name,):
+    if not asset.publishes or own is None or asset.partitioning.names != (own.name,):
         return False
     timetable = asset.schedule.timetable
     return own.column is None and timetable is not None and are_intervals(own, timetable)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
+from sparkassets.core.entry_points import InstalledKinds
 from sparkassets.core.partitions import UNPARTITIONED, Partitioning
 from sparkassets.core.spec.file_models import AssetFile, ProjectFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
@@ -34,6 +35,7 @@ class ProjectDraft:
         environment: Variables for ``${…}`` in all its files.
         profile: The one that holds; empty where there is none.
         retention: How long the journal's entries are kept, in seconds; None for ever.
+        installed: What packages register for its files to name.
     """
 
     root: str
@@ -44,6 +46,7 @@ class ProjectDraft:
     environment: VariableLookup
     profile: str = ""
     retention: int | None = None
+    installed: InstalledKinds = field(default_factory=InstalledKinds)
 
     @property
     def problems(self) -> list[SpecProblem]:

@@ -33,6 +33,7 @@ from sparkassets.core.spec.value_kinds import (
     discriminate_by_kind,
     kind_of,
     off_or_kind,
+    on_or_kind,
     require_list,
     require_map,
 )
@@ -725,6 +726,23 @@ class WriteMap(_Map):
     )
 
 
+class RegisteredWriteMap(_Map):
+    """A write mode that an installed package registered; the keys that are not here are its parameters."""
+
+    model_config = ConfigDict(extra="allow")
+
+    mode: Text = Field(description="Its name in the entry point group `sparkassets.writes`.")
+
+
+def _kind_of_write(value: object) -> str | None:
+    return "<registered>" if isinstance(value, dict) and "mode" in value else kind_of(value)
+
+
+def write_map(value: object) -> type[BaseModel]:
+    """The model of a write, chosen by its keys."""
+    return RegisteredWriteMap if _kind_of_write(value) == "<registered>" else WriteMap
+
+
 def needs_no_column(keys: AssetFile) -> bool:
     """Whether rows need no column for their partition: the write mode replaces no partition."""
     return keys.write in ("append", "self") or (isinstance(keys.write, WriteMap) and keys.write.publish is not None)
@@ -793,13 +811,19 @@ class AssetFile(_Map):
         default=None,
         description=f"{_TABLE} Of a Delta source it may have fields, as lake.raw_{{region}}: all tables that fit.",
     )
-    source: Maybe[Literal[True, "delta", "csv", "json", "parquet"]] = Field(
+    source: Maybe[
+        Annotated[
+            Annotated[Literal[True], Tag("<on>")] | Annotated[IdentifierText, Tag("<text>")],
+            discriminate_by_kind("true, delta, csv, json, parquet or a format of a package", on_or_kind),
+        ]
+    ] = Field(
         default=None,
         description=(
-            "Others write it; true is a Delta table if there is a `path` or a `table`, else only its events are known."
+            "Others write it: delta, or the format of its files, csv, json, parquet or one of an installed package; "
+            "true is a Delta table if there is a `path` or a `table`, else only its events are known."
         ),
     )
-    options: dict[str, Plain] = Field(default={}, description="Options of the reader of files.")
+    options: dict[str, Plain] = Field(default={}, description="Options of the reader of files, or of that format.")
     inlets: Maybe[
         Annotated[
             Annotated[list[Annotated[str, ValueDescription("the name of an asset")]], Tag("<list>")]
@@ -868,15 +892,19 @@ class AssetFile(_Map):
     )
     write: Maybe[
         Annotated[
-            Annotated[Literal["replace", "append", "self"], Tag("<text>")] | Annotated[WriteMap, Tag("<map>")],
-            discriminate_by_kind("replace, append, self, {upsert: {keys: [column]}} or {publish: {keep: 10}}"),
+            Annotated[Literal["replace", "append", "self"], Tag("<text>")]
+            | Annotated[WriteMap, Tag("<map>")]
+            | Annotated[RegisteredWriteMap, Tag("<registered>")],
+            discriminate_by_kind(
+                "replace, append, self, {upsert: {keys: [column]}} or {publish: {keep: 10}}", _kind_of_write
+            ),
         ]
     ] = Field(
         default=None,
         description=(
             "How rows land: instead of those of the run's partitions (or of all), added, by their keys, or as an "
             "iteration of their own; replace by default. self: the function or the SQL statements write the target "
-            "themselves, and the run records what changed there."
+            "themselves, and the run records what changed there. {mode: …}: as a package has it."
         ),
     )
     schema_change: Literal["strict", "add_columns", "evolve"] = Field(

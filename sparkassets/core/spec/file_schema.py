@@ -147,6 +147,7 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "`strategy` of segments alone as a map": file_models.SegmentStrategyMap,
     "`segments` of a strategy": file_models.SegmentOptionsMap,
     "`write` as a map": file_models.WriteMap,
+    "`write` by a mode of an installed package": file_models.RegisteredWriteMap,
     "`upsert` of a write": file_models.UpsertMap,
     "`publish` of a write": file_models.PublishMap,
     "`history` of an upsert": file_models.HistoryMap,

@@ -314,7 +314,7 @@ class _InletCompiler:
     def _on_removed(self) -> OnRemoved:
         """Files go when their retention is over; whoever deletes the rows of a table means it."""
         source = self.other.source
-        return "keep" if source and source.kind in ("csv", "json", "parquet") else "rerun"
+        return "keep" if source and source.files is not None else "rerun"
 
     def _compile_mapping(self) -> PartitionMapping | None:
         """How time maps; None where it is wrong."""

@@ -19,12 +19,13 @@ from sparkassets.core.partitions import (
     SegmentMatch,
 )
 from sparkassets.core.sinks import SinkSpec
+from sparkassets.core.source_formats import FORMATS, FileFormat
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.table_names import format_table_name, parse_tables
 from sparkassets.core.timetables import Timetable
 from sparkassets.core.validations import ValidationRule, rules_digest
-from sparkassets.core.writes import SelfWrite, Write
+from sparkassets.core.writes import WriteMode
 from sparkassets.errors import FileLocation, InputError, SpecProblem
 from sparkassets.frozen import frozen
 
@@ -35,7 +36,6 @@ SchemaPolicy = Literal["strict", "add_columns", "evolve"]
 Committer = Literal["auto", "spark"]
 UnchangedPolicy = Literal["skip", "publish"]
 NotifyOn = Literal["failure", "withheld", "late", "recovery"]
-SourceKind = Literal["events", "delta", "tables", "csv", "json", "parquet"]
 
 NOWHERE = FileLocation("")
 """The location of what no file says."""
@@ -122,15 +122,27 @@ class SourceSpec:
     """An asset that others write.
 
     Attributes:
-        kind: ``events`` when nothing is observed and only ``events add`` records updates; ``tables`` for several Delta
-            tables, whose path or name has fields.
-        options: Options of Spark's reader.
+        kind: ``delta``; ``tables`` for several Delta tables, whose path or name has fields; ``events`` when nothing is
+            observed and only ``events add`` records updates; else the name of the format of its files.
+        options: Options of Spark's reader, of the author.
         settle_seconds: Updates younger than this are ignored.
+        registered: The format of its files, where a package registered it.
     """
 
-    kind: SourceKind
+    kind: str
     options: Mapping[str, str] = field(default_factory=dict)
     settle_seconds: int = 0
+    registered: FileFormat | None = None
+
+    @property
+    def files(self) -> FileFormat | None:
+        """The format of its files; None where it has tables or no data that can be read."""
+        return self.registered or FORMATS.get(self.kind)
+
+    @property
+    def varies(self) -> bool:
+        """Whether its path or name may stand for several files or tables."""
+        return self.files is not None or self.kind == "tables"
 
 
 @frozen
@@ -384,7 +396,7 @@ class AssetSpec:
     schedule: Schedule = Schedule()
     partitioning: Partitioning = UNPARTITIONED
     strategy: Strategy | None = None
-    write: Write | None = None
+    write: WriteMode | None = None
     schema: SchemaPolicy = "strict"
     unchanged: UnchangedPolicy = "publish"
     commit: Committer = "auto"
@@ -457,7 +469,7 @@ class AssetSpec:
     @property
     def writes_itself(self) -> bool:
         """Whether code of the asset, or of its maker, writes the target itself."""
-        return isinstance(self.write, SelfWrite)
+        return self.write is not None and self.write.is_of_code
 
     @property
     def is_known_by_events(self) -> bool:
@@ -468,6 +480,27 @@ class AssetSpec:
     def runs_elsewhere(self) -> bool:
         """Whether it has no code here: its own job runs, and records itself by ``run_of``."""
         return self.writes_itself and self.body is None and not self.maker
+
+    @property
+    def kept_iterations(self) -> int:
+        """Least number of iterations that its table keeps; 0 where runs publish none."""
+        return self.write.kept_iterations if self.write is not None else 0
+
+    @property
+    def publishes(self) -> bool:
+        """Whether each of its runs writes an iteration beside the earlier ones."""
+        return self.kept_iterations > 0
+
+    @property
+    def file_format(self) -> FileFormat:
+        """The format of the files of a source.
+
+        Raises:
+            TypeError: It has no files.
+        """
+        if self.source is None or self.source.files is None:
+            raise TypeError(f"{self.name} is no source of files")
+        return self.source.files
 
     @property
     def is_named(self) -> bool:
@@ -643,7 +676,6 @@ __all__ = [
     "Schedule",
     "SchemaPolicy",
     "SecretRef",
-    "SourceKind",
     "SourceSpec",
     "SqlBody",
     "StorageLocation",

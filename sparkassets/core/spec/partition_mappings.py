@@ -399,10 +399,11 @@ def _refusal_of_files(column: str, down: AssetDraft, up: AssetDraft) -> tuple[st
     fields = PathPattern.parse(up.storage.path, up.partitioning.segment_columns).fields
     if column.lower() in map(str.lower, fields):
         return f"{column!r} is a field of the path of {up.name!r}, by which that is partitioned", "leave 'from' out"
-    if source.kind == "parquet":
+    form = source.files
+    if form is None or form.has_statistics:
         return None
     kind = next((kind for name, kind in up.keys.types.items() if name.lower() == column.lower()), None)
-    if kind is None and (source.kind == "json" or _is_headless(source.options)):
+    if kind is None and not form.has_header(source.options):
         return (
             f"the type of {column!r} is not told by the {source.kind} files of {up.name!r}",
             "declare it in 'columns'",
@@ -414,10 +415,6 @@ def _refusal_of_files(column: str, down: AssetDraft, up: AssetDraft) -> tuple[st
             None,
         )
     return None
-
-
-def _is_headless(options: Mapping[str, str]) -> bool:
-    return any(key.lower() == "header" and value.lower() != "true" for key, value in options.items())
 
 
 def _tells(kind: str, own: Partitioning) -> bool:

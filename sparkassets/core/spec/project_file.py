@@ -8,6 +8,7 @@ from typing import Final
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from sparkassets.core.credentials import secret_in_text
+from sparkassets.core.entry_points import InstalledKinds
 from sparkassets.core.instants import DAY
 from sparkassets.core.spec import yaml_values
 from sparkassets.core.spec.drafts import DURATIONS, ProjectDraft, resolve_path
@@ -296,13 +297,16 @@ def secrets_of(at: DocumentPlace, keys: ProjectFile, profile: str) -> Mapping[st
     return found
 
 
-def read_project_file(file: SourceFile, *, root: str, environment: Mapping[str, str]) -> ProjectDraft:
+def read_project_file(
+    file: SourceFile, *, root: str, environment: Mapping[str, str], installed: InstalledKinds | None = None
+) -> ProjectDraft:
     """The project file as a draft that carries its own problems.
 
     Args:
         file: The text of project.yml.
         root: Absolute folder of the project file.
         environment: Variables for ``${…}``.
+        installed: What packages register for the project's files to name.
 
     Raises:
         SpecError: It is no YAML map, or its documents are not one.
@@ -332,7 +336,17 @@ def read_project_file(file: SourceFile, *, root: str, environment: Mapping[str, 
     kept = retention(profile_key_place(at, "state", profile), keys.state)
     if keys.state is not usual and not says_retention(keys.state):
         kept = retention(at / "state", usual)
-    return ProjectDraft(root, at, keys, zone, durations, environment=known, profile=profile, retention=kept)
+    return ProjectDraft(
+        root,
+        at,
+        keys,
+        zone,
+        durations,
+        environment=known,
+        profile=profile,
+        retention=kept,
+        installed=installed or InstalledKinds(),
+    )
 
 
 def _only_document(file: SourceFile) -> YamlDocument:

@@ -42,7 +42,7 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
         "strategy": file_models.strategy_map,
         "strategy.date_range": file_models.DateRangeMap,
         "strategy.segments": file_models.SegmentOptionsMap,
-        "write": file_models.WriteMap,
+        "write": file_models.write_map,
         "write.upsert": file_models.UpsertMap,
         "write.upsert.history": file_models.HistoryMap,
         "write.publish": file_models.PublishMap,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from sparkassets.core.entry_points import Factory, RegisteredError
 from sparkassets.core.patterns import PathPattern, PatternError
+from sparkassets.core.phrases import listing
+from sparkassets.core.source_formats import FORMATS, REGISTRY, FileFormat, build_registered_format
 from sparkassets.core.spec.file_models import AssetFile, SegmentsMap, WriteMap
-from sparkassets.core.spec.model import AssetSpec, SourceKind, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.core.spec.time_bounds import fixed_seconds
 from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.suggestions import suggest_close
 from sparkassets.core.table_names import has_fields, parse_table_name
 from sparkassets.errors import InputError
-
-FILE_KINDS: Final = frozenset({"csv", "json", "parquet"})
 
 _OF_WRITERS: Final = (
     "inlets",
@@ -35,14 +38,18 @@ _OF_WRITERS: Final = (
     "timeout",
     "lease",
 )
+_OWN_NAMES: Final = ("delta", *FORMATS)
+_OWN_HINT: Final = (
+    f"{listing(['true', *_OWN_NAMES], last='and')} are known; others are of packages that register them in the entry "
+    f"point group '{REGISTRY.group}'"
+)
 _GLOBS: Final = "*?["
 _PATTERN_MARKS: Final = "{" + _GLOBS
-_VARYING: Final = FILE_KINDS | {"tables"}
-"""Kinds of sources whose paths, or names, have fields."""
+_TABLES: Final = frozenset({"delta", "tables"})
 
 
-def compile_source(at: DocumentPlace, keys: AssetFile) -> SourceSpec | None:
-    """How others write the asset; None where it is written here."""
+def compile_source(at: DocumentPlace, keys: AssetFile, installed: Mapping[str, Factory]) -> SourceSpec | None:
+    """How others write the asset; None where it is written here. Formats of packages are ``installed``, by name."""
     kind = _kind(keys)
     if keys.source is None:
         if "source" not in at.document.failed:
@@ -52,20 +59,31 @@ def compile_source(at: DocumentPlace, keys: AssetFile) -> SourceSpec | None:
         if (at / key).exists:
             (at / key).add_key_problem(f"{key!r} has no meaning for a source: others write it, so nothing runs")
     settle = fixed_seconds(at / "settle", keys.settle, positive=False) if keys.settle else 0
-    if kind in FILE_KINDS:
+    if kind not in _TABLES and kind != "events":
+        registered = None if kind in FORMATS else _build_registered(at, kind, keys, installed)
         if keys.table is not None:
             (at / "table").add_key_problem(
                 f"'table' has no meaning for a source of {kind} files", hint="give its 'path'"
             )
-        elif keys.path is None and at.document.failed.isdisjoint({"path"}):
+        elif keys.path is None and at.document.failed.isdisjoint({"path", "source"}):
             (at / "source").add_problem(f"a source of {kind} files needs a path, such as path: landing/*.{kind}")
-        return SourceSpec(kind, {key: plain_text(value) for key, value in keys.options.items()}, settle)
-    _refuse_file_keys(
-        at, "a Delta source" if kind in ("delta", "tables") else "a source that is known by its events only"
-    )
+        options = {key: plain_text(value) for key, value in keys.options.items()}
+        return SourceSpec(kind, options, settle, registered)
+    _refuse_file_keys(at, "a Delta source" if kind in _TABLES else "a source that is known by its events only")
     if not (keys.path or keys.table) and kind == "delta" and at.document.failed.isdisjoint({"path", "table"}):
         (at / "source").add_problem("a Delta source needs a path, the folder of its table, or its name as 'table'")
     return SourceSpec(kind, settle_seconds=settle)
+
+
+def _build_registered(at: DocumentPlace, kind: str, keys: AssetFile, installed: Mapping[str, Factory]) -> FileFormat:
+    """The format of a package; what is wrong becomes a problem."""
+    try:
+        return build_registered_format(kind, keys.options, keys.types, installed=installed)
+    except RegisteredError as error:
+        if kind not in installed:
+            error.hint = suggest_close(kind, [*_OWN_NAMES, *installed]) or _OWN_HINT
+        (at / "options" if error.path else at).add_refusal(error, name="source")
+        return FileFormat(kind, kind)
 
 
 def compile_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
@@ -76,7 +94,7 @@ def compile_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
     if kind == "tables" and (mark := next((each for each in _GLOBS if each in keys.path), None)):
         message = f"the path of Delta tables varies by its fields alone, but holds {mark!r}"
         (at / "path").add_text_problem(keys.path.index(mark), message, width=1, hint="write a field for what varies")
-    elif kind in _VARYING:
+    elif kind not in ("delta", "events"):
         try:
             return PathPattern.parse(keys.path, _segment_columns(keys))
         except PatternError as error:
@@ -106,11 +124,8 @@ def _segment_columns(keys: AssetFile) -> list[str]:
     return [each.column for each in written if isinstance(each, SegmentsMap) and each.column is not None]
 
 
-def _kind(keys: AssetFile) -> SourceKind:
-    if keys.source in (True, None):
-        kind: SourceKind = "delta" if keys.path or keys.table else "events"
-    else:
-        kind = keys.source  # type: ignore[assignment] # the bool is True only
+def _kind(keys: AssetFile) -> str:
+    kind = keys.source if isinstance(keys.source, str) else "delta" if keys.path or keys.table else "events"
     varies = "{" in keys.path if keys.path is not None else has_fields(keys.table or "")
     return "tables" if keys.source and kind == "delta" and varies else kind
 
@@ -136,7 +151,7 @@ def plain_text(value: str | float) -> str:
 
 def path_columns(asset: AssetSpec) -> dict[str, str]:
     """The columns of the fields in a source's path or name, with their types, time first; empty without fields."""
-    if asset.storage is None or asset.source is None or asset.source.kind not in _VARYING:
+    if asset.storage is None or asset.source is None or not asset.source.varies:
         return {}
     partitioning = asset.path_partitioning
     pattern = PathPattern.parse(asset.storage.as_path, partitioning.segment_columns)

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from sparkassets.core.entry_points import Factory, RegisteredError
 from sparkassets.core.instants import Duration
 from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting, yielded_columns
 from sparkassets.core.spec.bodies import AssetBody
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
-from sparkassets.core.spec.file_models import HistoryMap, SegmentStrategyMap, StrategyMap, UpsertMap, WriteMap
+from sparkassets.core.spec.file_models import (
+    HistoryMap,
+    RegisteredWriteMap,
+    SegmentStrategyMap,
+    StrategyMap,
+    UpsertMap,
+    WriteMap,
+)
 from sparkassets.core.spec.model import InletSpec, ReadAfter, Schedule, UnchangedPolicy
 from sparkassets.core.spec.time_dimension import is_timed
 from sparkassets.core.spec.yaml_document import DocumentPlace
@@ -21,14 +29,26 @@ from sparkassets.core.writes import (
     PublishWrite,
     ReplaceWrite,
     UpsertWrite,
-    Write,
+    WriteMode,
     is_unstored_column,
 )
+from sparkassets.core.writes.registered import build_registered_write
 
 
-def compile_write(draft: AssetDraft) -> Write:
-    """The write, `ReplaceWrite` where none is given; what is wrong with its options becomes problems of the draft."""
+def compile_write(draft: AssetDraft, installed: Mapping[str, Factory]) -> WriteMode:
+    """The write, `ReplaceWrite` where none is given; what is wrong with its options becomes problems of the draft.
+
+    Args:
+        draft: The asset.
+        installed: Modes that packages registered, by name.
+    """
     given, at = draft.keys.write, draft.at / "write"
+    if isinstance(given, RegisteredWriteMap):
+        try:
+            return build_registered_write(given.mode, dict(given.model_extra or {}), installed=installed)
+        except RegisteredError as error:
+            at.add_refusal(error, name="mode")
+            return ReplaceWrite()
     if isinstance(given, WriteMap):
         if given.upsert is not None and given.publish is not None:
             at.add_problem("'write' has 'upsert' and 'publish'; expected one of them")
@@ -116,10 +136,19 @@ def _history(given: HistoryMap, upsert: UpsertMap, at: DocumentPlace) -> History
 StrategyName = Literal["full_refresh", "every_instance", "latest_only", "date_range", "segments"]
 
 
-def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: Schedule) -> tuple[Strategy, Write]:
-    """The strategy and the write, derived where they are not given; what does not fit becomes problems of the draft."""
+def compile_strategy(
+    draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: Schedule, *, writes: Mapping[str, Factory]
+) -> tuple[Strategy, WriteMode]:
+    """The strategy and the write, derived where they are not given; what does not fit becomes problems of the draft.
+
+    Args:
+        draft: The asset.
+        inlets: Those that it reads.
+        schedule: When it runs.
+        writes: Write modes that packages registered, by name.
+    """
     name = _name(draft, inlets)
-    write = compile_write(draft)
+    write = compile_write(draft, writes)
     if draft.are_reliable("strategy", "partition", "inlets"):
         write_is_sure = draft.are_reliable("write")
         _check_needs(draft, name, inlets)
@@ -140,9 +169,9 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedul
             return _segments(draft), write
 
 
-def compile_unchanged(draft: AssetDraft, project: ProjectDraft, write: Write | None) -> UnchangedPolicy:
+def compile_unchanged(draft: AssetDraft, project: ProjectDraft, write: WriteMode | None) -> UnchangedPolicy:
     """Whether partitions that come out the same are updates: what a run appends or publishes always is."""
-    if write is None or not (write.only_adds or isinstance(write, PublishWrite)):
+    if write is None or not (write.only_adds or write.kept_iterations):
         return draft.keys.unchanged or project.keys.defaults.unchanged
     if draft.keys.unchanged == "skip":
         message = "'unchanged: skip' needs 'write: replace' or an upsert: what a run adds is always an update"
@@ -227,7 +256,7 @@ def _check_instances(draft: AssetDraft, schedule: Schedule) -> None:
         )
 
 
-def _check_write(draft: AssetDraft, name: StrategyName, write: Write) -> None:
+def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode) -> None:
     """Refuses a write that would destroy or double history under the strategy, and to choose one where none is safe."""
     partitioned = draft.partitioning.is_partitioned or not draft.are_reliable("partition")
     reason = write.why_not(name, partitioned=partitioned)
@@ -248,7 +277,7 @@ def _check_write(draft: AssetDraft, name: StrategyName, write: Write) -> None:
     (draft.at / "write").add_problem(f"strategy {name!r} cannot {write.name!r}: {reason}", hint=hint)
 
 
-def _check_overlap(draft: AssetDraft, write: Write, inlets: Mapping[str, InletSpec]) -> None:
+def _check_overlap(draft: AssetDraft, write: WriteMode, inlets: Mapping[str, InletSpec]) -> None:
     """Refuses to read rows again where they would be there twice."""
     if write.by_keys or draft.keys.write is None:
         return
@@ -280,7 +309,7 @@ def _date_range(draft: AssetDraft) -> DateRange:
     return DateRange(lookback, options.max_partitions_per_run)
 
 
-def check_upsert(draft: AssetDraft, body: AssetBody, write: Write | None) -> None:
+def check_upsert(draft: AssetDraft, body: AssetBody, write: WriteMode | None) -> None:
     """Refuses an upsert whose columns the SELECT lacks, and a history without a column for the time."""
     given = draft.keys.write
     if (

@@ -77,6 +77,11 @@ def off_or_kind(value: object) -> str | None:
     return "<off>" if value is False else kind_of(value)
 
 
+def on_or_kind(value: object) -> str | None:
+    """The same, with ``<on>`` for true."""
+    return "<on>" if value is True else kind_of(value)
+
+
 def discriminate_by_kind(words: str, kind: Callable[[Any], str | None] = kind_of) -> Discriminator:
     """Chooses the branch of a union by the kind of the value; says in words what is right where there is none."""
     return Discriminator(kind, custom_error_type=EXPECTED, custom_error_message=words)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.writes import PublishWrite
 from sparkassets.delta.commit import CommitConflictError, CommitRequest, commit, create
 from sparkassets.delta.features import driver_properties, reason_of_columns, required_columns
 from sparkassets.delta.file_split import FileSplit, make_touch_test, split_files
@@ -127,7 +126,7 @@ def commit_staged(staged: DriverStaging, *, marker: CommitMarker) -> None:
     """
     made, work, table = staged.computation, staged.planned_write, staged.table
     asset, same, path = work.asset, staged.unchanged or UnchangedFiles(), path_of(work.asset)
-    publishes, layout = isinstance(asset.write, PublishWrite), layout_of(asset, work.schema, work.table)
+    publishes, layout = asset.publishes, layout_of(asset, work.schema, work.table)
     keeps_newest = publishes and made.order.keeps_newest_iteration and table is not None
     added = [file for file in staged.files if file.path not in same.staged_paths]
     removed = FileSplit() if keeps_newest else staged.replaced.without(same.table_paths)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.writes import PublishWrite
 from sparkassets.delta.features import keeps_feed, keeps_paths
 from sparkassets.delta.file_split import FileSplit, split_files, split_staged
 from sparkassets.delta.file_statistics import KEEPS_BOUNDS
@@ -85,7 +84,7 @@ def can_withhold(work: PlannedWrite, table: DeltaTable | None) -> bool:
 
 def _forbids_copies(asset: AssetSpec, table: DeltaTable | None) -> bool:
     """Whether no file may hold copies of other rows: they are no part of an iteration, and news in a change feed."""
-    return isinstance(asset.write, PublishWrite) or (table is not None and keeps_feed(table.metadata().configuration))
+    return asset.publishes or (table is not None and keeps_feed(table.metadata().configuration))
 
 
 def stage_rows(
@@ -199,7 +198,7 @@ def discard_attempt(asset: AssetSpec, marker: CommitMarker) -> None:
 
 def attempt_of(asset: AssetSpec, marker: CommitMarker) -> StagingAttempt:
     """The attempt that stages the files of a write with that marker."""
-    return StagingAttempt(marker.run, marker.token, marker.attempt, isinstance(asset.write, PublishWrite))
+    return StagingAttempt(marker.run, marker.token, marker.attempt, asset.publishes)
 
 
 def write_staged(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from sparkassets.core.runs import ROWS, iteration_folder
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RunJudgement
-from sparkassets.core.writes import PublishWrite
 from sparkassets.delta.commit import CommitConflictError, is_committed
 from sparkassets.delta.features import spark_commit_reason, spark_creation_reason
 from sparkassets.delta.staging import StagingAttempt, discard_all, discard_iterations, iteration_rows
@@ -248,7 +247,7 @@ class TableTarget:
         with self._plan_write(session, made, table, marker) as (plan, planned):
             if self._is_drivers(plan, delta) and driver_commit.write(made, plan, delta, marker=planned):
                 return
-            if isinstance(self._asset.write, PublishWrite):
+            if self._asset.publishes:
                 copied = driver_commit.plan_iteration_copy(made, plan, delta, planned)
                 self._commit_by_spark(made, copied, table, planned)
             elif plan.landing.merge is not None:
@@ -400,7 +399,7 @@ class TableTarget:
         """The columns of a table that a fence creates."""
         if computation is not None:
             return computation_for(computation, self._asset.name).schema
-        if isinstance(self._asset.write, PublishWrite):
+        if self._asset.publishes:
             return unpublished_schema()
         if self._asset.columns:
             return declared_schema(session, self._asset.columns)

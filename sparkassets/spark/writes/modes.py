@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.writes import AppendWrite, PublishWrite, ReplaceWrite, UpsertWrite, Write
+from sparkassets.core.writes import AppendWrite, PublishWrite, RegisteredWrite, ReplaceWrite, UpsertWrite, WriteMode
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark import schema_changes
@@ -73,11 +73,12 @@ class PublishMode(ReplaceMode):
     """
 
 
-_MODES: Final[Mapping[type[Write], LandingMode]] = {
+_MODES: Final[Mapping[type[WriteMode], LandingMode]] = {
     ReplaceWrite: ReplaceMode(),
     AppendWrite: AppendMode(),
     UpsertWrite: UpsertMode(),
     PublishWrite: PublishMode(),
+    RegisteredWrite: ReplaceMode(),
 }
 
 

@@ -14,7 +14,6 @@ from urllib.parse import quote
 from sparkassets.core.partitions import SegmentPartition
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import PublishWrite
 from sparkassets.delta.features import keeps_feed, spark_properties
 from sparkassets.delta.staging import NULL_FOLDER
 from sparkassets.errors import RunError
@@ -223,7 +222,7 @@ def _are_written_alone(asset: AssetSpec) -> bool:
     """
     if asset.partitioning.time is None or isinstance(asset.strategy, EveryInstance):
         return True
-    return isinstance(asset.write, PublishWrite) or keeps_feed(spark_properties(asset))
+    return asset.publishes or keeps_feed(spark_properties(asset))
 
 
 def _are_folders(dimension: SegmentPartition) -> bool:

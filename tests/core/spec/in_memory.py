@@ -24,13 +24,13 @@ def compiled(files, env=None, tables=None, **installed):
     """The model of a project: `files` by path, a plain project file where there is none."""
     read = {path: SourceFile(path, path, dedent(text).lstrip("\n")) for path, text in files.items()}
     file = read.get("project.yml") or SourceFile("project.yml", "project.yml", "project: shop\n")
-    project = read_project_file(file, root="/shop", environment=env or {})
+    project = read_project_file(file, root="/shop", environment=env or {}, installed=InstalledKinds(**installed))
     asset_files = [each for path, each in read.items() if path.endswith(".yml") and path != "project.yml"]
     assets = read_asset_files(asset_files, project=project)
     wants = [find_required_code(draft, project) for draft in assets.drafts.values()]
     paths = [path for want in wants if isinstance(want, WantedSql) for path in want.paths]
     sql = {path: read[path] for path in paths if path in read}
-    return compile_project(project, assets, sql=sql, modules={}, installed=InstalledKinds(**installed), tables=tables)
+    return compile_project(project, assets, sql=sql, modules={}, tables=tables)
 
 
 def one(text, *, sql="SELECT 1", env=None, name="a", **more):

@@ -76,7 +76,7 @@ def told(text: str) -> str:
         ),
         (
             "source: cvs\npath: landing/{day}.csv",
-            "a.yml:2:9: 'source' is 'cvs'; expected true, delta, csv, json or parquet",
+            "a.yml:2:9: unknown source format 'cvs'; installed: none",
             "did you mean 'csv'?",
         ),
         (

@@ -333,9 +333,11 @@ asset: a
 source: kafka
 """,
             """\
-a.yml:2:9: 'source' is 'kafka'; expected true, delta, csv, json or parquet
+a.yml:2:9: unknown source format 'kafka'; installed: none
     source: kafka
             ^^^^^
+  hint: true, delta, csv, json and parquet are known; others are of packages that register them in \
+the entry point group 'sparkassets.sources'
 """,
             id="no_such_source",
         ),
@@ -345,7 +347,7 @@ asset: a
 source: false
 """,
             """\
-a.yml:2:9: 'source' is false; expected true, delta, csv, json or parquet
+a.yml:2:9: 'source' is false; expected true, delta, csv, json, parquet or a format of a package
     source: false
             ^^^^^
 """,

@@ -29,7 +29,6 @@ from sparkassets.core.runs import FILES, ROWS, RunRequest, iteration_folder
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.suggestions import suggest_close
-from sparkassets.core.writes import PublishWrite
 from sparkassets.errors import InputError
 
 
@@ -111,7 +110,7 @@ def keeps_newest_iteration(asset: AssetSpec, state: AssetState, request: RunRequ
     always the newest, whatever its interval. Of an asset with partitions readers see the newest of each; where no
     column tells them, that of the newest partition.
     """
-    if not isinstance(asset.write, PublishWrite) or request.restores:
+    if not asset.publishes or request.restores:
         return False
     if asset.partitioning.is_partitioned:
         return _is_older(asset.partitioning, state, request.partitions)
@@ -208,7 +207,7 @@ def find_kept_iteration(asset: AssetSpec, state: AssetState, run: str) -> Publis
     Raises:
         InputError: The asset keeps none, or has none of that run any more.
     """
-    if not isinstance(asset.write, PublishWrite):
+    if not asset.publishes:
         raise InputError(f"asset {asset.name!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
     found = find_iteration(state, run)
     if found is not None:

@@ -16,7 +16,6 @@ from sparkassets.core.planner.wording import label_partitions
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance, FullRefresh
 from sparkassets.core.validations import RuleVerdict
-from sparkassets.core.writes import UpsertWrite
 from sparkassets.frozen import frozen
 
 WithheldStanding = Literal["resting", "accepted", "caused", "rejudged"]
@@ -146,9 +145,7 @@ def runs_in_order(asset: AssetSpec) -> bool:
     Rows of an ``append`` and iterations of ``publish`` are independent. In an ``upsert`` the row that was written last
     counts, unless ``newest_by`` decides.
     """
-    return (
-        isinstance(asset.strategy, EveryInstance) and isinstance(asset.write, UpsertWrite) and not asset.write.newest_by
-    )
+    return isinstance(asset.strategy, EveryInstance) and asset.write is not None and asset.write.last_run_wins
 
 
 def explain_held_instances(asset: AssetSpec, state: AssetState) -> str:

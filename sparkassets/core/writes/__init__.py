@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from sparkassets.core.instants import Duration
+from sparkassets.core.writes.mode import WriteMode
+from sparkassets.core.writes.registered import RegisteredWrite
 from sparkassets.frozen import frozen
 
 
 @frozen
-class AppendWrite:
-    """A run adds its rows to those in the target; for the attributes and methods see `ReplaceWrite`."""
+class AppendWrite(WriteMode):
+    """A run adds its rows to those in the target."""
 
     name = "append"
     recomputable = False
     only_adds = True
-    by_keys = False
-    takes_all = False
-    side_by_side = True
 
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it."""
@@ -29,28 +28,23 @@ class AppendWrite:
             "segments": "a segment that is computed again would be there twice",
         }.get(strategy)
 
-    def parts(self) -> Mapping[str, object]:
-        """Nothing."""
-        return {}
-
 
 @frozen
-class PublishWrite:
+class PublishWrite(WriteMode):
     """Each run writes an iteration that no later run changes; the table shows the newest one of each partition.
 
-    For the attributes and methods see `ReplaceWrite`.
-
     Attributes:
-        keep: Least number of iterations that are kept, the newest by record.
+        keep: Least number of iterations that are kept.
     """
 
     keep: int
     name = "publish"
-    recomputable = True
-    only_adds = False
-    by_keys = False
     takes_all = True
-    side_by_side = True
+
+    @property
+    def kept_iterations(self) -> int:
+        """As `keep` says."""
+        return self.keep
 
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it."""
@@ -59,65 +53,34 @@ class PublishWrite:
             return "an iteration is of one run, which computes many; 'strategy: every_instance' has one for each"
         return None
 
-    def parts(self) -> Mapping[str, object]:
-        """Nothing: how many are kept changes no rows."""
-        return {}
-
 
 @frozen
-class ReplaceWrite:
-    """A run's rows replace those of its partitions, or all rows of an asset without partitions.
-
-    Attributes:
-        recomputable: Whether rows can be computed again, for lost rows and for a rebuild.
-        only_adds: Whether a run leaves all earlier rows as they are, so that several assets may write one table.
-        by_keys: Whether rows replace those with the same keys, by Spark's merge.
-        takes_all: Whether a run of an asset without partitions replaces the whole table.
-        side_by_side: Whether runs of different partitions may commit in parallel.
-    """
+class ReplaceWrite(WriteMode):
+    """A run's rows replace those of its partitions, or all rows of an asset without partitions."""
 
     name = "replace"
-    recomputable = True
-    only_adds = False
-    by_keys = False
     takes_all = True
-    side_by_side = True
+    is_promotable = True
 
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
-        """Why a strategy does not go with it, as it would destroy or double history; None where it does."""
+        """Why a strategy does not go with it."""
         if strategy == "latest_only":
             return "a run has only what is new and would destroy what is there"
         if strategy == "every_instance" and not partitioned:
             return "every run would destroy what the runs before it wrote"
         return None
 
-    def parts(self) -> Mapping[str, object]:
-        """The options that decide which rows come out, by name; changing one counts as a change of the code."""
-        return {}
-
 
 @frozen
-class SelfWrite:
+class SelfWrite(WriteMode):
     """The function or the statements of a run write the target; a run is repeated after a failure or a crash.
 
-    For the attributes and methods see `ReplaceWrite`.
+    What its code does to the rows that are there is for its author to say, so it goes with every strategy.
     """
 
     name = "self"
-    recomputable = True
-    only_adds = False
-    by_keys = False
-    takes_all = False
     side_by_side = False
-
-    def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
-        """None: what its code does to the rows that are there is for its author to say."""
-        del strategy, partitioned
-        return None
-
-    def parts(self) -> Mapping[str, object]:
-        """Nothing: the code is all."""
-        return {}
+    is_of_code = True
 
 
 @frozen
@@ -136,7 +99,7 @@ class HistoryColumns:
 
 
 @frozen
-class UpsertWrite:
+class UpsertWrite(WriteMode):
     """A row replaces the row with the same keys; rows with new keys are added.
 
     Recomputed rows are merged again, which changes no newer row, below a watermark either.
@@ -155,11 +118,28 @@ class UpsertWrite:
     keep_deletes: Duration | None = None
     history: HistoryColumns | None = None
     name = "upsert"
-    recomputable = True
-    only_adds = False
     by_keys = True
-    takes_all = False
     side_by_side = False
+
+    @property
+    def unique_columns(self) -> tuple[str, ...]:
+        """The keys; a history has a row for each state of a key."""
+        return self.keys if self.history is None else ()
+
+    @property
+    def last_run_wins(self) -> bool:
+        """Whether no column decides which row of a key counts."""
+        return not self.newest_by
+
+    @property
+    def added_columns(self) -> tuple[str, ...]:
+        """Those of a history."""
+        columns = self.history
+        return () if columns is None else (columns.valid_from, columns.valid_to, columns.current)
+
+    def stores_column(self, column: str) -> bool:
+        """Not one that only serves ``newest_by`` and ``delete_when``."""
+        return not is_unstored_column(column)
 
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it."""
@@ -168,12 +148,11 @@ class UpsertWrite:
 
     def parts(self) -> Mapping[str, object]:
         """All options except ``keep_deletes``, which changes no rows."""
-        columns = self.history
         options = {
             "keys": self.keys,
             "newest_by": self.newest_by,
             "delete_when": self.delete_when,
-            "history": None if columns is None else [columns.valid_from, columns.valid_to, columns.current],
+            "history": [*self.added_columns],
         }
         return {f"write.upsert.{name}": value for name, value in options.items() if value}
 
@@ -191,11 +170,7 @@ def is_unstored_column(column: str) -> bool:
     return column.startswith(HIDDEN)
 
 
-Write = ReplaceWrite | AppendWrite | UpsertWrite | PublishWrite | SelfWrite
-
-WRITES: Final[Mapping[str, ReplaceWrite | AppendWrite | SelfWrite]] = {
-    write.name: write for write in (ReplaceWrite(), AppendWrite(), SelfWrite())
-}
+WRITES: Final[Mapping[str, WriteMode]] = {write.name: write for write in (ReplaceWrite(), AppendWrite(), SelfWrite())}
 """The write modes that are one word in YAML, by that word, the default first. The others are a map of options."""
 
 __all__ = [
@@ -203,10 +178,11 @@ __all__ = [
     "AppendWrite",
     "HistoryColumns",
     "PublishWrite",
+    "RegisteredWrite",
     "ReplaceWrite",
     "SelfWrite",
     "UpsertWrite",
-    "Write",
+    "WriteMode",
     "is_unstored_column",
 ]
 

@@ -1,0 +1,55 @@
+"""Rows of a write mode that a package registered: a run's rows, combined with those that the table has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sparkassets.core.phrases import kind_of
+from sparkassets.core.writes import RegisteredWrite
+from sparkassets.core.writes.registered import REGISTRY, build_combiner
+from sparkassets.errors import RunError, SparkAssetsError
+from sparkassets.plugins import InstalledFactories
+from sparkassets.ports import RunOrder
+from sparkassets.spark.frame_conversion import is_frame
+from sparkassets.spark.functions import preserve_process_state
+from sparkassets.spark.partition_guard import guard_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+ReadTable = Callable[[RunOrder, "DataFrame"], "DataFrame"]
+
+
+def combine_rows(order: RunOrder, rows: DataFrame, read_table: ReadTable) -> DataFrame:
+    """The rows that land: those of the run, combined with what the table has of the run's partitions.
+
+    They are computed before rules judge them and before they are staged, as those of SQL that reads its own table: the
+    commit is refused where another writer changed what was read.
+
+    Args:
+        order: The run of one asset, with a `RegisteredWrite`.
+        rows: As the asset computes them.
+        read_table: Reads the table's rows of the run's partitions, and maybe others; where it has none no rows, with
+            the columns of those that it is given.
+
+    Raises:
+        RunError: The package is not installed any more, or its mode fails.
+    """
+    write, name = order.asset.write, order.asset.name
+    if not isinstance(write, RegisteredWrite):
+        return rows
+    try:
+        mode = build_combiner(write.name, write.parameters, installed=InstalledFactories(REGISTRY))
+        there = rows.limit(0) if order.rebuilds else read_table(order, rows)
+        partitions = None if order.rebuilds else guard_for(order, there.schema)
+        with preserve_process_state(lambda: False):
+            found = mode.combine(rows, there if partitions is None else there.filter(partitions.predicate))
+    except SparkAssetsError as error:
+        raise RunError(f"{name}: {error.args[0]}", hint=error.hint) from error
+    except Exception as error:
+        raise RunError(f"{name}: the write mode '{write.name}' failed: {type(error).__name__}: {error}") from error
+    if not is_frame(found):
+        raise RunError(f"{name}: the write mode '{write.name}' returned {kind_of(found)}; expected a DataFrame")
+    combined: DataFrame = found
+    return combined

@@ -1,0 +1,57 @@
+"""A write mode of a package combines the rows of a run with those of the table, once."""
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from sparkassets import Project
+from tests.example_package import install_example
+
+pytestmark = pytest.mark.spark
+
+PROJECT = "project: p\nstate: state\nwarehouse: warehouse\nassets: [assets/]\n"
+GIVEN = "asset: given\nsource: delta\npath: lake/given\npartition: {by: day, column: day}\n"
+PAID = """\
+asset: paid
+partition: {by: day, column: day}
+write: {mode: supplement, keys: [id]}
+columns: {day: string, id: bigint, name: string, amount: bigint}
+validations: [{not_null: name, severity: drop}]
+sql: SELECT day, id, name, amount FROM {{ inlets.given }}
+"""
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    install_example(tmp_path, monkeypatch)
+    for name, text in (("project.yml", PROJECT), ("assets/given.yml", GIVEN), ("assets/paid.yml", PAID)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def land(root, *rows):
+    columns = {"day": pa.string(), "id": pa.int64(), "name": pa.string(), "amount": pa.int64()}
+    table = pa.table([pa.array([row[n] for row in rows], kind) for n, kind in enumerate(columns.values())], [*columns])
+    days = ", ".join(f"'{row[0]}'" for row in rows)
+    there = (root / "lake/given").exists()
+    how = {"predicate": f"day IN ({days})"} if there else {}
+    write_deltalake(root / "lake/given", table, mode="overwrite", **how)
+
+
+def rows(root):
+    found = pa.table(DeltaTable(root / "warehouse/paid").scan()).to_pylist()
+    return sorted((row["day"], row["id"], row["name"], row["amount"]) for row in found)
+
+
+def test_what_a_run_does_not_know_stays(root, spark):
+    land(root, ("2025-01-01", 1, "ann", 10), ("2025-01-01", 2, None, 20), ("2025-01-02", 3, "bob", 30))
+    assert Project.load(root).run(spark).ok
+    assert rows(root) == [("2025-01-01", 1, "ann", 10), ("2025-01-02", 3, "bob", 30)]  # a rule drops what has no name
+    land(root, ("2025-01-01", 1, None, 11), ("2025-01-01", 4, "eve", 40))
+    summary = Project.load(root).run(spark)
+    assert [len(summary.runs), summary.ok] == [1, True]
+    told = [("2025-01-01", 1, "ann", 11), ("2025-01-01", 4, "eve", 40), ("2025-01-02", 3, "bob", 30)]
+    assert rows(root) == told
+    assert Project.load(root).run(spark).runs == ()
+    assert rows(root) == told
