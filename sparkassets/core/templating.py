@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from jinja2 import TemplateAssertionError, TemplateSyntaxError, nodes
 
@@ -15,6 +15,7 @@ from sparkassets.core.query_text import find_select_fault, find_write_fault
 from sparkassets.core.sandbox import (
     FUNCTIONS,
     NO_FILTERED_BLOCK,
+    RAW,
     environment,
     find_untrusted_raw,
     refused_raw,
@@ -69,6 +70,7 @@ _LOADING: Final[dict[type[nodes.Node], str]] = {
 }
 
 Member = nodes.Getattr | nodes.Getitem
+Found = TypeVar("Found", bound=nodes.Node)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -163,10 +165,12 @@ class Template:
     Attributes:
         text: Its source.
         tree: Jinja's syntax tree.
+        parts: Every node below the tree's root, in order of appearance, an outer one before those in it.
     """
 
     text: str
     tree: nodes.Template
+    parts: Sequence[nodes.Node]
 
     @classmethod
     def parse(cls, text: str) -> Template:
@@ -176,9 +180,8 @@ class Template:
             TemplateError: With the line at fault.
         """
         try:
-            template = cls(text, environment().parse(text))
-            if _is_too_deep(template.tree):
-                raise TemplateError(_TOO_DEEP)
+            tree = environment().parse(text)
+            found = _nodes_of(tree)
         except TemplateSyntaxError as error:
             raise TemplateError(_syntax_fault(text, error)) from None
         except RecursionError:
@@ -186,7 +189,13 @@ class Template:
         except ValueError:  # Python's limit for the digits of a number, which Jinja does not know
             message = "the template is broken: a number in it has more than 4,300 digits"
             raise TemplateError(TemplateFault(1, 1, 1, message)) from None
-        return template
+        if found is None:
+            raise TemplateError(_TOO_DEEP)
+        return cls(text, tree, found)
+
+    def find(self, *kinds: type[Found]) -> Iterator[Found]:
+        """The nodes of these kinds, in order of appearance."""
+        return (node for node in self.parts if isinstance(node, kinds))
 
     @cached_property
     def inlets(self) -> Mapping[str, tuple[int, int]]:
@@ -201,7 +210,7 @@ class Template:
     @cached_property
     def joins_partitions(self) -> bool:
         """Whether it names the relation of the run's partitions."""
-        return any(node.name == "partitions" for node in self.tree.find_all(nodes.Name))
+        return any(node.name == "partitions" for node in self.find(nodes.Name))
 
     def _members_of(self, owner: str) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}
@@ -222,11 +231,11 @@ class Template:
     @cached_property
     def members(self) -> list[Member]:
         """Every ``a.b`` and ``a[b]``, in order of appearance, the outer one before what it is taken from."""
-        return list(cast("Iterable[Member]", self.tree.find_all((nodes.Getattr, nodes.Getitem))))
+        return list(self.find(nodes.Getattr, nodes.Getitem))
 
     def quoted_in(self, text: str, *, line: int) -> int | None:
         """The column of the first name or member of a line that ``text`` quotes; None where it quotes none."""
-        for node in self.tree.find_all((nodes.Name, nodes.Getattr, nodes.Getitem)):
+        for node in self.find(nodes.Name, nodes.Getattr, nodes.Getitem):
             word = node.name if isinstance(node, nodes.Name) else member_of(cast("Member", node))
             if node.lineno == line and word and repr(word) in text:
                 return self.place(node, word)[1]
@@ -259,18 +268,22 @@ def _columns_of(line: str) -> dict[str, int]:
     return dict(reversed([*inside, *before]))
 
 
-def _is_too_deep(tree: nodes.Template) -> bool:
-    """Whether the tree is nested deeper than what walks and compiles it can go."""
+def _nodes_of(tree: nodes.Template) -> list[nodes.Node] | None:
+    """Every node below the root, in order of appearance; None where some are nested deeper than Python can compile."""
+    found: list[nodes.Node] = []
     left: list[tuple[nodes.Node, int, int]] = [(tree, 0, 0)]
     while left:
         node, levels, blocks = left.pop()
         if levels > MOST_NESTED or blocks > MOST_BLOCKS:
-            return True
+            return None
+        found.append(node)
         inside = blocks + isinstance(node, _BLOCKS)
-        left += [(child, levels + 1, inside) for child in node.iter_child_nodes()]
+        below = [(child, levels + 1) for child in node.iter_child_nodes()]
         if isinstance(node, nodes.If):  # to Python, each `elif` is inside the one before
-            left += [(each, levels + turn, inside) for turn, each in enumerate(node.elif_)]
-    return False
+            deeper = {id(each): levels + turn for turn, each in enumerate(node.elif_)}
+            below = [(child, max(level, deeper.get(id(child), 0))) for child, level in below]
+        left += [(child, level, inside) for child, level in reversed(below)]
+    return found[1:]
 
 
 def member_of(node: Member) -> str | None:
@@ -308,14 +321,14 @@ class _TemplateChecker:
 
     def loading(self) -> Iterator[TemplateFault]:
         """Attempts to read other files."""
-        for node in self.template.tree.find_all(tuple(_LOADING)):
+        for node in self.template.find(*_LOADING):
             word = _LOADING[type(node)]
             hint = "name another asset as {{ inlets.<name> }}, or repeat the text"
             yield self._fault(node, word, f"{word!r} cannot be used: a template stands alone", hint)
 
     def names(self) -> Iterator[TemplateFault]:
         """Faults of names: unknown names, names of the run that are set anew, and objects used without a member."""
-        names = list(self.template.tree.find_all(nodes.Name))
+        names = list(self.template.find(nodes.Name))
         unknown = {node.name for node in names if node.ctx == "load"} - NAMES - set(FUNCTIONS)
         if unknown and self._compiles() is None:
             unknown &= undeclared_names(self.template.tree)
@@ -347,12 +360,12 @@ class _TemplateChecker:
         """Filters and tests that Jinja does not have here, and what else it only finds when it compiles."""
         known = environment()
         unknown = False
-        for node in self.template.tree.find_all(nodes.Filter):
+        for node in self.template.find(nodes.Filter):
             if node.name not in known.filters:
                 unknown = True
                 hint = did_you_mean(node.name, known.filters)
                 yield self._fault(node, node.name, f"unknown filter {node.name!r} in the template", hint)
-        for test in self.template.tree.find_all(nodes.Test):
+        for test in self.template.find(nodes.Test):
             if test.name not in known.tests:
                 unknown = True
                 hint = did_you_mean(test.name, known.tests)
@@ -362,13 +375,13 @@ class _TemplateChecker:
 
     def values(self) -> Iterator[TemplateFault]:
         """Values that would become SQL, and quotes around values that are literals without them."""
-        for node, name in find_untrusted_raw(self.template.tree):
+        for node, name in find_untrusted_raw(self.template.tree) if RAW in self.template.text else ():
             hint = "{{ … | identifier }} makes a name of it; without a filter it is a literal"
             yield self._fault(node, name, refused_raw(name), hint)
-        for block in self.template.tree.find_all((nodes.FilterBlock, nodes.AssignBlock)):
+        for block in self.template.find(nodes.FilterBlock, nodes.AssignBlock):
             if isinstance(block, nodes.FilterBlock) or cast("nodes.AssignBlock", block).filter is not None:
                 yield self._fault(block, "{%", NO_FILTERED_BLOCK, "apply the filter to the values in it")
-        for node in self.template.tree.find_all(nodes.Filter):
+        for node in self.template.find(nodes.Filter):
             if node.name == "join" and node.args and _holds_quote(node.args[0]):
                 message = "a list that is printed is separated and quoted; quotes in 'join' would be part of one text"
                 yield self._fault(node, "join", message, "write IN ({{ … }}), without quotes and 'join'")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,9 +152,22 @@ def load_project(
         from sparkassets.project.project_folder import compile_folder
 
         trace = CompileTrace()
-        project = compile_folder(root, trace, env=TracedVariables(env, trace), tables=tables, cache=cache)
+        with _collector_paused():
+            project = compile_folder(root, trace, env=TracedVariables(env, trace), tables=tables, cache=cache)
         if kept:
             kept.keep(project, trace, env)
     refuse_unknown(env, project.asked)
     check_storage(project)
     return project
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Pauses the search for cycles of objects: compiling makes next to none, and a fifth of its time went into it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -56,7 +56,7 @@ def render_query(asset: AssetSpec, text: str, params: Mapping[str, object]) -> R
     """
     try:
         template = Template.parse(text)
-        if any(_depends_on_run(node) for node in template.tree.find_all(_SHAPING)):
+        if any(_depends_on_run(node) for node in template.find(*_SHAPING)):
             return None
         return _render(asset, template, text, params)
     except _FAILURES:
@@ -67,7 +67,7 @@ def render_failure(asset: AssetSpec, text: str, params: Mapping[str, object]) ->
     """Why no run can render a template; None where one can, or where that depends on what only a run knows."""
     try:
         template = Template.parse(text)
-        if any(name.name in NAMES - _FIXED for name in template.tree.find_all(nodes.Name)):
+        if any(name.name in NAMES - _FIXED for name in template.find(nodes.Name)):
             return None
         _render(asset, template, text, params)
     except _FAILURES as error:
@@ -127,7 +127,7 @@ def _names(
 
 def _moment(template: Template) -> datetime:
     """A time that stands for any; pendulum's where the template asks a value for more than its text."""
-    if not any(isinstance(each.node, nodes.Getattr) for each in template.tree.find_all(nodes.Call)):
+    if not any(isinstance(each.node, nodes.Getattr) for each in template.find(nodes.Call)):
         return datetime(1907, 6, 5, 4, 3, 2, tzinfo=UTC)
     from pendulum import DateTime
 

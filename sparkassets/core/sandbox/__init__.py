@@ -12,7 +12,7 @@ from sparkassets.core.sandbox.environment import (
     undeclared_names,
 )
 from sparkassets.core.sandbox.literals import ValueInSqlError
-from sparkassets.core.sandbox.sql_values import SqlFragment, find_untrusted_raw
+from sparkassets.core.sandbox.sql_values import RAW, SqlFragment, find_untrusted_raw
 
 __all__ = [
     "FILE",
@@ -20,6 +20,7 @@ __all__ = [
     "MOST_CHARACTERS",
     "MOST_STEPS",
     "NO_FILTERED_BLOCK",
+    "RAW",
     "CostMeter",
     "SqlFragment",
     "TooMuchError",

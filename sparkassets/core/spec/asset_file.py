@@ -29,9 +29,9 @@ from sparkassets.core.spec.source import check_table, compile_pattern, compile_s
 from sparkassets.core.spec.sql_types import TypeNameError, check_type
 from sparkassets.core.spec.stores import check_scheme, without_store_name
 from sparkassets.core.spec.time_bounds import TimeBounds, compile_bounds, fixed_seconds
-from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, YamlDocument, sort_problems
+from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, YamlDocument, too_many_problems
 from sparkassets.core.spec.yaml_text import compose_documents
-from sparkassets.errors import MOST_PROBLEMS, InputError, SpecError, SpecProblem
+from sparkassets.errors import MOST_PROBLEMS, InputError, SpecProblem
 
 _ASSET_LINE = re.compile(r"^\{?\s*['\"]?asset['\"]?\s*:\s*['\"]?([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 _NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=]")
@@ -93,15 +93,11 @@ class _ProblemLimit:
         """Raises where the problems of the drafts before this document, and others, are too many.
 
         Raises:
-            SpecError: With these problems, and the place where reading stopped.
+            SpecError: With these problems, and the place where checking stops.
         """
         if self._count + len(others) < MOST_PROBLEMS:
             return
-        found = [*others, *(problem for each in self._drafts for problem in each.problems)]
-        message = f"reading stops here after {MOST_PROBLEMS:,} problems; what follows is not checked"
-        mark = document.root.start_mark
-        stop = document.file.problem(mark.line + 1, mark.column + 1, message)
-        raise SpecError([*sort_problems(found)[: MOST_PROBLEMS - 1], stop])
+        raise too_many_problems([*others, *(problem for each in self._drafts for problem in each.problems)], document)
 
 
 def _documents(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -43,23 +43,20 @@ from sparkassets.core.spec.project_file import (
     state_place,
 )
 from sparkassets.core.spec.rule_checks import CodeCatalog
-from sparkassets.core.spec.schedule import compile_schedule
+from sparkassets.core.spec.schedule import check_aligned, compile_schedule
 from sparkassets.core.spec.sinks import compile_sinks
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.storage_overlaps import find_overlaps, storage_uses
 from sparkassets.core.spec.stores import check_named, stores_of
 from sparkassets.core.spec.strategy_and_write import check_upsert, compile_strategy, compile_unchanged
 from sparkassets.core.spec.time_bounds import TimeBounds
-from sparkassets.core.spec.time_dimension import are_intervals
 from sparkassets.core.spec.validations import compile_rules, refuse_rules
-from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, sort_problems
-from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, sort_problems, too_many_problems
 from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.templating import check_template
-from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable
 from sparkassets.core.validations import ValidationRule
 from sparkassets.core.writes import WriteMode
-from sparkassets.errors import SpecError
+from sparkassets.errors import MOST_PROBLEMS, SpecError
 
 
 def compile_project(
@@ -88,8 +85,8 @@ def compile_project(
     drafts = files.drafts
     functions = declared or {}
     bodies = {
-        name: compile_body(draft, project, sql=sql, modules=modules, declared=functions.get(name))
-        for name, draft in drafts.items()
+        draft.name: compile_body(draft, project, sql=sql, modules=modules, declared=functions.get(draft.name))
+        for draft in _until_too_many(files)
     }
     bodies |= {name: join_bodies(own) for name, own in _sql_outlet_bodies(files, bodies).items()}
     known = find_known_columns(drafts, bodies, tables)
@@ -158,13 +155,29 @@ def _compile_all(
 ) -> dict[str, AssetSpec]:
     """The assets by name, then the outlets of those that have some."""
     found: dict[str, AssetSpec] = {}
-    for name, draft in files.drafts.items():
+    for draft in _until_too_many(files):
         if not draft.maker:
-            found[name] = _compile(draft, project, files, bodies[name], timetables, columns, code)
+            found[draft.name] = _compile(draft, project, files, bodies[draft.name], timetables, columns, code)
     for name, draft in files.drafts.items():
         if draft.maker:
             found[name] = _outlet(draft, found[draft.maker], files, bodies[name], columns, code)
     return found
+
+
+def _until_too_many(files: AssetFiles) -> Iterator[AssetDraft]:
+    """The drafts in order of files, each counted once it has been checked.
+
+    Raises:
+        SpecError: There are `MOST_PROBLEMS` already: further ones of a project that a program has spoilt help nobody.
+    """
+    count = len(files.problems)
+    for draft in files.drafts.values():
+        if count >= MOST_PROBLEMS:
+            found = (problem for each in files.drafts.values() for problem in each.at.document.problems)
+            raise too_many_problems([*files.problems, *found], draft.at.document)
+        yield draft
+        if not draft.maker:
+            count += len(draft.at.document.problems)
 
 
 def _compile(
@@ -406,7 +419,7 @@ def _judge_together(
     for asset in assets.values():
         for inlet in asset.inlets.values():
             if inlet.aligned:
-                _judge_aligned(files.drafts[asset.name], asset, assets[inlet.name])
+                check_aligned(files.drafts[asset.name], asset, assets[inlet.name])
     warn_of_similar_identities(files, assets)
     _judge_places(project, files, assets)
 
@@ -431,38 +444,6 @@ def _project_place(at: DocumentPlace, *keys: str) -> DocumentPlace:
 
 def _folders(project: ProjectDraft) -> tuple[str, ...]:
     return tuple(resolve_path(entry, root=project.root) for entry in project.keys.assets)
-
-
-def _judge_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> None:
-    """Refuses runs that cannot be aligned: it takes a timetable with ticks on both sides."""
-    at = draft.at / "inlets" / upstream.name / "partitions"
-    if asset.partitioning.is_ahead:
-        at.add_problem("'partitions: aligned' is about ticks that are past, and the partition is wanted ahead of now")
-    if isinstance(upstream.strategy, EveryInstance) and upstream.partitioning.is_partitioned:
-        if _is_one_iteration(upstream):
-            return
-        hint = "leave 'partitions' out: the partitions that a partition needs are waited for"
-        message = f"'partitions: aligned' needs one run an interval, but asset {upstream.name!r} has several"
-        at.add_problem(message, hint=hint)
-        return
-    for each in (asset, upstream):
-        timetable = each.schedule.timetable
-        if timetable is None or isinstance(timetable, OnceTimetable | ContinuousTimetable):
-            if not draft.are_reliable("schedule") or each.schedule == Schedule():
-                hint = "write 'schedule' as a cron or another timetable"
-            else:
-                hint = f"it is {each.schedule.text!r}; write it as a cron or another timetable"
-            at.add_problem(f"'partitions: aligned' needs a timetable as the schedule of asset {each.name!r}", hint=hint)
-            return
-
-
-def _is_one_iteration(asset: AssetSpec) -> bool:
-    """Whether each interval of its schedule has an iteration of its own: so it is where its partitions are these."""
-    own = asset.partitioning.time
-    if not asset.publishes or own is None or asset.partitioning.names != (own.name,):
-        return False
-    timetable = asset.schedule.timetable
-    return own.column is None and timetable is not None and are_intervals(own, timetable)
 
 
 def _variables(project: ProjectDraft, files: AssetFiles) -> dict[str, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Final
 
 from sparkassets.core.entry_points import InstalledKinds
@@ -21,6 +22,9 @@ from sparkassets.frozen import frozen
 
 DURATIONS: Final = ("retry_delay", "timeout", "lease")
 """The keys of an asset that hold a duration and have a default in the project file."""
+
+MOST_COMPARED: Final = 100
+"""Unknown names of a project that are compared with the known ones; a project with more of them needs no hints."""
 
 
 @frozen
@@ -121,6 +125,7 @@ class AssetFiles:
     drafts: Mapping[str, AssetDraft]
     unreadable: frozenset[str] = frozenset()
     problems: tuple[SpecProblem, ...] = ()
+    _unknown: Iterator[int] = field(default_factory=count, repr=False, compare=False)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -139,6 +144,13 @@ class AssetFiles:
     def names_by_table(self) -> Mapping[str, str]:
         """The asset that a table of Spark's catalog may be mistaken for: by its name with case folded."""
         return {name.casefold(): name for name in sorted(self.names)}
+
+    def candidates(self, asset: str) -> Collection[str]:
+        """The assets that an unknown name in ``asset`` may stand for; after `MOST_COMPARED` of such names, none.
+
+        Comparing one takes as long as there are assets.
+        """
+        return self.names - {asset} if next(self._unknown) < MOST_COMPARED else ()
 
     @property
     def stores(self) -> tuple[NamedStore, ...]:

@@ -69,7 +69,7 @@ def compile_inlets(
         if name == draft.name:
             at.add_key_problem(_OWN.format(name), hint=_OWN_HINT)
         elif name not in assets.names:
-            at.add_key_problem(f"unknown asset {name!r}", hint=did_you_mean(name, assets.names - {draft.name}))
+            at.add_key_problem(f"unknown asset {name!r}", hint=did_you_mean(name, assets.candidates(draft.name)))
         elif outlet := refuse_reference(draft, name, assets.drafts):
             at.add_key_problem(outlet[0], hint=outlet[1])
         elif name in assets.drafts and assets.drafts[name].shares_dataset(draft):
@@ -129,7 +129,7 @@ def _refuse_compared(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[
     if name == draft.name or name in (draft.keys.outlets or {}):
         return f"a foreign key of asset {draft.name!r} cannot name what its own runs write, {name!r}", None
     if name not in assets.names:
-        return f"unknown asset {name!r}", did_you_mean(name, assets.names - {draft.name})
+        return f"unknown asset {name!r}", did_you_mean(name, assets.candidates(draft.name))
     return _refuse(draft, name, assets)
 
 
@@ -159,7 +159,7 @@ def _refuse(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str 
     if name == draft.name:
         return _OWN.format(name), _OWN_HINT
     if name not in assets.names:
-        others = assets.names - {draft.name}
+        others = assets.candidates(draft.name)
         if draft.keys.python is None:
             return f"unknown asset {name!r}", did_you_mean(name, others)
         hint = "an argument is an inlet, 'context' or 'spark'; params are in context.params"

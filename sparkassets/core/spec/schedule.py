@@ -12,10 +12,12 @@ from sparkassets.core.entry_points import Factory
 from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.file_models import RegisteredMap, ScheduleMap
-from sparkassets.core.spec.model import InletSpec, Schedule
+from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule
 from sparkassets.core.spec.outlets import refuse_own_uri, refuse_reference
 from sparkassets.core.spec.time_bounds import TimeBounds, compile_bounds
+from sparkassets.core.spec.time_dimension import are_intervals
 from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.suggestions import did_you_mean, suggest_close
 from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable, Timetable, TimetableError
 from sparkassets.core.timetables.parse import KINDS, MODIFIERS, parse_timetable
@@ -206,7 +208,7 @@ def _check_leaf(draft: AssetDraft, leaf: UpdateLeaf, assets: AssetFiles, *, alon
     elif leaf.ref not in assets.names and leaf.ref == _MANUAL:
         at.add_word_problem(_MANUAL, f"{_MANUAL!r} stands for itself: it is no part of a condition")
     elif leaf.ref not in assets.names:
-        others = assets.names - {draft.name}
+        others = assets.candidates(draft.name)
         hint = (suggest_close(leaf.ref, [_MANUAL]) if alone else None) or did_you_mean(leaf.ref, others)
         at.add_word_problem(leaf.ref, f"unknown asset {leaf.ref!r}", hint=hint)
     elif own := refuse_reference(draft, leaf.ref, assets.drafts):
@@ -214,3 +216,35 @@ def _check_leaf(draft: AssetDraft, leaf: UpdateLeaf, assets: AssetFiles, *, alon
     elif leaf.ref in assets.drafts and assets.drafts[leaf.ref].shares_dataset(draft):
         message = f"asset {draft.name!r} cannot wait for {leaf.ref!r}: both are the dataset {draft.uri!r}"
         at.add_word_problem(leaf.ref, message)
+
+
+def check_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> None:
+    """Refuses runs that cannot be aligned: it takes a timetable with ticks on both sides."""
+    at = draft.at / "inlets" / upstream.name / "partitions"
+    if asset.partitioning.is_ahead:
+        at.add_problem("'partitions: aligned' is about ticks that are past, and the partition is wanted ahead of now")
+    if isinstance(upstream.strategy, EveryInstance) and upstream.partitioning.is_partitioned:
+        if _is_one_iteration(upstream):
+            return
+        hint = "leave 'partitions' out: the partitions that a partition needs are waited for"
+        message = f"'partitions: aligned' needs one run an interval, but asset {upstream.name!r} has several"
+        at.add_problem(message, hint=hint)
+        return
+    for each in (asset, upstream):
+        timetable = each.schedule.timetable
+        if timetable is None or isinstance(timetable, OnceTimetable | ContinuousTimetable):
+            if not draft.are_reliable("schedule") or each.schedule == Schedule():
+                hint = "write 'schedule' as a cron or another timetable"
+            else:
+                hint = f"it is {each.schedule.text!r}; write it as a cron or another timetable"
+            at.add_problem(f"'partitions: aligned' needs a timetable as the schedule of asset {each.name!r}", hint=hint)
+            return
+
+
+def _is_one_iteration(asset: AssetSpec) -> bool:
+    """Whether each interval of its schedule has an iteration of its own: so it is where its partitions are these."""
+    own = asset.partitioning.time
+    if not asset.publishes or own is None or asset.partitioning.names != (own.name,):
+        return False
+    timetable = asset.schedule.timetable
+    return own.column is None and timetable is not None and are_intervals(own, timetable)

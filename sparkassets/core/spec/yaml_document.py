@@ -13,7 +13,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from sparkassets.core.entry_points import RegisteredError
 from sparkassets.core.redaction import mask_with_stars, redact
 from sparkassets.core.spec.yaml_text import split_lines
-from sparkassets.errors import FileLocation, SpecProblem
+from sparkassets.errors import MOST_PROBLEMS, FileLocation, SpecError, SpecProblem
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
@@ -268,3 +268,11 @@ def _scalars(node: Node) -> Iterator[ScalarNode]:
 def sort_problems(problems: Sequence[SpecProblem]) -> list[SpecProblem]:
     """By place, each once."""
     return sorted(dict.fromkeys(problems), key=lambda each: (each.location, each.message))
+
+
+def too_many_problems(problems: Sequence[SpecProblem], at: YamlDocument) -> SpecError:
+    """The first of `MOST_PROBLEMS` in order of place, and the document that is the first not to be checked."""
+    mark = at.root.start_mark
+    message = f"checking stops here after {MOST_PROBLEMS:,} problems; what follows is not checked"
+    stop = at.file.problem(mark.line + 1, mark.column + 1, message)
+    return SpecError([*sort_problems(problems)[: MOST_PROBLEMS - 1], stop])

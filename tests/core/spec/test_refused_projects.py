@@ -420,8 +420,20 @@ def test_reading_stops_at_so_many_problems_that_a_program_has_spoilt_the_files()
         compiled({"a.yml": "---\n".join(f"asset: a{index}\nsqll: x\n" for index in range(3_000))})
     found = error.value.problems
     assert len(found) == MOST_PROBLEMS
-    assert found[-1].message == "reading stops here after 1,000 problems; what follows is not checked"
+    assert found[-1].message == "checking stops here after 1,000 problems; what follows is not checked"
     assert found[-1].location == FileLocation("a.yml", 3_001, 1)
+
+
+def test_checking_stops_at_so_many_problems_of_assets_together_and_few_names_are_compared():
+    with pytest.raises(SpecError) as error:
+        compiled(
+            {"a.yml": "---\n".join(f"asset: a{n}\ninlets: [a{n + 1}_]\nsql: SELECT 1 AS a\n" for n in range(3_000))}
+        )
+    found = error.value.problems
+    assert len(found) == MOST_PROBLEMS
+    assert found[-1].message == "checking stops here after 1,000 problems; what follows is not checked"
+    assert found[-1].location == FileLocation("a.yml", 4_001, 1)
+    assert [each.hint for each in found[98:102]] == ["did you mean 'a99'?", "did you mean 'a100'?", None, None]
 
 
 def test_problems_beyond_those_that_are_listed_are_counted():
