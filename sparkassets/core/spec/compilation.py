@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -51,12 +51,12 @@ from sparkassets.core.spec.stores import check_named, stores_of
 from sparkassets.core.spec.strategy_and_write import check_upsert, compile_strategy, compile_unchanged
 from sparkassets.core.spec.time_bounds import TimeBounds
 from sparkassets.core.spec.validations import compile_rules, refuse_rules
-from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, sort_problems, too_many_problems
+from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, sort_problems
 from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.templating import check_template
 from sparkassets.core.validations import ValidationRule
 from sparkassets.core.writes import WriteMode
-from sparkassets.errors import MOST_PROBLEMS, SpecError
+from sparkassets.errors import SpecError
 
 
 def compile_project(
@@ -86,7 +86,7 @@ def compile_project(
     functions = declared or {}
     bodies = {
         draft.name: compile_body(draft, project, sql=sql, modules=modules, declared=functions.get(draft.name))
-        for draft in _until_too_many(files)
+        for draft in files.until_too_many()
     }
     bodies |= {name: join_bodies(own) for name, own in _sql_outlet_bodies(files, bodies).items()}
     known = find_known_columns(drafts, bodies, tables)
@@ -155,29 +155,13 @@ def _compile_all(
 ) -> dict[str, AssetSpec]:
     """The assets by name, then the outlets of those that have some."""
     found: dict[str, AssetSpec] = {}
-    for draft in _until_too_many(files):
+    for draft in files.until_too_many():
         if not draft.maker:
             found[draft.name] = _compile(draft, project, files, bodies[draft.name], timetables, columns, code)
     for name, draft in files.drafts.items():
         if draft.maker:
             found[name] = _outlet(draft, found[draft.maker], files, bodies[name], columns, code)
     return found
-
-
-def _until_too_many(files: AssetFiles) -> Iterator[AssetDraft]:
-    """The drafts in order of files, each counted once it has been checked.
-
-    Raises:
-        SpecError: There are `MOST_PROBLEMS` already: further ones of a project that a program has spoilt help nobody.
-    """
-    count = len(files.problems)
-    for draft in files.drafts.values():
-        if count >= MOST_PROBLEMS:
-            found = (problem for each in files.drafts.values() for problem in each.at.document.problems)
-            raise too_many_problems([*files.problems, *found], draft.at.document)
-        yield draft
-        if not draft.maker:
-            count += len(draft.at.document.problems)
 
 
 def _compile(

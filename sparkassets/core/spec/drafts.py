@@ -15,9 +15,9 @@ from sparkassets.core.spec.file_models import AssetFile, ProjectFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.core.spec.stores import NamedStore
 from sparkassets.core.spec.time_bounds import TimeBounds
-from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile
+from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, too_many_problems
 from sparkassets.core.variables import VariableLookup
-from sparkassets.errors import SpecProblem
+from sparkassets.errors import MOST_PROBLEMS, SpecProblem
 from sparkassets.frozen import frozen
 
 DURATIONS: Final = ("retry_delay", "timeout", "lease")
@@ -144,6 +144,21 @@ class AssetFiles:
     def names_by_table(self) -> Mapping[str, str]:
         """The asset that a table of Spark's catalog may be mistaken for: by its name with case folded."""
         return {name.casefold(): name for name in sorted(self.names)}
+
+    def until_too_many(self) -> Iterator[AssetDraft]:
+        """The drafts in order of files; each is counted once the caller has checked it.
+
+        Raises:
+            SpecError: There are `MOST_PROBLEMS` already: further ones of files that a program has spoilt help nobody.
+        """
+        total = len(self.problems)
+        for draft in self.drafts.values():
+            if total >= MOST_PROBLEMS:
+                found = (problem for each in self.drafts.values() for problem in each.at.document.problems)
+                raise too_many_problems([*self.problems, *found], draft.at.document)
+            yield draft
+            if not draft.maker:
+                total += len(draft.at.document.problems)
 
     def candidates(self, asset: str) -> Collection[str]:
         """The assets that an unknown name in ``asset`` may stand for; after `MOST_COMPARED` of such names, none.

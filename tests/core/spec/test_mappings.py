@@ -544,8 +544,7 @@ a.yml:3:29: asset 'a' has segments by region and area: which of them the column 
             DAY,
             "{raw: {partitions: {from: happened}, require: all}}",
             """\
-a.yml:3:55: 'require' counts partitions, but with 'partitions: {from: …}' a partition is wanted once rows of it are
-there
+a.yml:3:55: 'require' counts partitions, but with 'partitions: {from: …}' one is wanted once rows of it are there
     inlets: {raw: {partitions: {from: happened}, require: all}}
                                                           ^^^
   hint: leave it out
