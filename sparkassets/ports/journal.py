@@ -1,0 +1,192 @@
+"""Where the journal is and who is told of it; the clock and the names of what is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.frozen import frozen
+
+
+class Clock(Protocol):
+    """The time of this driver."""
+
+    def now(self) -> datetime:
+        """The current instant; aware, UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds that never run backwards; only differences mean anything."""
+
+
+class IdGenerator(Protocol):
+    """Names that never repeat."""
+
+    def invocation_id(self) -> str:
+        """A unique name of one start of a driver."""
+
+    def run_id(self, asset: str, at: datetime) -> str:
+        """A readable, unique name of one run of ``asset``."""
+
+
+@frozen
+class JournalImage:
+    """What a store holds: the snapshot and everything committed after it.
+
+    Attributes:
+        journal_id: The journal's Delta table id; stable for the life of the state.
+        commit: Number of the last commit, 0 for an empty journal.
+        snapshot: Rows of the newest snapshot, empty when there is none.
+        snapshot_seq: The sequence number the snapshot stands for, 0 when there is none.
+        tail: Rows with ``seq > snapshot_seq``, ascending by ``seq``.
+    """
+
+    journal_id: str
+    commit: int
+    snapshot: Sequence[SnapshotRow]
+    snapshot_seq: int
+    tail: Sequence[JournalRow]
+
+
+@frozen
+class StateDamage:
+    """Something that is wrong with a state.
+
+    Attributes:
+        problem: A sentence without its stop.
+        repair: What to do.
+    """
+
+    problem: str
+    repair: str
+
+
+@frozen
+class FormatUpgrade:
+    """What rows of an older format are in today's; rows of today's are as they were."""
+
+    upgrade_entry: Callable[[JournalRow], JournalRow]
+    upgrade_snapshot: Callable[[SnapshotRow], SnapshotRow]
+
+
+class JournalStore(Protocol):
+    """The serialisable log (docs/design/journal.md#a-serialisable-log): numbered commits by compare-and-set.
+
+    Every method raises `StateError` when the state is unreachable, read-only, damaged, newer or another project's.
+    """
+
+    def exists(self) -> bool:
+        """Whether there is a journal; looks and creates nothing."""
+
+    def create(self, *, project: str) -> None:
+        """Creates an empty journal for ``project``; does nothing when it exists and is that project's."""
+
+    def check(self, *, project: str) -> None:
+        """Refuses a state that is not ``project``'s or cannot be used, without reading it."""
+
+    def read_image(self, *, project: str) -> JournalImage:
+        """The newest snapshot and the tail, of one consistent moment; refuses another project's state."""
+
+    def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
+        """The last commit number and the rows with a greater ``seq``, ascending; cheap when nothing is new.
+
+        They do not begin with ``seq + 1`` where entries between were let go of meanwhile.
+        """
+
+    def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
+        """Commits ``rows`` as commit ``after + 1``.
+
+        Raises:
+            JournalConflictError: The last commit is not ``after``; nothing was written.
+        """
+
+    def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Replaces the snapshot if its ``seq`` is lower; losing a race is not an error."""
+
+    def read_history(
+        self,
+        *,
+        kinds: Sequence[str] | None = None,
+        asset: str | None = None,
+        uri: str | None = None,
+        run: str | None = None,
+        ids: Collection[str] | None = None,
+        after_seq: int = 0,
+        up_to_seq: int | None = None,
+        last: int | None = None,
+    ) -> Sequence[JournalRow]:
+        """Rows of the whole journal that match, ascending by ``seq``; only the newest ``last`` of them.
+
+        What is asked for is sought where the rows are: what does not match is not brought here.
+        """
+
+    def maintain(self, *, fully: bool = False) -> None:
+        """Checkpoints, compacts and cleans up (docs/design/journal.md#growth); safe beside other drivers.
+
+        Args:
+            fully: Also what is not due yet.
+        """
+
+    def oldest_seq(self) -> int:
+        """The number of the oldest entry that is kept; 1 while all of them are."""
+
+    def read_base(self) -> tuple[Sequence[SnapshotRow], int]:
+        """What was known before the oldest entry that is kept, and the entry's number that it stands for.
+
+        Nothing and 0 while all entries are kept. With the entries after it, it makes whatever a snapshot holds.
+        """
+
+    def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Lets go of the entries up to ``seq``, after ``rows``, what was known by then, is kept as the base.
+
+        Safe beside other drivers, and where it is killed: who does it again goes on. The newest entry always stays.
+        """
+
+    def find_damages(self) -> Sequence[StateDamage]:
+        """Files and entries that should be there and are not, or are broken; reads only."""
+
+    def migrate(self, upgrade: FormatUpgrade) -> int:
+        """Stores everything as ``upgrade`` has it, and that it is of today's format; returns how many rows changed.
+
+        What is there stays until the new is written and read again; killed at any moment it is done anew. Safe beside
+        other drivers of this release.
+        """
+
+
+@frozen
+class JournalCommit:
+    """Entries that this process committed, and what they changed.
+
+    Attributes:
+        project: The project, whose assets name the partitions.
+        entries: In the order of the journal; at least one.
+        before, after: The states of the assets concerned, by name, before and after the entries.
+    """
+
+    project: ProjectSpec
+    entries: Sequence[NumberedEntry]
+    before: Mapping[str, AssetState]
+    after: Mapping[str, AssetState]
+
+    def claim(self, token: int) -> ClaimEntry | None:
+        """The claim with that fence token, of a run that these entries begin or end; its pins say what is read."""
+        chains = (link for known in (self.before, self.after) for state in known.values() for link in state.chain)
+        return next((link.entry for link in chains if link.token == token), None)
+
+
+class Sink(Protocol):
+    """Receives what this process commits to the journal, once it stands: once, in order, on a thread of its own.
+
+    Other drivers report their own commits. Whatever a sink raises, and however long it takes, no run is affected.
+    It must not change its arguments.
+    """
+
+    def committed(self, commit: JournalCommit) -> None:
+        """These entries are in the journal."""
+
+    def ended(self) -> None:
+        """The invocation is over: sends now what was held back to be sent together."""

@@ -1,0 +1,183 @@
+"""What computes rows, and the tables that they are written to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import RunJudgement
+from sparkassets.ports.runs import (
+    CommitMarker,
+    DataCommit,
+    RunOrder,
+)
+from sparkassets.processes import Process
+
+if TYPE_CHECKING:
+    from sparkassets.core.branches.difference import ColumnDifference, ComparedTable, RowComparison
+
+
+class RunComputation(Protocol):
+    """The result of one attempt, not yet written, for each table that the run writes.
+
+    Opaque to the runtime except for its measures.
+    """
+
+    @property
+    def measures(self) -> Mapping[str, Any]:
+        """``{"watermarks": {inlet: high as text}, "extra": {what the function told}, "events": [what it announced]}``.
+
+        Besides ``"keys": {column: [segments that it added]}``, and ``"outlets": {name: {what was told of it}}``. Keys
+        only where set; an event is as `sparkassets.core.journal.announcements.encode_announcement` writes it.
+        """
+
+    def release(self) -> None:
+        """Releases what was held to write it; nothing more is written of it."""
+
+
+class Engine(Protocol):
+    """Computes rows: Spark, as the runtime sees it. Every method may be called from several threads."""
+
+    def start(self) -> None:
+        """Starts or finds the session; raises `SparkUnavailableError` with one clear line."""
+
+    def processes(self) -> Sequence[Process]:
+        """Other processes in which it may commit to a table."""
+
+    def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:
+        """Reads the pinned inlets and runs the asset's SQL or function; writes to no target."""
+
+    def cancel(self, run: str) -> None:
+        """Interrupts the work of one run, computing and writing alike; returns at once."""
+
+    def close(self) -> None:
+        """Stops the session if this engine created it."""
+
+
+class Target(Protocol):
+    """One outlet of an asset's runs, with the commits of the asset's application id in it.
+
+    Whoever commits, and wherever the table is, every target follows the rule of
+    docs/design/run-protocol.md#chains-and-tokens: each version lands at most once, and none below the
+    newest. Every method may be called from several threads.
+    """
+
+    def transaction_version(self) -> int | None:
+        """The newest committed version; None without a table or any commit of the asset."""
+
+    def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
+        """The data commits of these runs, oldest first; none has a transaction version below ``above``.
+
+        Raises:
+            HistoryGoneError: The history is too short, or the table was restored: ask a person.
+        """
+
+    def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
+        """Commits no rows, marked; creates a missing table with the computation's schema.
+
+        Raises:
+            FenceConflictError: Another writer committed under the same application id meanwhile: look again.
+            TargetMissingError: There is no table, and no computation to take its schema from.
+        """
+
+    def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
+        """Computes, checks and judges what `write` will commit, as far as possible; publishes nothing yet.
+
+        Called before the first commit of a run with rules, or with several tables: what fails here
+        fails before any commit is in. If the marker has a judgement, nothing is judged again. Returns the
+        judgement of the asset's rules; None without any.
+
+        Raises:
+            RunError: As `write` does.
+        """
+
+    def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
+        """Makes exactly one marked commit of this outlet's rows; its return proves nothing: look.
+
+        Partitions that the marker withholds are neither written nor removed. If these are all of the
+        run's, it commits without rows.
+        """
+
+    def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
+        """The segments of each open dimension, by column, in the rows that the run left in its partitions.
+
+        Raises:
+            RunError: They cannot be read.
+        """
+
+    def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
+        """Adds to ``found``, a commit of the order's run, which partitions came out unchanged, if that is asked for.
+
+        The answer is the same for every caller at any time, as long as the table keeps what the commit replaced.
+        """
+
+    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: DataCommit | None) -> None:
+        """Removes uncommitted files of these runs' attempts, except those of the commit ``keep``.
+
+        Only of claims with fence tokens up to ``upto``, none of which can commit any more: a newer fence or the run
+        itself was seen in the table. A newer claim may be about to complete one of the runs.
+        """
+
+    def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
+        """Removes the folders of iterations whose names are not among ``keep``.
+
+        Only of claims with these ``tokens``, without those of ``unsettled`` claims, which may be writing.
+        What cannot be removed is removed with the next ones.
+        """
+
+
+class TableComparer(Protocol):
+    """Compares versions of assets' tables, row by row."""
+
+    def compare(
+        self, asset: AssetSpec, before: ComparedTable, after: ComparedTable, *, keys: Sequence[str], samples: int
+    ) -> tuple[ColumnDifference, RowComparison]:
+        """How columns and rows differ from ``before`` to ``after``, with at most so many ``samples`` of rows.
+
+        Rows with equal ``keys`` are the same row; without keys, or where they are not unique, rows are compared as
+        they are.
+
+        Raises:
+            RunError: One of the tables is gone, or cannot be read.
+        """
+
+    def close(self) -> None:
+        """Lets go of what was started for it."""
+
+
+class VolumeEstimator(Protocol):
+    """Estimates how much data a run reads from an inlet, by the log of its table or the list of its files."""
+
+    def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
+        """The data files that a run with that pin reads of ``asset``, whose state is ``known``; never raises."""
+
+
+class ChangeFeeds(Protocol):
+    """Says whether changes of an inlet's table can be read, by its log."""
+
+    def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
+        """For the changes after a position, up to and including a version; never raises."""
+
+
+Enlist = Callable[[], None]
+"""Has the journal record that the engine's processes may commit for a run, and returns when it does.
+
+Raises:
+    RunError: The run's claim was taken over; nothing may be committed for it.
+"""
+
+
+class TargetFactory(Protocol):
+    """Opens the targets of assets."""
+
+    def open_target(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
+        """The target of the asset's runs; for an outlet, of its multi-asset's runs.
+
+        Args:
+            asset: The asset.
+            app_id: The application id of their transactions.
+            enlist: Called before a process other than this one may commit.
+        """
