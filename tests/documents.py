@@ -33,7 +33,7 @@ def page(name):
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def blocks(name, *languages):
+def code_blocks(name, *languages):
     """The blocks of a page in these languages (default: all), in order."""
     found = [Block(language, text, _path(text)) for language, text in _BLOCK.findall(page(name))]
     return [block for block in found if not languages or block.language in languages]

@@ -9,11 +9,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RunJudgement
-from sparkassets.ports.runs import (
-    CommitMarker,
-    DataCommit,
-    RunOrder,
-)
+from sparkassets.ports.runs import CommitMarker, DataCommit, RunOrder
 from sparkassets.processes import Process
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import pytest
 
 import sparkassets
 from sparkassets import Project, RunError
-from tests.documents import page, partitions
+from tests.documents import page, code_blocks
 
 pytestmark = pytest.mark.usefixtures("shop", "engine")
-LOOK, RUN, SINK = partitions("docs/python.md", "python")
+LOOK, RUN, SINK = code_blocks("docs/python.md", "python")
 
 
 def test_looking_and_announcing(capsys):

@@ -10,7 +10,7 @@ import pytest
 
 from sparkassets.core.partitions import PartitionSet
 from tests.builders import days
-from tests.documents import agrees, partitions, printed, steps
+from tests.documents import agrees, code_blocks, printed, steps
 
 COMPUTES = re.compile(r"sparkassets (run|backfill(?!.*--dry-run))")
 
@@ -25,10 +25,10 @@ def test_every_decision_is_printed_as_told(name, engine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
     compared = 0
-    for partition in partitions(name):
-        if partition.path is not None:
-            Path(partition.path).write_text(partition.text)
-        for command, told in steps(partition) if partition.language == "console" else ():
+    for block in code_blocks(name):
+        if block.path is not None:
+            Path(block.path).write_text(block.text)
+        for command, told in steps(block) if block.language == "console" else ():
             if "look.py" in command:
                 continue
             found = printed(command)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import agrees, partitions, printed, steps
+from tests.documents import agrees, code_blocks, printed, steps
 
 pytestmark = pytest.mark.spark
 
@@ -19,9 +19,9 @@ def test_every_command_prints_what_is_told(name, spark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
-    for partition in partitions(name):
-        if partition.path is not None:
-            Path(partition.path).write_text(partition.text)
-        for command, told in steps(partition) if partition.language == "console" else ():
+    for block in code_blocks(name):
+        if block.path is not None:
+            Path(block.path).write_text(block.text)
+        for command, told in steps(block) if block.language == "console" else ():
             found, expected = (STARTING.sub("", text) for text in (printed(command), told))
             assert agrees(expected, found), f"$ {command}\n{found}"

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from tests.documents import ROOT, page, partitions
+from tests.documents import ROOT, page, code_blocks
 
 PAGE = "docs/architecture.md"
 PACKAGE = ROOT / "sparkassets"
@@ -64,8 +64,8 @@ def test_most_names_are_checked():
 def test_the_layers_are_those_of_the_linter(language, contract):
     found = tomllib.loads(page("pyproject.toml"))["tool"]["importlinter"]["contracts"]
     (layers,) = (each["layers"] for each in found if each["name"] == contract)
-    (partition,) = partitions(PAGE, language)
-    assert partition.text.splitlines() == layers
+    (block,) = code_blocks(PAGE, language)
+    assert block.text.splitlines() == layers
     folders = {layer.split(".")[1] for line in layers for layer in line.split(" | ")}
     if language == "layers":
         rest = {path.stem for path in PACKAGE.iterdir() if not path.name.startswith(("_", "py."))}

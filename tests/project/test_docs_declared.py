@@ -6,10 +6,10 @@ import pytest
 
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.project import load_project
-from tests.documents import page, partitions
+from tests.documents import page, code_blocks
 
 PAGE = "docs/assets-in-python.md"
-FIRST, MODELS, CHECKED, SPLIT, SECOND = (each.text for each in partitions(PAGE, "python"))
+FIRST, MODELS, CHECKED, SPLIT, SECOND = (each.text for each in code_blocks(PAGE, "python"))
 
 
 @pytest.fixture

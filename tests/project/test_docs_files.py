@@ -7,9 +7,9 @@ import yaml
 
 from sparkassets.core.spec.file_models import InletMap, ProjectFile
 from sparkassets.project import load_project
-from tests.documents import page, partitions
+from tests.documents import page, code_blocks
 
-PROJECT, *_ = partitions("docs/concepts.md", "yaml")
+PROJECT, *_ = code_blocks("docs/concepts.md", "yaml")
 ORDERS = "asset: orders\nsource: csv\npath: landing/{day}.csv\npartition: {by: day, column: day}\n"
 
 
@@ -43,13 +43,13 @@ def test_every_key_of_an_inlet_is_among_the_gates():
 
 @pytest.mark.parametrize("name", ["docs/concepts.md", "docs/sources.md"])
 def test_assets_are_valid(name, project):
-    for number, partition in enumerate(each for each in partitions(name, "yaml") if each.text.startswith("asset:")):
-        assert project(all_dot_yml=partition.text), number
+    for number, block in enumerate(each for each in code_blocks(name, "yaml") if each.text.startswith("asset:")):
+        assert project(all_dot_yml=block.text), number
 
 
 def test_sources_of_each_kind(project):
-    partition, several = partitions("docs/sources.md", "yaml")
-    assets = project(all_dot_yml=partition.text)
+    block, several = code_blocks("docs/sources.md", "yaml")
+    assets = project(all_dot_yml=block.text)
     sources = {name: asset.source.kind for name, asset in assets.items() if asset.source}
     assert sources == {"orders": "csv", "customers": "delta", "prices": "events"}
     assert assets["price_loads"].strategy.name == "every_instance"
@@ -57,9 +57,9 @@ def test_sources_of_each_kind(project):
 
 
 def test_sql_and_a_function(project):
-    (sql,) = partitions("docs/functions.md", "sql")
-    loads, scores = partitions("docs/functions.md", "yaml")
-    function, rates = partitions("docs/functions.md", "python")
+    (sql,) = code_blocks("docs/functions.md", "sql")
+    loads, scores = code_blocks("docs/functions.md", "yaml")
+    function, rates = code_blocks("docs/functions.md", "python")
     columns = "columns: {id: bigint, amount: double, updated_at: timestamp}\n"
     files = {"loads_dot_yml": loads.text, "loads_dot_sql": sql.text, "jobs__scores_dot_py": function.text}
     daily = "asset: rates\nschedule: '@daily'\npython: jobs.rates:load\n"
@@ -71,8 +71,8 @@ def test_sql_and_a_function(project):
 
 
 def test_a_job_is_adopted_in_steps(project):
-    annotated, runs, statements, exported = partitions("docs/adopting.md", "yaml")
-    _script, function = partitions("docs/adopting.md", "python")
+    annotated, runs, statements, exported = code_blocks("docs/adopting.md", "yaml")
+    _script, function = code_blocks("docs/adopting.md", "python")
     files = {"jobs__sales_dot_py": function.text, "jobs__export_dot_py": "def main():\n    pass\n"}
     orders = "asset: orders\nsource: true\npath: lake/orders\npartition: {by: day, column: day}\n"
     changes = "asset: changes\nsource: true\npath: lake/changes\n"

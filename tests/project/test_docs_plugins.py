@@ -7,11 +7,11 @@ import pytest
 
 from sparkassets.errors import SpecError
 from sparkassets.project import load_project
-from tests.documents import blocks, page
+from tests.documents import code_blocks, page
 from tests.example_package import SOURCE, install_example
 
 PAGE = "docs/plugins.md"
-PIECES = [each.text for each in blocks(PAGE, "yaml")]
+PIECES = [each.text for each in code_blocks(PAGE, "yaml")]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_it_is_valid(piece, home):
 
 
 def test_the_page_names_what_the_package_registers():
-    shown = tomllib.loads(blocks(PAGE, "toml")[0].text)["project"]["entry-points"]
+    shown = tomllib.loads(code_blocks(PAGE, "toml")[0].text)["project"]["entry-points"]
     assert shown == tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]["entry-points"]
 
 

@@ -8,12 +8,12 @@ import pytest
 from sparkassets.core.spec.rule_maps import CHECKS
 from sparkassets.core.validations import Severity
 from sparkassets.project import load_project
-from tests.documents import page, partitions
+from tests.documents import page, code_blocks
 
 PAGE = "docs/validations.md"
 SHOPS = "asset: shops\nsource: csv\npath: shops.csv\ncolumns: {id: string}\n"
-ORDERS, REPORT, *OWN = (each.text for each in partitions(PAGE, "yaml"))
-FUNCTIONS, PACKAGE = (each.text for each in partitions(PAGE, "python"))
+ORDERS, REPORT, *OWN = (each.text for each in code_blocks(PAGE, "yaml"))
+FUNCTIONS, PACKAGE = (each.text for each in code_blocks(PAGE, "python"))
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def project(tmp_path, monkeypatch):
         info.mkdir(exist_ok=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sparkassets-cuallee\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(
-            partitions(PAGE, "toml")[0].text.replace('"', "").replace("project.entry-points.", "")
+            code_blocks(PAGE, "toml")[0].text.replace('"', "").replace("project.entry-points.", "")
         )
         (tmp_path / "sparkassets_cuallee.py").write_text(PACKAGE)
         monkeypatch.syspath_prepend(tmp_path)

@@ -7,10 +7,10 @@ import pytest
 
 from sparkassets.errors import SpecError
 from sparkassets.project import load_project
-from tests.documents import partitions
+from tests.documents import code_blocks
 
 READINGS = "from sparkassets import asset\n\nreadings = asset('readings', source='delta', path='readings')\n"
-MODULES = [*(each.text for each in partitions("docs/assets-in-python.md", "python")), READINGS]
+MODULES = [*(each.text for each in code_blocks("docs/assets-in-python.md", "python")), READINGS]
 PIECES = [
     *("(", ")", "[", "]", "{", "}", ",", "=", ":", "*", "**", "|", "&", "-", "@", "\n", "    ", '"', "'", "f'{", '"""'),
     *(
