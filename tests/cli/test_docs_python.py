@@ -9,7 +9,7 @@ import pytest
 
 import sparkassets
 from sparkassets import Project, RunError
-from tests.documents import page, code_blocks
+from tests.documents import code_blocks, page
 
 pytestmark = pytest.mark.usefixtures("shop", "engine")
 LOOK, RUN, SINK = code_blocks("docs/python.md", "python")

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from tests.documents import ROOT, page, code_blocks
+from tests.documents import ROOT, code_blocks, page
 
 PAGE = "docs/architecture.md"
 PACKAGE = ROOT / "sparkassets"

@@ -6,7 +6,7 @@ import pytest
 
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.project import load_project
-from tests.documents import page, code_blocks
+from tests.documents import code_blocks, page
 
 PAGE = "docs/assets-in-python.md"
 FIRST, MODELS, CHECKED, SPLIT, SECOND = (each.text for each in code_blocks(PAGE, "python"))

@@ -7,7 +7,7 @@ import yaml
 
 from sparkassets.core.spec.file_models import InletMap, ProjectFile
 from sparkassets.project import load_project
-from tests.documents import page, code_blocks
+from tests.documents import code_blocks, page
 
 PROJECT, *_ = code_blocks("docs/concepts.md", "yaml")
 ORDERS = "asset: orders\nsource: csv\npath: landing/{day}.csv\npartition: {by: day, column: day}\n"

@@ -8,7 +8,7 @@ import pytest
 from sparkassets.core.spec.rule_maps import CHECKS
 from sparkassets.core.validations import Severity
 from sparkassets.project import load_project
-from tests.documents import page, code_blocks
+from tests.documents import code_blocks, page
 
 PAGE = "docs/validations.md"
 SHOPS = "asset: shops\nsource: csv\npath: shops.csv\ncolumns: {id: string}\n"
