@@ -70,6 +70,7 @@ class EntryPointRegistry:
         *,
         installed: Mapping[str, Factory],
         reserved: Collection[str],
+        supplied: Mapping[str, object] | None = None,
     ) -> Any:  # noqa: ANN401  of another package
         """What the factory of that name makes of these parameters.
 
@@ -78,11 +79,12 @@ class EntryPointRegistry:
             parameters: The keys beside the name, as of JSON.
             installed: What is registered; asked for this name only.
             reserved: Keys that are beside the parameters; no parameter may have such a name.
+            supplied: Parameters whose values no file says; a factory may have them or not.
 
         Raises:
             InputError: There is none of that name, its parameters are wrong, or it fails.
         """
-        factory, given = self.bind(name, parameters, installed=installed, reserved=reserved)
+        factory, given = self.bind(name, parameters, installed=installed, reserved=reserved, supplied=supplied)
         return self.make_instance(name, factory, given)
 
     def bind(
@@ -92,15 +94,18 @@ class EntryPointRegistry:
         *,
         installed: Mapping[str, Factory],
         reserved: Collection[str],
+        supplied: Mapping[str, object] | None = None,
     ) -> tuple[Factory, Mapping[str, Any]]:
         """The factory of that name, and the parameters that it is called with; the arguments are those of `make`.
 
         Raises:
             InputError: There is none of that name, or its parameters are wrong.
         """
-        factory = self.factory(name, installed)
-        taken = self.accepted_parameters(name, factory, reserved)
-        return factory, self.validate_parameters(name, taken, parameters)
+        factory, own = self.factory(name, installed), supplied or {}
+        taken = self.accepted_parameters(name, factory, {*reserved} - own.keys())
+        written = {key: each for key, each in taken.items() if key not in own}
+        given = self.validate_parameters(name, written, parameters)
+        return factory, {**given, **{key: value for key, value in own.items() if key in taken}}
 
     def factory(self, name: str, installed: Mapping[str, Factory]) -> Factory:
         """The factory of that name.

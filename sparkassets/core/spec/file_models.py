@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, Tag
 from pydantic.fields import FieldInfo
 
+from sparkassets.core.source_formats import FORMATS
 from sparkassets.core.spec.rule_maps import RegisteredRuleMap, RuleMap, kind_of_rule
 from sparkassets.core.spec.value_kinds import (
     ColumnType,
@@ -792,6 +793,9 @@ def _kind_of_schedule(value: object) -> str | None:
     return kind
 
 
+_FormatName = Annotated[IdentifierText, Field(json_schema_extra={"examples": ["delta", *FORMATS]})]
+
+
 class AssetFile(_Map):
     """One asset."""
 
@@ -813,7 +817,7 @@ class AssetFile(_Map):
     )
     source: Maybe[
         Annotated[
-            Annotated[Literal[True], Tag("<on>")] | Annotated[IdentifierText, Tag("<text>")],
+            Annotated[Literal[True], Tag("<on>")] | Annotated[_FormatName, Tag("<text>")],
             discriminate_by_kind("true, delta, csv, json, parquet or a format of a package", on_or_kind),
         ]
     ] = Field(

@@ -46,6 +46,10 @@ _OWN_HINT: Final = (
 _GLOBS: Final = "*?["
 _PATTERN_MARKS: Final = "{" + _GLOBS
 _TABLES: Final = frozenset({"delta", "tables"})
+_NO_FORMATS: Final = {
+    "events": "write 'source: true' for what is known by its events",
+    "tables": "write 'source: delta'",
+}
 
 
 def compile_source(at: DocumentPlace, keys: AssetFile, installed: Mapping[str, Factory]) -> SourceSpec | None:
@@ -59,6 +63,8 @@ def compile_source(at: DocumentPlace, keys: AssetFile, installed: Mapping[str, F
         if (at / key).exists:
             (at / key).add_key_problem(f"{key!r} has no meaning for a source: others write it, so nothing runs")
     settle = fixed_seconds(at / "settle", keys.settle, positive=False) if keys.settle else 0
+    if keys.source in _NO_FORMATS:
+        (at / "source").add_problem(f"{keys.source!r} is no source format", hint=_NO_FORMATS[str(keys.source)])
     if kind not in _TABLES and kind != "events":
         registered = None if kind in FORMATS else _build_registered(at, kind, keys, installed)
         if keys.table is not None:

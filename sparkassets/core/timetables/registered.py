@@ -15,7 +15,8 @@ from sparkassets.core.phrases import kind_of, show_value
 from sparkassets.core.timetables.timetable import Catchup, Slot, TimetableError, describe_timetable, duration_range
 from sparkassets.frozen import frozen
 
-REGISTRY: Final = EntryPointRegistry("timetable", "sparkassets.timetables", "schedule", TimetableError)
+BUILT_IN: Final = {rule: f"write it as a key, {{{rule}: …}}" for rule in ("cron", "at", "every", "times", "sun")}
+REGISTRY: Final = EntryPointRegistry("timetable", "sparkassets.timetables", "schedule", TimetableError, BUILT_IN)
 """What packages register."""
 
 _NONE: Final = Duration()
@@ -23,7 +24,6 @@ _FIRST: Final = to_unix(datetime(1900, 1, 1, tzinfo=UTC))
 _LAST: Final = to_unix(datetime(2200, 1, 1, tzinfo=UTC))
 """Slots are asked for between these; Unix seconds."""
 _LOOK, _YEAR = 32 * DAY, 366 * DAY
-_ZONE: Final = "timezone"
 
 
 @runtime_checkable
@@ -173,12 +173,8 @@ def build_registered_timetable(
         raise TimetableError(
             f"'timetable' of a schedule is {show_value(name)}; expected the name of a registered timetable"
         )
-    factory = REGISTRY.factory(name, installed)
-    taken = REGISTRY.accepted_parameters(name, factory, {*reserved} - {_ZONE})
-    given = REGISTRY.validate_parameters(name, {key: each for key, each in taken.items() if key != _ZONE}, parameters)
-    if _ZONE in taken:
-        given[_ZONE] = timezone
-    rule = REGISTRY.make_instance(name, factory, given)
+    zone = {"timezone": timezone}
+    rule = REGISTRY.make(name, parameters, installed=installed, reserved=reserved, supplied=zone)
     if not isinstance(rule, RegisteredTimetable):
         raise TimetableError(f"timetable '{name}' has no method 'slots(start, end)'; it is {kind_of(rule)}")
     written = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in parameters.items())

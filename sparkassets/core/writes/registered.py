@@ -59,7 +59,6 @@ class RegisteredWrite(WriteMode):
     name: str  # type: ignore[misc]  # those of the other modes are of their classes
     parameters: Mapping[str, object]
     recomputable: bool  # type: ignore[misc]
-    takes_all = True
     side_by_side = False
     combines = True
 

@@ -68,6 +68,12 @@ def test_a_name_of_sparkassets_is_its_own_whatever_is_installed():
     assert source.files is FORMATS["csv"]
 
 
+def test_a_value_in_the_list_is_all_that_a_format_of_sparkassets_takes(monkeypatch):
+    orc = FileFormat("orc", "orc", columns="own", empty_is_rowless=False)
+    monkeypatch.setitem(FORMATS, "orc", orc)
+    assert compiled(files("source: orc\noptions: {mergeSchema: true}")).assets["a"].file_format == orc
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
@@ -85,6 +91,8 @@ def test_a_name_of_sparkassets_is_its_own_whatever_is_installed():
         ("source: padded\noptions: {width: -1}", "a.yml:2:9: source format 'padded' failed: LookupError: no width"),
         ("source: options", "source format 'options' has the reader options 'header'; expected texts by name"),
         ("source: unread", "source format 'unread' has no text 'reader'; it is a Unread"),
+        ("source: events", "a.yml:2:9: 'events' is no source format"),
+        ("source: tables", "a.yml:2:9: 'tables' is no source format"),
         ("source: xml\ntable: a.b", "a source of xml files"),
     ],
 )

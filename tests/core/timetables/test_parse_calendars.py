@@ -233,6 +233,14 @@ def test_a_date_may_be_text_in_a_parameter():
             "unknown timetable 'paydy'; installed: late, nothing, payday, wrong\n  hint: did you mean 'payday'?",
         ),
         (
+            {"timetable": "cron"},
+            ("timetable",),
+            (
+                "'cron' is a timetable of sparkassets itself, and none that a package registers\n"
+                "  hint: write it as a key, {cron: …}"
+            ),
+        ),
+        (
             {"timetable": "payday", "dya": 1},
             ("dya",),
             "unknown key 'dya' of timetable 'payday'; expected day, since\n  hint: did you mean 'day'?",
