@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sparkassets import Project
+from sparkassets import BackfillRequest, Project
 from tests.example_package import install_example
 
 pytestmark = pytest.mark.spark
@@ -13,6 +13,7 @@ PROJECT = "project: p\nstate: state\nwarehouse: warehouse\nassets: [assets/]\n"
 GIVEN = "asset: given\nsource: delta\npath: lake/given\npartition: {by: day, column: day}\n"
 PAID = """\
 asset: paid
+retry_delay: 0s
 partition: {by: day, column: day}
 write: {mode: supplement, keys: [id]}
 columns: {day: string, id: bigint, name: string, amount: bigint}
@@ -55,3 +56,35 @@ def test_what_a_run_does_not_know_stays(root, spark):
     assert rows(root) == told
     assert Project.load(root).run(spark).runs == ()
     assert rows(root) == told
+
+
+def test_rows_that_another_writer_adds_meanwhile_are_not_lost(root, spark, monkeypatch):
+    land(root, ("2025-01-01", 1, "ann", 10))
+    assert Project.load(root).run(spark).ok
+    import payroll
+
+    combine, calls = payroll.Supplement.combine, []
+
+    def slowly(self, rows, there):
+        calls.append(there.count())
+        if len(calls) == 1:
+            other = pa.table({"day": ["2025-01-01"], "id": [9], "name": ["zoe"], "amount": [90]})
+            write_deltalake(root / "warehouse/paid", other, mode="append")
+        return combine(self, rows, there)
+
+    monkeypatch.setattr(payroll.Supplement, "combine", slowly)
+    land(root, ("2025-01-01", 1, None, 11))
+    project = Project.load(root)
+    for _ in range(3):
+        project.run(spark, check=False)
+    assert calls[:2] == [1, 2]
+    assert rows(root) == [("2025-01-01", 1, "ann", 11), ("2025-01-01", 9, "zoe", 90)]
+
+
+def test_a_rebuild_combines_with_nothing(root, spark):
+    land(root, ("2025-01-01", 1, "ann", 10), ("2025-01-01", 2, "bob", 20))
+    assert Project.load(root).run(spark).ok
+    land(root, ("2025-01-01", 1, "ann", 11))
+    project = Project.load(root)
+    assert project.backfills.run(BackfillRequest("paid", rebuild=True, force=True), spark).ok
+    assert rows(root) == [("2025-01-01", 1, "ann", 11)]
