@@ -49,7 +49,7 @@ SHELVES: Final = (
     CacheCategory(
         "jars", re.compile(r"delta-[\w.-]+|\.(fetch|gone)-\w+"), days=180, megabytes=1_000, required_suffix=".jar"
     ),
-    CacheCategory("archive", re.compile(r"[0-9a-f]{20}(\.[0-9a-f]{32})?\.(jsa|dump|json)"), days=90, megabytes=1_000),
+    CacheCategory("archive", re.compile(r"[0-9a-f]{20}(\.jsa|\.\w+\.dump(\.temp)?)"), days=90, megabytes=1_000),
     CacheCategory("logs", re.compile(r".+-[0-9a-f]{8}|\.gone-\w+"), days=30, megabytes=1_000, required_suffix=".log"),
 )
 

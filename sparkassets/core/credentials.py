@@ -37,9 +37,10 @@ _ASSIGNED: Final = re.compile(
 )
 """``name=`` in all its spellings; the value is only examined where the name means a credential."""
 _VALUE: Final = re.compile(
-    r"(?P<escaped>\\++[\"'])(?P<in_escaped>[^\"'\\]*+)"
+    r"(?:[bBrRuU]{1,2}+(?=\\*+[\"']))?+"  # of Python's literals
+    r"(?:(?P<escaped>\\++[\"'])(?P<in_escaped>[^\"'\\]*+)"
     r"|\"(?P<in_double>[^\"\\]*+(?:\\.[^\"\\]*+)*+)|'(?P<in_single>[^'\\]*+(?:\\.[^'\\]*+)*+)"
-    r"|(?P<scheme>(?i:bearer|basic|digest|token|negotiate|apikey)\s{1,9}+)?+(?P<plain>[^\s&;\"'\\]++)",
+    r"|(?P<scheme>(?i:bearer|basic|digest|token|negotiate|apikey)\s{1,9}+)?+(?P<plain>[^\s&;\"'\\]++))",
     re.DOTALL,
 )
 _VALUES: Final = ("in_escaped", "in_double", "in_single", "plain")

@@ -250,12 +250,12 @@ class ChangeAvailability:
     """Whether the log of a table holds the changes of some of its versions.
 
     Attributes:
-        kind: ``told``: all of them are available; ``lost``: removed since, or never kept; ``untold``: rows were changed
-            or deleted and the table has no change feed; ``unread``: the log cannot be read now.
+        kind: ``available``; ``lost``: removed since, or never kept; ``unrecorded``: rows were changed or deleted and
+            the table has no change feed; ``unreadable``: the log cannot be read now.
         reason: Why not all are available, as a clause for people.
     """
 
-    kind: Literal["told", "lost", "untold", "unread"] = "told"
+    kind: Literal["available", "lost", "unrecorded", "unreadable"] = "available"
     reason: str = ""
 
 

@@ -80,7 +80,7 @@ def table_changes(path: str, position: TablePosition, version: int) -> TableChan
         return _lost_changes(f"its log no longer tells what it was in version {before}")
     walk.begin(metadata)
     found = walk.find_changes()
-    if found.availability.kind == "told" and (gone := _find_missing_version(log, commits)) is not None:
+    if found.availability.kind == "available" and (gone := _find_missing_version(log, commits)) is not None:
         return _lost_changes(f"files of version {gone} are gone")
     return found
 
@@ -131,7 +131,7 @@ class _CommitWalk:
         which = f"version {untold.version}" + (f" ({untold.operation})" if untold.operation else "")
         if keeps_feed(self.properties):
             return _lost_changes(f"{which} changed rows before its change feed was on")
-        return TableChanges(ChangeAvailability("untold", f"{which} changed or removed rows"))
+        return TableChanges(ChangeAvailability("unrecorded", f"{which} changed or removed rows"))
 
     def _apply_metadata(self, commit: LogCommit, metadata: Mapping[str, Any]) -> TableChanges | None:
         """Applies new metadata; returns what cannot be read because of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -44,7 +45,10 @@ class WrittenFiles:
 
 
 def write_owned(folder: Path, files: Mapping[str, OwnedContent], *, force: bool = False) -> WrittenFiles:
-    """Writes the files; none of them where one was changed by hand.
+    """Writes the files; none of them where one was changed by hand, or where one cannot be written.
+
+    All are written beside their places first and then renamed, the record of their digests last. A process that is
+    killed between two renames leaves whole files, which the next call recognises by their digests.
 
     Args:
         folder: The folder; created if missing.
@@ -67,21 +71,30 @@ def write_owned(folder: Path, files: Mapping[str, OwnedContent], *, force: bool 
                 f"{few(foreign)} in {str(folder)!r} {verb} changed by hand; nothing was written", hint=hint
             )
         old = [name for name in sorted(before) if name not in files and own.get(name) == before[name]]
-        for name in new:
-            _write(folder / name, files[name])
+        digests = {name: _digest(content.data) for name, content in sorted(files.items())}
+        record = OwnedContent(f"{json.dumps({'files': digests}, indent=1)}\n".encode())
+        _replace_files({**{folder / name: files[name] for name in new}, folder / RECORD: record})
         for name in old:
             (folder / name).unlink(missing_ok=True)
-        digests = {name: _digest(content.data) for name, content in sorted(files.items())}
-        (folder / RECORD).write_text(json.dumps({"files": digests}, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
     return WrittenFiles(new, [name for name in sorted(files) if name not in new], old)
 
 
-def _write(path: Path, content: OwnedContent) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.data)
-    path.chmod(0o755 if content.executable else 0o644)
+def _replace_files(contents: Mapping[Path, OwnedContent]) -> None:
+    """Writes all contents beside their places, then renames them in order; an error in writing changes no file."""
+    staged = {path: path.with_name(f".{path.name}.{uuid.uuid4().hex}.new") for path in contents}
+    try:
+        for path, beside in staged.items():
+            beside.parent.mkdir(parents=True, exist_ok=True)
+            beside.write_bytes(contents[path].data)
+            beside.chmod(0o755 if contents[path].executable else 0o644)
+        for path, beside in staged.items():
+            beside.replace(path)
+    finally:
+        for beside in staged.values():
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
 
 
 def _read_record(folder: Path) -> Mapping[str, str]:

@@ -186,6 +186,7 @@ class Driver:
     _assets_with_losses: set[str] = field(default_factory=set)
     _computing: tuple[Engine, TargetFactory] | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
+    _shut: threading.Event = field(default_factory=threading.Event)
     _renewed: float = 0.0
     _broken: bool = False
     _writers: dict[str, list[str]] = field(default_factory=dict)
@@ -527,7 +528,14 @@ class Driver:
         """For a run's thread, as `ports.Enlist` has it."""
         waiting = _EnlistRequest(asset, token)
         self._messages.put(waiting)
-        if refused := waiting.answer.get():
+        while True:
+            with suppress(queue.Empty):
+                refused = waiting.answer.get(timeout=POLL_SECONDS)
+                break
+            if self._shut.is_set():  # a run that was left behind: nobody answers any more
+                refused = "its driver has ended"
+                break
+        if refused:
             raise RunError(f"{asset}: nothing may be committed for its run: {refused}")
 
     def _enlist_refusal(self, asset: str, token: int) -> str | None:
@@ -797,6 +805,7 @@ class Driver:
         deadline = self.clock.monotonic() + STOP_SECONDS
         while self._active and self.clock.monotonic() < deadline:
             self._wait(None)
+        self._shut.set()
         for active in self._active.values():
             result = replace(
                 self._result_head(active), status="cancelled", error=f"{INTERRUPTED}; the next start settles it"

@@ -21,7 +21,7 @@ from sparkassets.core.planner.batch.requested_runs import plan_attended, plan_re
 from sparkassets.core.planner.due.redo_requests import open_request
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, RunQueue, Waiting
-from sparkassets.core.planner.planner import decide_alone
+from sparkassets.core.planner.planner import find_decision
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.run_slots import has_parallel_runs
 from sparkassets.core.planner.wording import plural
@@ -204,7 +204,7 @@ class BackfillWork(DriverWork):
         if not asset.partitioning.is_partitioned:
             return ()
         self._resolve_everything(context)
-        self._due_before = decide_alone(replace(context, decisions={}), asset).coming
+        self._due_before = find_decision(replace(context, decisions={}), asset).coming
         if not self._force:
             return ()
         known = open_request(asset, context.state_of(asset), self._asked)
@@ -259,7 +259,7 @@ class BackfillWork(DriverWork):
         """The run of what came due by the schedule since the backfill began, if anything did."""
         asset = context.asset(self._asset.name)
         reserved = {asset.name: left | self._due_before}
-        decision = decide_alone(replace(context, select=None, reserved_partitions=reserved, decisions={}), asset)
+        decision = find_decision(replace(context, select=None, reserved_partitions=reserved, decisions={}), asset)
         return tuple(run for run in decision.runs if run.kind == "scheduled")[:1]
 
     def _uncomputed_partitions(self, context: PlanningContext) -> PartitionSet:

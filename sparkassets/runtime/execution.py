@@ -346,10 +346,26 @@ class RunExecution:
         try:
             target.fence(self._computation, marker=marker)
         except TargetMissingError:
-            self._computation = self._engine.compute(self._order, attempt=0)
+            self._computation = self._compute_columns()
         except FenceConflictError:
             pass
         return False
+
+    def _compute_columns(self) -> RunComputation:
+        """A computation whose columns a table is created with that only holds a fence; nothing is held for its rows.
+
+        It runs the author's code, so the run's timeout and its cancellation hold for it.
+        """
+        computed: list[RunComputation] = []
+
+        def compute(_: threading.Event) -> None:
+            computation = self._engine.compute(self._order, attempt=0)
+            computation.release()
+            computed.append(computation)
+
+        if (error := self._finish_within_timeout(compute, name=f"{self._order.run}-columns")) is not None:
+            raise error
+        return computed[0]
 
     def _find_commits(self, runs: Sequence[str]) -> tuple[DataCommit, ...] | None:
         """What is in the outlets of the one of these runs that is in any; None where it is not in all of them."""
@@ -415,28 +431,40 @@ class RunExecution:
         )
 
     def _compute_and_write(self, attempt: int) -> BaseException | None:
-        """One attempt in a thread that can be left behind; returns what it raised."""
+        """One attempt; returns what it raised."""
+
+        def compute_and_write(given_up: threading.Event) -> None:
+            computation = self._engine.compute(self._work, attempt=attempt)
+            try:
+                self._write(computation, attempt, given_up)
+            finally:
+                computation.release()
+
+        return self._finish_within_timeout(compute_and_write, name=f"{self._order.run}-{attempt}")
+
+    def _finish_within_timeout(self, job: Callable[[threading.Event], None], *, name: str) -> BaseException | None:
+        """Does a job in a thread that can be left behind; returns what it raised.
+
+        Args:
+            job: Is given the event that is set when the thread is left behind.
+            name: Of the thread.
+        """
         raised: list[BaseException] = []
         ended, given_up = threading.Event(), threading.Event()
         self._stir.clear()
         if self._wake.is_set():  # by whoever interrupted it just now
             self._stir.set()
 
-        def job() -> None:
+        def work() -> None:
             try:
-                computation = self._engine.compute(self._work, attempt=attempt)
-                try:
-                    self._write(computation, attempt, given_up)
-                finally:
-                    computation.release()
+                job(given_up)
             except BaseException as error:  # noqa: BLE001  handed to the thread that waits
                 raised.append(error)
             finally:
                 ended.set()
                 self._stir.set()
 
-        worker = threading.Thread(target=job, name=f"{self._order.run}-{attempt}", daemon=True)
-        worker.start()
+        threading.Thread(target=work, name=name, daemon=True).start()
         seconds = self._order.asset.timeout_seconds
         self._stir.wait(min(seconds, threading.TIMEOUT_MAX))
         if ended.is_set():

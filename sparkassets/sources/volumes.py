@@ -103,7 +103,7 @@ def _of_changes(path: str, since: TablePosition, version: int) -> InletVolume:
         changes = table_changes(path, since, version)
     except (SourceError, OSError) as error:
         return InletVolume(None, None, str(error.args[0]) if isinstance(error, SourceError) else str(error))
-    if changes.availability.kind != "told":
+    if changes.availability.kind != "available":
         return InletVolume(None, None, changes.availability.reason)
     return InletVolume(sum(file.size for file in changes.files), len(changes.files))
 
@@ -170,4 +170,4 @@ def _check_availability(path: str, position: TablePosition, version: int) -> Cha
     try:
         return table_changes(path, position, version).availability
     except (SourceError, OSError) as error:
-        return ChangeAvailability("unread", str(error.args[0]) if isinstance(error, SourceError) else str(error))
+        return ChangeAvailability("unreadable", str(error.args[0]) if isinstance(error, SourceError) else str(error))

@@ -417,7 +417,7 @@ class NamedChangeFeeds:
                 table = find_named_table(session, relation_of(asset))
                 return ChangeAvailability() if table is None else find_readable_changes(table, position, version)[0]
             except Exception as error:  # noqa: BLE001  it is told, whatever it is
-                return ChangeAvailability("unread", first_line(error))
+                return ChangeAvailability("unreadable", first_line(error))
 
 
 class UnknownVolumes:

@@ -73,7 +73,7 @@ def read_changes(
             f"{owner} was read up to {pin.low}, from where its changes cannot be told", source=name
         )
     changes = table_changes(path, since, version)
-    if changes.availability.kind != "told":
+    if changes.availability.kind != "available":
         raise SourceChangedError(f"the changes of {owner} cannot be told: {changes.availability.reason}", source=name)
     frame = _frame(session, table, changes, path=path, version=version, name=name, by_keys=by_keys)
     return InletChanges(frame, position, since.version, changes.only_inserts)
@@ -274,7 +274,7 @@ def named_changes(session: SparkSession, table: NamedTable, pin: InletPin, *, na
             f"{owner} was read up to {pin.low}, from where its changes cannot be told", source=name
         )
     availability, commits = find_readable_changes(table, after, version)
-    if availability.kind != "told":
+    if availability.kind != "available":
         raise SourceChangedError(f"the changes of {owner} cannot be told: {availability.reason}", source=name)
     only = all(only_appends(each) for each in commits)
     if not commits:
@@ -307,7 +307,7 @@ def find_readable_changes(
     other = next((each for each in commits if not only_appends(each)), None)
     if other is not None and not keeps_feed(table.properties):
         which = f"version {other['version']} ({other['operation']})"
-        return ChangeAvailability("untold", f"{which} changed or removed rows"), ()
+        return ChangeAvailability("unrecorded", f"{which} changed or removed rows"), ()
     return ChangeAvailability(), commits
 
 

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any
@@ -70,10 +70,52 @@ def jvm_process() -> Popen[bytes] | None:
     return getattr(gateway, "proc", None)
 
 
-def jvm_pid() -> int:
-    """The process id of the JVM that pyspark started."""
-    pid: int = _gateway().proc.pid
-    return pid
+def is_running() -> bool:
+    """Whether pyspark has started a JVM that has not ended."""
+    process = jvm_process()
+    return process is not None and process.poll() is None
+
+
+def silence_output() -> None:
+    """Discards what the running JVM writes to its standard output from now on; its errors stay."""
+    java = _gateway().jvm.java
+    java.lang.System.setOut(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
+
+
+def run_diagnostic(operation: str, *arguments: str) -> str:
+    """Runs a diagnostic command in the JVM and returns its answer, as ``jcmd`` does, which a JRE lacks.
+
+    Args:
+        operation: As the JVM's own management bean names it: ``vmCds`` is ``VM.cds``.
+        *arguments: Of the command.
+
+    Raises:
+        Py4JError: The JVM has no such command, or the command failed.
+    """
+    jvm = _gateway().jvm
+    of_name = jvm.java.lang.Class.forName
+    names = ("javax.management.ObjectName", "java.lang.String", "[Ljava.lang.Object;", "[Ljava.lang.String;")
+    # py4j cannot call a server of beans itself: its class is not public
+    invoke = of_name("javax.management.MBeanServer").getMethod(
+        "invoke", _array(jvm.java.lang.Class, map(of_name, names))
+    )
+    call = (
+        jvm.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand"),
+        operation,
+        _array(jvm.java.lang.Object, [_array(jvm.java.lang.String, arguments)]),
+        _array(jvm.java.lang.String, ["[Ljava.lang.String;"]),
+    )
+    server = jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer()
+    return str(invoke.invoke(server, _array(jvm.java.lang.Object, call)))
+
+
+def _array(kind: Any, values: Iterable[Any]) -> Any:  # noqa: ANN401 - py4j has no types
+    """An array of the JVM."""
+    listed = list(values)
+    array = _gateway().new_array(kind, len(listed))
+    for index, value in enumerate(listed):
+        array[index] = value
+    return array
 
 
 def _class_loader() -> Any:  # noqa: ANN401 - py4j has no types

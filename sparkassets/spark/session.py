@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.errors import SparkUnavailableError
-from sparkassets.spark.gateway import delta_version, jvm_pid, silence_connections
+from sparkassets.spark.gateway import delta_version, silence_connections
 from sparkassets.spark.installation import check_delta, check_installed, check_spark
 from sparkassets.spark.own_session import is_remote
 from sparkassets.spark.session_settings import CATALOG, EXTENSION, start_settings
@@ -109,8 +109,7 @@ def _create(settings: Mapping[str, str], *, name: str) -> SparkSession:
         session = builder.getOrCreate()
     except Exception as error:
         raise SparkUnavailableError(f"Spark did not start: {_first_line(error)}") from error
-    if archive.dump is not None:
-        archive.belongs_to(jvm_pid())
+    archive.write_at_exit()
     if not is_remote(session):
         _know_s3(session)
     return session

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
+import atexit
 import hashlib
-import json
 import os
 import re
 import sys
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-
-import psutil
+from typing import Final
 
 from sparkassets.cache import cache_folder, note_use
 from sparkassets.cache.cleaning import clean_when_due
@@ -28,8 +27,15 @@ from sparkassets.spark.installation import (
     s3_jars,
 )
 
-_ABANDONED_SECONDS = 3600
-_OF_THE_ARCHIVE = ("-Xshare", "SharedArchiveFile", "ArchiveClassesAtExit", "AutoCreateSharedArchive")
+_ABANDONED_SECONDS: Final = 3600
+_ARCHIVE_WORDS: Final = (
+    "-Xshare",
+    "SharedArchiveFile",
+    "ArchiveClassesAtExit",
+    "AutoCreateSharedArchive",
+    "RecordDynamicDumpInfo",
+)
+_OPTION_VARIABLES: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 
 
 @frozen
@@ -37,49 +43,63 @@ class ClassArchive:
     """How one JVM uses or writes the archive.
 
     Attributes:
-        options: JVM options; empty where the archive cannot help.
-        dump: The file that this JVM will write; None if it uses one, or writes none.
+        options: For the command line of the JVM; empty where the archive cannot help.
+        wanted: The archive that this JVM is to write; None when it uses one, or when there is none.
     """
 
     options: tuple[str, ...] = ()
-    dump: Path | None = None
+    wanted: Path | None = None
 
-    def belongs_to(self, pid: int) -> None:
-        """Records which JVM writes the dump, so that a later start knows when it is complete."""
-        if self.dump is not None:
-            with contextlib.suppress(OSError, psutil.Error):
-                owner = {"pid": pid, "created": psutil.Process(pid).create_time()}
-                _owner_file(self.dump).write_text(json.dumps(owner), encoding="utf-8")
+    def write_at_exit(self) -> None:
+        """Has the running JVM write the wanted archive when this process ends, which a kill does not."""
+        if self.wanted is not None:
+            atexit.register(write_archive, self.wanted)
 
 
 def prepare(java: JavaRuntime, *, class_path: Sequence[Path], given_options: str) -> ClassArchive:
-    """The archive for this JVM and class path, or options to write one at its exit.
+    """The archive for this JVM and class path, or the one that this JVM is to write.
 
     Args:
         java: The Java that will run it.
         class_path: Every jar of the driver; an archive holds for exactly these files.
-        given_options: The user's own JVM options; where they are about archives, they win.
+        given_options: The user's own JVM options; where they, or those of the environment, are about archives, they
+            win: a JVM does not start with some pairs of such options.
     """
-    if any(word in given_options for word in _OF_THE_ARCHIVE):
+    given = " ".join([given_options, *(os.environ.get(name, "") for name in _OPTION_VARIABLES)])
+    if any(word in given for word in _ARCHIVE_WORDS):
         return ClassArchive()
     folder = cache_folder() / "archive"
     ready = folder / f"{_key(java, class_path)}.jsa"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _adopt_dumps(ready)
+        _remove_abandoned(ready)
     except OSError:
         return ClassArchive()
     is_ready = note_use(ready)
     clean_when_due(cache_folder())
     if is_ready:
         quiet = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-        return ClassArchive((*quiet, "-Xshare:auto", _option(f"-XX:SharedArchiveFile={ready}")))
-    dump = folder / f"{ready.stem}.{uuid.uuid4().hex}.dump"
-    return ClassArchive(("-Xlog:disable", _option(f"-XX:ArchiveClassesAtExit={dump}")), dump)
+        return ClassArchive((*quiet, "-Xshare:auto", _quote_option(f"-XX:SharedArchiveFile={ready}")))
+    return ClassArchive(("-Xlog:disable", "-XX:+RecordDynamicDumpInfo"), ready)
 
 
-def _option(text: str) -> str:
-    """One JVM option, quoted for Spark's list, which is split at spaces."""
+def write_archive(ready: Path) -> None:
+    """Has the JVM that pyspark started write its archive beside ``ready`` and renames it; never raises.
+
+    Nothing is written where the JVM has ended, or cannot do it.
+    """
+    if ready.exists() or not gateway.is_running():
+        return
+    dump = ready.with_suffix(f".{uuid.uuid4().hex}.dump")
+    # Ctrl-C gives it up: the JVM ends with this process
+    with suppress(Exception, KeyboardInterrupt):
+        gateway.silence_output()  # the JVM reports each archive on the standard output, which is the driver's
+        gateway.run_diagnostic("vmCds", "dynamic_dump", str(dump))
+        dump.replace(ready)
+
+
+def _quote_option(text: str) -> str:
+    """One option of Spark's list of JVM options, which is split at spaces."""
     return f'"{text}"' if " " in text else text
 
 
@@ -91,43 +111,12 @@ def _key(java: JavaRuntime, class_path: Iterable[Path]) -> str:
     return digest.hexdigest()[:20]
 
 
-def _adopt_dumps(ready: Path) -> None:
-    """Makes a complete dump the archive, and removes what killed processes left behind."""
-    for dump in ready.parent.glob(f"{ready.stem}.*.dump"):
-        if _is_being_written(dump):
-            continue
-        with contextlib.suppress(FileNotFoundError):  # another process was quicker
-            if not ready.exists() and _is_whole(dump):
-                dump.replace(ready)
-            else:
-                dump.unlink()
-        _owner_file(dump).unlink(missing_ok=True)
-    for owner in ready.parent.glob(f"{ready.stem}.*.json"):
-        if time.time() - owner.stat().st_mtime > _ABANDONED_SECONDS and not owner.with_suffix(".dump").exists():
-            owner.unlink(missing_ok=True)
-
-
-def _is_being_written(dump: Path) -> bool:
-    try:
-        owner = json.loads(_owner_file(dump).read_text(encoding="utf-8"))
-        process = psutil.Process(owner["pid"])
-        # a container whose first process reaps nothing keeps the dead as zombies
-        same = abs(process.create_time() - float(owner["created"])) < 1.0
-        return same and process.status() != psutil.STATUS_ZOMBIE
-    except (FileNotFoundError, ValueError, KeyError):
-        return time.time() - dump.stat().st_mtime < _ABANDONED_SECONDS
-    except psutil.Error:
-        return False
-
-
-def _is_whole(dump: Path) -> bool:
-    """Whether the JVM finished the file: it writes the header, with its magic number, last."""
-    with dump.open("rb") as file:
-        return any(file.read(4))
-
-
-def _owner_file(dump: Path) -> Path:
-    return dump.with_suffix(".json")
+def _remove_abandoned(ready: Path) -> None:
+    """Removes parts of archives that JVMs whose drivers were killed have left behind."""
+    for part in ready.parent.glob(f"{ready.stem}.*.dump*"):
+        with suppress(FileNotFoundError):  # another process was quicker
+            if time.time() - part.stat().st_mtime > _ABANDONED_SECONDS:
+                part.unlink()
 
 
 def jars_in(folder: Path) -> list[Path]:
@@ -173,7 +162,7 @@ _JVM_OPTIONS = "spark.driver.defaultJavaOptions"
 
 
 def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str, str], ClassArchive]:
-    """The settings of a new session, and the class data archive that its JVM uses or makes.
+    """The settings of a new session, and the class data archive that its JVM uses or is to write.
 
     Args:
         settings: The user's; those under ``sparkassets.`` are not passed on.

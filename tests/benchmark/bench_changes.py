@@ -62,7 +62,7 @@ def compare(spark: SparkSession, engine: SparkEngine, path: str, files: int) -> 
     log = table("log", Path(path).parent, strategy=LatestOnly(), write=AppendWrite(), **given)
 
     def planned(version: int) -> None:
-        assert table_changes(path, TablePosition(table_id, version - 1), version).availability.kind == "told"
+        assert table_changes(path, TablePosition(table_id, version - 1), version).availability.kind == "available"
 
     def ours(version: int) -> None:
         pin = InletPin("orders", 1, table_id, version, low=str(TablePosition(table_id, version - 1)))

@@ -218,7 +218,9 @@ def _cost(work: Callable[[], None]) -> _Cost:
 
 def _cpu_seconds() -> float:
     """Of this process and its JVM."""
-    fields = Path(f"/proc/{gateway.jvm_pid()}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    process = gateway.jvm_process()
+    assert process is not None
+    fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

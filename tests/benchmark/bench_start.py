@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 
 REPEATS = 3
-ARCHIVE_SECONDS = 120
 
 PLAIN = """
 import sys, time
@@ -44,8 +43,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for kind in KINDS:
             _start(kind, Path(folder) / f"warm-{kind}")
-        _wait_for_archive()
-        _start("ours", Path(folder) / "adopts")
         taken: dict[str, list[float]] = {kind: [] for kind in KINDS}
         for repeat in range(REPEATS):
             for kind in KINDS:
@@ -69,22 +66,6 @@ def _start(kind: str, folder: Path) -> float:
     # what Spark says is of no interest; a failure shows in the return code
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
     return float(done.stdout.split()[-1]) - began
-
-
-def _wait_for_archive() -> None:
-    """Until no JVM that ended is still writing its archive."""
-    import psutil
-
-    deadline = time.monotonic() + ARCHIVE_SECONDS
-    while time.monotonic() < deadline:
-        writing = [
-            process
-            for process in psutil.process_iter(["name", "cmdline"])
-            if any("ArchiveClassesAtExit" in part for part in process.info["cmdline"] or ())
-        ]
-        if not writing:
-            return
-        time.sleep(0.5)
 
 
 if __name__ == "__main__":

@@ -252,6 +252,8 @@ def test_the_secret_beside_an_aws_key():
         ("authorization: Basic dXNlcjpwYXNz", "authorization: Basic ***"),
         ("--password hunter2 --user me", "--password *** --user me"),
         ("--password=hunter2", "--password=***"),
+        ("{'password': b'hunter2', 'user': b'me'}", "{'password': b'***', 'user': b'me'}"),
+        ('login(password=rb"hunter2")', 'login(password=rb"***")'),
         ("login(password='hun\\'ter2', user='me')", "login(password='***', user='me')"),
         ("login(token=hunter2)", "login(token=***)"),
         ('{\\"password\\": \\"hunter2\\"}', '{\\"password\\": \\"***\\"}'),

@@ -1,6 +1,8 @@
 """Files of a deployment belong to whoever changes them."""
 
+import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +82,21 @@ def test_a_file_where_the_folder_is_to_be(tmp_path):
     (tmp_path / "out").write_text("x")
     with pytest.raises(InputError, match="cannot write into"):
         write_owned(tmp_path / "out", contents(a="1"))
+
+
+def test_an_error_halfway_leaves_every_file_as_it_was(tmp_path, monkeypatch):
+    write_owned(tmp_path, contents(a="1", b="1", old="1"))
+    before = there(tmp_path)
+    record = (tmp_path / RECORD).read_text()
+    write_bytes = Path.write_bytes
+
+    def write(path, data):
+        if data == b"full":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write_bytes(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", write)
+    with pytest.raises(InputError, match=r"cannot write into '.*': No space left on device"):
+        write_owned(tmp_path, contents(a="2", b="full"))
+    assert there(tmp_path) == before
+    assert (tmp_path / RECORD).read_text() == record

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -44,6 +43,15 @@ except Exception as error:
 options = session.sparkContext._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()
 print(*options, sep="\\n")
 """
+KILLED = """
+import sys, time
+from sparkassets.spark.gateway import jvm_process
+from sparkassets.spark.session import open_session
+session, _ = open_session({"sparkassets.small_data": "true"}, name="killed")
+session.range(3).write.format("delta").save(sys.argv[1])
+print(jvm_process().pid, flush=True)
+time.sleep(600)
+"""
 GIVEN = """
 from pyspark.sql import SparkSession
 from sparkassets.errors import SparkUnavailableError
@@ -75,26 +83,33 @@ def cache(spark, tmp_path):
 def test_the_second_start_uses_the_archive_of_the_first_and_both_are_quiet(cache, tmp_path):
     first = run(OWN, tmp_path / "first", SPARKASSETS_CACHE=str(cache))
     assert first.returncode == 0, first.stderr
-    assert "-XX:ArchiveClassesAtExit=" in first.stdout
-    archive = cache / "archive"
-    wait_for_the_jvm_of(archive)
+    assert "-XX:+RecordDynamicDumpInfo" in first.stdout
+    assert "dump to file" not in first.stdout
+    (archive,) = (cache / "archive").iterdir()
     second = run(OWN, tmp_path / "second", SPARKASSETS_CACHE=str(cache))
     assert second.returncode == 0, second.stderr
     used = re.search(r"-XX:SharedArchiveFile=(.*)", second.stdout)
     assert used is not None
-    assert Path(used[1]).parent == archive
+    assert Path(used[1]) == archive
     for said in (first.stderr, second.stderr):
         lines = [line for line in said.splitlines() if "incubator modules" not in line]
         assert lines == []
 
 
-def wait_for_the_jvm_of(archive):
-    """It writes its archive after Python has ended, and the archive counts once it is gone."""
-    (owner,) = archive.glob("*.json")
-    pid = json.loads(owner.read_text())["pid"]
-    jvm, deadline = (pid, read_start_time(pid)), time.monotonic() + 120
+def test_the_jvm_of_a_driver_that_is_killed_at_its_first_start_ends_and_leaves_no_archive(cache, tmp_path):
+    env = {**os.environ, "SPARKASSETS_CACHE": str(cache)}
+    command = [sys.executable, "-W", "ignore", "-c", KILLED, str(tmp_path / "table")]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as driver:
+        assert driver.stdout is not None
+        pid = int(driver.stdout.readline())
+        jvm = (pid, read_start_time(pid))
+        assert is_alive(jvm)
+        driver.kill()
+    deadline = time.monotonic() + 60
     while is_alive(jvm) and time.monotonic() < deadline:
         time.sleep(0.1)
+    assert not is_alive(jvm)
+    assert list((cache / "archive").iterdir()) == []
 
 
 @pytest.mark.deep

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import RenewEntry
+from sparkassets.runtime import execution
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.runtime.leases import LeaseMonitor
 from sparkassets.state.memory_store import MemoryStore
@@ -79,6 +80,26 @@ def test_a_run_whose_claim_was_taken_over_enlists_nobody_and_commits_nothing():
     assert not first.is_alive()
     assert [commit.marker.kind for commit in w.engine.tables["a"]] == ["fence", "data"]
     assert entries(w) == ["claim", "claim", "renew", "success"]
+
+
+def test_a_run_that_was_left_behind_is_refused_once_its_driver_has_ended(monkeypatch):
+    monkeypatch.setattr(execution, "GRACE_SECONDS", 0.05)
+    w, ended = world(commits=True, timeout_seconds=0.05), threading.Event()
+
+    class Staged(dict):
+        """Staging takes until the driver has ended."""
+
+        def setdefault(self, *given):
+            assert ended.wait(10)
+            return super().setdefault(*given)
+
+    w.engine.staged = Staged()
+    (result,) = w.driver().run_works([TickWork()]).runs
+    (left,) = (each for each in threading.enumerate() if each.name.startswith(f"{result.run}-"))
+    ended.set()
+    left.join(10)
+    assert not left.is_alive()
+    assert w.engine.data("a") == []
 
 
 def test_whoever_takes_over_waits_for_processes_that_were_enlisted_alone():

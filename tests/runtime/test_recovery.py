@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from sparkassets.errors import RunError
+from sparkassets.runtime import execution
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -133,3 +134,34 @@ def test_a_dead_run_with_nothing_left_to_do_is_closed():
     assert w.store.read_history(asset="a")[-1].kind == "failure"
     del w.engine.hooks["a", "compute"]
     assert w.driver().run_works([TickWork()]).ok
+
+
+def left_without_a_table(**more) -> World:
+    """Its first run died before it wrote, so the next claim creates the table with a fence."""
+    w = world(**more)
+    w.tell("s", "2025-01-01")
+    dying(w, "compute")
+    return w
+
+
+def test_computing_the_columns_of_a_missing_table_ends_by_the_timeout_of_the_run(monkeypatch):
+    monkeypatch.setattr(execution, "GRACE_SECONDS", 0.05)
+    w, done = left_without_a_table(timeout_seconds=0.05), threading.Event()
+    w.engine.hooks["a", "compute"] = lambda _: done.wait(10)
+    (result,) = w.driver().run_works([TickWork()]).runs
+    done.set()
+    assert (result.status, result.error) == ("failed", "a: no result within its timeout of 0.05 s")
+    assert w.store.read_history(asset="a")[-1].kind == "unfenced"
+    w.engine.hooks.clear()
+    assert w.driver().run_works([TickWork()]).ok
+    assert len(w.engine.data("a")) == 1
+
+
+def test_what_is_computed_for_the_columns_of_a_missing_table_is_released(monkeypatch):
+    w, computed = left_without_a_table(), []
+    compute = w.engine.compute
+    monkeypatch.setattr(
+        w.engine, "compute", lambda order, *, attempt: computed.append(compute(order, attempt=attempt)) or computed[-1]
+    )
+    assert w.driver().run_works([TickWork()]).ok
+    assert [each.released for each in computed] == [True, True]

@@ -1,16 +1,56 @@
 from __future__ import annotations
 
-import json
+import atexit
 import os
 from pathlib import Path
 
-import psutil
 import pytest
 
+from sparkassets.spark import session_settings
 from sparkassets.spark.installation import JavaRuntime
-from sparkassets.spark.session_settings import prepare
+from sparkassets.spark.session_settings import prepare, write_archive
 
 JAVA = JavaRuntime(Path("/java/bin/java"), 'JAVA_VERSION="17.0.15"')
+RECORDING = ("-Xlog:disable", "-XX:+RecordDynamicDumpInfo")
+
+
+class Jvm:
+    """Writes an archive when it is ordered to.
+
+    Args:
+        answers: What to do with the path.
+    """
+
+    def __init__(self, answers=lambda path: path.write_bytes(b"classes"), *, runs=True):
+        self.answers = answers
+        self.runs = runs
+        self.is_silent = False
+
+    def is_running(self):
+        return self.runs
+
+    def silence_output(self):
+        self.is_silent = True
+
+    def run_diagnostic(self, operation, *arguments):
+        assert self.is_silent
+        assert (operation, arguments[0]) == ("vmCds", "dynamic_dump")
+        self.answers(Path(arguments[1]))
+
+
+@pytest.fixture(autouse=True)
+def _no_options(monkeypatch):
+    for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def jvm(monkeypatch):
+    def has(*arguments, **options):
+        monkeypatch.setattr(session_settings, "gateway", Jvm(*arguments, **options))
+
+    has()
+    return has
 
 
 @pytest.fixture
@@ -31,100 +71,82 @@ def start(jars, *, java=JAVA, given=""):
     return prepare(java, class_path=jars, given_options=given)
 
 
-def dumped(made, content=b"\xa8\xab\x0b\xf0 classes"):
-    """What the JVM leaves behind at its end."""
-    made.dump.write_bytes(content)
-    made.belongs_to(os.getpid())
-    owner = made.dump.with_suffix(".json")
-    owner.write_text(json.dumps({**json.loads(owner.read_text()), "created": 0}))  # that process has ended
-
-
-def test_the_first_start_orders_a_dump_and_the_next_uses_it(folder, jars):
+def test_the_first_start_writes_an_archive_at_its_end_and_the_next_uses_it(folder, jars, jvm, monkeypatch):
+    at_exit = []
+    monkeypatch.setattr(atexit, "register", lambda *call: at_exit.append(call))
     first = start(jars)
-    assert first.options == ("-Xlog:disable", f"-XX:ArchiveClassesAtExit={first.dump}")
-    dumped(first)
+    assert first.options == RECORDING
+    first.write_at_exit()
+    ((write, ready),) = at_exit
+    write(ready)
+    assert list(folder.iterdir()) == [ready]
     second = start(jars)
-    (ready,) = folder.iterdir()
     assert second.options == (
         "-Xlog:cds=off",
         "-Xlog:cds+dynamic=off",
         "-Xshare:auto",
         f"-XX:SharedArchiveFile={ready}",
     )
-    assert second.dump is None
-    assert ready.suffix == ".jsa"
+    second.write_at_exit()
+    assert len(at_exit) == 1
 
 
-def test_a_dump_that_is_being_written_is_left_alone(folder, jars):
-    first = start(jars)
-    first.dump.write_bytes(b"\xa8 so far")
-    first.belongs_to(os.getpid())
-    assert json.loads(first.dump.with_suffix(".json").read_text()) == {
-        "pid": os.getpid(),
-        "created": psutil.Process().create_time(),
-    }
-    assert start(jars).dump is not None
-    assert first.dump.exists()
-    assert not list(folder.glob("*.jsa"))
+def test_nothing_is_written_where_the_jvm_has_ended_or_another_driver_was_quicker(folder, jars, jvm):
+    wanted = start(jars).wanted
+    jvm(runs=False)
+    write_archive(wanted)
+    assert list(folder.iterdir()) == []
+    jvm()
+    wanted.write_bytes(b"of another")
+    write_archive(wanted)
+    assert wanted.read_bytes() == b"of another"
 
 
-def test_a_dump_of_an_unknown_process_is_left_alone_for_an_hour(folder, jars):
-    first = start(jars)
-    first.dump.write_bytes(b"\xa8 whole?")
+@pytest.mark.parametrize("error", [RuntimeError("no such operation"), KeyboardInterrupt()])
+def test_a_jvm_that_cannot_write_one_and_ctrl_c_are_no_errors(folder, jars, jvm, error):
+    def fails(path):
+        path.with_suffix(".dump.temp").touch()
+        raise error
+
+    jvm(fails)
+    write_archive(start(jars).wanted)
+    assert start(jars).options == RECORDING
+
+
+def test_parts_that_killed_drivers_left_go_after_an_hour(folder, jars):
+    wanted = start(jars).wanted
+    parts = [wanted.with_suffix(end) for end in (f".{'a' * 32}.dump", f".{'b' * 32}.dump.temp")]
+    for part in parts:
+        part.touch()
     start(jars)
-    assert first.dump.exists()
-    hours_ago = first.dump.stat().st_mtime - 7200
-    os.utime(first.dump, (hours_ago, hours_ago))
-    assert start(jars).dump is None
-    assert [path.suffix for path in folder.iterdir()] == [".jsa"]
-
-
-def test_half_a_dump_is_removed(folder, jars):
-    first = start(jars)
-    dumped(first, b"\0\0\0\0 the header is written last")
-    assert start(jars).dump is not None
-    assert not list(folder.iterdir())
-
-
-def test_of_two_dumps_one_is_kept(folder, jars):
-    first, second = start(jars), start(jars)
-    assert first.dump != second.dump
-    dumped(first)
-    dumped(second)
+    assert all(part.exists() for part in parts)
+    hours_ago = parts[0].stat().st_mtime - 7200
+    for part in parts:
+        os.utime(part, (hours_ago, hours_ago))
     start(jars)
-    assert [path.suffix for path in folder.iterdir()] == [".jsa"]
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("change", ["java", "jar"])
-def test_an_archive_holds_for_one_java_and_one_class_path(folder, jars, change):
-    dumped(start(jars))
-    assert start(jars).dump is None
+def test_an_archive_holds_for_one_java_and_one_class_path(folder, jars, jvm, change):
+    write_archive(start(jars).wanted)
+    assert start(jars).wanted is None
     if change == "java":
-        assert start(jars, java=JavaRuntime(JAVA.command, 'JAVA_VERSION="21"')).dump is not None
+        assert start(jars, java=JavaRuntime(JAVA.command, 'JAVA_VERSION="21"')).wanted is not None
     else:
         jars[0].write_bytes(b"xy")
-        assert start(jars).dump is not None
+        assert start(jars).wanted is not None
     assert len(list(folder.glob("*.jsa"))) == 1
 
 
 @pytest.mark.parametrize("given", ["-Xshare:off", "-XX:SharedArchiveFile=a.jsa", "-XX:ArchiveClassesAtExit=a.jsa"])
-def test_the_users_own_archive_wins(jars, given):
+def test_the_users_own_archive_wins(folder, jars, given, monkeypatch):
     assert start(jars, given=f"-Xmx1g {given}").options == ()
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", given)
+    assert start(jars).options == ()
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, jars, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "file"))
     assert start(jars).options == ()
-
-
-def test_an_owner_without_a_dump_goes_after_an_hour(folder, jars):
-    first = start(jars)
-    first.belongs_to(os.getpid())
-    owner = first.dump.with_suffix(".json")
-    start(jars)
-    assert owner.exists()
-    hours_ago = owner.stat().st_mtime - 7200
-    os.utime(owner, (hours_ago, hours_ago))
-    start(jars)
-    assert not owner.exists()

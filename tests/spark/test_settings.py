@@ -42,7 +42,7 @@ def test_what_the_user_sets_wins_and_what_is_ours_is_not_passed_on(tmp_path):
     assert conf["spark.driver.extraJavaOptions"] == "-Dmine=1"
     assert conf["spark.driver.extraClassPath"] == f"/mine.jar:{tmp_path}/delta-spark_2.13-1.jar"
     assert conf["spark.sql.extensions"] == "my.Extension,io.delta.sql.DeltaSparkSessionExtension"
-    assert archive.dump is not None
+    assert archive.wanted is not None
     assert "-XX:TieredStopAtLevel=1" in conf["spark.driver.defaultJavaOptions"]
     assert "spark.jars" not in conf
 
@@ -60,7 +60,7 @@ def test_a_fast_start_can_be_turned_off():
     assert archive == ClassArchive()
     assert conf["spark.jars.packages"].startswith("a:b:1,io.delta:delta-spark_")
     assert "spark.driver.extraClassPath" not in conf
-    assert "ArchiveClassesAtExit" not in conf["spark.driver.defaultJavaOptions"]
+    assert "RecordDynamicDumpInfo" not in conf["spark.driver.defaultJavaOptions"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from sparkassets.core.planner.run_slots import (
     has_parallel_runs,
     leftover_slots,
 )
-from sparkassets.core.planner.wording import listing
+from sparkassets.core.planner.wording import listing, plural
 from sparkassets.core.spec.asset_graph import find_ancestors
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
@@ -225,7 +225,8 @@ def _decide_unsettled(context: PlanningContext, asset: AssetSpec, state: AssetSt
     slots = leftover_slots(context, asset, state)
     if not slots:
         return None
-    waiting = Waiting(asset.name, "waits until what never ended side by side is settled")
+    count = plural(len(slots), "unfinished parallel run")
+    waiting = Waiting(asset.name, f"waiting: {count} must be recovered first")
     return AssetDecision(tuple(build_settling_runs(context, asset, state, slots)), (waiting,))
 
 
@@ -272,13 +273,14 @@ def make_plan(context: PlanningContext) -> Plan:
     return assemble_plan(context, context.project)
 
 
-def decide_alone(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
-    """Returns the decision for one asset; decides only its ancestors besides."""
-    ancestors = find_ancestors(context.project.assets, asset.name)
-    for upstream in context.project.assets.values():
-        if upstream.name in ancestors:
-            context.decisions[upstream.name] = decide_asset(context, upstream)
-    return decide_asset(context, asset)
+def find_decision(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
+    """Returns the decision for one asset; decides it and its ancestors where ``context.decisions`` lacks them."""
+    if asset.name not in context.decisions:
+        wanted = {asset.name, *find_ancestors(context.project.assets, asset.name)} - context.decisions.keys()
+        for each in context.project.assets.values():
+            if each.name in wanted:
+                context.decisions[each.name] = decide_asset(context, each)
+    return context.decisions[asset.name]
 
 
 def assemble_plan(context: PlanningContext, project: ProjectSpec) -> Plan:
@@ -288,13 +290,6 @@ def assemble_plan(context: PlanningContext, project: ProjectSpec) -> Plan:
     waiting = tuple([item for decision in decisions for item in decision.waiting])
     notes = tuple([note for decision in decisions for note in decision.notes])
     return Plan(context.now, runs, waiting, notes, context.unseen)
-
-
-def find_decision(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
-    """The decision for the asset, from the context's plan if one was made."""
-    if asset.name not in context.decisions:
-        context.decisions[asset.name] = decide_alone(context, asset)
-    return context.decisions[asset.name]
 
 
 def find_upcoming_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:

@@ -134,7 +134,7 @@ MOST_SAMPLES: Final = 5
 MOST_VALUE: Final = 200
 MOST_VALUES: Final = 12
 MOST_COUNTS: Final = 400
-MOST_APART: Final = 100
+MOST_MEASURED: Final = 100
 """Most withheld partitions of one verdict that have figures of their own."""
 MASKED: Final = "•••"
 """Stands for the values of columns that are not to be shown."""
@@ -187,7 +187,7 @@ class RuleVerdict:
         samples: At most `MOST_SAMPLES`.
         outlet: Of a multi-asset, the outlet whose rule it is.
         inlet: The inlet whose rule it is, where it judged what was read.
-        details: What was measured of each partition, where several are withheld; of very many the first `MOST_APART`.
+        details: What was measured of each partition, where several are withheld; of very many the first `MOST_MEASURED`.
     """
 
     rule: str
@@ -310,8 +310,8 @@ def limit_tallies(tallies: Sequence[RuleTally]) -> tuple[RuleTally, ...]:
     """The stored figures of the first partitions: of many, fewer sample rows each; none where there is only one."""
     if len(tallies) < 2:  # noqa: PLR2004  those of one are the verdict's own
         return ()
-    some = tallies[:MOST_APART]
-    most = max(1, MOST_APART // len(some))
+    some = tallies[:MOST_MEASURED]
+    most = max(1, MOST_MEASURED // len(some))
     return tuple(
         replace(each, observed=shorten_text(each.observed), samples=limit_samples(each.samples)[:most]) for each in some
     )

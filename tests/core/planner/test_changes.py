@@ -127,14 +127,14 @@ def test_without_a_feed_the_plan_says_how_to_turn_it_on():
     updated(told, 3)
     succeed(told)
     updated(told, 4)
-    untold = ChangeAvailability("untold", "version 4 (UPDATE) changed or removed rows")
+    untold = ChangeAvailability("unrecorded", "version 4 (UPDATE) changed or removed rows")
     (reason,) = told.waits("log", check_availability=lambda *_: untold)
     assert reason == (
         "the changes of orders are not told: version 4 (UPDATE) changed or removed rows, and it keeps no change feed; "
         "turn it on by ALTER TABLE … SET TBLPROPERTIES (delta.enableChangeDataFeed = true): what was before that is "
         "not told"
     )
-    unread = ChangeAvailability("unread", "version 4 of the Delta table at '/data/orders' is damaged")
+    unread = ChangeAvailability("unreadable", "version 4 of the Delta table at '/data/orders' is damaged")
     assert told.waits("log", check_availability=lambda *_: unread) == [
         "the changes of orders are not told: version 4 of the Delta table at '/data/orders' is damaged"
     ]

@@ -190,7 +190,7 @@ class TestFailures:
         assert s.plan().runs == ()
         runs = s.plan(gone_claims=tokens).runs
         assert [(bool(run.partitions), run.slot) for run in runs] == [(False, 1), (False, 2)]
-        assert s.waits("a", gone_claims=tokens) == ["waits until what never ended side by side is settled"]
+        assert s.waits("a", gone_claims=tokens) == ["waiting: 2 unfinished parallel runs must be recovered first"]
 
 
 class TestTimetables:

@@ -69,7 +69,7 @@ class WithheldStatus:
 
 NOTHING_WITHHELD = WithheldStatus()
 
-MOST_APART = 100
+MOST_WITHHELD_RUNS = 100
 """Withheld instances of one asset from which on later instances wait."""
 
 MOST_SPLIT = 8
@@ -155,7 +155,7 @@ def explain_held_instances(asset: AssetSpec, state: AssetState) -> str:
         return ""
     if runs_in_order(asset):
         return "waits for what is withheld: each of an upsert without 'newest_by' goes by what the ones before it left"
-    return f"waits: {len(apart)} runs of it are withheld" if len(apart) >= MOST_APART else ""
+    return f"waits: {len(apart)} runs of it are withheld" if len(apart) >= MOST_WITHHELD_RUNS else ""
 
 
 def _by_rules(record: WithheldPartitions, parts: PartitionSet) -> list[tuple[WithheldPartitions, PartitionSet]]:

@@ -117,7 +117,7 @@ def plan_increment(context: PlanningContext, asset: AssetSpec, state: AssetState
         return InletIncrement(pin, first, anew=_is_there(context, asset))  # it may be of a table that was restored
     position = TablePosition.parse(text)
     told = _check_changes(context, inlet, position, pin)
-    if told.kind in ("untold", "unread"):
+    if told.kind in ("unrecorded", "unreadable"):
         return InletIncrement(pin, "", _explain_unavailable(inlet, told))
     if position is None or told.kind == "lost":
         return _reread_all(asset, inlet, pin, told.reason)
@@ -265,7 +265,7 @@ def _check_changes(
 
 
 def _explain_unavailable(inlet: InletSpec, told: ChangeAvailability) -> str:
-    if told.kind == "unread":
+    if told.kind == "unreadable":
         return f"the changes of {inlet.name} are not told: {told.reason}"
     return (
         f"the changes of {inlet.name} are not told: {told.reason}, and it keeps no change feed; turn it on by "
