@@ -187,7 +187,7 @@ class RuleVerdict:
         samples: At most `MOST_SAMPLES`.
         outlet: Of a multi-asset, the outlet whose rule it is.
         inlet: The inlet whose rule it is, where it judged what was read.
-        details: What was measured of each partition, where several are withheld; of very many the first `MOST_MEASURED`.
+        details: What was measured of each partition, where several are withheld; of many the first `MOST_MEASURED`.
     """
 
     rule: str
