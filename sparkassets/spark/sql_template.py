@@ -12,12 +12,13 @@ from jinja2 import StrictUndefined, TemplateError, TemplateRuntimeError, Templat
 from jinja2.exceptions import SecurityError
 
 from sparkassets.core.instants import find_zone
+from sparkassets.core.phrases import listing
 from sparkassets.core.query_text import find_select_fault, split_statements
 from sparkassets.core.sandbox import FILE, SqlFragment, ValueInSqlError, render_sql
 from sparkassets.core.spec.model import SqlBody
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.templating import Template as Parsed
-from sparkassets.errors import RunError
+from sparkassets.errors import FileLocation, RunError
 from sparkassets.spark import predicates, sqltext
 from sparkassets.spark.author_values import for_author
 from sparkassets.spark.context import Context
@@ -58,9 +59,27 @@ def run_sql(
     lines_cut = len(rendered) - len(rendered.lstrip())
     place = replace(body.location, line=max(body.location.line, 1) + rendered[:lines_cut].count("\n"))
     try:
-        return session.sql(f"SELECT * FROM (\n{query}\n)", **relations.frames)  # noqa: S608 - the author's own query
+        rows = session.sql(f"SELECT * FROM (\n{query}\n)", **relations.frames)  # noqa: S608 - the author's own query
     except Exception as error:
         raise run_error(error, place=place) from error
+    if order.discovers_segments and Parsed.parse(body.template).joins_partitions:
+        _refuse_empty_join(order, rows, inlets, place)
+    return rows
+
+
+def _refuse_empty_join(order: RunOrder, rows: DataFrame, inlets: Mapping[str, DataFrame], place: FileLocation) -> None:
+    """Fails a run that is to find segments where its query joins them away: it would succeed, and lose all rows.
+
+    An equality with the NULL that stands for segments not known yet is never true.
+    """
+    if not rows.isEmpty() or all(inlet.isEmpty() for inlet in inlets.values()):
+        return
+    columns = order.asset.partitioning.open_columns
+    raise RunError(
+        f"{place.file}:{place.line}: no segment of {listing(columns, last='and')} is known yet, so it is NULL in "
+        "{{ partitions }}, and the join with it leaves no row",
+        hint=f"write `p.{columns[0]} IS NULL OR …` in the join, or leave the join out",
+    )
 
 
 def run_statements(

@@ -94,6 +94,37 @@ def test_a_run_of_everything_makes_known_what_comes_out(spark, folder):
     assert rows(folder, "energy_model") == [("a", 3.0), ("b", 5.0), ("c", 1.0)]
 
 
+def test_a_join_that_loses_all_rows_while_no_segment_is_known_fails_the_run(spark, folder):
+    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
+    (folder / "energy_model.yml").write_text(
+        "asset: energy_model\ninlets: {readings: {on_update: rerun}}\nretries: 0\n"
+        "partition: {segments: runtime, column: customer_id}\n"
+        "sql: SELECT r.* FROM {{ inlets.readings }} r JOIN {{ partitions }} p ON r.customer_id = p.customer_id\n"
+    )
+    write(folder, [("a", 1)])
+    project = Project.load(folder, env={})
+    (result,) = project.run(spark, check=False).runs
+    assert (result.status, result.error.partition(": ")[2]) == (
+        "failed",
+        "no segment of customer_id is known yet, so it is NULL in {{ partitions }}, and the join with it leaves no row",
+    )
+    assert result.hint == "write `p.customer_id IS NULL OR …` in the join, or leave the join out"
+    project.partitions.add("energy_model", "a")
+    assert project.run(spark).ok
+    assert rows(folder, "energy_model") == [("a", 1.0)]
+
+
+def test_a_join_of_nothing_loses_nothing(spark, folder):
+    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
+    (folder / "energy_model.yml").write_text(
+        "asset: energy_model\ninlets: {readings: {on_update: rerun}}\nretries: 0\n"
+        "partition: {segments: runtime, column: customer_id}\n"
+        "sql: SELECT r.* FROM {{ inlets.readings }} r JOIN {{ partitions }} p ON r.customer_id = p.customer_id\n"
+    )
+    write_deltalake(folder / "lake" / "readings", pa.table({"customer_id": ["a"], "kwh": [1.0]}).slice(0, 0))
+    assert Project.load(folder, env={}).run(spark).ok
+
+
 POSITIVE = (
     "asset: energy_model\ninlets: {readings: {on_update: rerun}}\n"
     "partition: {segments: runtime, column: customer_id}\n"

@@ -94,8 +94,9 @@ def test_a_run_that_was_left_behind_is_refused_once_its_driver_has_ended(monkeyp
             return super().setdefault(*given)
 
     w.engine.staged = Staged()
+    before = threading.enumerate()
     (result,) = w.driver().run_works([TickWork()]).runs
-    (left,) = (each for each in threading.enumerate() if each.name.startswith(f"{result.run}-"))
+    (left,) = (each for each in threading.enumerate() if each.name == f"{result.run}-1" and each not in before)
     ended.set()
     left.join(10)
     assert not left.is_alive()

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from sparkassets.errors import RunError
-from sparkassets.runtime import execution
+from sparkassets.runtime import driver, execution
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -146,6 +146,7 @@ def left_without_a_table(**more) -> World:
 
 def test_computing_the_columns_of_a_missing_table_ends_by_the_timeout_of_the_run(monkeypatch):
     monkeypatch.setattr(execution, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(driver, "POLL_SECONDS", 30)  # the driver that died does not look again
     w, done = left_without_a_table(timeout_seconds=0.05), threading.Event()
     w.engine.hooks["a", "compute"] = lambda _: done.wait(10)
     (result,) = w.driver().run_works([TickWork()]).runs
