@@ -23,7 +23,7 @@ class Customers:
     def __init__(self, engine, spark, folder, schema, **options):
         self.engine, self.spark, self.schema = engine, spark, schema
         self.feed = table("feed", folder)
-        more = {key: options.pop(key) for key in ("schema_change", "columns", "unchanged") if key in options}
+        more = {key: options.pop(key) for key in ("schema_change", "columns", "unchanged", "private") if key in options}
         if "schema_change" in more:
             more["schema"] = more.pop("schema_change")
         self.asset = table(
@@ -245,6 +245,12 @@ def test_rows_that_cannot_be_told_apart_are_refused(engine, spark, tmp_path, the
     assert str(error.value) == "customers: " + expected.format(LIST=LIST, ONE=ONE)
     assert error.value.is_data_error
     assert (DeltaTable(made.asset.storage.path).version() if there else None) == before
+
+
+def test_keys_of_a_column_about_people_are_not_shown(engine, spark, tmp_path):
+    made = Customers(engine, spark, tmp_path, "ID int, name string", private=frozenset({"id"}))
+    with pytest.raises(RunError, match=r"^customers: several rows of one key: ID is •••; nothing was written"):
+        made.run((4711, "a"), (4711, "b"))
 
 
 def test_a_column_that_is_not_there_is_named(engine, spark, tmp_path):

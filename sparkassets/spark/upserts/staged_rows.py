@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
+from sparkassets.core.validations import MASKED
 from sparkassets.core.writes import UpsertWrite, is_unstored_column
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
@@ -49,6 +50,7 @@ class UpsertRows:
         delete_when: The condition of rows that delete; None where none does.
         is_feed: Whether the rows are changes of Delta's feed.
         is_history: Whether each is a change to store, at the instant in the last of its keys.
+        private: Columns whose values no message shows, in lower case.
     """
 
     asset: str
@@ -59,6 +61,7 @@ class UpsertRows:
     delete_when: str | None
     is_feed: bool = False
     is_history: bool = False
+    private: frozenset[str] = frozenset()
 
     @classmethod
     def from_frame(cls, asset: str, write: UpsertWrite, frame: DataFrame, *, partition: Sequence[str]) -> UpsertRows:
@@ -186,12 +189,17 @@ class UpsertRows:
         ]
         return ", ".join(conditions)
 
+    def _show_key(self, values: Iterable[str]) -> Iterator[str]:
+        """The values of the key's columns, as messages show them."""
+        for name, value in zip(self.keys, values, strict=True):
+            yield MASKED if name.lower() in self.private else str(value)
+
     def _several(self) -> RunError:
         from pyspark.sql import functions as sql
 
         names = [sql.col(sqltext.name(name)).cast("string") for name in self.keys]
         found = self._chosen().filter(_TIED).select(*names).distinct().limit(_SHOWN + 1).collect()
-        shown = "; ".join(", ".join(map(str, row)) for row in sorted(tuple(row) for row in found[:_SHOWN]))
+        shown = "; ".join(", ".join(self._show_key(row)) for row in sorted(tuple(row) for row in found[:_SHOWN]))
         more = "; …" if len(found) > _SHOWN else ""
         keys = ", ".join(self.keys)
         if self.is_history:

@@ -344,8 +344,10 @@ def _rows_of(order: RunOrder, frame: DataFrame) -> UpsertRows:
     """The rows as an upsert takes them."""
     asset, write = order.asset, _upsert(order.asset)
     if write.history is not None:
-        return changes(asset.name, write, write.history, frame, partition=asset.partitioning.columns)
-    return UpsertRows.from_frame(asset.name, write, frame, partition=asset.partitioning.columns)
+        rows = changes(asset.name, write, write.history, frame, partition=asset.partitioning.columns)
+    else:
+        rows = UpsertRows.from_frame(asset.name, write, frame, partition=asset.partitioning.columns)
+    return replace(rows, private=frozenset(name.lower() for name in asset.private))
 
 
 def _upsert(asset: AssetSpec) -> UpsertWrite:
