@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.journal import history
+from sparkassets.core.journal.asset_records import LastRun
 from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.entries import (
     ClaimEntry,
@@ -29,7 +30,7 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
 )
 from sparkassets.core.journal.known_segments import with_known_segments
-from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, LastRun, State
+from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, State
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.planner.due.due_partitions import assets_with_idle_ticks, find_idle_ticks
 from sparkassets.core.planner.explain.code_changes import find_unaffected_readers

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from sparkassets.core.branches.branch_project import base_uri
+from sparkassets.core.journal.asset_records import promoted_from_branch
 from sparkassets.core.journal.entries import SuccessEntry
-from sparkassets.core.journal.partition_records import promoted_from_branch
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.batch.requested_runs import stored_time

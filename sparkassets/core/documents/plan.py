@@ -19,7 +19,7 @@ from sparkassets.core.planner.batch.cost_estimates import sum_estimates
 from sparkassets.core.planner.explain.lateness import describe_lateness
 
 if TYPE_CHECKING:
-    from sparkassets.core.journal.state import DefinitionOutput
+    from sparkassets.core.journal.asset_records import DefinitionOutput
     from sparkassets.core.partitions import PartitionSet
     from sparkassets.core.planner.explain.impact import UpdateImpact
     from sparkassets.core.planner.explain.preview import SchedulePreview

@@ -9,8 +9,20 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.instants import to_unix
+from sparkassets.core.journal.asset_records import (
+    AddedPartitions,
+    AlignedInstance,
+    DefinitionOutput,
+    FailedPartitions,
+    FormerPartitions,
+    LastRun,
+    LastSkip,
+    LearnedKeys,
+    PartlyUsed,
+    PromotedPartitions,
+    TableLoss,
+)
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     EventEntry,
@@ -23,17 +35,12 @@ from sparkassets.core.journal.entries import (
 from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.iterations import PublishedIteration
 from sparkassets.core.journal.marks import InstanceMark, MarkEntry, PartitionMark, RecoveryQuestion
-from sparkassets.core.journal.partition_records import AddedPartitions, PromotedPartitions
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.table_findings import ForeignCommit, TargetEntry
 from sparkassets.core.journal.withheld_records import WithheldPartitions
-from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, StampedPartitions
-from sparkassets.core.runs import RunCost, RunDivision
-from sparkassets.core.validations import RuleVerdict
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
+from sparkassets.core.runs import RunCost
 from sparkassets.frozen import frozen
-
-PartlyUsed = tuple[tuple[int, PartitionSet], ...]
-"""Partly used events or ticks: (sequence number or instant, partitions that have still to answer it); ascending."""
 
 
 @frozen
@@ -139,157 +146,6 @@ class ClaimState:
     def slot(self) -> int:
         """The run slot whose chain holds it."""
         return self.entry.slot
-
-
-@frozen(array_like=True)
-class FailedPartitions:
-    """Partitions whose last run failed.
-
-    Attributes:
-        partitions: Everything for an asset without partitions.
-        token: Fence token of the failed run; a newer cause makes the partitions due again.
-        invocation: The invocation that failed; another one tries once more.
-        planned: The planner's time when the run was claimed, Unix seconds; a newer tick is a new cause.
-        events: Sequence numbers of the events that triggered it.
-        division: How these partitions are tried in parts; None where their data was not the cause.
-    """
-
-    partitions: PartitionSet
-    token: int
-    run: str
-    error: str
-    invocation: str
-    planned: int = 0
-    events: tuple[int, ...] = ()
-    division: RunDivision | None = None
-
-
-@frozen(array_like=True)
-class LastRun:
-    """The newest success of an asset.
-
-    Attributes:
-        interval: The latest data interval of any success of the asset, Unix seconds; a backfill of an earlier one does
-            not move it back.
-        invocation: The driver that claimed it.
-        planned: The planner's time when it was claimed, Unix seconds.
-        unchanged: (unchanged partitions, computed partitions); None where none stayed unchanged.
-        verdicts: Findings of rules that did not withhold anything, without sample rows.
-    """
-
-    run: str
-    seq: int
-    at: int
-    rows: int | None = None
-    interval: tuple[int, int] | None = None
-    invocation: str = ""
-    planned: int = 0
-    unchanged: tuple[int, int] | None = None
-    verdicts: tuple[RuleVerdict, ...] = ()
-
-
-@frozen(array_like=True)
-class LastSkip:
-    """The newest run of an asset that ended as skipped.
-
-    Attributes:
-        at: When it was recorded, Unix seconds.
-        reason: The reason that its code gave.
-        invocation: The driver that claimed it.
-    """
-
-    run: str
-    seq: int
-    at: int
-    reason: str
-    invocation: str = ""
-
-
-@frozen(array_like=True)
-class DefinitionOutput:
-    """The partitions of an asset that one of its definitions computed.
-
-    Attributes:
-        since: Sequence number of the entry that first recorded it; a definition that comes back keeps its place.
-        partitions: Partitions that it was the last to compute, even if lost since; everything for an asset without
-            partitions.
-        run: Its newest known run, empty before the first.
-        at: When that run was recorded, Unix seconds.
-    """
-
-    definition: AssetDefinition
-    since: int
-    partitions: PartitionSet = NOTHING
-    run: str = ""
-    at: int = 0
-
-
-@frozen(array_like=True)
-class AlignedInstance:
-    """A run of a timetable's interval that succeeded or was skipped, for consumers that are aligned to it.
-
-    Attributes:
-        start, end: Its data interval, Unix seconds.
-        seq: Sequence number of its event, or of the entry that records the skip.
-        skipped: Whether it published nothing, so that consumers read the run before it.
-    """
-
-    start: int
-    end: int
-    seq: int
-    table_id: str | None
-    version: int | None
-    skipped: bool = False
-
-
-@frozen(array_like=True)
-class TableLoss:
-    """Partitions that the asset's table lost and that were not computed again since.
-
-    Attributes:
-        partitions: Everything for an asset without partitions.
-        reason: A clause for people.
-        seq: Sequence number of the entry that records it.
-        stuck: They cannot be computed again, so the asset does not run until a person decides.
-    """
-
-    partitions: PartitionSet
-    reason: str
-    seq: int
-    stuck: bool = False
-
-    @property
-    def lost_partitions(self) -> PartitionSet:
-        """The lost partitions; none where the whole asset is lost, or it was lost before the asset had partitions."""
-        return NOTHING if self.partitions.is_everything else self.partitions
-
-
-@frozen(array_like=True)
-class FormerPartitions:
-    """Content of a table that was computed with a partitioning which the asset no longer has.
-
-    Attributes:
-        partitioning: The former partitioning, as declared: without segments learned at runtime.
-        coverage: Its computed partitions; everything where the asset had no partitions.
-        seq: Sequence number up to which the stale partitions of ``coverage`` are known.
-    """
-
-    partitioning: Partitioning
-    coverage: PartitionSet
-    seq: int = 0
-
-
-@frozen(array_like=True)
-class LearnedKeys:
-    """Segments of one open dimension that an asset learned, or that a person added or removed.
-
-    Attributes:
-        known: Segments that a person added, that events named, or that a run of all segments found; ascending.
-        removed: Segments that a person removed and did not add again: not wanted, whoever names them; ascending.
-    """
-
-    known: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
 
 
 @frozen

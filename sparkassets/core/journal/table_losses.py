@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sparkassets.core.journal.asset_records import TableLoss
 from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
-from sparkassets.core.journal.state import AssetState, ClaimState, TableLoss
+from sparkassets.core.journal.state import AssetState, ClaimState
 from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.spec.model import AssetSpec

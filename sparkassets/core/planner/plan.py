@@ -7,7 +7,8 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
 from sparkassets.core.instants import format_zoned, from_unix
-from sparkassets.core.journal.state import AssetState, DefinitionOutput, EventRef
+from sparkassets.core.journal.asset_records import DefinitionOutput
+from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.phrases import duration_text, few, join_nonempty, size_text
 from sparkassets.core.runs import RequestedRun, RunRequest

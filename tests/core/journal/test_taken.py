@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sparkassets.core.journal.asset_records import PromotedPartitions, promoted_after_run
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import ClaimEntry
-from sparkassets.core.journal.partition_records import PromotedPartitions, promoted_after_run
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.plan import PlannedRun

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from sparkassets.core.journal.asset_records import DefinitionOutput
 from sparkassets.core.journal.codec.entries import from_row, to_row
 from sparkassets.core.journal.codec.formats import FORMAT, body_from, body_to
 from sparkassets.core.journal.codec.rows import (
@@ -25,7 +26,7 @@ from sparkassets.core.journal.codec.rows import (
     unbound,
 )
 from sparkassets.core.journal.recent_events import EventPack, RecentEvents
-from sparkassets.core.journal.state import AssetState, DatasetState, DefinitionOutput, EventRef, State
+from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, State
 from sparkassets.core.partitions import StampedPartitions
 from sparkassets.core.partitions.json_form import flat_from, flat_to, from_plain, to_plain
 from sparkassets.errors import StateError

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from sparkassets.core.instants import to_unix
+from sparkassets.core.journal.asset_records import PartlyUsed
 from sparkassets.core.journal.entries import (
     BackfillEntry,
     ClaimEntry,
@@ -18,7 +19,7 @@ from sparkassets.core.journal.entries import (
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.recent_events import RecentEvents
-from sparkassets.core.journal.state import AssetState, EventRef, PartlyUsed
+from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.runs import TIMETABLE, RunConsumption, RunRequest
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import marks, table_losses, withheld_records
+from sparkassets.core.journal.asset_records import AlignedInstance, LastSkip
 from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, SkippedEntry
 from sparkassets.core.journal.fold import cause_consumption, datasets, outputs, unpublished_partitions
 from sparkassets.core.journal.fold.outputs import clear_kept_and_owed
@@ -20,7 +21,7 @@ from sparkassets.core.journal.fold.runs import (
 from sparkassets.core.journal.fold.unpublished_partitions import clear_failures, failures_without_events, forget_failed
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.marks import InstanceMark, MarkEntry, PartitionMark, add_instance_mark, add_mark
-from sparkassets.core.journal.state import AlignedInstance, AssetState, LastSkip
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.table_losses import accept_table_content
 from sparkassets.core.partitions import NOTHING, PartitionSet
 

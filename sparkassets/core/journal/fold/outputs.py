@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.instants import to_unix
+from sparkassets.core.journal.asset_records import DefinitionOutput
 from sparkassets.core.journal.entries import NumberedEntry, OutletEntry, SuccessEntry
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.fold_specs import FoldInlet, FoldSpec
 from sparkassets.core.journal.iterations import PublishedIteration, RetiredEntry, restore_iteration
-from sparkassets.core.journal.state import AssetState, DefinitionOutput
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.table_losses import record_table_version
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.runs import RunRequest

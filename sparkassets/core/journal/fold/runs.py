@@ -7,6 +7,14 @@ from dataclasses import replace
 
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import marks
+from sparkassets.core.journal.asset_records import (
+    AddedPartitions,
+    AlignedInstance,
+    FailedPartitions,
+    FormerPartitions,
+    LastRun,
+    promoted_after_run,
+)
 from sparkassets.core.journal.entries import (
     NOT_TRIED,
     ClaimEntry,
@@ -24,15 +32,7 @@ from sparkassets.core.journal.fold.outputs import clear_kept_and_owed, record_de
 from sparkassets.core.journal.fold.unpublished_partitions import add_failure, clear_failures
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.marks import RecoveryQuestion, asked_partitions
-from sparkassets.core.journal.partition_records import AddedPartitions, promoted_after_run
-from sparkassets.core.journal.state import (
-    AlignedInstance,
-    AssetState,
-    ClaimState,
-    FailedPartitions,
-    FormerPartitions,
-    LastRun,
-)
+from sparkassets.core.journal.state import AssetState, ClaimState
 from sparkassets.core.journal.table_losses import record_table_version, replaced_table_finding
 from sparkassets.core.journal.withheld_records import REPORTED_OUTCOMES
 from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions

@@ -11,13 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sparkassets.core.journal import withheld_records
+from sparkassets.core.journal.asset_records import FailedPartitions, LearnedKeys, PartlyUsed
 from sparkassets.core.journal.entries import NumberedEntry, SegmentEntry, SuccessEntry
 from sparkassets.core.journal.fold.cause_consumption import drop_unknown_requests
 from sparkassets.core.journal.fold.outputs import keep_removed_rows
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.fold_specs import FoldInlet, FoldSpec
 from sparkassets.core.journal.known_segments import add_keys, contains_key, remove_keys
-from sparkassets.core.journal.state import AssetState, EventRef, FailedPartitions, LearnedKeys, PartlyUsed
+from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, SegmentPartition, StampedPartitions
 from sparkassets.core.partitions.partition_set import union_by_segment
 from sparkassets.core.partitions.segment_functions import Segment, count_common_ends

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from sparkassets.core.journal.asset_records import FormerPartitions
 from sparkassets.core.journal.entries import NumberedEntry, SpecEntry
 from sparkassets.core.journal.fold import datasets, segments, unpublished_partitions
 from sparkassets.core.journal.fold.cause_consumption import (
@@ -17,7 +18,7 @@ from sparkassets.core.journal.fold.outputs import add_definition
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.recent_events import RecentEvents
-from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, FormerPartitions
+from sparkassets.core.journal.state import AssetState, DatasetState, EventRef
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, StampedPartitions
 
 

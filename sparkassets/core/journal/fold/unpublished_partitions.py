@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import withheld_records
+from sparkassets.core.journal.asset_records import FailedPartitions
 from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, SkippedEntry, SuccessEntry
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.fold_specs import FoldInlet, FoldSpec
-from sparkassets.core.journal.state import AssetState, FailedPartitions
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import InstanceIdentity, WithheldPartitions, WithheldRecords
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import PartFinding

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.journal.state import AssetState, DefinitionOutput
+from sparkassets.core.journal.asset_records import DefinitionOutput
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.plan import AssetNote
 from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, partitions_in_bounds

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.journal.asset_records import FailedPartitions
 from sparkassets.core.journal.marks import PartitionMark
-from sparkassets.core.journal.state import AssetState, FailedPartitions
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
 from sparkassets.core.planner.due.due_ticks import MOST_RUNS, DueTick, catchup_of, instance_tick, slots_after, tick_at
 from sparkassets.core.planner.due.outdated_code import outdated_partitions

@@ -13,7 +13,8 @@ from sparkassets.core.definitions.differences import (
     find_column_effect,
     find_columns_read,
 )
-from sparkassets.core.journal.state import AssetState, DefinitionOutput
+from sparkassets.core.journal.asset_records import DefinitionOutput
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.phrases import few, listing
 from sparkassets.core.planner.batch.run_batches import partition_limit

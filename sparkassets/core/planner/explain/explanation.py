@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from sparkassets.core.conditions import AllOf, Condition, ConditionResult, TimeLeaf, UpdateLeaf
 from sparkassets.core.instants import Duration, from_unix, to_unix
-from sparkassets.core.journal.state import AssetState, FailedPartitions, LastRun
+from sparkassets.core.journal.asset_records import FailedPartitions, LastRun
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import WithheldPartitions, describe_other_outcomes
 from sparkassets.core.partitions import EVERYTHING, NOTHING, NamedMapping, NewestMapping, PartitionSet, WholeMapping
 from sparkassets.core.phrases import few

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparkassets.core.journal.state import AssetState, FailedPartitions
+from sparkassets.core.journal.asset_records import FailedPartitions
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
 from sparkassets.core.planner.due.pending_partitions import PendingPartitions

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparkassets.core.journal.state import AssetState, TableLoss
+from sparkassets.core.journal.asset_records import TableLoss
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.table_findings import ForeignCommit
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.plan import AssetNote, PlannedRun, Waiting
