@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sparkassets.app.state import StateCommands
     from sparkassets.app.timetables import TimetableCommands
     from sparkassets.core.documents.status import ProjectStatus
-    from sparkassets.core.planner.explain.explanation import ExplanationNode
+    from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
     from sparkassets.core.planner.plan import Plan
     from sparkassets.core.results import Summary
     from sparkassets.runtime.progress import InvocationWatcher, Progress
@@ -146,7 +146,8 @@ class OpenProject:
         >>> project.explain("best_shops")  # doctest: +SKIP
         """
         from sparkassets.app.backfills import partitions_of
-        from sparkassets.core.planner.explain.explanation import ExplanationNode, explain_asset
+        from sparkassets.core.planner.explain.explanation import explain_asset
+        from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
 
         self.spec.asset(asset)
         context = self._context.look(at=at)

@@ -14,7 +14,7 @@ from sparkassets.core.phrases import escape_invisible
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.explain.explanation import ExplanationNode
+    from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -3,7 +3,7 @@
 import io
 
 from sparkassets.cli.output import Terminal, render_tree
-from sparkassets.core.planner.explain.explanation import ExplanationNode
+from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
 
 NODE = ExplanationNode(
     "delays",

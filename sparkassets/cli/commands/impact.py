@@ -18,7 +18,7 @@ from sparkassets.cli.options import (
 )
 from sparkassets.cli.output import Terminal, print_json, render_tree
 from sparkassets.core.documents.plan import impact_document
-from sparkassets.core.planner.explain.explanation import ExplanationNode
+from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
 from sparkassets.core.planner.wording import name_partitions, plural
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from sparkassets.cli.output import Terminal, print_json, render_tree
 from sparkassets.cli.plan_tables import clock_text
 from sparkassets.core.documents.lineage import lineage_document
 from sparkassets.core.partitions import UNPARTITIONED
-from sparkassets.core.planner.explain.explanation import ExplanationNode
+from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
 from sparkassets.core.planner.wording import label_prefix, name_partitions
 from sparkassets.errors import InputError
 

@@ -12,7 +12,7 @@ from sparkassets.core.instants import format_zoned, from_unix
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.explain.explanation import ExplanationNode
+    from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
     from sparkassets.core.planner.explain.lateness import InletWatermark
     from sparkassets.core.planner.explain.status import AssetStatus, ClaimHolder
     from sparkassets.core.spec.model import ProjectSpec

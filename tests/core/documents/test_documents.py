@@ -13,7 +13,7 @@ from sparkassets.core.documents.runs import run_document, summary_document
 from sparkassets.core.documents.status import node_document, status_document, summarize_status
 from sparkassets.core.journal.history import run_records
 from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.planner.explain.explanation import ExplanationNode
+from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
 from sparkassets.core.planner.explain.status import AssetStatus, asset_status
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.results import RunResult, Summary

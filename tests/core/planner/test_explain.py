@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import WindowMapping
-from sparkassets.core.planner.explain.explanation import ExplanationNode, explain_asset
+from sparkassets.core.planner.explain.explanation import explain_asset
+from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
 from sparkassets.core.spec.model import InletSpec, Schedule
 from tests.builders import Story, asset, at, clock, project, source
 

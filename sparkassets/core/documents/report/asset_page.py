@@ -26,7 +26,8 @@ from sparkassets.core.partitions import (
 )
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.due.outdated_code import own_definition_id, partitions_made_by
-from sparkassets.core.planner.explain.explanation import ExplanationNode, explain_planned_asset
+from sparkassets.core.planner.explain.explanation import explain_planned_asset
+from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
 from sparkassets.core.planner.explain.lateness import list_watermarks
 from sparkassets.core.planner.explain.preview import preview_schedule
 from sparkassets.core.planner.plan import Plan

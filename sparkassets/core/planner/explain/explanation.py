@@ -2,77 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from sparkassets.core.conditions import AllOf, Condition, ConditionResult, TimeLeaf, UpdateLeaf
 from sparkassets.core.instants import Duration, from_unix, to_unix
-from sparkassets.core.journal.asset_records import FailedPartitions, LastRun
+from sparkassets.core.journal.asset_records import LastRun
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.journal.withheld_records import WithheldPartitions, describe_other_outcomes
+from sparkassets.core.journal.withheld_records import describe_other_outcomes
 from sparkassets.core.partitions import EVERYTHING, NOTHING, NamedMapping, NewestMapping, PartitionSet, WholeMapping
 from sparkassets.core.phrases import few
-from sparkassets.core.planner.batch.run_batches import trigger_reasons
 from sparkassets.core.planner.due.condition_causes import (
     evaluate_now,
     find_passed_tick,
     find_passed_ticks,
     leaf_timetable,
 )
-from sparkassets.core.planner.due.due_partitions import evaluate_readiness, find_triggered_partitions
+from sparkassets.core.planner.due.due_partitions import evaluate_readiness
 from sparkassets.core.planner.due.instance_marks import describe_instance_mark
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
 from sparkassets.core.planner.due.pending_partitions import (
-    PendingPartitions,
-    cut_off_partitions,
-    explain_cut_off,
     find_pending,
-    partitions_by_mark,
     resolve_partitions,
 )
-from sparkassets.core.planner.due.redo_requests import remaining_request, requested_partitions
 from sparkassets.core.planner.due.withheld_partitions import (
     find_withheld,
     instance_span,
     quarantine_path,
-    restrict_record,
+)
+from sparkassets.core.planner.explain.explanation_nodes import (
+    ExplanationNode,
+    describe_failure,
+    explain_partitions,
+    explain_withheld,
 )
 from sparkassets.core.planner.explain.lateness import read_watermark
 from sparkassets.core.planner.gates.inlet_gates import (
-    describe_removed_input,
     explain_stale_inlet,
-    find_kept_partitions,
     unquiet_until,
 )
 from sparkassets.core.planner.gates.table_losses import describe_table, explain_lost_input
 from sparkassets.core.planner.gates.upstream_waits import find_upstream_waits
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
-from sparkassets.core.planner.planner import find_upcoming_partitions, make_plan
+from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.requirements import countable_partitions, lacking_partitions, required_partitions
 from sparkassets.core.planner.wording import label_partitions, label_prefix, name_partitions, plural
 from sparkassets.core.spec.model import AssetSpec, InletSpec
-from sparkassets.core.validations import RuleVerdict
-from sparkassets.frozen import frozen
 
 RUNS_SHOWN = 10
-
-
-@frozen
-class ExplanationNode:
-    """One line of an explanation.
-
-    Attributes:
-        holds: Whether it is a reason to run; None for a mere fact.
-    """
-
-    text: str
-    holds: bool | None = None
-    children: tuple[ExplanationNode, ...] = ()
-
-    def __repr__(self) -> str:
-        mark = {True: "+ ", False: "- ", None: ""}[self.holds]
-        below = (f"  {line}" for child in self.children for line in repr(child).splitlines())
-        return "\n".join([f"{mark}{self.text}", *below])
 
 
 def explain_asset(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet = EVERYTHING) -> ExplanationNode:
@@ -98,7 +73,7 @@ def explain_planned_asset(
     if asset.writes_itself:
         children.append(ExplanationNode(_guarantee(asset)))
     if asset.partitioning.is_partitioned:
-        children.append(_partitions(context, asset, state, partitions))
+        children.append(explain_partitions(context, asset, state, partitions))
     if told := tuple(
         ExplanationNode(describe_instance_mark(context, mark)) for mark in state.instance_marks[-RUNS_SHOWN:]
     ):
@@ -276,109 +251,6 @@ def _newest(context: PlanningContext, uri: str, state: AssetState) -> str:
     return f"{said}, not used yet" + (f", like {len(unused) - 1:,} before it" if len(unused) > 1 else "")
 
 
-def _partitions(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet
-) -> ExplanationNode:
-    partitioning = asset.partitioning
-    found, have = find_pending(context, asset, state), partitioning.inside(state.coverage)
-    unlisted, again = (
-        partitioning.unknown_partitions(have),
-        requested_partitions(context, asset, state) - found.due_partitions,
-    )
-    by_trigger = find_triggered_partitions(context, asset, state, found)
-    current = have - unlisted - found.all_stale - by_trigger - found.skipped - found.held.resting - again
-    shown = found.wanted | have | found.held.resting if partitions.is_everything else partitions
-    rows = [
-        ("current", current, None),
-        *(
-            (f"of these {describe_removed_input(context, inlet, gone)}", lost, None)
-            for inlet, lost, gone in find_kept_partitions(context, asset, current)
-        ),
-        ("missing", found.missing, True),
-        ("missing once what runs first is done", find_upcoming_partitions(context, asset) - found.missing, None),
-        *(
-            (f"stale, {name} changed{_stale_since(context, asset, state, name, stale & partitions)}", stale, True)
-            for name, stale in found.stale.items()
-        ),
-        ("stale, its code changed", found.redefined, True),
-        (trigger_reasons(asset), by_trigger, True),
-        *_requested_rows(context, asset, state, again),
-        ("not over yet", found.later, None),
-        ("not listed any more", unlisted, None),
-        *_marked_rows(context, asset, state, found, current),
-    ]
-    children = [
-        ExplanationNode(
-            f"{plural(partitioning.count(parts), 'partition')} {what}: {label_partitions(parts, partitioning)}", holds
-        )
-        for what, among, holds in rows
-        if (parts := among & partitions)
-    ]
-    children += _withheld_of(asset, found, partitions)
-    children += [
-        ExplanationNode(
-            f"failed {label_partitions(item.partitions & shown, partitioning)} in {_describe_failure(context, item)}",
-            holds=False,
-        )
-        for item in state.failed
-        if item.partitions & shown and not item.partitions.is_everything
-    ]
-    return ExplanationNode("partitions", None, tuple(children) or (ExplanationNode("none is wanted yet"),))
-
-
-def _withheld(asset: AssetSpec, record: WithheldPartitions, parts: PartitionSet, *, span: str = "") -> ExplanationNode:
-    """Node for withheld partitions, with the failed rules and sample rows."""
-    rules = tuple(_rule(asset, verdict) for verdict in record.verdicts)
-    named = name_partitions("withheld", parts, asset.partitioning) + (f" {span}" if span else "")
-    said = f"{named} by {record.run}; new data, other rules or `sparkassets accept` try it again"
-    return ExplanationNode(said, holds=False, children=rules)
-
-
-def _rule(asset: AssetSpec, verdict: RuleVerdict) -> ExplanationNode:
-    """Node for a failed rule, by partition where it counts them apart, with sample rows."""
-    apart = verdict.by_partition
-    if len(apart) == 1:
-        return ExplanationNode(verdict.text, holds=False, children=tuple(map(_sample, verdict.samples)))
-    told = tuple(
-        ExplanationNode(
-            label_prefix(each.partitions, asset.partitioning) + each.text,
-            holds=False,
-            children=tuple(map(_sample, each.samples)),
-        )
-        for each in apart
-    )
-    return ExplanationNode(verdict.text, holds=False, children=told)
-
-
-def _withheld_of(asset: AssetSpec, found: PendingPartitions, partitions: PartitionSet) -> list[ExplanationNode]:
-    """Nodes for all withheld and skipped records of the partitions."""
-    among = [(restrict_record(record, partitions), parts & partitions) for record, parts in found.held.records]
-    skips = ((record, parts & partitions) for record, parts in found.held.skips)
-    return [
-        *(_withheld(asset, record, parts) for record, parts in among if parts),
-        *(
-            ExplanationNode(
-                f"{name_partitions('skipped', parts, asset.partitioning)} by {record.run}: {record.skipped}",
-                holds=False,
-            )
-            for record, parts in skips
-            if parts
-        ),
-    ]
-
-
-def _sample(values: Mapping[str, str]) -> ExplanationNode:
-    return ExplanationNode(", ".join(f"{name}={value}" for name, value in values.items()))
-
-
-def _requested_rows(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, again: PartitionSet
-) -> list[tuple[str, PartitionSet, bool | None]]:
-    """Rows for partitions that forced backfills still have to compute, with the time of the request."""
-    left = [(each.at, remaining_request(context, asset, each) & again) for each in state.redo]
-    return [(f"requested (backfill asked {context.format_instant(at)})", parts, True) for at, parts in left]
-
-
 def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
     """Nodes for the code by which present partitions were computed; none if all are of the asset's own code."""
     if not outputs_of_other_code(asset, state):
@@ -395,28 +267,6 @@ def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list
                 )
             )
     return [ExplanationNode(f"computed by different code (on_code_change: {asset.on_code_change})", None, tuple(told))]
-
-
-def _stale_since(context: PlanningContext, asset: AssetSpec, state: AssetState, name: str, stale: PartitionSet) -> str:
-    """The newest event of an inlet that made partitions stale, with its time if known."""
-    newest = max((seq for parts, seq in state.stale[name].items() if parts.overlaps(stale)), default=None)
-    if newest is None:
-        return ""
-    dataset = context.dataset(asset.inlets[name])
-    times = {ref.seq: ref.at for ref in dataset.recent.with_numbers({newest})} | {dataset.seq: dataset.at}
-    return f" (event {newest} at {context.format_instant(times[newest])})" if newest in times else f" (event {newest})"
-
-
-def _marked_rows(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions, current: PartitionSet
-) -> list[tuple[str, PartitionSet, bool | None]]:
-    """Rows for the marks of partitions, with their times."""
-    among = {"done": current, "missing": found.missing, "skip": found.skipped, "accept": found.held.accepted}
-    marks = partitions_by_mark(asset, state.marks)
-    rows = [(f"{mark.text} (at {context.format_instant(mark.at)})", own & among[mark.kind]) for mark, own in marks]
-    if cut := cut_off_partitions(context, asset, state):
-        rows.append((explain_cut_off(context, asset, cut), cut))
-    return [(text, parts, None) for text, parts in rows]
 
 
 def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet) -> ExplanationNode:
@@ -506,19 +356,13 @@ def _mapped_by(context: PlanningContext, inlet: InletSpec) -> str:
 def _failures(context: PlanningContext, state: AssetState) -> list[ExplanationNode]:
     """Nodes for unresolved failures of the whole asset; failures of partitions are shown with the partitions."""
     whole = (item for item in state.failed if item.partitions.is_everything)
-    return [ExplanationNode(f"failed last in {_describe_failure(context, item)}", holds=False) for item in whole]
+    return [ExplanationNode(f"failed last in {describe_failure(context, item)}", holds=False) for item in whole]
 
 
 def _held_as_whole(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
     """Nodes for withheld runs of an asset without partitions."""
     records = () if asset.partitioning.is_partitioned else find_withheld(context, asset, state).records
-    return [_withheld(asset, record, parts, span=instance_span(context, record)) for record, parts in records]
-
-
-def _describe_failure(context: PlanningContext, item: FailedPartitions) -> str:
-    """Which run failed and why, and when it was planned."""
-    at = f" (planned at {context.format_instant(item.planned)})" if item.planned else ""
-    return f"{item.run}: {item.error}{at}"
+    return [explain_withheld(asset, record, parts, span=instance_span(context, record)) for record, parts in records]
 
 
 def _history(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:

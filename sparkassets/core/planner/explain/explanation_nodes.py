@@ -1,0 +1,185 @@
+"""The nodes of an explanation, and those of an asset's partitions: why each is current, missing, stale or held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sparkassets.core.journal.asset_records import FailedPartitions
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.withheld_records import WithheldPartitions
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.batch.run_batches import trigger_reasons
+from sparkassets.core.planner.due.due_partitions import find_triggered_partitions
+from sparkassets.core.planner.due.pending_partitions import (
+    PendingPartitions,
+    cut_off_partitions,
+    explain_cut_off,
+    find_pending,
+    partitions_by_mark,
+)
+from sparkassets.core.planner.due.redo_requests import remaining_request, requested_partitions
+from sparkassets.core.planner.due.withheld_partitions import (
+    restrict_record,
+)
+from sparkassets.core.planner.gates.inlet_gates import (
+    describe_removed_input,
+    find_kept_partitions,
+)
+from sparkassets.core.planner.planner import find_upcoming_partitions
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.wording import label_partitions, label_prefix, name_partitions, plural
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import RuleVerdict
+from sparkassets.frozen import frozen
+
+
+@frozen
+class ExplanationNode:
+    """One line of an explanation.
+
+    Attributes:
+        holds: Whether it is a reason to run; None for a mere fact.
+    """
+
+    text: str
+    holds: bool | None = None
+    children: tuple[ExplanationNode, ...] = ()
+
+    def __repr__(self) -> str:
+        mark = {True: "+ ", False: "- ", None: ""}[self.holds]
+        below = (f"  {line}" for child in self.children for line in repr(child).splitlines())
+        return "\n".join([f"{mark}{self.text}", *below])
+
+
+def explain_partitions(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet
+) -> ExplanationNode:
+    """Node for some of an asset's partitions: how many are current, missing, stale, withheld, failed, and why."""
+    partitioning = asset.partitioning
+    found, have = find_pending(context, asset, state), partitioning.inside(state.coverage)
+    unlisted, again = (
+        partitioning.unknown_partitions(have),
+        requested_partitions(context, asset, state) - found.due_partitions,
+    )
+    by_trigger = find_triggered_partitions(context, asset, state, found)
+    current = have - unlisted - found.all_stale - by_trigger - found.skipped - found.held.resting - again
+    shown = found.wanted | have | found.held.resting if partitions.is_everything else partitions
+    rows = [
+        ("current", current, None),
+        *(
+            (f"of these {describe_removed_input(context, inlet, gone)}", lost, None)
+            for inlet, lost, gone in find_kept_partitions(context, asset, current)
+        ),
+        ("missing", found.missing, True),
+        ("missing once what runs first is done", find_upcoming_partitions(context, asset) - found.missing, None),
+        *(
+            (f"stale, {name} changed{_stale_since(context, asset, state, name, stale & partitions)}", stale, True)
+            for name, stale in found.stale.items()
+        ),
+        ("stale, its code changed", found.redefined, True),
+        (trigger_reasons(asset), by_trigger, True),
+        *_requested_rows(context, asset, state, again),
+        ("not over yet", found.later, None),
+        ("not listed any more", unlisted, None),
+        *_marked_rows(context, asset, state, found, current),
+    ]
+    children = [
+        ExplanationNode(
+            f"{plural(partitioning.count(parts), 'partition')} {what}: {label_partitions(parts, partitioning)}", holds
+        )
+        for what, among, holds in rows
+        if (parts := among & partitions)
+    ]
+    children += _withheld_of(asset, found, partitions)
+    children += [
+        ExplanationNode(
+            f"failed {label_partitions(item.partitions & shown, partitioning)} in {describe_failure(context, item)}",
+            holds=False,
+        )
+        for item in state.failed
+        if item.partitions & shown and not item.partitions.is_everything
+    ]
+    return ExplanationNode("partitions", None, tuple(children) or (ExplanationNode("none is wanted yet"),))
+
+
+def explain_withheld(
+    asset: AssetSpec, record: WithheldPartitions, parts: PartitionSet, *, span: str = ""
+) -> ExplanationNode:
+    """Node for withheld partitions, with the failed rules and sample rows."""
+    rules = tuple(_rule(asset, verdict) for verdict in record.verdicts)
+    named = name_partitions("withheld", parts, asset.partitioning) + (f" {span}" if span else "")
+    said = f"{named} by {record.run}; new data, other rules or `sparkassets accept` try it again"
+    return ExplanationNode(said, holds=False, children=rules)
+
+
+def _rule(asset: AssetSpec, verdict: RuleVerdict) -> ExplanationNode:
+    """Node for a failed rule, by partition where it counts them apart, with sample rows."""
+    apart = verdict.by_partition
+    if len(apart) == 1:
+        return ExplanationNode(verdict.text, holds=False, children=tuple(map(_sample, verdict.samples)))
+    told = tuple(
+        ExplanationNode(
+            label_prefix(each.partitions, asset.partitioning) + each.text,
+            holds=False,
+            children=tuple(map(_sample, each.samples)),
+        )
+        for each in apart
+    )
+    return ExplanationNode(verdict.text, holds=False, children=told)
+
+
+def _withheld_of(asset: AssetSpec, found: PendingPartitions, partitions: PartitionSet) -> list[ExplanationNode]:
+    """Nodes for all withheld and skipped records of the partitions."""
+    among = [(restrict_record(record, partitions), parts & partitions) for record, parts in found.held.records]
+    skips = ((record, parts & partitions) for record, parts in found.held.skips)
+    return [
+        *(explain_withheld(asset, record, parts) for record, parts in among if parts),
+        *(
+            ExplanationNode(
+                f"{name_partitions('skipped', parts, asset.partitioning)} by {record.run}: {record.skipped}",
+                holds=False,
+            )
+            for record, parts in skips
+            if parts
+        ),
+    ]
+
+
+def _sample(values: Mapping[str, str]) -> ExplanationNode:
+    return ExplanationNode(", ".join(f"{name}={value}" for name, value in values.items()))
+
+
+def _requested_rows(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, again: PartitionSet
+) -> list[tuple[str, PartitionSet, bool | None]]:
+    """Rows for partitions that forced backfills still have to compute, with the time of the request."""
+    left = [(each.at, remaining_request(context, asset, each) & again) for each in state.redo]
+    return [(f"requested (backfill asked {context.format_instant(at)})", parts, True) for at, parts in left]
+
+
+def _stale_since(context: PlanningContext, asset: AssetSpec, state: AssetState, name: str, stale: PartitionSet) -> str:
+    """The newest event of an inlet that made partitions stale, with its time if known."""
+    newest = max((seq for parts, seq in state.stale[name].items() if parts.overlaps(stale)), default=None)
+    if newest is None:
+        return ""
+    dataset = context.dataset(asset.inlets[name])
+    times = {ref.seq: ref.at for ref in dataset.recent.with_numbers({newest})} | {dataset.seq: dataset.at}
+    return f" (event {newest} at {context.format_instant(times[newest])})" if newest in times else f" (event {newest})"
+
+
+def _marked_rows(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions, current: PartitionSet
+) -> list[tuple[str, PartitionSet, bool | None]]:
+    """Rows for the marks of partitions, with their times."""
+    among = {"done": current, "missing": found.missing, "skip": found.skipped, "accept": found.held.accepted}
+    marks = partitions_by_mark(asset, state.marks)
+    rows = [(f"{mark.text} (at {context.format_instant(mark.at)})", own & among[mark.kind]) for mark, own in marks]
+    if cut := cut_off_partitions(context, asset, state):
+        rows.append((explain_cut_off(context, asset, cut), cut))
+    return [(text, parts, None) for text, parts in rows]
+
+
+def describe_failure(context: PlanningContext, item: FailedPartitions) -> str:
+    """Which run failed and why, and when it was planned."""
+    at = f" (planned at {context.format_instant(item.planned)})" if item.planned else ""
+    return f"{item.run}: {item.error}{at}"
