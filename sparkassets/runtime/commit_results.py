@@ -16,10 +16,10 @@ from sparkassets.core.spec.model import AssetSpec, ProjectSpec, StorageLocation
 from sparkassets.core.validations import PartitionRowCount, PastRowCounts, qualified_rule_name
 from sparkassets.errors import RunError, SourceChangedError
 from sparkassets.ports import DataCommit, TargetObserver
-from sparkassets.runtime.execution import CommittedRun, FailedRun, Outcome
 from sparkassets.runtime.iterations import outlet_with_iteration
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.observation import recorded_table
+from sparkassets.runtime.outcomes import CommittedRun, FailedRun, Outcome
 
 MOST_RUNS = 1000
 """The newest successes of an asset whose numbers of rows are compared with."""

@@ -66,15 +66,7 @@ from sparkassets.runtime.commit_results import (
     total_row_counts,
 )
 from sparkassets.runtime.driver_work import DriverWork
-from sparkassets.runtime.execution import (
-    INTERRUPTED,
-    CommittedRun,
-    FailedRun,
-    Outcome,
-    RunExecution,
-    SkippedRun,
-    SupersededRun,
-)
+from sparkassets.runtime.execution import INTERRUPTED, RunExecution
 from sparkassets.runtime.file_pins import changed_file_inlets, find_pinned_files, pin_files
 from sparkassets.runtime.iterations import IterationRemovals, iteration_order_fields, with_iteration
 from sparkassets.runtime.leases import LeaseMonitor
@@ -86,6 +78,7 @@ from sparkassets.runtime.observation import (
     look_at_targets,
     observe_sources,
 )
+from sparkassets.runtime.outcomes import CommittedRun, FailedRun, Outcome, SkippedRun, SupersededRun
 from sparkassets.runtime.progress import FailureExplanation, GuardedProgress, Progress
 
 if TYPE_CHECKING:

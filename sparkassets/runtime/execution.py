@@ -17,21 +17,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import partial, reduce
 
 from sparkassets.core.journal.entries import FailureCause
-from sparkassets.core.journal.marks import RecoveryQuestion, asked_partitions, completion_hint, question_hint
 from sparkassets.core.journal.state import ClaimState
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions import NOTHING
 from sparkassets.core.phrases import listing
-from sparkassets.core.runs import allowed_division_runs
-from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RunJudgement
-from sparkassets.errors import RunError, RunSkipped, SparkAssetsError, describe_error
-from sparkassets.frozen import frozen
+from sparkassets.errors import RunError, RunSkipped, SparkAssetsError
 from sparkassets.ports import (
     CommitKind,
     CommitMarker,
@@ -47,6 +43,18 @@ from sparkassets.ports import (
     TargetMissingError,
 )
 from sparkassets.runtime.file_pins import bad_partitions
+from sparkassets.runtime.outcomes import (
+    CommittedRun,
+    FailedRun,
+    Outcome,
+    SkippedRun,
+    SupersededRun,
+    ask_person,
+    ask_to_complete,
+    division_budget,
+    read_discovered_segments,
+    with_unchanged,
+)
 
 INTERRUPTED = "interrupted before it ended"
 """What a cancelled run says of itself."""
@@ -56,78 +64,6 @@ MOST_EXTENSIONS = 3
 """How often rows of segments that nobody knew have a run be done with them; a function that makes up keys ends."""
 AGAIN_SECONDS = 0.5
 """After which it is interrupted again while it has not returned."""
-
-
-@frozen
-class CommittedRun:
-    """A run is in all of its outlets: this one, or an older one of the chain that was found there.
-
-    Attributes:
-        commits: Of that run, one in each outlet, in the order of the outlets.
-        keys: Column to the segments that came out, of those that nobody knew when it was claimed.
-    """
-
-    commits: tuple[DataCommit, ...]
-    attempts: int
-    keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    @property
-    def first_commit(self) -> DataCommit:
-        """In the first outlet; what it tells of the run is recorded."""
-        return self.commits[0]
-
-
-@frozen
-class FailedRun:
-    """The run failed; ``fenced`` when it is certain that nothing of it can land any more.
-
-    Attributes:
-        divisions, bad, asks, watermarks: As in `FailureEntry`.
-    """
-
-    cause: FailureCause
-    error: BaseException
-    fenced: bool
-    attempts: int
-    divisions: int | None = None
-    bad: PartitionSet = NOTHING
-    asks: tuple[str, ...] = ()
-    watermarks: Mapping[str, str] = field(default_factory=dict)
-
-
-@frozen
-class SupersededRun:
-    """Another driver claimed the asset: nothing is written and nothing recorded."""
-
-
-@frozen
-class SkippedRun:
-    """The run's code had nothing to do: nothing was written, and nothing of it can land any more."""
-
-    reason: str
-    attempts: int
-
-
-Outcome = CommittedRun | FailedRun | SkippedRun | SupersededRun
-
-
-def division_budget(order: RunOrder, error: BaseException) -> int | None:
-    """How many more runs may look for the bad partitions of a failed one; None where it did not fail of its data."""
-    if order.rebuilds or order.partitions.is_everything:
-        return None
-    if not (issubclass(type(error), RunError) and isinstance(error, RunError) and error.is_data_error):
-        return None
-    return allowed_division_runs(order.asset.partitioning.count(order.partitions), retries=order.asset.retries)
-
-
-def _describe_cause(error: BaseException) -> str:
-    """What an error says, with its kind where that is not one of ours."""
-    kind = type(error)
-    return describe_error(error).removeprefix(f"{kind.__name__}: " if issubclass(kind, SparkAssetsError) else "")
-
-
-def _only_adds(asset: AssetSpec) -> bool:
-    return asset.write is not None and asset.write.only_adds
 
 
 class _TimedOutError(RunError):
@@ -235,34 +171,13 @@ class RunExecution:
         order = next(each for each in orders if each.run == run).with_discovered_partitions(
             outcome.first_commit.discovered_partitions
         )
-        outcome = self._with_unchanged(outcome, order)
+        outcome = with_unchanged(outcome, order, self._targets)
         if not order.discovers_segments and not order.discovered_partitions:
             return outcome
         try:
-            return replace(outcome, keys=self._discovered_segments(order, outcome))
+            return replace(outcome, keys=read_discovered_segments(outcome, order, self._targets))
         except BaseException as error:  # noqa: BLE001  as in `execute`
             return FailedRun("error", error, fenced=False, attempts=self._attempts)
-
-    def _discovered_segments(self, order: RunOrder, done: CommittedRun) -> Mapping[str, Sequence[str]]:
-        """Column to the segments that are in any of the outlets: what one has not, another may have.
-
-        Of those that nobody knew.
-        """
-        found: dict[str, set[str]] = {}
-        order = order if order.discovers_segments else order.restrict_to(order.discovered_partitions)
-        for target, own, each in zip(self._targets, order.table_orders, done.commits, strict=True):
-            for column, keys in target.read_segments(own, each).items():
-                found.setdefault(column, set()).update(keys)
-        return {column: sorted(keys) for column, keys in found.items()}
-
-    def _with_unchanged(self, done: CommittedRun, order: RunOrder) -> CommittedRun:
-        """With what of the run came out as it was; where that cannot be told, all of it is news."""
-        with suppress(Exception):
-            found = zip(self._targets, order.table_orders, done.commits, strict=True)
-            return replace(done, commits=tuple(target.detect_unchanged(own, each) for target, own, each in found))
-        return done
-
-    # ------------------------------------------------------------------ steps 2 and 3
 
     def _recover(self) -> Outcome | None:
         """Fences the older claims and looks which of their runs is in; None where there is something to write."""
@@ -271,7 +186,7 @@ class RunExecution:
         try:
             committed = self._find_commits(runs)
         except HistoryGoneError as error:
-            return self._ask_person(error)
+            return ask_person(self._order, self._older, error)
         self._remove_staged(runs)
         if committed is not None:
             return CommittedRun(committed, 0)
@@ -291,20 +206,6 @@ class RunExecution:
             return FailedRun("lost", lost, fenced=True, attempts=0)
         return None
 
-    def _ask_person(self, error: HistoryGoneError) -> FailedRun:
-        """The end of a run that cannot look for older ones: all are fenced, so that a person can tell for good."""
-        open_runs = tuple(link.entry.run for link in self._older if link.asks is None)
-        runs = (error.restored_commit.run,) if error.restored_commit is not None else open_runs
-        reached = error.restored_commit.measures.get("watermarks", {}) if error.restored_commit is not None else {}
-        error.hint = question_hint(
-            self._order.asset.name, self._order.asset.partitioning, self._recovery_question(runs)
-        )
-        return FailedRun("error", error, fenced=False, attempts=0, asks=runs, watermarks=reached)
-
-    def _recovery_question(self, runs: tuple[str, ...]) -> RecoveryQuestion:
-        claimed = PartitionSet.union(link.entry.partitions for link in self._older if link.asks is None)
-        return RecoveryQuestion(runs, asked_partitions(self._order.asset.partitioning, claimed))
-
     def _explain_incomplete(self, failed: FailedRun) -> FailedRun:
         """A run that could not complete an older one, which may be for good: what that one read may be gone.
 
@@ -313,16 +214,7 @@ class RunExecution:
         lost = issubclass(type(failed.error), EngineLostError)
         if self._completes is None or lost or failed.cause == "cancelled":
             return failed
-        run, asset = self._completes.entry.run, self._order.asset
-        has = [each.asset.name for each, found in zip(self._order.table_orders, self._found, strict=True) if found]
-        there = f"{asset.name}: {run} is in {listing(has, last='and')} alone, and is completed with what it read"
-        hint = completion_hint(
-            asset.name, asset.partitioning, self._recovery_question((run,)), appends=_only_adds(asset)
-        )
-        error = RunError(f"{there}: {_describe_cause(failed.error)}", hint=hint)
-        error.__cause__ = failed.error
-        found = next(each for each in self._found if each is not None)
-        return replace(failed, error=error, asks=(run,), watermarks=found.measures.get("watermarks", {}))
+        return ask_to_complete(failed, self._order, self._older, self._completes.entry.run, self._found)
 
     def _fence(self, version: int) -> None:
         """Keeps every lower version out of every outlet."""
@@ -380,8 +272,6 @@ class RunExecution:
         for target, found in zip(self._targets, self._found, strict=True):
             with suppress(Exception):
                 target.remove_staged(runs, upto=self._order.token, keep=found)
-
-    # ------------------------------------------------------------------ step 4
 
     def _attempt_until_committed(self) -> tuple[DataCommit, ...]:
         from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
@@ -528,8 +418,6 @@ class RunExecution:
         if decided.withheld and self._work.is_atomic:
             decided = decided.with_withheld(self._work.partitions)
         return marker.with_judgement(decided, self._work)
-
-    # ------------------------------------------------------------------ step 6
 
     def _fail_run(self, error: BaseException) -> Outcome:
         if self._superseded:

@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 
 from sparkassets import Project
 from sparkassets.runtime.driver import Driver
-from sparkassets.runtime.execution import CommittedRun
+from sparkassets.runtime.outcomes import CommittedRun
 from tests.depth import deep, examples
 from tests.e2e.projects import rows as table_rows
 from tests.e2e.projects import write

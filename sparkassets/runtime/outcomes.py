@@ -1,0 +1,145 @@
+"""How a run ended in its outlets: committed, failed, skipped, or left to a newer claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field, replace
+
+from sparkassets.core.journal.entries import FailureCause
+from sparkassets.core.journal.marks import RecoveryQuestion, asked_partitions, completion_hint, question_hint
+from sparkassets.core.journal.state import ClaimState
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.phrases import listing
+from sparkassets.core.runs import allowed_division_runs
+from sparkassets.errors import RunError, SparkAssetsError, describe_error
+from sparkassets.frozen import frozen
+from sparkassets.ports import (
+    DataCommit,
+    HistoryGoneError,
+    RunOrder,
+    Target,
+)
+
+
+@frozen
+class CommittedRun:
+    """A run is in all of its outlets: this one, or an older one of the chain that was found there.
+
+    Attributes:
+        commits: Of that run, one in each outlet, in the order of the outlets.
+        keys: Column to the segments that came out, of those that nobody knew when it was claimed.
+    """
+
+    commits: tuple[DataCommit, ...]
+    attempts: int
+    keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def first_commit(self) -> DataCommit:
+        """In the first outlet; what it tells of the run is recorded."""
+        return self.commits[0]
+
+
+@frozen
+class FailedRun:
+    """The run failed; ``fenced`` when it is certain that nothing of it can land any more.
+
+    Attributes:
+        divisions, bad, asks, watermarks: As in `FailureEntry`.
+    """
+
+    cause: FailureCause
+    error: BaseException
+    fenced: bool
+    attempts: int
+    divisions: int | None = None
+    bad: PartitionSet = NOTHING
+    asks: tuple[str, ...] = ()
+    watermarks: Mapping[str, str] = field(default_factory=dict)
+
+
+@frozen
+class SupersededRun:
+    """Another driver claimed the asset: nothing is written and nothing recorded."""
+
+
+@frozen
+class SkippedRun:
+    """The run's code had nothing to do: nothing was written, and nothing of it can land any more."""
+
+    reason: str
+    attempts: int
+
+
+Outcome = CommittedRun | FailedRun | SkippedRun | SupersededRun
+
+
+def division_budget(order: RunOrder, error: BaseException) -> int | None:
+    """How many more runs may look for the bad partitions of a failed one; None where it did not fail of its data."""
+    if order.rebuilds or order.partitions.is_everything:
+        return None
+    if not (issubclass(type(error), RunError) and isinstance(error, RunError) and error.is_data_error):
+        return None
+    return allowed_division_runs(order.asset.partitioning.count(order.partitions), retries=order.asset.retries)
+
+
+def read_discovered_segments(
+    done: CommittedRun, order: RunOrder, targets: Sequence[Target]
+) -> Mapping[str, Sequence[str]]:
+    """Column to the segments that nobody knew and that are in any of the outlets: one may have what another has not.
+
+    Raises:
+        RunError: An outlet cannot be read.
+    """
+    found: dict[str, set[str]] = {}
+    order = order if order.discovers_segments else order.restrict_to(order.discovered_partitions)
+    for target, own, commit in zip(targets, order.table_orders, done.commits, strict=True):
+        for column, keys in target.read_segments(own, commit).items():
+            found.setdefault(column, set()).update(keys)
+    return {column: sorted(keys) for column, keys in found.items()}
+
+
+def with_unchanged(done: CommittedRun, order: RunOrder, targets: Sequence[Target]) -> CommittedRun:
+    """The run with its partitions that came out as they were; where that cannot be found out, all of it is news."""
+    with suppress(Exception):
+        outlets = zip(targets, order.table_orders, done.commits, strict=True)
+        return replace(done, commits=tuple(target.detect_unchanged(own, commit) for target, own, commit in outlets))
+    return done
+
+
+def ask_person(order: RunOrder, older: Sequence[ClaimState], error: HistoryGoneError) -> FailedRun:
+    """The end of a run that cannot look for older ones: all are fenced, so that a person can tell for good."""
+    open_runs = tuple(link.entry.run for link in older if link.asks is None)
+    runs = (error.restored_commit.run,) if error.restored_commit is not None else open_runs
+    watermarks = error.restored_commit.measures.get("watermarks", {}) if error.restored_commit is not None else {}
+    error.hint = question_hint(order.asset.name, order.asset.partitioning, recovery_question(order, older, runs))
+    return FailedRun("error", error, fenced=False, attempts=0, asks=runs, watermarks=watermarks)
+
+
+def ask_to_complete(
+    failed: FailedRun, order: RunOrder, older: Sequence[ClaimState], run: str, found: Sequence[DataCommit | None]
+) -> FailedRun:
+    """The end of a run that could not complete ``run``, which is in some outlets: a person can be done with it, too."""
+    asset = order.asset
+    has = [each.asset.name for each, commit in zip(order.table_orders, found, strict=True) if commit]
+    there = f"{asset.name}: {run} is in {listing(has, last='and')} alone, and is completed with what it read"
+    question = recovery_question(order, older, (run,))
+    only_adds = asset.write is not None and asset.write.only_adds
+    hint = completion_hint(asset.name, asset.partitioning, question, appends=only_adds)
+    error = RunError(f"{there}: {_describe_cause(failed.error)}", hint=hint)
+    error.__cause__ = failed.error
+    commit = next(each for each in found if each is not None)
+    return replace(failed, error=error, asks=(run,), watermarks=commit.measures.get("watermarks", {}))
+
+
+def _describe_cause(error: BaseException) -> str:
+    """What an error says, with its kind where that is not one of ours."""
+    kind = type(error)
+    return describe_error(error).removeprefix(f"{kind.__name__}: " if issubclass(kind, SparkAssetsError) else "")
+
+
+def recovery_question(order: RunOrder, older: Sequence[ClaimState], runs: tuple[str, ...]) -> RecoveryQuestion:
+    """The question to a person whether the rows of these runs of the chain are in the table."""
+    claimed = PartitionSet.union(link.entry.partitions for link in older if link.asks is None)
+    return RecoveryQuestion(runs, asked_partitions(order.asset.partitioning, claimed))
