@@ -1,4 +1,9 @@
-"""Table features, columns and properties: which of them leave a commit to Spark."""
+"""Table features, columns and properties: which of them leave a commit to Spark.
+
+A commit through deltalake uses the protocol's oldest part: it adds and removes files with statistics. Whatever else a
+table may ask of its writers, in its protocol, properties or column metadata, is left to Spark, as is everything
+unknown. (https://github.com/delta-io/delta/blob/master/PROTOCOL.md, "Table Features".)
+"""
 
 from __future__ import annotations
 

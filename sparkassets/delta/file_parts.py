@@ -1,4 +1,7 @@
-"""The partitions that a table's files hold, by folders and statistics: times and segments."""
+"""The partitions that a table's files hold, by folders and statistics: times and segments.
+
+The one place that knows which partitions a file holds, whatever the asset's dimensions.
+"""
 
 from __future__ import annotations
 

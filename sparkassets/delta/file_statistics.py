@@ -1,4 +1,11 @@
-"""Statistics of staged files, by their Parquet footers, for the columns that a table has them of."""
+"""Statistics of staged files, by their Parquet footers, for the columns that a table has them of.
+
+What a footer does not contain is left out, so that readers do not skip the file: nulls of arrays or maps that may be
+empty instead, instants as INT96, and long bounds that parquet-mr did not keep (`KEEPS_BOUNDS`).
+
+The rules are those of ``StatisticsCollection`` and its ``getIndexedColumns`` in
+https://github.com/delta-io/delta/tree/master/spark
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Files by partition: which came out unchanged, and which mixed files hold rows of a run."""
+"""Files by partition: which came out unchanged, and which mixed files hold rows of a run.
+
+The bounds of a column say that the segments in a file lie between ``de`` and ``nl``. They do not exclude ``fr``, which
+may be no segment of the asset. A file that holds all segments of a day would therefore count as mixed; so such files
+are read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Files that attempts stage in a table's folder, and the iterations that stay there."""
+"""Files that attempts stage in a table's folder, and the iterations that stay there.
+
+A folder is named by run, fence token and attempt: ``<table>/<run>.<token>.<attempt>/day=2013-01-01/part-….parquet``.
+Committed files stay in that folder. The folder of a dead attempt is recognised by its name, and removed once that
+attempt certainly commits no more.
+
+An iteration is a Delta table of its own in such a folder. Its one commit names the files that the commit at the asset's
+path names, so it costs a file of a few kilobytes; it suffices to read an older iteration, or to restore it.
+"""
 
 from __future__ import annotations
 

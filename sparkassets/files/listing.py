@@ -1,4 +1,10 @@
-"""Lists the files, and the folders of tables, that a path pattern matches."""
+"""Lists the files, and the folders of tables, that a path pattern matches.
+
+Links are followed within the pattern's root, to files and to folders; whoever may write there cannot make a project
+read files elsewhere. Below ``**`` a folder is entered once, whatever links lead to it: by its own name where it has one
+there, else by the first link in the order of their paths. So there is no circle, and no row is read twice because a
+link such as ``latest`` stands beside its target.
+"""
 
 from __future__ import annotations
 

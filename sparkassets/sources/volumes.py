@@ -1,4 +1,8 @@
-"""How much a run reads, and whether an inlet's changes can be read, by logs and lists without a JVM."""
+"""How much a run reads, and whether an inlet's changes can be read, by logs and lists without a JVM.
+
+A volume is the size of whole files without those that hold no pinned partition; what Spark skips besides, such as
+columns, is not subtracted.
+"""
 
 from __future__ import annotations
 

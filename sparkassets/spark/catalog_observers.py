@@ -1,4 +1,7 @@
-"""Looks at tables that catalogs know by name: as sources, as targets, and for their changes."""
+"""Looks at tables that catalogs know by name: as sources, as targets, and for their changes.
+
+Commands that plan without a session, such as `sparkassets plan`, use what the journal recorded, and say so.
+"""
 
 from __future__ import annotations
 

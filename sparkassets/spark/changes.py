@@ -1,4 +1,8 @@
-"""The changes of an inlet's table as rows: by its change feed, its appended files, or its catalog."""
+"""The changes of an inlet's table as rows: by its change feed, its appended files, or its catalog.
+
+For a version that replaces files, as the commit of a replaced partition does, Delta reports all rows of these files as
+deleted and inserted. Rows that are the same before and after are left out here.
+"""
 
 from __future__ import annotations
 

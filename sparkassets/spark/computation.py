@@ -1,4 +1,9 @@
-"""Rows that a run describes but has not computed yet, with the plans that its outlets share."""
+"""Rows that a run describes but has not computed yet, with the plans that its outlets share.
+
+A function that splits rows (`randomSplit`, a random number, its own code) describes each part separately, and Spark
+would compute everything before the split once for each: rows that differ the second time could be in both parts, or in
+none. So the common part of the outlets' plans is cached.
+"""
 
 from __future__ import annotations
 

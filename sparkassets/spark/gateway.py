@@ -1,4 +1,7 @@
-"""The driver's JVM behind py4j: its settings, jars and process, and the errors of losing it."""
+"""The driver's JVM behind py4j: its settings, jars and process, and the errors of losing it.
+
+Spark Connect has no such JVM and needs none of this.
+"""
 
 from __future__ import annotations
 

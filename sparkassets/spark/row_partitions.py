@@ -1,4 +1,8 @@
-"""The partitions that rows lie in, as Spark counts them, and those that differ between two versions."""
+"""The partitions that rows lie in, as Spark counts them, and those that differ between two versions.
+
+Two versions are compared by the partitions of each data file and the number of rows in each. All partitions of a
+rewritten file count as changed.
+"""
 
 from __future__ import annotations
 

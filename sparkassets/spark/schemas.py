@@ -1,4 +1,9 @@
-"""Schemas of rows and tables: declared columns, differences, defaults, and collations."""
+"""Schemas of rows and tables: declared columns, differences, defaults, and collations.
+
+A Spark Connect client names a collation for every string that a function returns, even the default one. The server
+writes it into the table's schema as ``string collate UTF8_BINARY``, a type that Delta's protocol does not have, so that
+others cannot open the table. `with_plain_strings` takes it off.
+"""
 
 from __future__ import annotations
 

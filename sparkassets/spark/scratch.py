@@ -1,4 +1,10 @@
-"""Rows that an attempt keeps beside its table for a while, and the Hadoop committer that writes them."""
+"""Rows that an attempt keeps beside its table for a while, and the Hadoop committer that writes them.
+
+Scratch rows are named by their attempt, so that leftovers can be removed once it is certain not to commit any more.
+
+A run must never commit files of tasks that were retried, or overtaken by a speculative twin. The committers chosen here
+guarantee that; others that a platform may have set for its sessions may not.
+"""
 
 from __future__ import annotations
 

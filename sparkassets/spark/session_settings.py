@@ -1,4 +1,8 @@
-"""Settings of a session that is started here: Delta, UTC, small tables, and the JVM's class archive."""
+"""Settings of a session that is started here: Delta, UTC, small tables, and the JVM's class archive.
+
+The JVM writes its class archive when it exits, some seconds after Python did. So it goes to a file of its own, and a
+later start adopts it by an atomic rename. An archive that does not fit is ignored by the JVM without a word.
+"""
 
 from __future__ import annotations
 

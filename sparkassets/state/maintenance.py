@@ -1,4 +1,10 @@
-"""Keeps the state small: checkpoints, clean-up, compaction, expiry, migration of files."""
+"""Keeps the state small: checkpoints, clean-up, compaction, expiry, migration of files.
+
+Levelled compaction makes one file of sixteen of the level below, so live files grow with the logarithm of the commits,
+and each row is rewritten once a level. It is done by hand, because deltalake's `optimize.compact()` doubles rows when
+two processes run it at once (docs/design/journal.md#growth). Every replacement of files takes the journal's next
+number, so that maintenance and drivers exclude each other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A numbered table of the state that a Spark session reads and writes, and its rows as Spark has them."""
+"""A numbered table of the state that a Spark session reads and writes, and its rows as Spark has them.
+
+A session reveals no transaction versions, and a write that it skips returns as if it had succeeded. So each commit has
+its number and its writer in its ``userMetadata``, and the table's history is asked after it.
+"""
 
 from __future__ import annotations
 

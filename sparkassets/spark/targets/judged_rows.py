@@ -1,4 +1,8 @@
-"""Judges staged rows by the asset's rules: what is withheld, dropped, or put into quarantine."""
+"""Judges staged rows by the asset's rules: what is withheld, dropped, or put into quarantine.
+
+Rows in quarantine are committed before the table's own commit, with the same transaction version, so that no row is
+there twice. Rows of runs that never reached their own commit are recognised by ``_run``: such a run is in no journal.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Columns and folders that tell staged rows apart: taken by rules, or copied from mixed files."""
+"""Columns and folders that tell staged rows apart: taken by rules, or copied from mixed files.
+
+Spark names such a folder by a column, `sparkassets_taken=0`. Other readers take every `name=value` in a path for a
+column of the table, so files are moved out of these folders before they are committed.
+"""
 
 from __future__ import annotations
 
