@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
@@ -119,14 +120,12 @@ class _CommitWalk:
             else:
                 untold = untold or commit
         if untold is None:
-            only = all(_only_adds(commit) for commit in self.commits)
-            read = tuple(file for commit in self.commits for file in _change_files(commit))
             return TableChanges(
                 ChangeAvailability(),
                 tuple(self.feed_ranges),
                 tuple(self.appended_commits),
-                only_inserts=only,
-                files=read,
+                only_inserts=all(map(_only_adds, self.commits)),
+                files=tuple(chain.from_iterable(map(_change_files, self.commits))),
             )
         which = f"version {untold.version}" + (f" ({untold.operation})" if untold.operation else "")
         if keeps_feed(self.properties):

@@ -87,6 +87,10 @@ class CommitInspector(ABC):
             and _read_run_metadata(commit).get("run") in self.known.settled_runs
         )
 
+    def is_unsettled_data(self, commit: LogCommit) -> bool:
+        """Whether the commit has data of a run of the asset that no person has settled."""
+        return self.is_own(commit) and not self.is_settled(commit) and _read_run_metadata(commit).get("kind") == "data"
+
     def check_claimed(self, commit: LogCommit) -> None:
         """Checks that an unrecorded own run is claimed.
 
@@ -214,22 +218,17 @@ class _CommitCollector:
         """Takes out rows of runs after the version restored to, and what others changed since."""
         look, to = self.look, _restored_to(commit)
         undone = look.commits_after(to)[: commit.version - to - 1] if to is not None else []
-        known = to is not None and len(undone) == commit.version - to - 1
         which = f"version {to}" if to is not None else "an earlier version"
         reason = f"{look.table_named} was restored to {which} ({_describe_commit(commit)})"
-        if not known:
+        if to is None or len(undone) < commit.version - to - 1:
             self._lose(look.find_touched_partitions(commit), "restored", reason)
             return
-        own = [
-            each
-            for each in undone
-            if look.is_own(each) and not look.is_settled(each) and _read_run_metadata(each).get("kind") == "data"
-        ]
+        own = [each for each in undone if look.is_unsettled_data(each)]
         partitions = [look.find_written_partitions(each) for each in own]
         gone = PartitionSet.union(each for each in partitions if not each.is_everything)
         if own:
             self._lose(PartitionSet.union(partitions), "restored", reason)
-            self.watermarks = look.read_watermarks(to or 0)
+            self.watermarks = look.read_watermarks(to)
         if any(each.files and not look.is_ours(each) for each in undone):
             self._change(commit, look.find_touched_partitions(commit) - gone)
 

@@ -175,14 +175,12 @@ class FileStatistics:
             statistics = [group.column(leaf.index).statistics for group in groups]
             nulls.append((leaf.path, _nulls(statistics, nested=leaf.is_nested)))
             if leaf.is_bounded:
-                form = (
-                    None
-                    if leaf.bounds_format is not None and leaf.bounds_format.is_calendar and other_calendar
-                    else leaf.bounds_format
-                )
-                least, greatest = (None, None) if form is None else _bounds(form, statistics, groups)
+                form, least, greatest = leaf.bounds_format, None, None
+                if form is not None and not (form.is_calendar and other_calendar):
+                    least, greatest = _bounds(form, statistics, groups)
+                    greatest = None if form.is_float and hides_nan else greatest
                 low.append((leaf.path, least))
-                high.append((leaf.path, None if form is not None and form.is_float and hides_nan else greatest))
+                high.append((leaf.path, greatest))
         parts = (("minValues", low), ("maxValues", high), ("nullCount", nulls))
         trees = {name: _tree(values) for name, values in parts if values}
         return _json({"numRecords": str(metadata.num_rows), **trees})

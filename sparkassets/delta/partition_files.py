@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, RangeSet, Segment
@@ -190,14 +190,23 @@ def examine_mixed_files(
     if columns is None or not parts.apart:
         return slices
     file_parts = FileParts.from_columns(columns, partitioning.with_segments_of(parts))
-    live, times = file_parts.read_live(flat_adds(table)), _times_by_key(parts, dimensions=len(partitioning.segments))
-    likely = {file.path: live[file.path] for file in slices.mixed if _is_likely(file, live[file.path], times)}
-    if not likely or sum(file.rows or 0 for file in slices.mixed if file.path in likely) > _MOST_ROWS:
-        return slices
-    found = dict(zip(likely, DataFiles(local_path(path) or path, file_parts).read_rows(likely, kept={}), strict=True))
-    whole = {file.path for file in slices.mixed if file.path in found and _is_within(file, found[file.path], parts)}
+    whole = _find_whole(path, table, slices.mixed, parts, file_parts)
+    inside = tuple(file for file in slices.mixed if file.path in whole)
     mixed = tuple(file for file in slices.mixed if file.path not in whole)
-    return FileSplit((*slices.inside, *(file for file in slices.mixed if file.path in whole)), mixed, slices.outside)
+    return FileSplit((*slices.inside, *inside), mixed, slices.outside)
+
+
+def _find_whole(
+    path: str, table: DeltaTable, mixed: Sequence[LiveFile], parts: PartitionSet, file_parts: FileParts
+) -> Collection[str]:
+    """Paths of the mixed files whose rows turn out to be in the partitions only; reads likely files."""
+    live, times = file_parts.read_live(flat_adds(table)), _times_by_key(parts, dimensions=len(file_parts.segments))
+    likely = [file for file in mixed if _is_likely(file, live[file.path], times)]
+    if not likely or sum(file.rows or 0 for file in likely) > _MOST_ROWS:
+        return ()
+    files = DataFiles(local_path(path) or path, file_parts)
+    found = files.read_rows({file.path: live[file.path] for file in likely}, kept={})
+    return {file.path for file, rows in zip(likely, found, strict=True) if _is_within(file, rows, parts)}
 
 
 def _times_by_key(parts: PartitionSet, *, dimensions: int) -> _TimesByKey:

@@ -304,17 +304,12 @@ class _RowGroup:
         if self.wanted.span is not None or column is None or times is None:
             return FileTime(*(self.wanted.span or ALWAYS), rows=rows)
         name = _name_in(self.file, column)
-        if name is None:
+        statistics = None if name is None else self._statistics(name)
+        if name is None or (statistics is not None and statistics.null_count == self.count):
             if rows:
                 times.leave_out(NULL)
             return None
-        statistics = self._statistics(name)
-        if statistics is None:
-            return _UnreadColumn(name)
-        if statistics.null_count == self.count:
-            times.leave_out(NULL)
-            return None
-        if not statistics.has_min_max:
+        if statistics is None or not statistics.has_min_max:
             return _UnreadColumn(name)
         time = times.of_bounds(*read_bounds(statistics), rows=self.count, nulls=statistics.null_count)
         return time if time is not None and time.exact and (alone or not time.nulls) else _UnreadColumn(name)

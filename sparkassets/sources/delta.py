@@ -112,18 +112,15 @@ class DeltaObserver:
             for uri, partitioning in own.asset.views.items()
         }
         cursors = {uri: cursor for uri, (_, cursor) in found.items()}
-        news = [each for each, _ in found.values() if each is not None]
+        news = {uri: each for uri, (each, _) in found.items() if each is not None}
         base = seen or Observation(own.asset.name, NOTHING)
-        read = sum(each.extra.get("files_read", 0) for each in (base, *news))
+        read = sum(each.extra.get("files_read", 0) for each in (base, *news.values()))
+        changes = {uri: ViewChanges(each.changed, each.removed) for uri, each in news.items()}
         merged = replace(
             base,
-            views={
-                uri: ViewChanges(each.changed, each.removed)
-                for uri, (each, _) in found.items()
-                if each is not None and (each.changed or each.removed)
-            },
+            views={uri: each for uri, each in changes.items() if each.changed or each.removed},
             cursor=base.cursor if cursors == known else {**base.cursor, _VIEWS: cursors or None},
-            notes=tuple(dict.fromkeys(note for each in (base, *news) for note in each.notes)),
+            notes=tuple(dict.fromkeys(note for each in (base, *news.values()) for note in each.notes)),
             extra={**base.extra, "files_read": read} if read else base.extra,
         )
         return merged if merged.has_news or merged.notes else None
@@ -233,28 +230,18 @@ class _TableInspection:
     ) -> Observation | None:
         """The effect of the commits after version ``seen``."""
         version = commits[-1].version if commits else seen
-        known = columns
         if any(commit.changes_protocol for commit in commits):
             self._open(version)  # it may need by now what deltalake does not know
-        for commit in commits:
-            if commit.metadata is not None:
-                if commit.metadata["id"] != self.table_id:
-                    return self._observe_everything(self._open(), reason="another table stands there now")
-                columns = self._columns_of(commit.metadata["schemaString"])
-        if columns != known:
+        metadata = [commit.metadata for commit in commits if commit.metadata is not None]
+        if any(each["id"] != self.table_id for each in metadata):
+            return self._observe_everything(self._open(), reason="another table stands there now")
+        if metadata and self._columns_of(metadata[-1]["schemaString"]) != columns:
             return self._observe_everything(self._open(), reason="the partition's column is stored in another way now")
         left = self._left_before()
         cursor = self._cursor(log, version, columns, left)
         if not commits and all(self.cursor.get(key) == value for key, value in cursor.items()):
             return self.without_news()
         files = [file for commit in commits for file in commit.files]
-        operations = dict.fromkeys(commit.operation for commit in commits if commit.operation)
-        extra: dict[str, Any] = {
-            "operations": list(operations),
-            "versions": len(commits),
-            "files_added": sum(file.added for file in files),
-            "files_removed": sum(not file.added for file in files),
-        }
         parts = self._parts(columns)
         changes, added, removed = PartitionChanges(), NOTHING, NOTHING
         if parts and files:
@@ -275,7 +262,7 @@ class _TableInspection:
             table_id=self.table_id,
             version=version,
             cursor=self._cursor(log, version, columns, left),
-            extra=extra | uncertainty | _describe_reads(parts),
+            extra=_describe_commits(commits) | uncertainty | _describe_reads(parts),
             notes=(*self._notes(left), *([uncertainty["reason"]] if "rewritten" in uncertainty else [])),
         )
 
@@ -418,6 +405,17 @@ def _digest(segments: Sequence[SegmentPartition]) -> str:
 
 def _sort_left_out(left: Mapping[str, Iterable[str]]) -> LeftOut:
     return {column: sorted(left[column]) for column in sorted(left)}
+
+
+def _describe_commits(commits: Sequence[LogCommit]) -> dict[str, Any]:
+    """The commits' operations, and the numbers of versions and files."""
+    added = [file.added for commit in commits for file in commit.files]
+    return {
+        "operations": list(dict.fromkeys(commit.operation for commit in commits if commit.operation)),
+        "versions": len(commits),
+        "files_added": sum(added),
+        "files_removed": len(added) - sum(added),
+    }
 
 
 def _describe_uncertainty(changes: PartitionChanges, columns: PartitionColumns) -> dict[str, Any]:

@@ -139,17 +139,13 @@ class TableParts:
         new, unread = _separate_unreadable(after)
         if unread and not moved:
             self._readable(came[unread[0]].path, after[unread[0]])
-        were = PartitionSet.from_slots(cell for rows in lost.values() for cell in rows)
-        are = PartitionSet.from_slots(cell for rows in new.values() for cell in rows)
+        were, are = _cells(lost.values()), _cells(new.values())
         if unread:  # these were compacted and vacuumed since they came
             are = are | self.find_partitions(self._at(version))
         if maybe:
-            known, there = self._before(seen), coverage or self.find_partitions(self._at(version))
-            untold = [known.get(gone[key].path, self.file_parts.unknown_part) for key in maybe]
-            were = were | PartitionSet.union([self.file_parts.within(part, there) for part in untold])
-        if moved or passed or maybe or unread:
-            touched = were | are
-        else:
+            were = were | self._find_possible([gone[key] for key in maybe], seen, version, coverage)
+        touched = were | are
+        if not (moved or passed or maybe or unread):
             touched = _find_touched(
                 commits, {gone[key]: lost[key] for key in lost}, {came[key]: new[key] for key in new}
             )
@@ -160,6 +156,14 @@ class TableParts:
         removed = self._held_before(empty, seen, coverage) if moved else empty
         return PartitionChanges(touched - empty, removed, len(maybe) + len(unread), rewritten)
 
+    def _find_possible(
+        self, gone: Sequence[FileAction], seen: int, version: int, coverage: PartitionSet
+    ) -> PartitionSet:
+        """The partitions that removed files may have held about whose rows nothing is known."""
+        known, there = self._before(seen), coverage or self.find_partitions(self._at(version))
+        parts = (known.get(file.path, self.file_parts.unknown_part) for file in gone)
+        return PartitionSet.union([self.file_parts.within(part, there) for part in parts])
+
     def _read_feed_partitions(self, commits: Sequence[LogCommit]) -> PartitionSet:
         """The partitions of changed rows, commit by commit, as far as the change feed has them."""
         if not any(commit.changes for commit in commits):
@@ -168,7 +172,7 @@ class TableParts:
         rows = self._by_key({file.key: file for file in files}, {file.key: self._part(file) for file in files}, {})
         if any(isinstance(each, OSError) for each in rows.values()):  # one was vacuumed
             return EVERYTHING
-        return PartitionSet.from_slots(cell for each in _separate_unreadable(rows)[0].values() for cell in each)
+        return _cells(_separate_unreadable(rows)[0].values())
 
     def _held_before(self, parts: PartitionSet, seen: int, coverage: PartitionSet) -> PartitionSet:
         """The subset of ``parts`` that was held at version ``seen``; a moved file may hold newer rows."""
@@ -300,10 +304,7 @@ def _place(table: DeltaTable, path: str) -> str:
 
 
 def _net_files(commits: Sequence[LogCommit]) -> tuple[dict[str, FileAction], dict[str, FileAction], bool]:
-    """Files removed and files added between the versions, by key; and whether others came and went.
-
-    And whether some came and went.
-    """
+    """Files removed and files added between the versions, by key; and whether others came and went."""
     first: dict[str, FileAction] = {}
     last: dict[str, FileAction] = {}
     for commit in commits:
@@ -363,14 +364,17 @@ def _find_touched(
     rewritten = {file.key for commit in rewriting for file in commit.files}
     if operations <= _ONLY_LESS:
         fewer = _find_fewer(gone.values(), (rows for file, rows in came.items() if file.key in rewritten))
-        added = (rows for file, rows in came.items() if file.key not in rewritten)
-        return fewer | PartitionSet.from_slots(cell for rows in added for cell in rows)
+        return fewer | _cells(rows for file, rows in came.items() if file.key not in rewritten)
     before = {file.path: rows for file, rows in gone.items()}
     after = {file.path: rows for file, rows in came.items()}
     same = before.keys() & after.keys() if operations <= _VECTORS_GROW else set()
-    whole = (rows for side in (before, after) for path, rows in side.items() if path not in same)
-    cut = [_find_fewer([before[path]], [after[path]]) for path in same]
-    return PartitionSet.union([PartitionSet.from_slots(cell for rows in whole for cell in rows), *cut])
+    whole = _cells(rows for side in (before, after) for path, rows in side.items() if path not in same)
+    return PartitionSet.union([whole, *(_find_fewer([before[path]], [after[path]]) for path in same)])
+
+
+def _cells(files: Iterable[Rows]) -> PartitionSet:
+    """The partitions of all rows of these files."""
+    return PartitionSet.from_slots(cell for rows in files for cell in rows)
 
 
 def _find_fewer(before: Iterable[Rows], after: Iterable[Rows]) -> PartitionSet:

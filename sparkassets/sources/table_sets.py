@@ -59,6 +59,30 @@ class _Seen:
     unseen: str = ""
 
 
+@frozen
+class _SlotLook:
+    """The tables of one slot as they are now.
+
+    Attributes:
+        known: The positions in the cursor, by table.
+        tables: The tables that are there.
+    """
+
+    slot: _SlotTables
+    known: Mapping[str, Any]
+    tables: Mapping[str, _Seen]
+
+    @property
+    def positions(self) -> dict[str, Any]:
+        """The positions by table, without tables that were never seen."""
+        return {name: each.position for name, each in self.tables.items() if each.position}
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether tables came, went or changed."""
+        return self.positions.keys() != self.known.keys() or any(each.changed for each in self.tables.values())
+
+
 class TableListing(Protocol):
     """Lists candidate tables of a set: folders, or names in a catalog."""
 
@@ -137,30 +161,21 @@ class TableSetObserver:
         if isinstance(found, Observation):
             return found
         slots, left_out = _group(tables.pattern, partitioning, found)
-        news: dict[str, Any] = {}
-        changed: list[_SlotTables] = []
-        unseen: dict[str, str] = {}
-        for key, slot in list(slots.items()):
-            known = cursor.get(key) or {}
-            seen = {each: self._look(asset, tables.place(each), known.get(each), now) for each in slot.tables}
-            left_out.without_table.extend(each for each, one in seen.items() if one is None)
-            there = {each: one for each, one in seen.items() if one is not None}
-            if not there:
-                del slots[key]
-                continue
-            unseen |= {each: one.unseen for each, one in there.items() if one.unseen}
-            positions = {each: one.position for each, one in there.items() if one.position}
-            if positions != known:
-                news[key] = positions
-            if positions.keys() != known.keys() or any(one.changed for one in there.values()):
-                changed.append(slot)
-        others = find_unlisted(partitioning, [key for key in cursor if key not in slots])
+        every = {key: self._look_at_slot(asset, tables, slot, cursor.get(key), now) for key, slot in slots.items()}
+        for look in every.values():
+            left_out.without_table.extend(set(look.slot.tables) - look.tables.keys())
+        looks = {key: look for key, look in every.items() if look.tables}
+        news = {key: look.positions for key, look in looks.items() if look.positions != look.known}
+        changed = [look.slot for look in looks.values() if look.is_changed]
+        unseen = {name: each.unseen for look in looks.values() for name, each in look.tables.items() if each.unseen}
+        lost = [key for key in cursor if key not in looks]
+        others = find_unlisted(partitioning, lost)
         forgotten = {key: "" for key in others if cursor[key]}
-        gone = [key for key in cursor if key not in slots and key not in others]
+        gone = [key for key in lost if key not in others]
         notes = _notes(asset, left_out, skipped, self._listing.nouns) + _notes_unseen(unseen)
         if not (news or gone or forgotten or notes):
             return None
-        present = PartitionSet.from_slots((slot.segment, slot.time) for slot in slots.values())
+        present = PartitionSet.from_slots((look.slot.segment, look.slot.time) for look in looks.values())
         slots_gone = (FileSlot.of_key(key, partitioning) for key in gone)
         were = PartitionSet.union(slot.parts(tables.pattern, partitioning) for slot in slots_gone if slot is not None)
         return Observation(
@@ -172,6 +187,13 @@ class TableSetObserver:
             notes=notes,
             session_needed_reason=next(iter(unseen.values()), ""),
         )
+
+    def _look_at_slot(
+        self, asset: AssetSpec, tables: TableSet, slot: _SlotTables, known: Mapping[str, Any] | None, now: datetime
+    ) -> _SlotLook:
+        known = known or {}
+        seen = {each: self._look(asset, tables.place(each), known.get(each), now) for each in slot.tables}
+        return _SlotLook(slot, known, {each: one for each, one in seen.items() if one is not None})
 
     def _look(
         self, asset: AssetSpec, place: StorageLocation, known: Mapping[str, Any] | None, now: datetime

@@ -308,13 +308,14 @@ def of_outlets(result: object, outlets: Sequence[str], *, place: str) -> Mapping
     if not isinstance(result, Mapping):
         raise RunError(f"{place} returned {_describe_result(result)}; expected {expected}")
     lacking, unknown = [name for name in outlets if name not in result], [key for key in result if key not in outlets]
-    if lacking or unknown:
-        found = [f"lacks {listing([repr(name) for name in lacking], last='and')}"] if lacking else []
-        found += (
-            [f"has {listing([show_value(key) for key in unknown], last='and')}, which is no outlet"] if unknown else []
-        )
-        hint = suggest_close(str(unknown[0]), lacking) if unknown else None
-        raise RunError(f"{place} returned a dict that {' and '.join(found)}; expected {expected}", hint=hint)
+    faults, hint = [], None
+    if lacking:
+        faults.append(f"lacks {listing([repr(name) for name in lacking], last='and')}")
+    if unknown:
+        faults.append(f"has {listing([show_value(key) for key in unknown], last='and')}, which is no outlet")
+        hint = suggest_close(str(unknown[0]), lacking)
+    if faults:
+        raise RunError(f"{place} returned a dict that {' and '.join(faults)}; expected {expected}", hint=hint)
     return {name: result[name] for name in outlets}
 
 

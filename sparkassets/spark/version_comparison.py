@@ -220,12 +220,7 @@ def _count_rows(
         groups = _aggregate(found, layout.partitions, [*counts, "max(most) AS most"])
         if any(group["most"] is not None and group["most"] > 1 for group in groups):
             return None
-        partitions: dict[PartitionSet, RowCounts] = {}
-        for group in groups:
-            partition = tell.find_partition([group[place] for place in layout.partitions])
-            count = RowCounts(*(int(group[kind] or 0) for kind in _KINDS))
-            if partition is not None and (count.has_differences or count.same):
-                partitions[partition] = partitions.get(partition, RowCounts()) + count
+        partitions = _count_by_partition(groups, layout, tell)
         order = [layout.at(name) for name in layout.keys] or ["after"]
         other = found.filter("kind <> 'same'").orderBy(*layout.partitions, *order, "kind")
         shown = tuple(
@@ -236,6 +231,19 @@ def _count_rows(
     finally:
         with contextlib.suppress(PySparkException):
             found.unpersist()
+
+
+def _count_by_partition(
+    groups: Sequence[Row], layout: _ComparedColumns, tell: PartitionGrouping
+) -> dict[PartitionSet, RowCounts]:
+    """The counts of rows by partition, without partitions that have none."""
+    partitions: dict[PartitionSet, RowCounts] = {}
+    for group in groups:
+        partition = tell.find_partition([group[place] for place in layout.partitions])
+        count = RowCounts(*(int(group[kind] or 0) for kind in _KINDS))
+        if partition is not None and (count.has_differences or count.same):
+            partitions[partition] = partitions.get(partition, RowCounts()) + count
+    return partitions
 
 
 def _aggregate(found: DataFrame, by: Sequence[str], terms: Sequence[str]) -> list[Row]:

@@ -70,11 +70,14 @@ class StateLocation:
             raise unreachable_error(self.uri, error) from error
         return False
 
-    def _refuse_other_things(self, folder: Path) -> None:
+    def _refuse_file(self, folder: Path) -> None:
         file = next((each for each in (folder / JOURNAL, folder, *folder.parents) if each.exists()), folder)
         if not file.is_dir() and file.exists():
             what = f"the state {self.uri} is" if file == folder else f"{file}, where the state {self.uri} is to be, is"
             raise StateError(f"{what} a file, not a folder", hint=_OTHER_FOLDER)
+
+    def _refuse_other_things(self, folder: Path) -> None:
+        self._refuse_file(folder)
         if not folder.exists():
             return
         others = sorted(

@@ -96,17 +96,16 @@ class MemoryStore:
         last: int | None = None,
     ) -> Sequence[JournalRow]:
         """Matching rows of the whole journal."""
+        named = {"asset": asset, "uri": uri, "run": run}
+        wanted: dict[str, Collection[str]] = {name: [value] for name, value in named.items() if value is not None}
+        wanted |= {name: values for name, values in (("kind", kinds), ("id", ids)) if values is not None}
         with self._lock:
             self._check()
             found = [
                 row
                 for row in self._rows_after(after_seq)
                 if (up_to_seq is None or row.seq <= up_to_seq)
-                and (kinds is None or row.kind in kinds)
-                and (asset is None or row.asset == asset)
-                and (uri is None or row.uri == uri)
-                and (run is None or row.run == run)
-                and (ids is None or row.id in ids)
+                and all(getattr(row, name) in values for name, values in wanted.items())
             ]
         return found if last is None else found[max(0, len(found) - last) :]
 

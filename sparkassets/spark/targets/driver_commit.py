@@ -141,14 +141,18 @@ def commit_staged(staged: DriverStaging, *, marker: CommitMarker) -> None:
         user_metadata=format_marker(
             marker if staged.unchanged is None else marker.with_unchanged(same.parts, rows=same.rows)
         ),
-        adds=() if keeps_newest else [file.add(layout) for file in added],
-        removes=[*removed.inside, *removed.mixed],
-        replaces_all=work.landing.replaces == "all" and not same.table_paths and not keeps_newest,
-        schema=schema if table is None or (work.landing.columns != "kept" and not keeps_newest) else None,
         metrics=_metrics(added, removed),
-        conflicts_with=(lambda _: False) if keeps_newest else _make_conflict_test(staged),
         is_parallel_run=_make_parallel_test(made, work, marker),
     )
+    if not keeps_newest:
+        request = replace(
+            request,
+            adds=[file.add(layout) for file in added],
+            removes=[*removed.inside, *removed.mixed],
+            replaces_all=work.landing.replaces == "all" and not same.table_paths,
+            schema=schema if table is None or work.landing.columns != "kept" else None,
+            conflicts_with=_make_conflict_test(staged),
+        )
     if publishes:
         make_readable(path, staged.attempt, added, request, schema=schema, layout=layout)
     if table is None:

@@ -246,11 +246,12 @@ class _RuleMeasurement:
         for partition, (checked, value) in newest.items():
             extent = partition.extent if rule.check.scope == "partition" else None
             limit = min(now, extent[1]) if extent is not None else now
-            late = value is None or value // 1_000_000 < (-rule.check.within).add_to(limit, self._asked.timezone)
-            newest_text = "no value" if value is None else f"newest {format_instant(from_unix(value // 1_000_000))}"
-            yield RuleTally(
-                rule.name, partition, checked, int(late and bool(checked)), newest_text if late and checked else ""
-            )
+            oldest = (-rule.check.within).add_to(limit, self._asked.timezone)
+            if checked and (value is None or value // 1_000_000 < oldest):
+                text = "no value" if value is None else f"newest {format_instant(from_unix(value // 1_000_000))}"
+                yield RuleTally(rule.name, partition, checked, 1, text)
+            else:
+                yield RuleTally(rule.name, partition, checked, 0, "")
 
     def of_unique(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
