@@ -38,7 +38,7 @@ from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.core.timetables.registered import REGISTRY as TIMETABLES
 from sparkassets.core.validations.checks import REGISTRY as CHECKS
 from sparkassets.core.variables import VariableLookup, without_requested
-from sparkassets.core.writes.registered import REGISTRY as WRITES
+from sparkassets.core.writes import REGISTRY as WRITES
 from sparkassets.errors import FileLocation, SpecError, SpecProblem
 from sparkassets.plugins import InstalledFactories
 from sparkassets.project.cache import CompiledCache

@@ -1,4 +1,4 @@
-"""A timetable of another package: built as a wheel of its own, installed, named in a project."""
+"""A timetable and more of another package: built as a wheel of its own, installed, named in a project."""
 
 import json
 import os
@@ -49,6 +49,22 @@ def sparkassets(*arguments, cwd, target=None):
 @pytest.fixture(scope="module")
 def target(tmp_path_factory):
     return build(tmp_path_factory.mktemp("wheel"))
+
+
+def test_each_kind_of_thing_that_it_registers_is_known(target, tmp_path):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/project.yml").write_text(
+        "project: pay\nassets: [.]\nsinks: [{sink: payment_log, file: paid.jsonl}]\n"
+    )
+    (tmp_path / "conf/assets.yml").write_text(
+        "asset: payments\nsource: fixed_width\npath: in/{day}.txt\noptions: {places: 'account:1-18'}\n"
+        "partition: {by: day, column: day}\ncolumns: {account: string}\n---\n"
+        "asset: paid\nsql: SELECT account FROM {{ inlets.payments }}\nschedule: {timetable: payday, day: 15}\n"
+        "strategy: full_refresh\n"
+        "write: {mode: supplement, keys: [account]}\nvalidations: [{check: iban, column: account}]\n"
+    )
+    shown = sparkassets("validate", cwd=tmp_path, target=target)
+    assert shown.returncode == 0, shown.stderr
 
 
 def test_its_runs_are_foretold(target, tmp_path):

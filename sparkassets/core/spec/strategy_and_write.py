@@ -30,9 +30,9 @@ from sparkassets.core.writes import (
     ReplaceWrite,
     UpsertWrite,
     WriteMode,
+    build_registered_write,
     is_unstored_column,
 )
-from sparkassets.core.writes.registered import build_registered_write
 
 
 def compile_write(draft: AssetDraft, installed: Mapping[str, Factory]) -> WriteMode:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sparkassets.core.phrases import kind_of
-from sparkassets.core.writes import RegisteredWrite
-from sparkassets.core.writes.registered import REGISTRY, build_combiner
+from sparkassets.core.writes import REGISTRY, RegisteredWrite, build_combiner
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.plugins import InstalledFactories
 from sparkassets.ports import RunOrder

@@ -1,14 +1,79 @@
-"""The write modes, as values that say what each may do, and the rows that a commit wrote."""
+"""The write modes, as values that say what each may do, and the rows that a commit wrote.
+
+Code elsewhere asks a mode its questions (`WriteMode`), and never which mode it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
+from sparkassets.core.entry_points import EntryPointRegistry, Factory, RegisteredError
 from sparkassets.core.instants import Duration
-from sparkassets.core.writes.mode import WriteMode
-from sparkassets.core.writes.registered import RegisteredWrite
+from sparkassets.core.phrases import kind_of, show_value
 from sparkassets.frozen import frozen
+
+
+class WriteMode:
+    """How a run's rows get into its target, as data: the Spark layer has the code, by the mode's class.
+
+    Attributes:
+        name: As ``write`` has it.
+        recomputable: Whether rows can be computed again, for lost rows and for a rebuild.
+        only_adds: Whether a run leaves all earlier rows as they are, so that several assets may write one table.
+        by_keys: Whether rows replace those with the same keys, by Spark's merge.
+        takes_all: Whether a run of an asset without partitions replaces the whole table.
+        side_by_side: Whether runs of different partitions may commit in parallel.
+        is_promotable: Whether rows of a branch can take the place of the base's.
+        combines: Whether the rows that land are made of a run's rows and of those in the table.
+        is_of_code: Whether the asset's own code writes the target.
+        kept_iterations: Least number of iterations that are kept, the newest by record; 0 where runs write none.
+    """
+
+    __slots__ = ()
+    name: ClassVar[str] = ""
+    recomputable: ClassVar[bool] = True
+    only_adds: ClassVar[bool] = False
+    by_keys: ClassVar[bool] = False
+    takes_all: ClassVar[bool] = False
+    side_by_side: ClassVar[bool] = True
+    is_promotable: ClassVar[bool] = False
+    combines: ClassVar[bool] = False
+    is_of_code: ClassVar[bool] = False
+
+    @property
+    def kept_iterations(self) -> int:
+        """0: runs write no iterations."""
+        return 0
+
+    @property
+    def unique_columns(self) -> tuple[str, ...]:
+        """Columns whose values no two rows of the table share; empty where it promises nothing."""
+        return ()
+
+    @property
+    def last_run_wins(self) -> bool:
+        """Whether of rows with the same keys those written last count, so that runs must follow in order."""
+        return False
+
+    @property
+    def added_columns(self) -> tuple[str, ...]:
+        """Columns that the table has besides those of a run's rows."""
+        return ()
+
+    def stores_column(self, column: str) -> bool:
+        """Whether the table has this column of a run's rows."""
+        del column
+        return True
+
+    def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
+        """Why a strategy does not go with it, as it would destroy or double history; None where it does."""
+        del strategy, partitioned
+        return None
+
+    def parts(self) -> Mapping[str, object]:
+        """The options that decide which rows come out, by name; changing one counts as a change of the code."""
+        return {}
 
 
 @frozen
@@ -157,6 +222,98 @@ class UpsertWrite(WriteMode):
         return {f"write.upsert.{name}": value for name, value in options.items() if value}
 
 
+REGISTRY: Final = EntryPointRegistry(
+    "write mode",
+    "sparkassets.writes",
+    "write",
+    built_in={
+        "append": "write: append",
+        "publish": "write: {publish: {keep: 10}}",
+        "replace": "write: replace",
+        "self": "write: self",
+        "upsert": "write: {upsert: {keys: [<column>]}}",
+    },
+)
+"""The write modes that packages register."""
+RESERVED: Final = frozenset({"mode"})
+
+
+@runtime_checkable
+class RowCombiner(Protocol):
+    """The object that an entry point of the group ``sparkassets.writes`` makes from its parameters, given by keyword.
+
+    Attributes:
+        repeatable: Whether rows that are combined once more change nothing, as rows that go by keys. Otherwise no run
+            computes a partition again, as with ``append``.
+    """
+
+    repeatable: bool
+
+    def combine(self, rows: Any, there: Any, /) -> Any:  # noqa: ANN401  of Spark, which is not known here
+        """The rows that replace those of the run's partitions, or all of an asset without partitions.
+
+        A function of its arguments, DataFrames of Spark, without effects: the driver stages, judges and commits what it
+        returns. ``there`` is what the table holds of these partitions at the version upon which the run commits;
+        without rows at the first run and at a rebuild.
+        """
+
+
+@frozen
+class RegisteredWrite(WriteMode):
+    """A mode that a package registered, with its parameters; its rows land as those of ``replace``.
+
+    Attributes:
+        name: As registered.
+        parameters: As JSON.
+        recomputable: As ``repeatable`` of `RowCombiner`.
+    """
+
+    name: str  # type: ignore[misc]  # those of the other modes are of their classes
+    parameters: Mapping[str, object]
+    recomputable: bool  # type: ignore[misc]
+    side_by_side = False
+    combines = True
+
+    def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
+        """Why a strategy does not go with it."""
+        del partitioned  # rows that are there are combined with, not lost
+        if self.recomputable or strategy in ("latest_only", "every_instance"):
+            return None
+        return "what is computed again would be combined once more, and the mode is not 'repeatable'"
+
+    def parts(self) -> Mapping[str, object]:
+        """The parameters."""
+        return {f"write.{self.name}": dict(self.parameters)} if self.parameters else {}
+
+
+def build_registered_write(
+    name: str, parameters: Mapping[str, object], *, installed: Mapping[str, Factory]
+) -> RegisteredWrite:
+    """The mode of that name with these parameters, as a value.
+
+    Raises:
+        RegisteredError: There is none of that name, its parameters are wrong, or it does not say if it is repeatable.
+    """
+    made = build_combiner(name, parameters, installed=installed)
+    if not isinstance(made.repeatable, bool):
+        raise RegisteredError(f"write mode '{name}' has 'repeatable' {show_value(made.repeatable)}; expected a boolean")
+    return RegisteredWrite(name, dict(parameters), made.repeatable)
+
+
+def build_combiner(name: str, parameters: Mapping[str, object], *, installed: Mapping[str, Factory]) -> RowCombiner:
+    """The combiner of that name, for a run.
+
+    Raises:
+        RegisteredError: There is none of that name, or its parameters are wrong.
+    """
+    made = REGISTRY.make(name, parameters, installed=installed, reserved=RESERVED)
+    if not isinstance(made, RowCombiner):
+        raise RegisteredError(
+            f"write mode '{name}' lacks 'repeatable' or 'combine(rows, there)'; it is {kind_of(made)}"
+        )
+    return made
+
+
 HIDDEN = "_"
 """Prefix of columns that only serve ``newest_by`` and ``delete_when`` and are not stored."""
 
@@ -172,19 +329,6 @@ def is_unstored_column(column: str) -> bool:
 
 WRITES: Final[Mapping[str, WriteMode]] = {write.name: write for write in (ReplaceWrite(), AppendWrite(), SelfWrite())}
 """The write modes that are one word in YAML, by that word, the default first. The others are a map of options."""
-
-__all__ = [
-    "WRITES",
-    "AppendWrite",
-    "HistoryColumns",
-    "PublishWrite",
-    "RegisteredWrite",
-    "ReplaceWrite",
-    "SelfWrite",
-    "UpsertWrite",
-    "WriteMode",
-    "is_unstored_column",
-]
 
 
 _SIZES = {"numFiles": "files", "numOutputBytes": "bytes"}
