@@ -1,4 +1,4 @@
-"""Names and dataset URIs: the identities of assets and their data (docs/design/projects.md#names-and-identities)."""
+"""Dataset URIs, the identities of data (docs/design/projects.md#names-and-identities)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ URI_CHARACTERS: Final = 2048
 """A dataset URI's greatest length."""
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""Of an asset."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _BEFORE_SLASHES = re.compile(r"([^/?#]*?)://")
 _AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//([^/?#]*)")
@@ -22,21 +23,7 @@ _PATTERN_MARKS = re.compile(r"[*\[\]{}^|\\]|\$$")
 
 
 class AssetError(InputError):
-    """A name or a dataset URI that cannot identify anything."""
-
-
-def check_name(text: str) -> str:
-    """The name itself.
-
-    Raises:
-        AssetError: It is not letters, digits and ``_``, beginning with a letter or ``_``.
-
-    >>> check_name("daily_delays")
-    'daily_delays'
-    """
-    if not NAME.fullmatch(text):
-        raise AssetError(f"{text!r} is not a name; expected letters, digits and '_', not beginning with a digit")
-    return text
+    """A dataset URI that cannot identify anything."""
 
 
 def parse_uri(text: str) -> str:

@@ -186,17 +186,7 @@ class _CaseReader:
         """The test; None where it is of no kind."""
         keys = self._keys
         if keys.steps:
-            for key in ("asset", "partition", "at", "interval", "params", "given", "expect"):
-                if (self._at / key).exists:
-                    (self._at / key).add_key_problem(
-                        f"{key!r} has no meaning beside 'steps', which say when assets run"
-                    )
-            steps = tuple(self._read_step(self._at / "steps" / index, each) for index, each in enumerate(keys.steps))
-            for earlier, later in pairwise(steps):
-                if later.at < earlier.at:
-                    (self._at / "steps").add_problem("the moments of the steps must follow one another")
-                    break
-            return TimeCase(keys.test, (self._at / "test").location, keys.description, steps)
+            return self._read_time_case(keys.steps)
         if keys.asset is None or keys.expect is None:
             lacking = "expect" if keys.asset is not None else "asset"
             if lacking not in self._document.failed:
@@ -307,9 +297,7 @@ class _CaseReader:
         columns = {**inlet.columns, **path_columns(inlet), **keys.columns}
         if inlet.columns or keys.columns:
             for index, row in enumerate(keys.rows or ()):
-                for name in row.keys() - columns.keys() - _HIDDEN:
-                    hint = did_you_mean(name, columns)
-                    (rows / index / name).add_key_problem(f"{inlet.name!r} declares no column {name!r}", hint=hint)
+                self._refuse_undeclared(rows / index, row, inlet, columns)
         folder = join(self._project.root, *self._document.file.path.split("/")[:-1])
         return GivenRows(
             at.key_location,
@@ -318,6 +306,11 @@ class _CaseReader:
             normpath(join(folder, keys.file)) if keys.file else "",
             None if keys.after is None else str(keys.after),
         )
+
+    def _refuse_undeclared(self, at: DocumentPlace, row: Row, inlet: AssetSpec, columns: Mapping[str, str]) -> None:
+        for name in row.keys() - columns.keys() - _HIDDEN:
+            hint = did_you_mean(name, columns)
+            (at / name).add_key_problem(f"{inlet.name!r} declares no column {name!r}", hint=hint)
 
     def _check_types(self, at: DocumentPlace, keys: GivenMap) -> None:
         for name, kind in keys.columns.items():
@@ -335,17 +328,11 @@ class _CaseReader:
                 hint = f"write expect: {{outlets: {{{asset.outlets[0]}: [...]}}}}"
                 at.add_problem(f"{asset.name!r} has outlets, whose rows are expected apart", hint=hint)
             return ExpectedOutcome({asset.name: tuple(expect or ())})
-        tables: dict[str, Sequence[Row]] = {name: tuple(rows) for name, rows in expect.outlets.items()}
-        for name in tables.keys() - set(asset.outlets):
-            close = did_you_mean(name, asset.outlets)
-            (at / "outlets" / name).add_key_problem(f"{asset.name!r} has no outlet {name!r}", hint=close)
-        if expect.rows is not None:
-            if asset.outlets:
-                (at / "rows").add_key_problem(f"{asset.name!r} has outlets, whose rows are expected apart")
-            tables[asset.name] = tuple(expect.rows)
-        if expect.error is not None and (tables or expect.withheld is not None):
+        tables = self._read_expected_tables(asset, expect)
+        has_rows = bool(tables) or expect.withheld is not None
+        if expect.error is not None and has_rows:
             (at / "error").add_key_problem("a run that fails has no rows")
-        if expect.error is None and not tables and expect.withheld is None:
+        if expect.error is None and not has_rows:
             at.add_problem("nothing is expected", hint="write rows, outlets, error or withheld")
         withheld = None
         if expect.withheld is not None:
@@ -353,12 +340,33 @@ class _CaseReader:
             withheld = partitions if texts is True else self._all_parts(at / "withheld", asset, texts)
         return ExpectedOutcome(tables, expect.error or "", withheld, expect.only, float(expect.tolerance))
 
+    def _read_expected_tables(self, asset: AssetSpec, expect: ExpectMap) -> dict[str, Sequence[Row]]:
+        at = self._at / "expect"
+        tables: dict[str, Sequence[Row]] = {name: tuple(rows) for name, rows in expect.outlets.items()}
+        for name in tables.keys() - set(asset.outlets):
+            hint = did_you_mean(name, asset.outlets)
+            (at / "outlets" / name).add_key_problem(f"{asset.name!r} has no outlet {name!r}", hint=hint)
+        if expect.rows is not None:
+            if asset.outlets:
+                (at / "rows").add_key_problem(f"{asset.name!r} has outlets, whose rows are expected apart")
+            tables[asset.name] = tuple(expect.rows)
+        return tables
+
     def _all_parts(self, at: DocumentPlace, asset: AssetSpec, texts: str | list[str]) -> PartitionSet:
         if isinstance(texts, str):
             return self._parts(at, asset, texts)
         return PartitionSet.union(self._parts(at / index, asset, text) for index, text in enumerate(texts))
 
     # ------------------------------------------------------------------ time
+
+    def _read_time_case(self, written: Sequence[StepMap]) -> TimeCase:
+        for key in ("asset", "partition", "at", "interval", "params", "given", "expect"):
+            if (self._at / key).exists:
+                (self._at / key).add_key_problem(f"{key!r} has no meaning beside 'steps', which say when assets run")
+        steps = tuple(self._read_step(self._at / "steps" / index, each) for index, each in enumerate(written))
+        if any(later.at < earlier.at for earlier, later in pairwise(steps)):
+            (self._at / "steps").add_problem("the moments of the steps must follow one another")
+        return TimeCase(self._keys.test, (self._at / "test").location, self._keys.description, steps)
 
     def _read_step(self, at: DocumentPlace, keys: StepMap) -> CaseStep:
         events: list[dict[str, Any]] = []

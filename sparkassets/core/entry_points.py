@@ -7,13 +7,16 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from inspect import Parameter, signature
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from warnings import catch_warnings
 
 from sparkassets.core.phrases import show_value
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 Factory = Callable[..., object]
 """Makes what is registered of its parameters, given by keyword."""
@@ -179,14 +182,18 @@ class EntryPointRegistry:
         try:
             valid = model.model_validate_json(json.dumps(dict(parameters)))
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            key = str(first["loc"][0])
-            if first["type"] == "missing":
-                raise self.raises(f"{self.noun} '{name}' lacks its key '{key}'", lacks=True) from error
-            words = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-            message = f"'{key}' of {self.noun} '{name}' is {show_value(parameters[key])}; expected {words}"
-            raise self.raises(message, path=(key,)) from error
+            raise self._explain(name, parameters, error) from error
         return {key: getattr(valid, f"p{keys.index(key)}") for key in parameters}
+
+    def _explain(self, name: str, parameters: Mapping[str, object], error: ValidationError) -> InputError:
+        """The first of pydantic's errors in the project's words."""
+        first = error.errors(include_url=False)[0]
+        key = str(first["loc"][0])
+        if first["type"] == "missing":
+            return self.raises(f"{self.noun} '{name}' lacks its key '{key}'", lacks=True)
+        words = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+        message = f"'{key}' of {self.noun} '{name}' is {show_value(parameters[key])}; expected {words}"
+        return self.raises(message, path=(key,))
 
     def make_instance(self, name: str, factory: Factory, given: Mapping[str, Any]) -> Any:  # noqa: ANN401  of another package
         """Calls the factory with these parameters.

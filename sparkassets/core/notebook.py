@@ -33,20 +33,20 @@ def render_tables(title: str, *tables: HtmlTable) -> str:
     >>> render_tables("plan", HtmlTable("waits", ("asset", "until"), [("a<b", "")])).count("<td")
     1
     """
-    parts = [f"<p><b>{_escaped(title)}</b></p>", *(_rendered(each) for each in tables if each.rows)]
+    parts = [f"<p><b>{_escape(title)}</b></p>", *(_render_table(each) for each in tables if each.rows)]
     return f"<div>{''.join(parts)}</div>"
 
 
-def _rendered(table: HtmlTable) -> str:
+def _render_table(table: HtmlTable) -> str:
     used = [index for index in range(len(table.columns)) if any(row[index] for row in table.rows)]
-    heading = f"<p>{_escaped(table.heading)}</p>" if table.heading else ""
-    head = "".join(f"<th {_CELL}>{_escaped(table.columns[index])}</th>" for index in used)
+    heading = f"<p>{_escape(table.heading)}</p>" if table.heading else ""
+    head = "".join(f"<th {_CELL}>{_escape(table.columns[index])}</th>" for index in used)
     shown = table.rows[:MOST_ROWS]
-    body = "".join(f"<tr>{''.join(f'<td {_CELL}>{_escaped(row[i])}</td>' for i in used)}</tr>" for row in shown)
+    body = "".join(f"<tr>{''.join(f'<td {_CELL}>{_escape(row[i])}</td>' for i in used)}</tr>" for row in shown)
     rest = len(table.rows) - len(shown)
     more = f"<p>and {rest:,} more</p>" if rest else ""
     return f"{heading}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return escape(escape_invisible(text))

@@ -54,13 +54,13 @@ def parse_tables(text: str) -> tuple[str, ...]:
     """
     if "`" in text:
         raise InputError(f"{text!r} has backquotes, and a name with fields is written without")
-    parts = tuple("".join(_lowered(part)) for part in _parts(text))
+    parts = tuple("".join(_lower_literals(part)) for part in _parts(text))
     if len(parts) == _MOST and "{" in parts[0]:
         raise InputError(f"the catalog of {text!r} has a field; expected fields in the schema or the name of the table")
     return parts
 
 
-def _lowered(part: str) -> Iterator[str]:
+def _lower_literals(part: str) -> Iterator[str]:
     """The pieces of a part of a name, fields as they are."""
     yield from (piece if piece.startswith("{") else piece.lower() for piece in _FIELD.split(part))
 

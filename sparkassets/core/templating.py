@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final, TypeVar, cast
@@ -24,31 +24,12 @@ from sparkassets.core.sandbox import (
 from sparkassets.core.suggestions import IN_RUNS, KnownColumns, called_here, did_you_mean, suggest_close
 from sparkassets.errors import InputError
 
-NAMES: Final = frozenset(
-    {
-        "inlets",
-        "outlets",
-        "partitions",
-        "partition",
-        "run_id",
-        "schedule_date",
-        "data_interval_start",
-        "data_interval_end",
-        "logical_date",
-        "prev_data_interval_start_success",
-        "prev_data_interval_end_success",
-        "ds",
-        "ds_nodash",
-        "ts",
-        "ts_nodash",
-        "ts_nodash_with_tz",
-        "watermark",
-        "params",
-        "triggering_event",
-        "triggering_events",
-        "triggering_dataset_events",
-    }
-)
+_NAMES_SPELLED: Final = """
+    inlets outlets partitions partition run_id schedule_date data_interval_start data_interval_end logical_date
+    prev_data_interval_start_success prev_data_interval_end_success ds ds_nodash ts ts_nodash ts_nodash_with_tz
+    watermark params triggering_event triggering_events triggering_dataset_events
+"""
+NAMES: Final = frozenset(_NAMES_SPELLED.split())
 """Names that a template may use (docs/design/projects.md#templates); every renderer provides a value for each."""
 
 _KNOWN: Final = "there are inlets, outlets, partitions, params, watermark, run_id and the times of the run"
@@ -111,18 +92,6 @@ class TemplateError(InputError):
     def __init__(self, fault: TemplateFault) -> None:
         super().__init__(fault.message, hint=fault.hint)
         self.fault = fault
-
-
-def template_inlets(text: str) -> list[str]:
-    """The assets that a template names as ``inlets.<name>``, in order of appearance.
-
-    Raises:
-        TemplateError: The text is no template.
-
-    >>> template_inlets("SELECT * FROM {{ inlets.flights }} JOIN {{ inlets['weather'] }} USING (day)")
-    ['flights', 'weather']
-    """
-    return list(Template.parse(text).inlets)
 
 
 def check_template(
@@ -199,7 +168,11 @@ class Template:
 
     @cached_property
     def inlets(self) -> Mapping[str, tuple[int, int]]:
-        """The assets named as ``inlets.<name>``, in order of appearance, with line and column of the first mention."""
+        """The assets named as ``inlets.<name>``, in order of appearance, with line and column of the first mention.
+
+        >>> Template.parse("SELECT * FROM {{ inlets.flights }} JOIN {{ inlets['weather'] }} USING (day)").inlets
+        {'flights': (1, 25), 'weather': (1, 52)}
+        """
         return self._members_of("inlets")
 
     @cached_property
@@ -329,24 +302,26 @@ class _TemplateChecker:
     def names(self) -> Iterator[TemplateFault]:
         """Faults of names: unknown names, names of the run that are set anew, and objects used without a member."""
         names = list(self.template.find(nodes.Name))
-        unknown = {node.name for node in names if node.ctx == "load"} - NAMES - set(FUNCTIONS)
-        if unknown and self._compiles() is None:
-            unknown &= undeclared_names(self.template.tree)
-        else:
-            unknown -= {node.name for node in names if node.ctx != "load"}
-        reported: set[str] = set()
-        whole = {id(node.node) for node in self.template.members if member_of(node)}
+        unknown = self._unknown_names(names)
+        with_member = {id(node.node) for node in self.template.members if member_of(node)}
         for node in names:
             name = node.name
             if node.ctx != "load" and name in NAMES:
                 yield self._fault(node, name, f"{name!r} is a name of the run and cannot be set")
-            elif name in {"inlets", "outlets"} and id(node) not in whole:
+            elif name in {"inlets", "outlets"} and id(node) not in with_member:
                 example = f"{name}.{next(iter(self.template.inlets), 'a') if name == 'inlets' else self.asset}"
                 yield self._fault(node, name, f"{name!r} must be followed by the name of an asset, such as {example}")
-            elif node.ctx == "load" and name in unknown and name not in reported:
-                reported.add(name)
+            elif node.ctx == "load" and name in unknown:
+                unknown.discard(name)
                 hint = called_here(name, IN_RUNS) or suggest_close(name, NAMES) or _KNOWN
                 yield self._fault(node, name, f"unknown name {name!r} in the template", hint)
+
+    def _unknown_names(self, names: Iterable[nodes.Name]) -> set[str]:
+        """Names that neither the run nor the template itself has."""
+        unknown = {node.name for node in names if node.ctx == "load"} - NAMES - set(FUNCTIONS)
+        if unknown and self._compiles() is None:
+            return unknown & undeclared_names(self.template.tree)
+        return unknown - {node.name for node in names if node.ctx != "load"}
 
     def _compiles(self) -> TemplateAssertionError | None:
         """Why the template, which can be parsed, cannot be compiled; None where it can."""
@@ -356,22 +331,18 @@ class _TemplateChecker:
             return error
         return None
 
-    def filters(self) -> Iterator[TemplateFault]:
+    def filters(self) -> list[TemplateFault]:
         """Filters and tests that Jinja does not have here, and what else it only finds when it compiles."""
-        known = environment()
-        unknown = False
-        for node in self.template.find(nodes.Filter):
-            if node.name not in known.filters:
-                unknown = True
-                hint = did_you_mean(node.name, known.filters)
-                yield self._fault(node, node.name, f"unknown filter {node.name!r} in the template", hint)
-        for test in self.template.find(nodes.Test):
-            if test.name not in known.tests:
-                unknown = True
-                hint = did_you_mean(test.name, known.tests)
-                yield self._fault(test, test.name, f"unknown test {test.name!r} in the template", hint)
-        if "{%" in self.template.text and not unknown and (error := self._compiles()):
-            yield _syntax_fault(self.template.text, error)
+        faults: list[TemplateFault] = []
+        sandbox = environment()
+        for kind, known, what in ((nodes.Filter, sandbox.filters, "filter"), (nodes.Test, sandbox.tests, "test")):
+            for node in cast("Iterable[nodes.Filter | nodes.Test]", self.template.find(kind)):
+                if node.name not in known:
+                    hint = did_you_mean(node.name, known)
+                    faults.append(self._fault(node, node.name, f"unknown {what} {node.name!r} in the template", hint))
+        if "{%" in self.template.text and not faults and (error := self._compiles()):
+            faults.append(_syntax_fault(self.template.text, error))
+        return faults
 
     def values(self) -> Iterator[TemplateFault]:
         """Values that would become SQL, and quotes around values that are literals without them."""
@@ -390,20 +361,20 @@ class _TemplateChecker:
         """Members that an object of the run does not have, and attempts to leave the sandbox."""
         for node in self.template.members:
             member = member_of(node)
-            if member is None:
-                continue
-            if member.startswith("__") or (member.startswith("_") and isinstance(node, nodes.Getattr)):
-                hint = None if member.startswith("__") else f"write [{member!r}] for a column of that name"
-                yield self._fault(
-                    node, member, f"{member!r} cannot be used: it would leave the template's sandbox", hint
-                )
-            elif isinstance(node.node, nodes.Name):
-                yield from self._member(node.node.name, member, node)
-            elif isinstance(node.node, nodes.Getattr | nodes.Getitem):
-                yield from self._column(node.node, member, node)
-            path = _path(node)
-            if path and (wrong := wrong_member(path)) and wrong[0] == len(path) - 1:
-                yield self._fault(node, member, *wrong[1:])
+            if member is not None:
+                yield from self._member_faults(node, member)
+
+    def _member_faults(self, node: Member, member: str) -> Iterator[TemplateFault]:
+        if member.startswith("__") or (member.startswith("_") and isinstance(node, nodes.Getattr)):
+            hint = None if member.startswith("__") else f"write [{member!r}] for a column of that name"
+            yield self._fault(node, member, f"{member!r} cannot be used: it would leave the template's sandbox", hint)
+        elif isinstance(node.node, nodes.Name):
+            yield from self._member(node.node.name, member, node)
+        elif isinstance(node.node, nodes.Getattr | nodes.Getitem):
+            yield from self._column(node.node, member, node)
+        path = _path(node)
+        if path and (wrong := wrong_member(path)) and wrong[0] == len(path) - 1:
+            yield self._fault(node, member, *wrong[1:])
 
     def _member(self, owner: str, member: str, node: nodes.Node) -> Iterator[TemplateFault]:
         known: Collection[str]
@@ -415,9 +386,8 @@ class _TemplateChecker:
             case "partition":
                 known, message = self.dimensions, f"{member!r} is no partition column of asset {self.asset!r}"
             case "triggering_events" | "triggering_dataset_events" if self.events is not None:
-                if member in _OF_MAPPINGS and isinstance(node, nodes.Getattr):
-                    return
-                known, message = self.events, f"no event of {member!r} can trigger asset {self.asset!r}"
+                methods = _OF_MAPPINGS if isinstance(node, nodes.Getattr) else ()
+                known, message = {*self.events, *methods}, f"no event of {member!r} can trigger asset {self.asset!r}"
             case "watermark" if not self.watermarked:
                 known, message = (), "there is no watermark, as no inlet has 'read: {after: …}'"
             case "watermark":

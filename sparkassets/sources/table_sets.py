@@ -156,7 +156,7 @@ class TableSetObserver:
             SourceError: The root is missing or cannot be listed, or a table cannot be read.
         """
         del table_id, version, coverage, viewed  # the cursor knows every table
-        tables, partitioning, skipped = TableSet.of(asset), asset.partitioning, SkippedFiles()
+        tables, partitioning, skipped = TableSet.of_source(asset), asset.partitioning, SkippedFiles()
         found = self._listing.listed(asset, tables, skipped, seen=bool(cursor))
         if isinstance(found, Observation):
             return found

@@ -74,7 +74,7 @@ class LogVolumeEstimator:
 
     def _of_tables(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         """The files of each pinned table of a table set."""
-        partitioning, tables = asset.partitioning, TableSet.of(asset)
+        partitioning, tables = asset.partitioning, TableSet.of_source(asset)
         size = count = 0
         for each in known_tables(known.position, partitioning):
             if not pin.parts.overlaps(each.slot.parts(tables.pattern, partitioning)):

@@ -50,7 +50,7 @@ def read_tables(session: SparkSession, asset: AssetSpec, pinned: Mapping[str, An
     tables = sorted(known_tables(pinned, asset.partitioning), key=lambda each: each.relative)
     if not tables:
         return _with_fields(_no_rows(session, asset), None, asset)
-    several = TableSet.of(asset)
+    several = TableSet.of_source(asset)
     frames = [_with_fields(_rows(session, asset, several, each), each.slot, asset) for each in tables]
     try:
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)

@@ -1,18 +1,6 @@
 import pytest
 
-from sparkassets.core.assets import AssetError, check_name, parse_uri
-
-
-@pytest.mark.parametrize("name", ["a", "_", "daily_delays", "A1"])
-def test_names(name):
-    assert check_name(name) == name
-
-
-@pytest.mark.parametrize("name", ["", "1a", "a-b", "a.b", "a b", "é", "a\n"])
-def test_what_is_no_name(name):
-    with pytest.raises(AssetError) as error:
-        check_name(name)
-    assert str(error.value) == f"{name!r} is not a name; expected letters, digits and '_', not beginning with a digit"
+from sparkassets.core.assets import AssetError, parse_uri
 
 
 @pytest.mark.parametrize(

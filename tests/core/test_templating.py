@@ -14,7 +14,6 @@ from sparkassets.core.templating import (
     TemplateError,
     TemplateFault,
     check_template,
-    template_inlets,
 )
 
 
@@ -30,7 +29,7 @@ def messages(text, **given):
 
 def test_inlets_in_order_of_appearance():
     sql = "SELECT {{ inlets.b.x }} FROM {{ inlets.a }} JOIN {{ inlets['c'] }} {% if ds %}{{ inlets.d }}{% endif %}"
-    assert template_inlets(sql) == ["b", "a", "c", "d"]
+    assert list(Template.parse(sql).inlets) == ["b", "a", "c", "d"]
 
 
 def test_events_are_of_what_can_trigger_the_asset():

@@ -6,7 +6,8 @@ from textwrap import dedent
 import pytest
 
 from sparkassets.authoring import AssetKeys
-from sparkassets.core.spec.file_models import AssetFile, written_keys
+from sparkassets.core.spec.asset_models import AssetFile
+from sparkassets.core.spec.value_kinds import written_keys
 from sparkassets.errors import FileLocation, SpecError
 from sparkassets.frozen import frozen
 from sparkassets.project import load_project

@@ -5,7 +5,8 @@ import re
 import pytest
 import yaml
 
-from sparkassets.core.spec.file_models import InletMap, ProjectFile
+from sparkassets.core.spec.inlet_models import InletMap
+from sparkassets.core.spec.project_models import ProjectFile
 from sparkassets.project import load_project
 from tests.documents import code_blocks, page
 

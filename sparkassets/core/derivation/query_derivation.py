@@ -74,22 +74,28 @@ def derive_query(sql: str, relations: Mapping[str, QueryRelation], *, value: str
     if "|>" in sql:
         return None
     try:
-        tree = sqlglot.parse_one(sql, dialect="spark")
-        if GENERATORS.search(sql) and is_generator(tree):
-            return None
-        for each in list(tree.find_all(exp.Column)) if value and value in sql else ():
-            if each.name == value and not each.table:
-                each.replace(exp.Literal.string(value))
-        read = {name.casefold(): _relation_rows(relation) for name, relation in relations.items()}
-        found = _derive_node(tree, read) if isinstance(tree, exp.Query) else None
+        query = _parse_query(sql, value)
+        sources = {name.casefold(): _relation_rows(relation) for name, relation in relations.items()}
+        rows = _derive_node(query, sources) if query is not None else None
     except (SqlglotError, UncertainDerivation, RecursionError):
         return None
-    if found is None or found.columns is None:
+    if rows is None or rows.columns is None:
         return None
-    names = [each.name.casefold() for each in found.columns]
+    names = [each.name.casefold() for each in rows.columns]
     if "" in names or len({*names}) != len(names):
         return None
-    return QueryDerivation({each.name: each.uses for each in found.columns}, found.rows)
+    return QueryDerivation({each.name: each.uses for each in rows.columns}, rows.rows)
+
+
+def _parse_query(sql: str, value: str) -> exp.Query | None:
+    """The query, with a literal for each name ``value``; None of what is no query, or makes rows of one."""
+    tree = sqlglot.parse_one(sql, dialect="spark")
+    if not isinstance(tree, exp.Query) or (GENERATORS.search(sql) and is_generator(tree)):
+        return None
+    for column in list(tree.find_all(exp.Column)) if value and value in sql else ():
+        if column.name == value and not column.table:
+            column.replace(exp.Literal.string(value))
+    return tree
 
 
 @frozen

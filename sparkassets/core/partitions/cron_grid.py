@@ -190,17 +190,20 @@ class CronGrid:
             local = local_seconds(datetime.fromisoformat(match[1]))
         except ValueError as error:
             raise PartitionError(f"partition key '{text}' is not in the calendar: {error}") from error
+        start = self._start_of(text, local, match[1], match[2] if self.precision != "day" else None)
+        return start, self.next(start)
+
+    def _start_of(self, text: str, local: int, written: str, offset: str | None) -> int:
+        """The start of the slot that begins at a local time, with this offset where one is written."""
         by_offset = {offset_text(self._clock.offset_at(start)): start for start in self._starts(local)}
-        given = match[2] if self.precision != "day" else None
         if not by_offset:
             raise PartitionError(self._no_slot(text, local), hint=self._holder_hint(local))
-        if given is None and len(by_offset) == 1:
-            (start,) = by_offset.values()
-            return start, self.next(start)
-        if given in by_offset:
-            return by_offset[given], self.next(by_offset[given])
-        what = "has another offset" if given else "is repeated"
-        choices = " or ".join(match[1] + offset for offset in by_offset)
+        if offset is None and len(by_offset) == 1:
+            return next(iter(by_offset.values()))
+        if offset in by_offset:
+            return by_offset[offset]
+        what = "has another offset" if offset else "is repeated"
+        choices = " or ".join(written + each for each in by_offset)
         raise PartitionError(f"partition key '{text}': that time {what} in {self._timezone}; expected {choices}")
 
     def _no_slot(self, text: str, local: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -367,21 +367,12 @@ class Dependency:
         some = self.affected_partitions(whole) & partitions
         if least == 1 or not some:
             return some
-        found = self._time_mapping()
-        if found is None or self.consumer.segments or self.inlet.segments:
+        if self.consumer.segments or self.inlet.segments or (by_time := self._time_mapping()) is None:
             each = self.consumer.each_partition(some)
             return PartitionSet.union(
                 [one for one in each if self.inlet.has_at_least(self.required_partitions(one) & whole, least)]
             )
-        mapping, down, up = found
-        starts = [start for start, _ in up.slots(whole.time)]
-        ends = [up.stop(start) for start in starts]
-        windows = ((partition, mapping.window(*partition, down=down)) for partition in down.slots(some.time))
-        return PartitionSet.from_time_pairs(
-            partition
-            for partition, (low, high) in windows
-            if bisect_left(starts, high) - bisect_right(ends, low) >= least
-        )
+        return PartitionSet.from_time_pairs(_slots_having_enough(*by_time, some.time, whole.time, least))
 
     def max_required(self, time: RangeSet, partitions: int) -> int | None:
         """The greatest number of inlet partitions that one of the first ``partitions`` in a stretch of time needs.
@@ -444,3 +435,15 @@ _OF_TIME = (OverlapMapping, WindowMapping)
 def _all_time_if_any(time: RangeSet) -> RangeSet:
     """All time, where there is any: for partitions without a mapping of time."""
     return _ALWAYS if time else time
+
+
+def _slots_having_enough(
+    mapping: TimeMapping, down: TimePartition, up: TimePartition, partitions: RangeSet, whole: RangeSet, least: int
+) -> Iterator[tuple[int, int]]:
+    """The slots of ``partitions`` whose window has at least ``least`` slots of the inlet that are in ``whole``."""
+    starts = [start for start, _ in up.slots(whole)]
+    ends = [up.stop(start) for start in starts]
+    for partition in down.slots(partitions):
+        low, high = mapping.window(*partition, down=down)
+        if bisect_left(starts, high) - bisect_right(ends, low) >= least:
+            yield partition

@@ -1,85 +1,227 @@
-"""Describes partitions by the values of their columns: each one, or neighbours by their bounds."""
+"""The dimensions of an asset's partitions: at most one of time, and any number of segments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Self
 
-from sparkassets.core.partitions.partition_set import PartitionSet
-from sparkassets.core.partitions.partitioning import Partitioning
+from sparkassets.core.partitions.segments import WHOLE, SegmentPartition
 from sparkassets.core.partitions.time_partition import TimePartition
 from sparkassets.frozen import frozen
 
-_ORDERED: Final = frozenset({"hour", "day", "month", "year"})
-"""Grains whose keys are prefixes of an ISO local time, so that keys are ordered like times."""
-
 
 @frozen
-class ColumnRange:
-    """A range of neighbouring partitions.
+class PartitionDimensions:
+    """The product of at most one dimension of time and any number of dimensions of segments.
 
     Attributes:
-        segments: Column to segment.
-        column: The column of time; None where there is no time.
-        low, end: The first partition's key, and the key of the one after the last.
+        time: The dimension of time; None where there is none.
+        segments: The dimensions of segments, in the order of a tuple.
+        time_at: Index of the segment before which a key has the time.
     """
 
-    segments: dict[str, str]
-    column: str | None = None
-    low: str = ""
-    end: str = ""
+    time: TimePartition | None = None
+    segments: tuple[SegmentPartition, ...] = ()
+    time_at: int = 0
 
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether there is any dimension."""
+        return self.time is not None or bool(self.segments)
 
-def telling_dimensions(partitioning: Partitioning, parts: PartitionSet) -> tuple[Partitioning, PartitionSet] | None:
-    """The dimensions whose columns identify the rows of these partitions, and the partitions by these dimensions.
+    @property
+    def is_product(self) -> bool:
+        """Whether there are time and segments, so that partitions form a grid of rows and columns."""
+        return self.time is not None and bool(self.segments)
 
-    None where all rows belong to them, no column identifies them, or the partitions cannot be listed.
-    """
-    less, rest = partitioning.without_whole_dimensions(parts)
-    if rest.is_everything or not less.is_partitioned or (less.time is not None and less.time.column is None):
-        return None
-    if less.segments and rest.time:  # of any segment, known or not
-        if rest.apart or less.time is None:
-            return None
-        less = Partitioning(less.time)
-    return (less.with_segments_of(rest), rest) if less.can_list(rest) else None
+    @property
+    def is_ahead(self) -> bool:
+        """Whether partitions count as finished before they are over (``ahead``)."""
+        return self.time is not None and self.time.ahead is not None
 
+    @property
+    def timeless(self) -> Self:
+        """The partitioning without the dimension of time."""
+        return replace(self, time=None, time_at=0)
 
-def partition_values(partitioning: Partitioning, parts: PartitionSet) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yields the key of each partition with its values by column, oldest first, in the order of the key.
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the dimensions that have one in rows, in the order of a key."""
+        columns: list[str | None] = [each.column if each.in_rows else None for each in self.segments]
+        if self.time is not None:
+            columns.insert(self.time_at, self.time.column)
+        return tuple(column for column in columns if column is not None)
 
-    Takes the result of `telling_dimensions`, like `column_ranges`.
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the dimensions in the order of a key: their columns, or the grain of time without a column.
 
-    >>> from sparkassets.core.partitions import SegmentPartition, TimePartition
-    >>> both = Partitioning(TimePartition("day", "UTC", column="day"), (SegmentPartition("shop", ("a", "b")),))
-    >>> list(partition_values(both, both.parse("2025-01-02,a")))
-    [('2025-01-02,a', {'day': '2025-01-02', 'shop': 'a'})]
-    """
-    time, keys = partitioning.time, partitioning.keys(parts)
-    for start, _, segment in partitioning.slots(parts):
-        values = list(zip(partitioning.segment_columns, segment, strict=True))
-        if time is not None:
-            values.insert(partitioning.time_at, (time.column or time.name, time.key(start)))
-        yield next(keys), dict(values)
+        >>> PartitionDimensions(TimePartition("day", "UTC"), (SegmentPartition("store", ("a",)),)).names
+        ('day', 'store')
+        """
+        names = [each.column for each in self.segments]
+        if self.time is not None:
+            names.insert(self.time_at, self.time.column or self.time.name)
+        return tuple(names)
 
+    @property
+    def has_columns(self) -> bool:
+        """Whether a row identifies its partition, because each dimension has a column."""
+        return len(self.columns) == len(self.names)
 
-def column_ranges(partitioning: Partitioning, parts: PartitionSet) -> list[ColumnRange] | None:
-    """The partitions with neighbours joined; None where keys of time are not ordered like the values of its column."""
-    time = partitioning.time
-    if time is not None and not _has_comparable_keys(time):
-        return None
-    joined = []
-    for segment, ranges in partitioning.by_tuple(parts):
-        own = dict(zip(partitioning.segment_columns, segment, strict=True))
-        if time is None:
-            joined.append(ColumnRange(own))
-        else:
-            joined += [ColumnRange(own, time.column, time.key(low), time.key(high)) for low, high in ranges.pairs()]
-    return joined
+    @property
+    def by_columns(self) -> Self:
+        """The partitioning of only those dimensions that have a column in rows.
 
+        >>> PartitionDimensions(TimePartition("day", "UTC"), (SegmentPartition("store", ("a",)),)).by_columns.names
+        ('store',)
+        """
+        if self.has_columns:
+            return self
+        time = self.time if self.time is not None and self.time.column is not None else None
+        before = sum(each.in_rows for each in self.segments[: self.time_at])
+        kept = tuple(each for each in self.segments if each.in_rows)
+        return replace(self, time=time, segments=kept, time_at=before if time else 0)
 
-def _has_comparable_keys(time: TimePartition) -> bool:
-    """Whether the key of a slot is the local time at which it begins, and no two slots share one."""
-    return (
-        time.by in _ORDERED and not time.exclude and not time.offset and (time.by != "hour" or time.timezone == "UTC")
-    )
+    @property
+    def description(self) -> str:
+        """The dimensions in words, in the order of a key; empty where there is none.
+
+        >>> stores = SegmentPartition("store", ("a", "b"))
+        >>> PartitionDimensions(TimePartition("day", "UTC"), (stores,)).description, PartitionDimensions().description
+        ('by day in UTC, by store', '')
+        """
+        phrases = [f"by {each.column}" for each in self.segments]
+        if self.time is not None:
+            phrases.insert(self.time_at, f"by {self.time.grain} in {self.time.timezone}")
+        return ", ".join(phrases)
+
+    @property
+    def description_with_columns(self) -> str:
+        """`description` with the column of time.
+
+        >>> PartitionDimensions(TimePartition("day", "UTC", "sold_on")).description_with_columns
+        'by day in UTC (column sold_on)'
+        """
+        column = self.time.column if self.time is not None else None
+        phrase = f"by {self.time.grain} in {self.time.timezone}" if self.time is not None else ""
+        return self.description.replace(phrase, f"{phrase} (column {column})", 1) if column else self.description
+
+    @property
+    def placeholder(self) -> str:
+        """The placeholder of a key in a message: ``A..B`` for time, ``KEY`` for segments.
+
+        >>> stores = SegmentPartition("store", ("a", "b"))
+        >>> days = TimePartition("day", "UTC")
+        >>> PartitionDimensions(days, (stores,)).placeholder, PartitionDimensions(None, (stores,)).placeholder
+        ('A..B,KEY', 'KEY')
+        """
+        words = ["KEY"] * len(self.segments)
+        if self.time is not None:
+            words.insert(self.time_at, "A..B")
+        return ",".join(words)
+
+    @property
+    def segment_columns(self) -> tuple[str, ...]:
+        """The columns of the dimensions of segments, in the order of a tuple."""
+        return tuple(each.column for each in self.segments)
+
+    def same_grid(self, other: PartitionDimensions) -> bool:
+        """Whether both have the same partitions, whichever keys are known."""
+        if not self._same_columns(other):
+            return False
+        if self.time is None or other.time is None:
+            return self.time is other.time
+        return self.time.same_grid(other.time)
+
+    def same_slots(self, other: PartitionDimensions) -> bool:
+        """Whether a partition of both has the same rows, whichever partitions are known, wanted or excluded."""
+        if not self._same_columns(other) or (self.time is None) is not (other.time is None):
+            return False
+        return self.time is None or other.time is None or self.time.same_slots(other.time)
+
+    def understands(self, other: PartitionDimensions) -> bool:
+        """Whether a set of the other's partitions has the same meaning here; a set by time alone fits all segments.
+
+        >>> days, stores = TimePartition("day", "UTC"), SegmentPartition("store", ("a", "b"))
+        >>> both = PartitionDimensions(days, (stores,))
+        >>> both.understands(PartitionDimensions(days)), PartitionDimensions(days).understands(both)
+        (True, False)
+        """
+        if not self.segments and not other.segments:
+            return True
+        if (self.time is None) is not (other.time is None):
+            return False
+        return not other.segments or self._same_columns(other)
+
+    def _same_columns(self, other: PartitionDimensions) -> bool:
+        if len(self.segments) != len(other.segments):
+            return False
+        return all(map(SegmentPartition.same_column, self.segments, other.segments))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a dimension is open: its segments are learned at runtime."""
+        return any(each.is_open for each in self.segments)
+
+    @property
+    def open_columns(self) -> tuple[str, ...]:
+        """The columns of the open dimensions."""
+        return tuple(each.column for each in self.segments if each.is_open)
+
+    @property
+    def without_open_segments(self) -> Self:
+        """The partitioning that bounds possible partitions: by time alone where a dimension is open."""
+        return replace(self, segments=(), time_at=0) if self.is_open else self
+
+    @property
+    def with_excluded_slots(self) -> Self:
+        """The partitioning without exclusions in its time."""
+        return replace(self, time=replace(self.time, exclude="")) if self.time is not None else self
+
+    @property
+    def as_declared(self) -> Self:
+        """The partitioning as a project's files declare it: without known segments of open dimensions.
+
+        >>> stores = SegmentPartition("store", ("a",), is_open=True)
+        >>> PartitionDimensions(None, (stores,)).as_declared.segments[0].keys
+        ()
+        """
+        return self.with_keys({each.column: () for each in self.segments if each.is_open})
+
+    def with_keys(self, keys: Mapping[str, tuple[str, ...]]) -> Self:
+        """The partitioning with these segments in the dimensions of these columns; itself where nothing changes.
+
+        Args:
+            keys: Column to segments, ascending.
+        """
+        known = tuple(
+            each if keys.get(each.column, each.keys) == each.keys else replace(each, keys=keys[each.column])
+            for each in self.segments
+        )
+        return self if known == self.segments else replace(self, segments=known)
+
+    @property
+    def has_whole(self) -> bool:
+        """Whether no segment of some open dimension is known, so that the whole dimension is one partition."""
+        return any(each.keys == (WHOLE,) for each in self.segments)
+
+    def as_range(self, label: str) -> str:
+        """The label with its time as ``A..B`` even for a single partition, so that a reader needs only one rule.
+
+        >>> PartitionDimensions(TimePartition("day", "UTC")).as_range("2013-01-05")
+        '2013-01-05..2013-01-05'
+        """
+        keys = label.split(",")
+        if self.time is None or ".." in keys[self.time_at]:
+            return label
+        keys[self.time_at] = f"{keys[self.time_at]}..{keys[self.time_at]}"
+        return ",".join(keys)
+
+    def _join_keys(self, time: str, segments: Iterable[str]) -> str:
+        """Joins the keys of all dimensions into one."""
+        keys = list(segments)
+        if self.time is not None:
+            keys.insert(self.time_at, time)
+        return ",".join(keys)

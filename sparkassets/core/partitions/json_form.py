@@ -108,7 +108,7 @@ def _decode_function(plain: Mapping[str, Any], value: Callable[[Numbers | None],
 
 def to_plain(value: object) -> Any:  # noqa: ANN401  as JSON has it
     """Encodes a frozen value, or a container of some, as JSON for `from_plain`, without fields at their default."""
-    return msgspec.to_builtins(value, enc_hook=_written)
+    return msgspec.to_builtins(value, enc_hook=_encode_value)
 
 
 def from_plain(plain: object, kind: type[Value]) -> Value:
@@ -117,10 +117,10 @@ def from_plain(plain: object, kind: type[Value]) -> Value:
     Raises:
         msgspec.ValidationError: ``plain`` is no value of that kind.
     """
-    return msgspec.convert(plain, kind, dec_hook=_read)
+    return msgspec.convert(plain, kind, dec_hook=_decode_value)
 
 
-def _written(value: object) -> object:
+def _encode_value(value: object) -> object:
     match value:
         case PartitionSet():
             return encode_partitions(value)
@@ -133,7 +133,7 @@ def _written(value: object) -> object:
     raise TypeError(f"values of {type(value).__name__} are not stored")
 
 
-def _read(kind: type, plain: Any) -> object:  # noqa: ANN401  as JSON has it
+def _decode_value(kind: type, plain: Any) -> object:  # noqa: ANN401  as JSON has it
     if isinstance(plain, LiftedValue):
         return plain
     return decode_partitions(plain) if kind is PartitionSet else decode_stamped(plain)

@@ -278,8 +278,6 @@ def memoize_large(answer: Callable[[Asker, P], R]) -> Callable[[Asker, P], R]:
 
 _REMEMBERED_ANSWERS = 64
 
-Operands = Sequence[ApartValues[Any]]
-
 
 @frozen
 class _RememberedAnswer:

@@ -106,20 +106,26 @@ def parse_segment_names(dimensions: Sequence[SegmentPartition], texts: Iterable[
     """
     named: dict[str, list[str]] = {}
     for text in texts:
-        column, found, key = text.partition("=")
-        dimension = next((each for each in dimensions if found and each.column.lower() == column.lower()), None)
-        if dimension is None and len(dimensions) != 1:
-            expected = listing([f"{each.column}=KEY" for each in dimensions])
-            columns = [each.column for each in dimensions]
-            hint = did_you_mean(column, columns) if found else None
-            raise PartitionError(f"'{text}' does not tell its dimension; expected {expected}", hint=hint)
-        if dimension is None and found and decode_segment(text) not in dimensions[0].keys:
-            own = dimensions[0].column
-            hint = did_you_mean(column, [own])
-            raise PartitionError(f"'{text}': {column!r} is no column of segments; expected {own}=KEY or KEY", hint=hint)
-        known, wanted = (dimension, key) if dimension is not None else (dimensions[0], text)
-        named.setdefault(known.column, []).extend(known.parse(wanted))
+        dimension, key = _split_name(dimensions, text)
+        named.setdefault(dimension.column, []).extend(dimension.parse(key))
     return tuple(product(*(dict.fromkeys(named.get(each.column, each.keys)) for each in dimensions)))
+
+
+def _split_name(dimensions: Sequence[SegmentPartition], text: str) -> tuple[SegmentPartition, str]:
+    """The dimension and the key of ``KEY`` or ``COLUMN=KEY``."""
+    column, equals, key = text.partition("=")
+    columns = [each.column for each in dimensions]
+    for dimension in dimensions if equals else ():
+        if dimension.column.lower() == column.lower():
+            return dimension, key
+    hint = did_you_mean(column, columns) if equals else None
+    if len(dimensions) != 1:
+        expected = listing([f"{each}=KEY" for each in columns])
+        raise PartitionError(f"'{text}' does not tell its dimension; expected {expected}", hint=hint)
+    if equals and decode_segment(text) not in dimensions[0].keys:
+        message = f"'{text}': {column!r} is no column of segments; expected {columns[0]}=KEY or KEY"
+        raise PartitionError(message, hint=hint)
+    return dimensions[0], text
 
 
 def encode_segment(segment: str) -> str:

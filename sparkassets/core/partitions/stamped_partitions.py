@@ -16,7 +16,6 @@ from sparkassets.core.partitions.segment_functions import (
     Segment,
     combine_values,
     map_values,
-    value_at,
 )
 from sparkassets.frozen import frozen
 
@@ -232,10 +231,6 @@ class StampedPartitions(LiftedValue[StampedRanges]):
         StampedRanges(starts=(0, 5), ends=(5, 9), stamps=(7, 6))
         """
         return _merge_in_pairs(list({self.time, *(marks for _, marks in self.apart)}), StampedRanges.merge)
-
-    def stamps_of(self, segment: Segment) -> StampedRanges:
-        """The stamped time of one tuple; assets partitioned by time alone have the empty tuple."""
-        return value_at((self.time, self.apart), segment)
 
     @property
     def newest(self) -> int | None:

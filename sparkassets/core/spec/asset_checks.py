@@ -1,4 +1,4 @@
-"""Checks of assets that concern several keys: bare tables, similar URIs, assets that write themselves."""
+"""Checks across keys and assets: cycles, alignment, places, similar URIs, bare tables, assets that write themselves."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from sparkassets.core.query_text import find_bare_tables
+from sparkassets.core.spec.asset_graph import find_cycles
 from sparkassets.core.spec.bodies import AssetBody
-from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
+from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
 from sparkassets.core.spec.model import AssetSpec, Schedule
+from sparkassets.core.spec.project_file import describe_state, state_place
 from sparkassets.core.spec.rule_maps import TAKING
+from sparkassets.core.spec.schedule import check_aligned
+from sparkassets.core.spec.storage_overlaps import find_overlaps, storage_uses
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.templating import TemplateFault
 
@@ -29,7 +33,51 @@ def _fault(sql: str, name: str, table: str, position: int, *, own: bool) -> Temp
     return TemplateFault(before.count("\n") + 1, column, len(table), message, hint)
 
 
-def warn_of_similar_identities(files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
+def check_together(
+    project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec], edges: Mapping[str, tuple[str, ...]]
+) -> None:
+    """Refuses what no asset has wrong by itself: cycles, runs that cannot be aligned, places that are written twice.
+
+    Args:
+        project: Read.
+        files: Read.
+        assets: Compiled.
+        edges: The assets that each one depends on.
+    """
+    if not files.names and not files.problems:
+        where = ", ".join(project.keys.assets)
+        place = project.at / ("assets" if (project.at / "assets").exists else "project")
+        place.add_problem(f"the project has no assets: there is no YAML file with an asset in {where}")
+    for cycle in find_cycles(edges):
+        message = f"the assets depend on each other in a cycle: {' → '.join(cycle)}"
+        (files.drafts[cycle[0]].at / "asset").add_problem(message)
+    for asset in assets.values():
+        for inlet in asset.inlets.values():
+            if inlet.aligned:
+                check_aligned(files.drafts[asset.name], asset, assets[inlet.name])
+    _warn_of_similar_identities(files, assets)
+    _check_places(project, files, assets)
+
+
+def _check_places(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
+    """Refuses what is written where something else is; links are followed when the project is loaded."""
+    keys = ("path", "table", "write", "source")
+    sure = {name: asset for name, asset in assets.items() if files.drafts[name].are_reliable(*keys)}
+    state = (state_place(project.keys.state, root=project.root), describe_state(project.keys.state))
+    spots = {name: _project_place(files.drafts[name].at, "path", "table", "asset") for name in sure}
+    own = _project_place(project.at, "state", "project")
+    for overlap in find_overlaps(storage_uses(root=project.root, state=state, folders=project.folders, assets=sure)):
+        at, other = (spots[place.asset] if place.asset else own for place in (overlap.place, overlap.other))
+        where = "" if overlap.other.role in ("root", "code") else str(other.location)
+        at.add_problem(overlap.sentence(where), hint=overlap.hint)
+
+
+def _project_place(at: DocumentPlace, *keys: str) -> DocumentPlace:
+    """The first of the keys that is there, else the last."""
+    return at / next((key for key in keys if (at / key).exists), keys[-1])
+
+
+def _warn_of_similar_identities(files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
     """Warns where an asset or a condition names a dataset whose identity another one nearly has."""
     first: dict[str, tuple[str, str]] = {}
     for draft in files.drafts.values():

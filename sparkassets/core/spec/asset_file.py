@@ -13,8 +13,8 @@ from sparkassets.core.assets import AssetError, parse_uri
 from sparkassets.core.credentials import secret_in_text, secrets_in
 from sparkassets.core.events import encode_extra
 from sparkassets.core.spec import yaml_values
+from sparkassets.core.spec.asset_models import AssetFile
 from sparkassets.core.spec.drafts import DURATIONS, AssetDraft, AssetFiles, ProjectDraft, normalize_path, resolve_path
-from sparkassets.core.spec.file_models import AssetFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.core.spec.outlets import (
     check_partition_columns,

@@ -248,18 +248,23 @@ def compile_body(
         return AssetBody()
     if keys.outlets is not None and keys.python is None:
         return AssetBody()  # its outlets have the SQL
-    if keys.sql is not None and keys.python is not None:
+    if keys.python is None:
+        return _sql(draft, sql)
+    if keys.sql is not None:
         (draft.at / "python").add_key_problem("an asset runs either 'sql' or 'python', not both")
         return AssetBody()
-    if keys.python is not None:
-        return _python(draft, keys.python, project, modules, declared)
-    if keys.sql is not None and not _is_file(keys.sql):
-        return _sql(draft, keys.sql, draft.file, draft.at / "sql")
+    return _python(draft, keys.python, project, modules, declared)
+
+
+def _sql(draft: AssetDraft, files: Mapping[str, SourceFile | None]) -> AssetBody:
+    written = draft.keys.sql
+    if written is not None and not _is_file(written):
+        return _template(draft, written, draft.file, draft.at / "sql")
     path = _sql_path(draft)
-    if file := sql.get(path):
-        return _sql(draft, file.text, file, None)
-    if path not in sql and not (draft.writes_itself and keys.sql is None):  # else its job runs elsewhere
-        _report_missing_sql(draft, path, sql)
+    if file := files.get(path):
+        return _template(draft, file.text, file, None)
+    if path not in files and not (draft.writes_itself and written is None):  # else its job runs elsewhere
+        _report_missing_sql(draft, path, files)
     return AssetBody()
 
 
@@ -276,7 +281,7 @@ def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFi
         (draft.at / "sql").add_problem(f"there is no file {path!r} in the project's folder", hint=hint)
 
 
-def _sql(draft: AssetDraft, text: str, file: SourceFile, at: DocumentPlace | None) -> AssetBody:
+def _template(draft: AssetDraft, text: str, file: SourceFile, at: DocumentPlace | None) -> AssetBody:
     problems = draft.at.document.problems
     try:
         template = Template.parse(text)
@@ -347,20 +352,15 @@ def find_function(
     if not is_allowed(name, project):
         package = name.partition(".")[0]
         hint = suggest_close(package, project.keys.python) or f"add {package!r} to 'python' in the project file"
-        at.add_text_problem(
-            0,
-            f"the package {package!r} is not allowed: 'python' in the project file lacks it",
-            width=len(name),
-            hint=hint,
-        )
+        message = f"the package {package!r} is not allowed: 'python' in the project file lacks it"
+        at.add_text_problem(0, message, width=len(name), hint=hint)
         return None
     module = modules.get(name)
     if module is None:
         path = name.replace(".", "/")
         message = f"there is no module {name!r}: neither {path}.py nor {path}/__init__.py"
-        at.add_text_problem(
-            0, message, width=len(name), hint="it must be in the project's folder or beside that folder"
-        )
+        hint = "it must be in the project's folder or beside that folder"
+        at.add_text_problem(0, message, width=len(name), hint=hint)
         return None
     if not module.is_readable:
         return None

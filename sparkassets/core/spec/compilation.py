@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
 
 from sparkassets.core.entry_points import Factory
 from sparkassets.core.partitions import Partitioning
@@ -12,22 +11,20 @@ from sparkassets.core.phrases import parse_size
 from sparkassets.core.spec import outlets
 from sparkassets.core.spec.asset_checks import (
     check_self_written,
+    check_together,
     compile_external_schedule,
     find_unbraced_assets,
-    warn_of_similar_identities,
 )
-from sparkassets.core.spec.asset_graph import find_cycles, sort_topologically, upstream_edges
+from sparkassets.core.spec.asset_graph import sort_topologically, upstream_edges
 from sparkassets.core.spec.bodies import AssetBody, ModuleFunction, ModuleSource, compile_body, join_bodies
 from sparkassets.core.spec.column_inference import TableColumns, check_partition_columns, find_known_columns
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft, resolve_path
 from sparkassets.core.spec.expect_and_notify import compile_expect, compile_notify
-from sparkassets.core.spec.file_models import BudgetMap, OpenLineageMap, ProfileMap
 from sparkassets.core.spec.inlets import compile_inlets
 from sparkassets.core.spec.model import (
     CHANGE_COLUMNS,
     AssetSpec,
     InletSpec,
-    NotifyRule,
     ProjectSpec,
     ReadChanges,
     RunBudget,
@@ -35,23 +32,17 @@ from sparkassets.core.spec.model import (
 )
 from sparkassets.core.spec.outlets import compile_folders, compile_properties
 from sparkassets.core.spec.partition import compile_segment_params, warn_of_left_out
-from sparkassets.core.spec.project_file import (
-    describe_state,
-    is_kept_by_spark,
-    profile_key_place,
-    secrets_of,
-    state_place,
-)
+from sparkassets.core.spec.project_file import is_kept_by_spark, profile_key_place, secrets_of, state_place
+from sparkassets.core.spec.project_models import BudgetMap, OpenLineageMap, ProfileMap
 from sparkassets.core.spec.rule_checks import CodeCatalog
-from sparkassets.core.spec.schedule import check_aligned, compile_schedule
+from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.sinks import compile_sinks
 from sparkassets.core.spec.source import plain_text
-from sparkassets.core.spec.storage_overlaps import find_overlaps, storage_uses
 from sparkassets.core.spec.stores import check_named, stores_of
 from sparkassets.core.spec.strategy_and_write import check_upsert, compile_strategy, compile_unchanged
 from sparkassets.core.spec.time_bounds import TimeBounds
 from sparkassets.core.spec.validations import compile_rules, refuse_rules
-from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, sort_problems
+from sparkassets.core.spec.yaml_document import SourceFile, sort_problems
 from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.templating import check_template
 from sparkassets.core.validations import ValidationRule
@@ -101,7 +92,7 @@ def compile_project(
     assets = _with_followers(_with_views(compiled))
     assets = _with_notify(project, files, assets, modules)
     edges = upstream_edges(assets)
-    _judge_together(project, files, assets, edges)
+    check_together(project, files, assets, edges)
     sinks = compile_sinks(
         profile_key_place(project.at, "sinks", project.profile), project.keys.sinks, installed=project.installed.sinks
     )
@@ -123,13 +114,13 @@ def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSp
         state_by_spark=is_kept_by_spark(keys.state),
         retention=project.retention,
         warehouse=resolve_path(keys.warehouse, root=project.root),
-        folders=_folders(project),
+        folders=project.folders,
         assets=assets,
         timezone=project.timezone,
         python=tuple(keys.python),
         spark={key: plain_text(value) for key, value in keys.spark.items()},
         max_parallel_runs=keys.max_parallel_runs,
-        openlineage=_namespace(keys.openlineage),
+        openlineage=keys.openlineage.namespace if isinstance(keys.openlineage, OpenLineageMap) else keys.openlineage,
         variables=_variables(project, files),
         profile=project.profile,
         profiles=tuple(keys.profiles or ()),
@@ -139,10 +130,6 @@ def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSp
         storage=stores_of(project.at, keys, project.profile, named=files.stores),
         warnings=tuple(sort_problems([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
     )
-
-
-def _namespace(told: OpenLineageMap | Literal[False] | None) -> str | Literal[False] | None:
-    return told.namespace if isinstance(told, OpenLineageMap) else told
 
 
 def _compile_all(
@@ -173,7 +160,7 @@ def _compile(
     columns: Mapping[str, KnownColumns],
     code: CodeCatalog,
 ) -> AssetSpec:
-    keys, own, partitioning = draft.keys, draft.bounds, draft.partitioning
+    keys, own, partitioning, drafts = draft.keys, draft.bounds, draft.partitioning, files.drafts
     inlets: dict[str, InletSpec] = {}
     strategy = write = None
     schedule, fan = Schedule(), None
@@ -223,7 +210,7 @@ def _compile(
         retry_delay_seconds=draft.seconds["retry_delay"],
         timeout_seconds=draft.seconds["timeout"],
         lease_seconds=draft.seconds["lease"],
-        outlets=tuple(name for name in keys.outlets or () if _is_outlet(files, name, of=draft.name)),
+        outlets=tuple(name for name in keys.outlets or () if name in drafts and drafts[name].maker == draft.name),
     )
 
 
@@ -237,11 +224,6 @@ def _schedule(
     """When it is considered; never, where its job runs elsewhere."""
     own = compile_external_schedule(draft, body)
     return own or compile_schedule(draft, _select_named_inlets(inlets), files, installed=timetables)
-
-
-def _is_outlet(files: AssetFiles, name: str, *, of: str) -> bool:
-    """Whether the name belongs to an outlet of the asset, and not to another asset."""
-    return name in files.drafts and files.drafts[name].maker == of
 
 
 def _sql_outlet_bodies(files: AssetFiles, bodies: Mapping[str, AssetBody]) -> dict[str, dict[str, AssetBody]]:
@@ -300,13 +282,14 @@ def _with_notify(
 ) -> dict[str, AssetSpec]:
     """The assets with their notification rules: their own, else the project's; an outlet has those of its maker."""
     usual = compile_notify(project.at / "notify", project.keys.notify, project=project, modules=modules)
-    found: dict[str, tuple[NotifyRule, ...]] = {}
-    for name, draft in files.drafts.items():
-        own = draft.keys.notify
-        if not draft.maker:
-            said = compile_notify(draft.at / "notify", own, project=project, modules=modules)
-            found[name] = usual if own is None else said
-    rules = {name: found[draft.maker or name] for name, draft in files.drafts.items()}
+    own = {
+        name: compile_notify(draft.at / "notify", draft.keys.notify, project=project, modules=modules)
+        for name, draft in files.drafts.items()
+        if not draft.maker
+    }
+    drafts = files.drafts
+    found = {name: usual if drafts[name].keys.notify is None else rules for name, rules in own.items()}
+    rules = {name: found[draft.maker or name] for name, draft in drafts.items()}
     return {name: replace(asset, notify=rules[name]) if rules[name] else asset for name, asset in assets.items()}
 
 
@@ -390,54 +373,14 @@ def _find_awaited_datasets(inlets: Mapping[str, InletSpec], schedule: Schedule, 
     return names | uris | {name for uri in uris for name in files.names_by_uri.get(uri, ())}
 
 
-def _judge_together(
-    project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec], edges: Mapping[str, tuple[str, ...]]
-) -> None:
-    if not files.names and not files.problems:
-        where = ", ".join(project.keys.assets)
-        place = project.at / ("assets" if (project.at / "assets").exists else "project")
-        place.add_problem(f"the project has no assets: there is no YAML file with an asset in {where}")
-    for cycle in find_cycles(edges):
-        message = f"the assets depend on each other in a cycle: {' → '.join(cycle)}"
-        (files.drafts[cycle[0]].at / "asset").add_problem(message)
-    for asset in assets.values():
-        for inlet in asset.inlets.values():
-            if inlet.aligned:
-                check_aligned(files.drafts[asset.name], asset, assets[inlet.name])
-    warn_of_similar_identities(files, assets)
-    _judge_places(project, files, assets)
-
-
-def _judge_places(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
-    """Refuses what is written where something else is; links are followed when the project is loaded."""
-    told = ("path", "table", "write", "source")
-    sure = {name: asset for name, asset in assets.items() if files.drafts[name].are_reliable(*told)}
-    state = (state_place(project.keys.state, root=project.root), describe_state(project.keys.state))
-    spots = {name: _project_place(files.drafts[name].at, "path", "table", "asset") for name in sure}
-    own = _project_place(project.at, "state", "project")
-    for found in find_overlaps(storage_uses(root=project.root, state=state, folders=_folders(project), assets=sure)):
-        at, other = (spots[place.asset] if place.asset else own for place in (found.place, found.other))
-        where = "" if found.other.role in ("root", "code") else str(other.location)
-        at.add_problem(found.sentence(where), hint=found.hint)
-
-
-def _project_place(at: DocumentPlace, *keys: str) -> DocumentPlace:
-    """The first of the keys that is there, else the last."""
-    return at / next((key for key in keys if (at / key).exists), keys[-1])
-
-
-def _folders(project: ProjectDraft) -> tuple[str, ...]:
-    return tuple(resolve_path(entry, root=project.root) for entry in project.keys.assets)
-
-
 def _variables(project: ProjectDraft, files: AssetFiles) -> dict[str, str]:
     """Environment variables whose values are in the project; variables that the profile sets are no secrets."""
     found = dict(project.at.document.variables)
     for draft in files.drafts.values():
         found |= draft.at.document.variables
     found |= {name: project.environment[name] for name in project.keys.secrets if name in project.environment}
-    said = _profile(project).variables
-    return {name: value for name, value in found.items() if name not in said}
+    given = _profile(project).variables
+    return {name: value for name, value in found.items() if name not in given}
 
 
 def _profile(project: ProjectDraft) -> ProfileMap:

@@ -11,8 +11,9 @@ from typing import Final
 
 from sparkassets.core.entry_points import InstalledKinds
 from sparkassets.core.partitions import UNPARTITIONED, Partitioning
-from sparkassets.core.spec.file_models import AssetFile, ProjectFile
+from sparkassets.core.spec.asset_models import AssetFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
+from sparkassets.core.spec.project_models import ProjectFile
 from sparkassets.core.spec.stores import NamedStore
 from sparkassets.core.spec.time_bounds import TimeBounds
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, too_many_problems
@@ -56,6 +57,11 @@ class ProjectDraft:
     def problems(self) -> list[SpecProblem]:
         """The problems of the file."""
         return self.at.document.problems
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The absolute folders of asset files."""
+        return tuple(resolve_path(entry, root=self.root) for entry in self.keys.assets)
 
 
 @frozen

@@ -13,8 +13,9 @@ from sparkassets.core.phrases import listing
 from sparkassets.core.sandbox import environment, undeclared_names
 from sparkassets.core.spec.bodies import ModuleSource, compile_function
 from sparkassets.core.spec.drafts import ProjectDraft
-from sparkassets.core.spec.file_models import DeadlineMap, NotifyMap
 from sparkassets.core.spec.model import DeadlineSpec, NotifyRule, PythonBody
+from sparkassets.core.spec.project_models import NotifyMap
+from sparkassets.core.spec.schedule_models import DeadlineMap
 from sparkassets.core.spec.time_bounds import TimeBounds
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import did_you_mean

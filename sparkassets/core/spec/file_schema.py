@@ -9,9 +9,18 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, Discriminator, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from sparkassets.core.spec import case_files, file_models, rule_maps
+from sparkassets.core.spec import (
+    asset_models,
+    case_files,
+    inlet_models,
+    project_models,
+    rule_maps,
+    schedule_models,
+    value_kinds,
+)
+from sparkassets.core.spec.asset_models import AssetFile
 from sparkassets.core.spec.case_files import CaseFile
-from sparkassets.core.spec.file_models import AssetFile, ProjectFile
+from sparkassets.core.spec.project_models import ProjectFile
 from sparkassets.core.spec.value_kinds import KindCheck, ValueDescription, with_references
 
 FileKind = Literal["project", "asset", "test"]
@@ -123,35 +132,35 @@ def _collect_definitions(rule: Any, definitions: dict[str, Any]) -> set[str]:  #
 
 
 _SECTIONS: Final[dict[str, type[BaseModel]]] = {
-    "project.yml": file_models.ProjectFile,
-    "`defaults` of the project": file_models.DefaultsMap,
-    "`profiles` of the project: `profiles: {name: {…}}`": file_models.ProfileMap,
-    "`secrets` of the project and of a profile: `secrets: {NAME: {…}}`": file_models.SecretMap,
-    "`storage` of the project and of a profile: `storage: {s3://bucket: {…}}`": file_models.StoreMap,
-    "`state` as a map": file_models.StateMap,
-    "An asset": file_models.AssetFile,
-    "`budget` of the project and of an asset": file_models.BudgetMap,
-    "`openlineage` of the project": file_models.OpenLineageMap,
-    "`expect` of an asset": file_models.DeadlineMap,
-    "`notify` of the project and of an asset": file_models.NotifyMap,
-    "One of the `sinks` of the project and of a profile": file_models.SinkMap,
-    "An inlet: `inlets: {name: {…}}`": file_models.InletMap,
-    "`require` of an inlet": file_models.RequireMap,
-    "`read` of an inlet": file_models.ReadMap,
-    "`schedule` as a map": file_models.ScheduleMap,
-    "`schedule` by a timetable of an installed package": file_models.RegisteredMap,
-    "`partition` by time": file_models.PartitionMap,
-    "`partition` by segments": file_models.SegmentsMap,
-    "`strategy` as a map": file_models.StrategyMap,
-    "`date_range` of a strategy": file_models.DateRangeMap,
-    "`strategy` of segments alone as a map": file_models.SegmentStrategyMap,
-    "`segments` of a strategy": file_models.SegmentOptionsMap,
-    "`write` as a map": file_models.WriteMap,
-    "`write` by a mode of an installed package": file_models.RegisteredWriteMap,
-    "`upsert` of a write": file_models.UpsertMap,
-    "`publish` of a write": file_models.PublishMap,
-    "`history` of an upsert": file_models.HistoryMap,
-    "A column: `columns: {name: {…}}`": file_models.ColumnMap,
+    "project.yml": project_models.ProjectFile,
+    "`defaults` of the project": project_models.DefaultsMap,
+    "`profiles` of the project: `profiles: {name: {…}}`": project_models.ProfileMap,
+    "`secrets` of the project and of a profile: `secrets: {NAME: {…}}`": project_models.SecretMap,
+    "`storage` of the project and of a profile: `storage: {s3://bucket: {…}}`": project_models.StoreMap,
+    "`state` as a map": project_models.StateMap,
+    "An asset": asset_models.AssetFile,
+    "`budget` of the project and of an asset": project_models.BudgetMap,
+    "`openlineage` of the project": project_models.OpenLineageMap,
+    "`expect` of an asset": schedule_models.DeadlineMap,
+    "`notify` of the project and of an asset": project_models.NotifyMap,
+    "One of the `sinks` of the project and of a profile": project_models.SinkMap,
+    "An inlet: `inlets: {name: {…}}`": inlet_models.InletMap,
+    "`require` of an inlet": inlet_models.RequireMap,
+    "`read` of an inlet": inlet_models.ReadMap,
+    "`schedule` as a map": schedule_models.ScheduleMap,
+    "`schedule` by a timetable of an installed package": schedule_models.RegisteredMap,
+    "`partition` by time": schedule_models.PartitionMap,
+    "`partition` by segments": schedule_models.SegmentsMap,
+    "`strategy` as a map": schedule_models.StrategyMap,
+    "`date_range` of a strategy": schedule_models.DateRangeMap,
+    "`strategy` of segments alone as a map": schedule_models.SegmentStrategyMap,
+    "`segments` of a strategy": schedule_models.SegmentOptionsMap,
+    "`write` as a map": asset_models.WriteMap,
+    "`write` by a mode of an installed package": asset_models.RegisteredWriteMap,
+    "`upsert` of a write": asset_models.UpsertMap,
+    "`publish` of a write": asset_models.PublishMap,
+    "`history` of an upsert": asset_models.HistoryMap,
+    "A column: `columns: {name: {…}}`": asset_models.ColumnMap,
     "One of the `validations` of an asset, an inlet or an outlet": rule_maps.RuleMap,
     "`row_count` of a validation": rule_maps.RowCountMap,
     "`range` of a validation": rule_maps.RangeMap,
@@ -185,7 +194,7 @@ def render_markdown() -> str:
 
 
 def _section(title: str, model: type[BaseModel]) -> str:
-    rows = [_row(name, key) for name, key in file_models.written_keys(model).items()]
+    rows = [_row(name, key) for name, key in value_kinds.written_keys(model).items()]
     return "\n".join([f"## {title}", "", "| key | value | default | is |", "|---|---|---|---|", *rows, ""])
 
 

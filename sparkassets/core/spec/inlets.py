@@ -23,7 +23,7 @@ from sparkassets.core.partitions import (
 from sparkassets.core.phrases import listing
 from sparkassets.core.spec.bodies import AssetMention
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
-from sparkassets.core.spec.file_models import InletMap, ReadMap, RequireMap
+from sparkassets.core.spec.inlet_models import InletMap, ReadMap, RequireMap
 from sparkassets.core.spec.model import InletSpec, OnRemoved, PartitionRequirement, ReadAfter, ReadChanges, ReadMode
 from sparkassets.core.spec.outlets import refuse_reference
 from sparkassets.core.spec.partition_mappings import (
@@ -189,36 +189,23 @@ class _InletCompiler:
     def compile(self, *, waits_only: bool, location: FileLocation) -> InletSpec:
         """The inlet, with problems where its options do not fit."""
         options = self.options
-        down, up = self.draft.partitioning, self.other.partitioning
-        sure = self.draft.are_reliable(*_PARTITION_KEYS) and self.other.are_reliable(*_PARTITION_KEYS)
         column = from_column(options.partitions)
-        view = self._compile_view(column) if sure and column is not None else None
-        need = Dependency(None, down, up)
-        if sure and column is None:
-            need = self._compile_dependency(down, up)
-        elif view is not None:
-            need = Dependency(self._compile_mapping(), down, view[0], view[1].matches)
+        need, view = self._compile_need(column)
         aligned = options.partitions == "aligned"
         if not waits_only and not aligned and column is None:
             self._check_columns(need, location)
-        if options.window is not None and (
-            aligned or isinstance(need.mapping, WholeMapping | NewestMapping | NamedMapping)
-        ):
-            beside = options.partitions if isinstance(options.partitions, str) else "…"
-            (self.at / "window").add_key_problem(f"'window' has no meaning beside 'partitions: {beside}'")
+        self._check_window(need)
         if options.read and waits_only and self.draft.are_reliable("sql", "python"):
             (self.at / "read").add_key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
-        history = down.time is not None and self.draft.keys.strategy != "full_refresh"  # which no update makes stale
-        bare = sure and history and column is None and (up.time is None or need.goes_by_newest)
         return InletSpec(
             name=self.other.name,
-            uri=self.other.uri if view is None else view_identity(self.other.name, view[0]),
-            view=None if view is None else view[0],
+            uri=self.other.uri if view is None else view_identity(self.other.name, view),
+            view=view,
             mapping=None if aligned else need.mapping,
             matches=need.matches,
             require=self._compile_require(need) if column is None else self._require_values(),
             read=self._compile_read(),
-            on_update=options.on_update or ("ignore" if bare or aligned else "rerun"),
+            on_update=options.on_update or ("ignore" if aligned or self._keeps_history(need) else "rerun"),
             waits_only=waits_only,
             aligned=aligned,
             fresh_within=self._duration("fresh_within", options.fresh_within),
@@ -227,6 +214,38 @@ class _InletCompiler:
             on_removed=options.on_removed or self._on_removed(),
             location=location,
         )
+
+    @property
+    def _are_partitions_reliable(self) -> bool:
+        return self.draft.are_reliable(*_PARTITION_KEYS) and self.other.are_reliable(*_PARTITION_KEYS)
+
+    def _compile_need(self, column: str | None) -> tuple[Dependency, Partitioning | None]:
+        """Which partitions of the inlet are needed, and the view that the values of ``column`` form."""
+        down, up = self.draft.partitioning, self.other.partitioning
+        if not self._are_partitions_reliable:
+            return Dependency(None, down, up), None
+        if column is None:
+            return self._compile_dependency(down, up), None
+        view = self._compile_view(column)
+        if view is None:
+            return Dependency(None, down, up), None
+        return Dependency(self._compile_mapping(), down, view[0], view[1].matches), view[0]
+
+    def _check_window(self, need: Dependency) -> None:
+        partitions = self.options.partitions
+        if self.options.window is not None and (
+            partitions == "aligned" or isinstance(need.mapping, WholeMapping | NewestMapping | NamedMapping)
+        ):
+            beside = partitions if isinstance(partitions, str) else "…"
+            (self.at / "window").add_key_problem(f"'window' has no meaning beside 'partitions: {beside}'")
+
+    def _keeps_history(self, need: Dependency) -> bool:
+        """Whether what was computed for a time stays, as the inlet has no time, or its newest alone counts."""
+        if self.draft.partitioning.time is None or self.draft.keys.strategy == "full_refresh":
+            return False
+        if from_column(self.options.partitions) is not None or not self._are_partitions_reliable:
+            return False
+        return self.other.partitioning.time is None or need.goes_by_newest
 
     def _compile_read(self) -> ReadMode | None:
         """How the inlet is read incrementally; None reads all mapped partitions."""
@@ -244,11 +263,11 @@ class _InletCompiler:
             return ReadAfter(given.after, overlap)
         source = self.other.source
         if source is not None and source.kind != "delta" and self.other.are_reliable("source", "path", "table"):
-            told = _NO_TABLE.get(source.kind, f"is {source.kind} files")
+            what = _NO_TABLE.get(source.kind, f"is {source.kind} files")
             rows = "tables" if source.kind == "tables" else "files"
             after = f"read: {{after: <column>}} reads new rows of {rows}"
             hint = "leave 'read' out" if source.kind == "events" else after
-            at.add_problem(f"'read: changes' is of a Delta table, but asset {self.other.name!r} {told}", hint=hint)
+            at.add_problem(f"'read: changes' is of a Delta table, but asset {self.other.name!r} {what}", hint=hint)
         if self.options.partitions == "aligned":
             at.add_key_problem(
                 "'read: changes' has no meaning beside 'partitions: aligned', which reads all of one run"
@@ -275,18 +294,18 @@ class _InletCompiler:
 
     def _compile_dependency(self, down: Partitioning, up: Partitioning) -> Dependency:
         """The dependency: which partitions of the inlet a partition requires."""
-        told, at = DeclaredMapping(), self.at / "partitions"
+        declared, at = DeclaredMapping(), self.at / "partitions"
         if self.options.partitions not in (None, "aligned"):
             one_for_all = self.options.partitions == "latest" or isinstance(self.options.partitions, list)
             if up.is_partitioned and (down.is_partitioned or one_for_all):
                 sides = MappedAsset(self.draft.name, down), MappedAsset(self.other.name, up)
-                told = read_mapping(at, self.options.partitions, *sides)
+                declared = read_mapping(at, self.options.partitions, *sides)
             else:
                 bare = self.draft if up.is_partitioned else self.other
                 at.add_key_problem(f"'partitions' maps partitions, but asset {bare.name!r} has none")
-        need = Dependency(told.time or OverlapMapping(), down, up, told.matches)
+        need = Dependency(declared.time or OverlapMapping(), down, up, declared.matches)
         if need.is_mapped:
-            need = replace(need, mapping=told.time or self._compile_mapping())
+            need = replace(need, mapping=declared.time or self._compile_mapping())
             self._check_mapped(need)
         else:
             need = Dependency(None, down, up)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.phrases import listing
+from sparkassets.core.spec.asset_models import AssetFile, OutletMap, WriteMap
 from sparkassets.core.spec.drafts import AssetDraft
-from sparkassets.core.spec.file_models import AssetFile, OutletMap, WriteMap
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.yaml_document import DocumentPlace

@@ -18,9 +18,10 @@ from sparkassets.core.partitions import (
 )
 from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.phrases import listing
+from sparkassets.core.spec.asset_models import AssetFile, WriteMap, needs_no_column
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
-from sparkassets.core.spec.file_models import AssetFile, PartitionMap, SegmentsMap, WriteMap, needs_no_column
 from sparkassets.core.spec.model import InletSpec, SegmentParams, SourceSpec
+from sparkassets.core.spec.schedule_models import PartitionMap, SegmentsMap
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.time_bounds import TimeBounds
 from sparkassets.core.spec.time_dimension import (
@@ -365,35 +366,38 @@ def _build_segment_params(draft: AssetDraft, at: DocumentPlace, given: list[dict
     segments = draft.partitioning.segments
     listed = [i for i, each in enumerate(segments) if not each.is_open]
     places = tuple(i for i in listed if all(segments[i].column in one for one in given))
-    if not places:
-        if not segments and needs_no_column(draft.keys):
-            _refuse_unlike(draft, at, given)
-            return None
-        message = "no listed segment tells which of these params a run has: none has its column's name in all"
-        beside = not draft.partitioning.is_partitioned and is_timed(draft.keys)
-        at.add_problem(
-            message, hint=f"write partition: [{{by: auto, column: <column>}}, {_SEGMENTS}]" if beside else _HINT
-        )
+    if places:
+        return SegmentParams(places, _params_by_segment(at, given, [segments[place] for place in places]))
+    if not segments and needs_no_column(draft.keys):
+        _refuse_alike(draft, at, given)
         return None
-    named = [segments[place] for place in places]
+    message = "no listed segment tells which of these params a run has: none has its column's name in all"
+    beside = not draft.partitioning.is_partitioned and is_timed(draft.keys)
+    at.add_problem(message, hint=f"write partition: [{{by: auto, column: <column>}}, {_SEGMENTS}]" if beside else _HINT)
+    return None
+
+
+def _params_by_segment(
+    at: DocumentPlace, given: list[dict[str, Any]], dimensions: list[SegmentPartition]
+) -> dict[tuple[str, ...], Mapping[str, object]]:
+    """The params by the segments of these dimensions, each of which has some."""
     found: dict[tuple[str, ...], Mapping[str, object]] = {}
-    for index, one in enumerate(given):
-        key = tuple(plain_text(one[each.column]) for each in named)
+    for index, params in enumerate(given):
+        key = tuple(plain_text(params[each.column]) for each in dimensions)
         if key in found:
-            (at / index).add_problem(f"the params of {_describe_segment(named, key)} are there twice")
-        for each, value in zip(named, key, strict=True):
+            (at / index).add_problem(f"the params of {_describe_segment(dimensions, key)} are there twice")
+        for each, value in zip(dimensions, key, strict=True):
             if value not in each.keys:
                 (at / index).add_problem(f"{value!r} is no segment of the column {each.column!r}", hint=_HINT)
-        found.setdefault(key, one)
-    lacking = next((key for key in product(*(each.keys for each in named)) if key not in found), None)
+        found.setdefault(key, params)
+    lacking = next((key for key in product(*(each.keys for each in dimensions)) if key not in found), None)
     if lacking is not None:
-        at.add_problem(
-            f"there are no params of {_describe_segment(named, lacking)}", hint="write a map for each of the segments"
-        )
-    return SegmentParams(places, found)
+        message = f"there are no params of {_describe_segment(dimensions, lacking)}"
+        at.add_problem(message, hint="write a map for each of the segments")
+    return found
 
 
-def _refuse_unlike(draft: AssetDraft, at: DocumentPlace, given: list[dict[str, Any]]) -> None:
+def _refuse_alike(draft: AssetDraft, at: DocumentPlace, given: list[dict[str, Any]]) -> None:
     """Says what a list of params lacks that needs no segments written."""
     if find_telling_param(given, draft.partitioning) is None:
         message = "nothing tells which of these params a run has: no name has another value in each of them"

@@ -24,11 +24,14 @@ from sparkassets.core.partitions import (
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.phrases import listing
 from sparkassets.core.spec.drafts import AssetDraft
-from sparkassets.core.spec.file_models import KeyMap, PartitionsMap
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import KnownColumns, did_you_mean, find_nearest
 from sparkassets.frozen import frozen
 
+KeyMap = Mapping[str, list[str]]
+"""The inlet's keys that each key needs."""
+PartitionsMap = dict[str, str | list[str] | dict[str, list[str] | dict[str, list[str]]]]
+"""A map of keys, or of dimensions to the options of each."""
 _TIMES: Final[Mapping[str, PartitionMapping]] = {"all": WholeMapping(), "latest": NewestMapping()}
 
 

@@ -12,8 +12,8 @@ from sparkassets.core.entry_points import InstalledKinds
 from sparkassets.core.instants import DAY
 from sparkassets.core.spec import yaml_values
 from sparkassets.core.spec.drafts import DURATIONS, ProjectDraft, resolve_path
-from sparkassets.core.spec.file_models import ProjectFile, StateMap
 from sparkassets.core.spec.model import NAMED, SecretRef
+from sparkassets.core.spec.project_models import ProjectFile, StateMap
 from sparkassets.core.spec.shape_checks import check_shape
 from sparkassets.core.spec.stores import check_stores
 from sparkassets.core.spec.time_bounds import check_zone, fixed_seconds

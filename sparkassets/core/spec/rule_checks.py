@@ -163,18 +163,23 @@ def range_(given: Mapping[str, RangeMap], at: DocumentPlace, asked: CheckContext
     """``range``."""
     for column, bounds in given.items():
         asked.check_key(at / column, column)
-        low, high = bounds.min, bounds.max
-        if low is None and high is None and not read_written_value(at / column):
+        if bounds.min is None and bounds.max is None and not read_written_value(at / column):
             (at / column).add_problem(f"the range of {column!r} has no bound; expected 'min' or 'max'")
-        for key, bound in (("min", low), ("max", high)):
-            if isinstance(bound, bool):
-                (at / column / key).add_problem(f"{key!r} is {str(bound).lower()}; expected a number, a date or a time")
-        if low is not None and high is not None and not isinstance(low, bool) and not isinstance(high, bool):
-            if isinstance(low, str) != isinstance(high, str):
-                (at / column / "max").add_problem(f"'max' is {high!r}, of another kind than 'min' {low!r}")
-            elif high < low:  # type: ignore[operator]  # both are numbers, or both texts
-                (at / column / "max").add_problem(f"'max' is {high!r}, below 'min' {low!r}")
-        yield RangeCheck(column, low, high)
+        _check_bounds(at / column, bounds)
+        yield RangeCheck(column, bounds.min, bounds.max)
+
+
+def _check_bounds(at: DocumentPlace, bounds: RangeMap) -> None:
+    low, high = bounds.min, bounds.max
+    booleans = [(key, bound) for key, bound in (("min", low), ("max", high)) if isinstance(bound, bool)]
+    for key, bound in booleans:
+        (at / key).add_problem(f"{key!r} is {str(bound).lower()}; expected a number, a date or a time")
+    if low is None or high is None or booleans:
+        return
+    if isinstance(low, str) != isinstance(high, str):
+        (at / "max").add_problem(f"'max' is {high!r}, of another kind than 'min' {low!r}")
+    elif high < low:  # type: ignore[operator]  # both are numbers, or both texts
+        (at / "max").add_problem(f"'max' is {high!r}, below 'min' {low!r}")
 
 
 def pattern(given: Mapping[str, str], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:

@@ -202,3 +202,11 @@ def row_removing_rules(keys: Any) -> dict[str, object]:  # noqa: ANN401  the key
 def rule_map(value: object) -> type[StrictMap]:
     """The model of a rule, chosen by its keys."""
     return RegisteredRuleMap if kind_of_rule(value) == "<registered>" else RuleMap
+
+
+RuleList = list[
+    Annotated[
+        Annotated[RuleMap, Tag("<map>")] | Annotated[RegisteredRuleMap, Tag("<registered>")],
+        discriminate_by_kind("a map such as {not_null: [id]}", kind_of_rule),
+    ]
+]

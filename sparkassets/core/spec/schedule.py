@@ -11,9 +11,9 @@ from sparkassets.core.conditions.parsing import UnreadableConditionError, is_tim
 from sparkassets.core.entry_points import Factory
 from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
-from sparkassets.core.spec.file_models import RegisteredMap, ScheduleMap
 from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule
 from sparkassets.core.spec.outlets import refuse_own_uri, refuse_reference
+from sparkassets.core.spec.schedule_models import RegisteredMap, ScheduleMap
 from sparkassets.core.spec.time_bounds import TimeBounds, compile_bounds
 from sparkassets.core.spec.time_dimension import are_intervals
 from sparkassets.core.spec.yaml_document import DocumentPlace

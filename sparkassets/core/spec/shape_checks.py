@@ -11,7 +11,15 @@ from pydantic import BaseModel, ValidationError
 
 from sparkassets.core.partitions import NAMED_GRAINS
 from sparkassets.core.phrases import listing, show_value
-from sparkassets.core.spec import case_files, file_models, rule_maps
+from sparkassets.core.spec import (
+    asset_models,
+    case_files,
+    inlet_models,
+    project_models,
+    rule_maps,
+    schedule_models,
+    value_kinds,
+)
 from sparkassets.core.spec.value_kinds import EXPECTED
 from sparkassets.core.spec.yaml_document import DocumentPlace, KeyPath, YamlDocument
 from sparkassets.core.suggestions import IN_YAML, called_here, did_you_mean, find_nearest, suggest_close
@@ -28,26 +36,26 @@ _RULES: Final[Mapping[str, _Described]] = {
 }
 """The models of a rule and of the maps in it."""
 _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
-    file_models.AssetFile: {
-        "": file_models.AssetFile,
-        "budget": file_models.BudgetMap,
-        "expect": file_models.DeadlineMap,
-        "notify": file_models.NotifyMap,
-        "inlets.*": file_models.InletMap,
-        "inlets.*.require": file_models.RequireMap,
-        "inlets.*.read": file_models.ReadMap,
-        "outlets.*": file_models.OutletMap,
-        "schedule": file_models.ScheduleMap,
-        "partition": file_models.partition_map,
-        "strategy": file_models.strategy_map,
-        "strategy.date_range": file_models.DateRangeMap,
-        "strategy.segments": file_models.SegmentOptionsMap,
-        "write": file_models.write_map,
-        "write.upsert": file_models.UpsertMap,
-        "write.upsert.history": file_models.HistoryMap,
-        "write.publish": file_models.PublishMap,
-        "columns.*": file_models.ColumnMap,
-        "outlets.*.columns.*": file_models.ColumnMap,
+    asset_models.AssetFile: {
+        "": asset_models.AssetFile,
+        "budget": project_models.BudgetMap,
+        "expect": schedule_models.DeadlineMap,
+        "notify": project_models.NotifyMap,
+        "inlets.*": inlet_models.InletMap,
+        "inlets.*.require": inlet_models.RequireMap,
+        "inlets.*.read": inlet_models.ReadMap,
+        "outlets.*": asset_models.OutletMap,
+        "schedule": schedule_models.ScheduleMap,
+        "partition": schedule_models.partition_map,
+        "strategy": schedule_models.strategy_map,
+        "strategy.date_range": schedule_models.DateRangeMap,
+        "strategy.segments": schedule_models.SegmentOptionsMap,
+        "write": asset_models.write_map,
+        "write.upsert": asset_models.UpsertMap,
+        "write.upsert.history": asset_models.HistoryMap,
+        "write.publish": asset_models.PublishMap,
+        "columns.*": asset_models.ColumnMap,
+        "outlets.*.columns.*": asset_models.ColumnMap,
         **{
             f"{owner}validations{key}": described
             for owner in ("", "inlets.*.", "outlets.*.")
@@ -61,20 +69,20 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
         "steps": case_files.StepMap,
         "steps.events": case_files.EventMap,
     },
-    file_models.ProjectFile: {
-        "": file_models.ProjectFile,
-        "defaults": file_models.DefaultsMap,
-        "state": file_models.StateMap,
-        "budget": file_models.BudgetMap,
-        "notify": file_models.NotifyMap,
-        "sinks": file_models.SinkMap,
-        "profiles.*": file_models.ProfileMap,
-        "profiles.*.sinks": file_models.SinkMap,
-        "profiles.*.secrets.*": file_models.SecretMap,
-        "secrets.*": file_models.SecretMap,
-        "storage.*": file_models.StoreMap,
-        "profiles.*.storage.*": file_models.StoreMap,
-        "profiles.*.state": file_models.StateMap,
+    project_models.ProjectFile: {
+        "": project_models.ProjectFile,
+        "defaults": project_models.DefaultsMap,
+        "state": project_models.StateMap,
+        "budget": project_models.BudgetMap,
+        "notify": project_models.NotifyMap,
+        "sinks": project_models.SinkMap,
+        "profiles.*": project_models.ProfileMap,
+        "profiles.*.sinks": project_models.SinkMap,
+        "profiles.*.secrets.*": project_models.SecretMap,
+        "secrets.*": project_models.SecretMap,
+        "storage.*": project_models.StoreMap,
+        "profiles.*.storage.*": project_models.StoreMap,
+        "profiles.*.state": project_models.StateMap,
     },
 }
 """The model of the map at each path, or the function that chooses it by the map's keys."""
@@ -194,17 +202,17 @@ def _findings(error: ValidationError, model: type[BaseModel], data: dict[str, An
 def _unknown_key(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> _ShapeFinding:
     key = str(path[-1])
     inner = _find_describing_model(path[:-1], model, data)
-    if inner is file_models.SegmentsMap and key in file_models.written_keys(file_models.PartitionMap):
+    if inner is schedule_models.SegmentsMap and key in value_kinds.written_keys(schedule_models.PartitionMap):
         product = "a product is a list: [{by: day, column: day}, {segments: […], column: <column>}]"
         return _ShapeFinding(
             path, f"{key!r} belongs to a partition by time, not beside 'segments'", product, at_key=True
         )
-    known = file_models.written_keys(inner)
+    known = value_kinds.written_keys(inner)
     if owner := _find_outdented_owner(path, model, data):
         message = f"unknown key {key!r} in {_owner(path, model, data)}"
         return _ShapeFinding(path, message, f"indent it: it belongs to {owner!r}", at_key=True, unreliable=owner)
     hint = "replace and append have no options: write `write: <name>`" if _is_plain_write(path) else None
-    hint = hint or (called_here(key, IN_YAML) if inner is file_models.AssetFile else None) or did_you_mean(key, known)
+    hint = hint or (called_here(key, IN_YAML) if inner is asset_models.AssetFile else None) or did_you_mean(key, known)
     meant = find_nearest(key, known) if len(path) == 1 else None
     return _ShapeFinding(
         path, f"unknown key {key!r} in {_owner(path, model, data)}", hint, at_key=True, unreliable=meant
@@ -223,8 +231,11 @@ def _find_outdented_owner(path: KeyPath, model: type[BaseModel], data: dict[str,
 def _keys_below(key: str, model: type[BaseModel], data: dict[str, Any]) -> set[str]:
     """The keys of the maps that may stand at a key of the document."""
     if key == "partition":
-        return {*file_models.written_keys(file_models.PartitionMap), *file_models.written_keys(file_models.SegmentsMap)}
-    return set(file_models.written_keys(_find_describing_model((key,), model, data)))
+        return {
+            *value_kinds.written_keys(schedule_models.PartitionMap),
+            *value_kinds.written_keys(schedule_models.SegmentsMap),
+        }
+    return set(value_kinds.written_keys(_find_describing_model((key,), model, data)))
 
 
 def _is_plain_write(path: KeyPath) -> bool:
@@ -241,7 +252,7 @@ def _missing(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> Ite
     """Nothing where a key that is mistyped explains it."""
     beside = _value(data, path[:-1])
     for key in beside if isinstance(beside, dict) else ():
-        mistyped = key not in file_models.written_keys(_find_describing_model(path[:-1], model, data)) and find_nearest(
+        mistyped = key not in value_kinds.written_keys(_find_describing_model(path[:-1], model, data)) and find_nearest(
             key, [str(path[-1])]
         )
         if mistyped:
@@ -276,7 +287,7 @@ def _hint(path: KeyPath, kind: str, words: str, value: object) -> str | None:
     if path == ("partition",) and isinstance(value, str) and value in NAMED_GRAINS:
         return f"write partition: {{by: {value}, column: <column>}}"
     if path == ("strategy",) and isinstance(value, dict):
-        named = next((key for key in value if key in file_models.WITHOUT_OPTIONS), None)
+        named = next((key for key in value if key in schedule_models.WITHOUT_OPTIONS), None)
         return f"{named} has no options: write strategy: {named}" if named else None
     if path == ("write",) and isinstance(value, str) and value in _WRITES:
         return f"write {_WRITES[value]}"
@@ -337,7 +348,7 @@ def _owner(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> str:
     match path[:-1]:
         case ():
             name = data.get("asset")
-            if model is file_models.ProjectFile:
+            if model is project_models.ProjectFile:
                 return "the project file"
             if model is case_files.CaseFile:
                 return f"test {data['test']!r}" if isinstance(data.get("test"), str) else "this test"

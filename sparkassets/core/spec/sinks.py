@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sparkassets.core.credentials import secrets_in
 from sparkassets.core.entry_points import Factory, RegisteredError
 from sparkassets.core.sinks import REGISTRY, RESERVED, SinkSpec
-from sparkassets.core.spec.file_models import SinkMap
+from sparkassets.core.spec.project_models import SinkMap
 from sparkassets.core.spec.yaml_document import DocumentPlace
 
 

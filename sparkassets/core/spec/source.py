@@ -10,8 +10,9 @@ from sparkassets.core.entry_points import Factory, RegisteredError
 from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.phrases import listing
 from sparkassets.core.source_formats import FORMATS, REGISTRY, FileFormat, build_registered_format
-from sparkassets.core.spec.file_models import AssetFile, SegmentsMap, WriteMap
+from sparkassets.core.spec.asset_models import AssetFile, WriteMap
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
+from sparkassets.core.spec.schedule_models import SegmentsMap
 from sparkassets.core.spec.time_bounds import fixed_seconds
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import suggest_close
@@ -19,24 +20,8 @@ from sparkassets.core.table_names import has_fields, parse_table_name
 from sparkassets.errors import InputError
 
 _OF_WRITERS: Final = (
-    "inlets",
-    "outlets",
-    "schedule",
-    "strategy",
-    "write",
-    "schema",
-    "unchanged",
-    "properties",
-    "partitioned_by",
-    "sql",
-    "python",
-    "params",
-    "paused",
-    "budget",
-    "retries",
-    "retry_delay",
-    "timeout",
-    "lease",
+    *("inlets", "outlets", "schedule", "strategy", "write", "schema", "unchanged", "properties", "partitioned_by"),
+    *("sql", "python", "params", "paused", "budget", "retries", "retry_delay", "timeout", "lease"),
 )
 _OWN_NAMES: Final = ("delta", *FORMATS)
 _OWN_HINT: Final = (
@@ -67,12 +52,7 @@ def compile_source(at: DocumentPlace, keys: AssetFile, installed: Mapping[str, F
         (at / "source").add_problem(f"{keys.source!r} is no source format", hint=_NO_FORMATS[str(keys.source)])
     if kind not in _TABLES and kind != "events":
         registered = None if kind in FORMATS else _build_registered(at, kind, keys, installed)
-        if keys.table is not None:
-            (at / "table").add_key_problem(
-                f"'table' has no meaning for a source of {kind} files", hint="give its 'path'"
-            )
-        elif keys.path is None and at.document.failed.isdisjoint({"path", "source"}):
-            (at / "source").add_problem(f"a source of {kind} files needs a path, such as path: landing/*.{kind}")
+        _check_file_place(at, keys, kind)
         options = {key: plain_text(value) for key, value in keys.options.items()}
         return SourceSpec(kind, options, settle, registered)
     _refuse_file_keys(at, "a Delta source" if kind in _TABLES else "a source that is known by its events only")
@@ -90,6 +70,13 @@ def _build_registered(at: DocumentPlace, kind: str, keys: AssetFile, installed: 
             error.hint = suggest_close(kind, [*_OWN_NAMES, *installed]) or _OWN_HINT
         (at / "options" if error.path else at).add_refusal(error, name="source")
         return FileFormat(kind, kind)
+
+
+def _check_file_place(at: DocumentPlace, keys: AssetFile, kind: str) -> None:
+    if keys.table is not None:
+        (at / "table").add_key_problem(f"'table' has no meaning for a source of {kind} files", hint="give its 'path'")
+    elif keys.path is None and at.document.failed.isdisjoint({"path", "source"}):
+        (at / "source").add_problem(f"a source of {kind} files needs a path, such as path: landing/*.{kind}")
 
 
 def compile_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:

@@ -45,7 +45,7 @@ class TableSet:
     depth: int = 0
 
     @classmethod
-    def of(cls, asset: AssetSpec) -> TableSet:
+    def of_source(cls, asset: AssetSpec) -> TableSet:
         """The table set of a source.
 
         Raises:

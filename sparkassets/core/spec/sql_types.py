@@ -9,29 +9,11 @@ from typing import Final, NoReturn
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 
-_PLAIN: Final = frozenset(
-    {
-        "boolean",
-        "byte",
-        "tinyint",
-        "short",
-        "smallint",
-        "int",
-        "integer",
-        "long",
-        "bigint",
-        "float",
-        "real",
-        "double",
-        "date",
-        "timestamp",
-        "timestamp_ntz",
-        "timestamp_ltz",
-        "string",
-        "binary",
-        "variant",
-    }
-)
+_PLAIN_SPELLED: Final = """
+    boolean byte tinyint short smallint int integer long bigint float real double date timestamp timestamp_ntz
+    timestamp_ltz string binary variant
+"""
+_PLAIN: Final = frozenset(_PLAIN_SPELLED.split())
 _DECIMALS: Final = frozenset({"decimal", "dec", "numeric"})
 _LENGTHS: Final = frozenset({"char", "character", "varchar"})
 _NESTED: Final = frozenset({"array", "map", "struct"})

@@ -150,20 +150,19 @@ def storage_uses(
     packages = (f"{body.search_path.rstrip('/')}/{body.module.partition('.')[0]}" for body in bodies)
     code = (each for each in dict.fromkeys([*folders, *packages]) if not f"{root}/".startswith(f"{each.rstrip('/')}/"))
     places += [StorageUse("code", path, posixpath.relpath(path, root)) for path in code]
-    for asset in assets.values():
-        if asset.storage is None:
-            continue
-        path, shown = asset.storage.as_path, asset.storage.given
-        if asset.source is None:
-            # of one run only one transaction lands in a table, so that its outlets cannot share one
-            appended = asset.write is not None and asset.write.only_adds and not asset.maker
-            places.append(StorageUse("target", path, shown, asset.name, appended))
-        else:
-            segments = asset.partitioning.segment_columns
-            pattern = PathPattern.parse(path, segments) if asset.source.kind != "delta" else None
-            fixed = pattern.root if pattern is not None else path
-            places.append(StorageUse("source", fixed, shown, asset.name, pattern=pattern))
-    return places
+    return [*places, *(_asset_use(asset, asset.storage) for asset in assets.values() if asset.storage is not None)]
+
+
+def _asset_use(asset: AssetSpec, storage: StorageLocation) -> StorageUse:
+    path = storage.as_path
+    if asset.source is None:
+        # of one run only one transaction lands in a table, so that its outlets cannot share one
+        appended = asset.write is not None and asset.write.only_adds and not asset.maker
+        return StorageUse("target", path, storage.given, asset.name, appended)
+    if asset.source.kind == "delta":
+        return StorageUse("source", path, storage.given, asset.name)
+    pattern = PathPattern.parse(path, asset.partitioning.segment_columns)
+    return StorageUse("source", pattern.root, storage.given, asset.name, pattern=pattern)
 
 
 def catalog_schema(place: str) -> tuple[str, ...]:

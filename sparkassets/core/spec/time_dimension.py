@@ -15,7 +15,8 @@ from sparkassets.core.crons.wall_clock import WallClockTicks
 from sparkassets.core.instants import DAY, Duration, InstantError, day_number, local_date
 from sparkassets.core.partitions import NAMED_GRAINS, PartitionError, TimePartition
 from sparkassets.core.partitions.excluding_grid import excluded_text
-from sparkassets.core.spec.file_models import AssetFile, PartitionMap, RegisteredMap, ScheduleMap
+from sparkassets.core.spec.asset_models import AssetFile
+from sparkassets.core.spec.schedule_models import PartitionMap, RegisteredMap, ScheduleMap
 from sparkassets.core.spec.time_bounds import TimeBounds, compile_bounds
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.timetables import Timetable, TimetableError

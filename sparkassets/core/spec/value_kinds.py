@@ -14,6 +14,7 @@ from pydantic import (
     GetCoreSchemaHandler,
     WithJsonSchema,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from sparkassets.core.partitions import NAMED_GRAINS
@@ -184,3 +185,8 @@ def with_references(schema: Any) -> Any:  # noqa: ANN401 - JSON
             return {"$ref": f"#/$defs/{schema[_MARK]}"}
         return {key: with_references(value) for key, value in schema.items()}
     return [with_references(value) for value in schema] if isinstance(schema, list) else schema
+
+
+def written_keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The keys of a map as they are written in files."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}

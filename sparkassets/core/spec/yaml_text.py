@@ -129,7 +129,7 @@ def _too_deep(text: str, composer: type) -> YamlFault | None:
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MOST_NESTED:
-                    return _at(event.start_mark, 1, f"this is nested more than {MOST_NESTED} levels deep")
+                    return _fault_at(event.start_mark, 1, f"this is nested more than {MOST_NESTED} levels deep")
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
     return None
@@ -175,7 +175,7 @@ def _explain_yaml_error(error: yaml.MarkedYAMLError, lines: list[str]) -> YamlFa
     found = lines[mark.line][mark.column : mark.column + 1]
     if "cannot start any token" in problem:
         if found == "\t":
-            return _at(mark, 1, "a tab cannot indent; expected spaces")
+            return _fault_at(mark, 1, "a tab cannot indent; expected spaces")
         return _missing_quotes_fault(mark, lines, f"text that begins with {found!r} must be quoted")
     if found == "{" and lines[mark.line][: mark.column].endswith("$"):
         text = re.match(r"\$\{[^}]*\}?", lines[mark.line][mark.column - 1 :])
@@ -185,11 +185,13 @@ def _explain_yaml_error(error: yaml.MarkedYAMLError, lines: list[str]) -> YamlFa
     for in_context, in_problem, message, hint, at_context in _RULES:
         if in_context in context and in_problem in problem:
             place = error.context_mark if at_context and error.context_mark else mark
-            return _missing_quotes_fault(place, lines, message) if hint == _QUOTE else _at(place, 1, message, hint)
-    return _at(mark, 1, f"this is not YAML: {problem}")
+            return (
+                _missing_quotes_fault(place, lines, message) if hint == _QUOTE else _fault_at(place, 1, message, hint)
+            )
+    return _fault_at(mark, 1, f"this is not YAML: {problem}")
 
 
-def _at(mark: Mark | None, width: int, message: str, hint: str | None = None) -> YamlFault:
+def _fault_at(mark: Mark | None, width: int, message: str, hint: str | None = None) -> YamlFault:
     line, column = (mark.line, mark.column) if mark else (0, 0)
     return YamlFault(line + 1, column + 1, width, message, hint)
 
@@ -199,4 +201,6 @@ def _missing_quotes_fault(mark: Mark, lines: list[str], message: str) -> YamlFau
     before, rest = lines[mark.line][: mark.column], lines[mark.line][mark.column :]
     ends = r"\s#|[,\]}]" if re.search(r"[\[{]", before) else r"\s#"
     text = re.split(ends, rest, maxsplit=1)[0].rstrip()
-    return _at(mark, max(1, len(text)), message, f'write "{text}"' if text and '"' not in text else "put it in quotes")
+    return _fault_at(
+        mark, max(1, len(text)), message, f'write "{text}"' if text and '"' not in text else "put it in quotes"
+    )

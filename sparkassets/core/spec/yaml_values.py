@@ -166,10 +166,10 @@ class _ValueReader:
 
     def _scalar(self, node: ScalarNode, key: str) -> object:
         value = node.value if node.style else plain_value(node.value)
-        if not isinstance(value, str):
-            return value
-        if self.verbatim:
-            return value
+        return value if not isinstance(value, str) or self.verbatim else self._substitute(node, value, key)
+
+    def _substitute(self, node: ScalarNode, value: str, key: str) -> object:
+        """The text with the values of its variables; secrets stay names."""
         secrets = {name: f"${{{name}}}" for name in variables_in(value) if name in self.secrets}
         if secrets and (self.profile is None or key not in WITH_SECRETS):
             hint = "`notify: {to: NAME}` and `spark: {key: ${NAME}}` take one"
@@ -195,21 +195,15 @@ class _ValueReader:
         places: dict[str, Node] = {}
         for name, inner in node.value:
             top = key or (name.value if isinstance(name, ScalarNode) else "")
-            if not isinstance(name, ScalarNode) or name.tag != UNTAGGED or not name.value:
-                self._refuse(name, top, "a key must be text")
-            elif name.value == "<<" and not name.style:
-                hint = "write the keys out, or use `defaults` in project.yml"
-                self._refuse(name, top, "merge keys '<<' are not supported", hint)
-            elif name.value in places:
-                first = places[name.value].start_mark.line + 1
-                self._refuse(name, top, f"the key {name.value!r} is written twice; first in line {first}")
-            else:
-                places[name.value] = name
-                self.verbatim |= self._is_other_profile(top, name.value)
-                value = self.value(inner, key=top)
-                self.verbatim &= not self._is_other_profile(top, name.value)
-                if value is not _NOTHING:
-                    data[name.value] = value
+            if refused := _refuse_key(name, places):
+                self._refuse(name, top, *refused)
+                continue
+            places[name.value] = name
+            self.verbatim |= self._is_other_profile(top, name.value)
+            value = self.value(inner, key=top)
+            self.verbatim &= not self._is_other_profile(top, name.value)
+            if value is not _NOTHING:
+                data[name.value] = value
         return data
 
     def _is_other_profile(self, top: str, name: str) -> bool:
@@ -227,6 +221,18 @@ class _ValueReader:
         self.document.failed.add(key)
         self.document.add_node_problem(node, message, hint=hint)
         return _NOTHING
+
+
+def _refuse_key(name: Node, places: Mapping[str, Node]) -> tuple[str, str | None] | None:
+    """Why it cannot be a key beside those of these places, with a hint; None where it can."""
+    if not isinstance(name, ScalarNode) or name.tag != UNTAGGED or not name.value:
+        return "a key must be text", None
+    if name.value == "<<" and not name.style:
+        return "merge keys '<<' are not supported", "write the keys out, or use `defaults` in project.yml"
+    if name.value in places:
+        first = places[name.value].start_mark.line + 1
+        return f"the key {name.value!r} is written twice; first in line {first}", None
+    return None
 
 
 def _shorthand(tag: str) -> str:

@@ -149,7 +149,7 @@ def _cron(written: TimetableRule) -> TickTimetable:
     return TickTimetable(text, timezone, ticks, shape)
 
 
-def _at(written: TimetableRule) -> TickTimetable:
+def _instants(written: TimetableRule) -> TickTimetable:
     if written.value in ("open", "close"):
         exchange = _exchange(written, f"at: {written.value}")
         session_ticks = SessionTicks(exchange, "open" if written.value == "open" else "close")
@@ -197,7 +197,7 @@ def _timetable(written: TimetableRule) -> RegisteredSlots:
 
 KINDS: Final[Mapping[str, Callable[[TimetableRule], TickTimetable | RegisteredSlots]]] = {
     "cron": _cron,
-    "at": _at,
+    "at": _instants,
     "every": _every,
     "times": _times,
     "sun": _sun,

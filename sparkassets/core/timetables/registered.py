@@ -94,11 +94,11 @@ class RegisteredSlots:
         if near is None:
             return None
 
-        def over(start: int, end: int) -> list[Slot]:
+        def list_ended(start: int, end: int) -> list[Slot]:
             return [slot for slot in rule.between(from_unix(start), from_unix(end - 1)) if to_unix(slot.end) <= at]
 
         latest = min(at + to_unix(near.run_after) - to_unix(near.end) + _LOOK, _LAST)
-        found = last_until(over, max(at - HORIZON, _FIRST), latest, look=2 * _LOOK)
+        found = last_until(list_ended, max(at - HORIZON, _FIRST), latest, look=2 * _LOOK)
         return found and replace(found, run_after=from_unix(self.delay.add_to(to_unix(found.run_after), self.timezone)))
 
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:

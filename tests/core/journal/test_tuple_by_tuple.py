@@ -30,6 +30,7 @@ from sparkassets.core.runs import RunConsumption, RunRequest
 from sparkassets.core.spec.model import InletSpec, ProjectSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Segments, asset, at, project, source
+from tests.core.partitions.segmented import stamps_of
 from tests.depth import examples
 
 START, NOW, SIZE = at("2025-01-01"), at("2025-01-10"), 12
@@ -187,8 +188,8 @@ def known(state: State, key: tuple[str, ...], *, partly: bool) -> dict[str, Any]
             "coverage": of(each.coverage),
             "owed": of(each.owed),
             "gaps": of(each.gaps),
-            "stale": {inlet: found for inlet, marks in each.stale.items() if (found := marks.stamps_of(key))},
-            "kept": {inlet: found for inlet, marks in each.kept.items() if (found := marks.stamps_of(key))},
+            "stale": {inlet: found for inlet, marks in each.stale.items() if (found := stamps_of(marks, key))},
+            "kept": {inlet: found for inlet, marks in each.kept.items() if (found := stamps_of(marks, key))},
             "lost": of(each.loss.lost_partitions if each.loss else NOTHING),
             "foreign": [(commit.version, of(commit.partitions)) for commit in each.foreign if of(commit.partitions)],
             "failed": [(failed.token, of(failed.partitions)) for failed in each.failed if of(failed.partitions)],
@@ -203,7 +204,7 @@ def known(state: State, key: tuple[str, ...], *, partly: bool) -> dict[str, Any]
             "coverage": of(dataset.coverage),
             "gone": of(dataset.gone),
             "ever": of(dataset.ever_present),
-            "touched": dataset.touched.stamps_of(key),
+            "touched": stamps_of(dataset.touched, key),
         }
     return {name: each for name, each in told.items() if any(each.values())}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import EVERYTHING, PartitionSet, RangeSet, StampedPartitions, StampedRanges
+from sparkassets.core.partitions.segment_functions import value_at
 
 SIZE = 12
 NAMED = [("be", "x"), ("de", "x")]
@@ -65,7 +66,12 @@ def stamp_at(marks: StampedRanges, at):
     return next((stamp for start, end, stamp in marks.items() if start <= at < end), None)
 
 
+def stamps_of(marked: StampedPartitions, segment) -> StampedRanges:
+    """The stamped time of one tuple."""
+    return value_at((marked.time, marked.apart), segment)
+
+
 def stamps(marked):
     """Tuple and instant to stamp."""
-    found = {(segment, at): stamp_at(marked.stamps_of(segment), at) for segment in SEGMENTS for at in INSTANTS}
+    found = {(segment, at): stamp_at(stamps_of(marked, segment), at) for segment in SEGMENTS for at in INSTANTS}
     return {key: stamp for key, stamp in found.items() if stamp is not None}

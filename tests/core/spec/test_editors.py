@@ -2,9 +2,11 @@ import json
 
 import pytest
 
-from sparkassets.core.spec.file_models import AssetFile, ProjectFile, written_keys
+from sparkassets.core.spec.asset_models import AssetFile
 from sparkassets.core.spec.file_schema import json_schema
 from sparkassets.core.spec.file_schema import json_schema as schema_of
+from sparkassets.core.spec.project_models import ProjectFile
+from sparkassets.core.spec.value_kinds import written_keys
 
 
 def test_it_names_its_dialect_and_tells_the_files_apart():

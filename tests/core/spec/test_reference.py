@@ -3,16 +3,22 @@
 import pytest
 from pydantic import BaseModel
 
-from sparkassets.core.spec import file_models
+from sparkassets.core.spec import asset_models, inlet_models, project_models, schedule_models
 from sparkassets.core.spec.file_schema import render_markdown
+from sparkassets.core.spec.value_kinds import written_keys
 
-MODELS = [each for each in vars(file_models).values() if isinstance(each, type) and issubclass(each, BaseModel)]
-KEYS = [(model, name) for model in MODELS for name in file_models.written_keys(model)]
+MODELS = {
+    each: None
+    for module in (asset_models, inlet_models, project_models, schedule_models)
+    for each in vars(module).values()
+    if isinstance(each, type) and issubclass(each, BaseModel)
+}
+KEYS = [(model, name) for model in MODELS for name in written_keys(model)]
 
 
 @pytest.mark.parametrize(("model", "name"), KEYS, ids=lambda each: getattr(each, "__name__", each))
 def test_every_key_is_described_and_in_a_table(model, name):
-    assert file_models.written_keys(model)[name].description
+    assert written_keys(model)[name].description
     assert f"\n| `{name}` | " in render_markdown()
 
 

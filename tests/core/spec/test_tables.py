@@ -64,7 +64,7 @@ def test_a_name_with_fields_is_an_identity_as_it_is_written():
     asset = one(SEVERAL, name="raw")
     assert asset.storage == StorageLocation("table://Lake.Raw_{region}", "Lake.Raw_{region}", ("lake", "raw_{region}"))
     assert asset.uri == "Lake.Raw_{region}"
-    tables = TableSet.of(asset)
+    tables = TableSet.of_source(asset)
     assert tables.pattern.segments_of_path("raw_de") == ("de",)
     assert tables.place("raw_de") == StorageLocation.of_table(("lake", "raw_de"))
 
@@ -79,7 +79,7 @@ def test_a_name_with_fields_is_an_identity_as_it_is_written():
     ],
 )
 def test_the_schema_or_the_table_may_vary(text, relative, segment, table):
-    tables = TableSet.of(one(SEVERAL.replace("Lake.Raw_{region}", f'"{text}"'), name="raw"))
+    tables = TableSet.of_source(one(SEVERAL.replace("Lake.Raw_{region}", f'"{text}"'), name="raw"))
     assert tables.pattern.segments_of_path(relative) == segment
     assert tables.place(relative).table == table
 
