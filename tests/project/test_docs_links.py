@@ -72,10 +72,12 @@ def test_the_recipes_name_files_that_exist():
 @pytest.mark.parametrize("kind", ["a source format", "a write mode", "a timetable", "a check", "a sink"])
 def test_a_recipe_names_three_files_of_the_product_at_most(kind):
     recipe = re.search(rf"^### Add {kind}\n(.*?)(?=^##|\Z)", page("CONTRIBUTING.md"), flags=re.DOTALL | re.MULTILINE)
-    steps = re.findall(r"^\d\. .*?$", recipe[1], flags=re.MULTILINE)
+    steps = re.findall(r"^\d\. .*?(?=^\d\. |^$)", recipe[1], flags=re.DOTALL | re.MULTILINE)
     files = [path for step in steps for path in PATH.findall(step)]
     assert 1 <= len(files) == len(steps) <= 3
-    assert missing_paths(" ".join(f"`{path}`" for path in files)) == []
+    for step, path in zip(steps, files, strict=True):
+        text = (ROOT / "sparkassets" / path).read_text(encoding="utf-8")
+        assert [name for name in re.findall(r"`(\w+)`", step) if name not in text] == []
 
 
 def test_a_term_of_the_glossary_is_defined_once_in_one_sentence():
