@@ -255,7 +255,7 @@ def test_a_failed_write_is_fenced_by_its_own_version():
 @pytest.mark.parametrize("first", [None, OSError("disk full")])
 def test_a_write_that_certainly_wrote_nothing_needs_no_fence_unless_an_attempt_before_it_does(first):
     """As where Delta refuses the columns of a new table, which no fence could make either."""
-    w = world(source("s"), asset("a", "s", retries=1))
+    w = world(source("s"), asset("a", "s", retries=1, retry_delay_seconds=0))
     w.tell("s", "2025-01-01")
     refused = RunError("Delta refuses the column 'a b'")
     refused.wrote_nothing = True

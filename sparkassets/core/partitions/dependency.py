@@ -185,7 +185,7 @@ _ALWAYS = RangeSet.always()
 
 @frozen
 class Dependency:
-    """How the partitions of a consumer (partitions) depend on the partitions of an inlet.
+    """How the partitions of a consumer depend on the partitions of an inlet.
 
     Dimensions of segments match by column, or as declared; time is mapped. A dimension that only the inlet has is read
     whole, with all known keys; one that only the consumer has gets the same for every key. Without a mapping, or where
