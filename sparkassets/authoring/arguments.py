@@ -126,7 +126,6 @@ def to_plain(value: object) -> Any:  # noqa: ANN401  text, number, list or map
         TypeError: Nothing in YAML is such a value.
 
     >>> from datetime import timedelta
-    >>> from sparkassets.authoring.partitions import PartitionByInterval
     >>> to_plain({"window": timedelta(days=7), "at": (PartitionByInterval("@daily"),)})
     {'window': '604800s', 'at': [{'by': 'day'}]}
     """

@@ -32,7 +32,7 @@ def is_in_function() -> bool:
 
 @contextmanager
 def set_current_context(context: object) -> Iterator[None]:
-    """Makes ``context`` the current one, of this thread, while the partition lasts."""
+    """Makes ``context`` the current one, of this thread, while the block lasts."""
     token = _CURRENT.set(context)
     try:
         yield

@@ -294,8 +294,8 @@ def allowed_division_runs(partitions: int, *, retries: int) -> int:
 
     None with ``retries: 0``.
 
-    >>> [allowed_division_runs(partitions, retries=1) for partitions in (365, 2, 1)], allowed_division_runs(365,
-    retries=0) ([36, 4, 0], 0)
+    >>> [allowed_division_runs(count, retries=1) for count in (365, 2, 1)], allowed_division_runs(365, retries=0)
+    ([36, 4, 0], 0)
     """
     levels = (partitions - 1).bit_length()
     return 2 * levels * (1 + retries) if retries else 0

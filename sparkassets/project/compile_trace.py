@@ -156,7 +156,7 @@ def _packages() -> Iterator[str]:
 
 
 def _content(path: Path | str) -> bytes:
-    """The bytes of a regular file; anything else is not opened, as a pipe would partition its reader."""
+    """The bytes of a regular file; anything else is not opened, as a pipe would block its reader."""
     try:
         status = os.stat(path)  # noqa: PTH116  at a fifth of pathlib's time
     except OSError as error:

@@ -148,7 +148,7 @@ class WatchedProgress:
 
     @contextmanager
     def watch_invocation(self) -> Iterator[InvocationEnding]:
-        """An invocation while the partition lasts, which says how it ended."""
+        """An invocation while the block lasts, which says how it ended."""
         ending = InvocationEnding()
         for each in self._watchers:
             each.began()

@@ -32,7 +32,7 @@ def attended_run(
     interval: str | None,
     spark: SparkSession | None,
 ) -> Iterator[Context]:
-    """A run of an asset while the partition lasts; as `Project.run_of`."""
+    """A run of an asset while the block lasts; as `Project.run_of`."""
     from sparkassets.runtime.progress import RunFailedError
 
     work, meeting = _make_work(context, asset, partition, interval), _RunMeeting()

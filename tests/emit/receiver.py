@@ -36,7 +36,7 @@ class Receiver:
 
 @contextmanager
 def receiving():
-    """A receiver while the partition lasts."""
+    """A receiver while the block lasts."""
     receiver = None
 
     class Handler(BaseHTTPRequestHandler):
