@@ -6,7 +6,6 @@ import re
 from typing import Final
 from urllib.parse import quote
 
-from sparkassets.core.credentials import secret_in_text
 from sparkassets.errors import InputError
 
 RESERVED_SCHEME: Final = "sparkassets"
@@ -40,6 +39,8 @@ def parse_uri(text: str) -> str:
         raise AssetError("a dataset URI is empty")
     if len(text) > URI_CHARACTERS:
         raise AssetError(f"the dataset URI has {len(text):,} characters; expected at most {URI_CHARACTERS:,}")
+    from sparkassets.core.credentials import secret_in_text  # a look at a compiled project parses no URI
+
     if secret := secret_in_text(text):
         raise AssetError(f"the dataset URI holds {secret}; events are clear text", hint="leave it out of the identity")
     _refuse_patterns(text)

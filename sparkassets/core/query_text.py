@@ -302,8 +302,6 @@ _VALUES: Final = """
 """
 _NOT_BARE: Final = _KEYWORDS | _UNITS | _TYPES | frozenset(_VALUES.split())
 """Words that may mean something else than a name when they are bare."""
-_LAST_SEMICOLONS: Final = re.compile(r"( ?;)+$")
-"""Semicolons after the statement."""
 _APART: Final = frozenset("(),=<>+*/.;[]%")
 """Characters that are never a part of a word."""
 _OPENING_BRACES: Final = re.compile(r"\{\{(-?)\s*+")
@@ -318,7 +316,7 @@ def normal_form(sql: str) -> str:
     >>> normal_form('select  Count(*) as n -- all\nFROM {{inlets.f}} where `a`="x"')
     "SELECT COUNT ( * ) AS n FROM {{ inlets.f }} WHERE a = 'x'"
     """
-    return _LAST_SEMICOLONS.sub("", "".join(_words(sql)))
+    return "".join(_words(sql)).rstrip(" ;")
 
 
 def words(normal: str) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Any, Final, NoReturn
 
 from sparkassets.core.assets import NAME, lower_scheme, parse_uri
 from sparkassets.core.conditions import datasets
-from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.events import check_extra, nesting_error
 from sparkassets.core.instants import parse_instant, to_unix
 from sparkassets.core.journal.entries import EventEntry
@@ -144,6 +143,8 @@ def _check_id(text: str) -> str:
         raise InputError(f"the id has {len(text):,} characters; expected 1 to {ID_CHARACTERS}")
     if text != escape_unwritable(text):
         raise InputError(f"the id {text!r} holds half of a character, which UTF-8 cannot write")
+    from sparkassets.core.credentials import secret_in_text  # what only shows events loads none of it
+
     if secret := secret_in_text(text):
         raise InputError(f"the id holds {secret}; events are clear text")
     return text
@@ -232,6 +233,8 @@ def _identities(project: ProjectSpec) -> set[str]:
 def _require_asset(project: ProjectSpec, name: str) -> AssetSpec:
     asset = project.assets.get(name)
     if asset is None:
+        from sparkassets.core.credentials import secret_in_text  # what only shows events loads none of it
+
         if secret := secret_in_text(name):
             raise InputError(f"what is updated is named by {secret}; events are clear text")
         raise project.unknown_asset_error(name, hint=None if NAME.fullmatch(name) else _OF_ANY_URI)

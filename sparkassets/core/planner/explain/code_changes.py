@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.definitions.differences import (
-    ColumnEffect,
-    describe_difference,
-    find_column_effect,
-    find_columns_read,
-)
 from sparkassets.core.journal.asset_records import DefinitionOutput
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
@@ -25,6 +19,9 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.runs import forecast_cost
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, SqlBody
+
+if TYPE_CHECKING:
+    from sparkassets.core.definitions.differences import ColumnEffect
 
 _VARYING: Final = re.compile(
     r"CURRENT_\w+|NOW|LOCALTIME\w*|RAND\w*|UUID|SHUFFLE|MONOTONICALLY_INCREASING_ID|INPUT_FILE_\w+"
@@ -145,6 +142,8 @@ def _change(
     newest = max(other, key=lambda each: each.since)
     own = asset.definition if asset.definition is not None else AssetDefinition("")
     since = next((each.since for each in state.made if each.definition.id == own.id), 0)
+    from sparkassets.core.definitions.differences import describe_difference, find_column_effect
+
     partitions = PartitionSet.union(each.partitions for each in other)
     touched = find_column_effect(newest.definition, own)
     readers = _affected_readers(context, asset, touched)
@@ -182,6 +181,8 @@ def _verdict(touched: ColumnEffect, readers: tuple[str, ...]) -> ChangeVerdict:
 
 def _affected_readers(context: PlanningContext, asset: AssetSpec, touched: ColumnEffect) -> tuple[str, ...]:
     """The assets that read what a change touches; a function reads all."""
+    from sparkassets.core.definitions.differences import find_columns_read
+
     found = []
     for consumer in context.project.assets.values():
         for name in asset.written_assets:
