@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sparkassets.core.credentials import secrets_in
 from sparkassets.core.phrases import kind_of
 from sparkassets.core.suggestions import IN_EVENTS, IN_RUNS, IN_SOURCE_RUNS, called_here, did_you_mean
 from sparkassets.errors import InputError
@@ -150,6 +149,8 @@ def check_extra(extra: object) -> dict[str, Any]:
         if not isinstance(key, str):
             raise InputError(f"the extra's key {key!r} is {kind_of(key)}; expected text")
     found: dict[str, Any] = json.loads(encode_extra(extra))
+    from sparkassets.core.credentials import secrets_in  # what only shows events loads none of it
+
     for path, what in secrets_in(found):
         where = f" {'.'.join(map(str, path))}" if path else ""
         raise InputError(f"the extra{where} holds {what}; events are clear text")
