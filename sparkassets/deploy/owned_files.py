@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -61,15 +61,10 @@ def write_owned(folder: Path, files: Mapping[str, OwnedContent], *, force: bool 
     """
     try:
         before = _read_record(folder)
-        own = {name: _digest(data) for name in {*files, *before} if (data := _read_file(folder / name)) is not None}
+        own = _digests_in(folder, {*files, *before})
         new = [name for name in sorted(files) if own.get(name) != _digest(files[name].data)]
-        foreign = [name for name in new if name in own and own[name] != before.get(name)]
-        if foreign and not force:
-            hint = "keep your change and write elsewhere with --out, or write over it with --force"
-            verb = "was" if len(foreign) == 1 else "were"
-            raise InputError(
-                f"{few(foreign)} in {str(folder)!r} {verb} changed by hand; nothing was written", hint=hint
-            )
+        if not force:
+            _refuse_changed(folder, [name for name in new if name in own and own[name] != before.get(name)])
         old = [name for name in sorted(before) if name not in files and own.get(name) == before[name]]
         digests = {name: _digest(content.data) for name, content in sorted(files.items())}
         record = OwnedContent(f"{json.dumps({'files': digests}, indent=1)}\n".encode())
@@ -79,6 +74,20 @@ def write_owned(folder: Path, files: Mapping[str, OwnedContent], *, force: bool 
     except OSError as error:
         raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
     return WrittenFiles(new, [name for name in sorted(files) if name not in new], old)
+
+
+def _refuse_changed(folder: Path, changed: Sequence[str]) -> None:
+    """Refuses to write over files that were changed by hand."""
+    if changed:
+        hint = "keep your change and write elsewhere with --out, or write over it with --force"
+        names, verb = f"{few(changed)} in {str(folder)!r}", "was" if len(changed) == 1 else "were"
+        raise InputError(f"{names} {verb} changed by hand; nothing was written", hint=hint)
+
+
+def _digests_in(folder: Path, names: Collection[str]) -> dict[str, str]:
+    """The digests of those of the files that exist."""
+    contents = ((name, _read_file(folder / name)) for name in names)
+    return {name: _digest(data) for name, data in contents if data is not None}
 
 
 def _replace_files(contents: Mapping[Path, OwnedContent]) -> None:

@@ -110,14 +110,15 @@ class MetricsWatcher:
             return self._client.Gauge(f"sparkassets_{name}", told, ("project", *labels), registry=registry)
 
         project = self._project.name
+        own = {name: asset for name, asset in self._project.assets.items() if not asset.maker}
         gauge("tick_seconds", "What the last tick took.").labels(project).set(time.monotonic() - self._began)
         gauge("tick_timestamp_seconds", "When the last tick ended.").labels(project).set(self._now().timestamp())
         last = gauge("last_success_timestamp_seconds", "When a run of it last succeeded.", "asset")
         partitions = gauge("partitions", "Partitions by what is wrong with them.", "asset", "state")
-        for name, asset in self._project.assets.items():
-            known = state.assets.get(name)
-            if known is None or asset.source is not None or asset.maker:
-                continue
+        computed = {
+            name: state.assets[name] for name, asset in own.items() if asset.source is None and name in state.assets
+        }
+        for name, known in computed.items():
             if known.last is not None:
                 last.labels(project, name).set(known.last.at)
             for what, count in self._count_wrong(name, known).items():
@@ -126,10 +127,10 @@ class MetricsWatcher:
         late = {each.asset for each in summary.late}
         waits = gauge("waiting", "Whether something of it is due and waits.", "asset")
         lates = gauge("late", "Whether it was to be there by now and is not.", "asset")
-        for name, asset in self._project.assets.items():
-            if asset.source is None and not asset.maker:
+        for name, asset in own.items():
+            if asset.source is None:
                 waits.labels(project, name).set(int(bool(waiting[name])))
-            if asset.deadlines is not None and not asset.maker:
+            if asset.deadlines is not None:
                 lates.labels(project, name).set(int(name in late))
 
     def _count_wrong(self, name: str, known: AssetState) -> Mapping[str, int]:

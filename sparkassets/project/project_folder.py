@@ -336,12 +336,16 @@ def _code(
         if name in modules:
             modules[name] = _with_parts(modules[name], function, calls.digest_parts(name, function))
     own: dict[str, ModuleFunction] = {}
-    for asset, each in declared.items():
-        if each.function is not None:
-            modules.setdefault(each.module.name, ModuleSource(each.module.file, each.module.search_path))
-            parts = {name: told for code in each.code for name, told in calls.digest_parts(*code).items()}
-            own[asset] = replace(each.function, parts=parts)
+    for name, asset in declared.items():
+        if asset.function is not None:
+            modules.setdefault(asset.module.name, ModuleSource(asset.module.file, asset.module.search_path))
+            own[name] = replace(asset.function, parts=_digest_code(asset, calls))
     return sql, modules, own
+
+
+def _digest_code(asset: DeclaredAsset, calls: FunctionParts) -> dict[str, str]:
+    """The parts of all code that belongs to a declared asset."""
+    return {name: digest for code in asset.code for name, digest in calls.digest_parts(*code).items()}
 
 
 def _modules(names: Iterable[str], reader: SourceReader) -> dict[str, ModuleSource]:

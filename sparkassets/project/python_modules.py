@@ -364,10 +364,8 @@ class PythonModules:
         found = {each.of.name for each in modules if _answer(each, "declares_assets")}
         lending = {each.of.name for each in modules if _answer(each, "lends_decorator")}
         while lending:
-            others = (self.find_module(name) for name in self.files if name not in found)
-            lending = {
-                each.of.name for each in others if each is not None and not lending.isdisjoint(each.imported_modules())
-            }
+            others = [module for name in self.files if name not in found and (module := self.find_module(name))]
+            lending = {each.of.name for each in others if not lending.isdisjoint(each.imported_modules())}
             found |= lending
         return [each for name, each in self.files.items() if name in found]
 

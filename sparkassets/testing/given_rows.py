@@ -38,15 +38,11 @@ def _infer_types(asset: AssetSpec, given: GivenRows) -> dict[str, str]:
         for name, value in row.items():
             if name in types or value is None:
                 continue
-            if name in CHANGE_COLUMNS:
-                types[name] = CHANGE_COLUMNS[name]
-            elif time is not None and name == time.column and isinstance(value, str) and _is_date(value):
-                types[name] = "date"
-            elif type(value) in _TYPES:
-                types[name] = _TYPES[type(value)]
-            else:
+            known = _infer_type(name, value, time_column=time.column if time is not None else None)
+            if known is None:
                 message = f"{given.location}: the type of the column {name!r} is not known"
                 raise InputError(message, hint=f"declare the columns of {asset.name!r}, or give 'columns'")
+            types[name] = known
     for row in given.rows:
         for name in row.keys() - types.keys():
             types[name] = "string"
@@ -54,6 +50,15 @@ def _infer_types(asset: AssetSpec, given: GivenRows) -> dict[str, str]:
         message = f"{given.location}: the columns of {asset.name!r} are not known"
         raise InputError(message, hint=f"declare the columns of {asset.name!r}, or give 'columns'")
     return types
+
+
+def _infer_type(column: str, value: object, *, time_column: str | None) -> str | None:
+    """The type of a column by its first value; None where that does not tell it."""
+    if column in CHANGE_COLUMNS:
+        return CHANGE_COLUMNS[column]
+    if column == time_column and isinstance(value, str) and _is_date(value):
+        return "date"
+    return _TYPES.get(type(value))
 
 
 def _is_date(text: str) -> bool:

@@ -291,11 +291,15 @@ def _step(rehearsal: ProjectRehearsal, project: ProjectSpec, step: CaseStep) -> 
         reasons = _reasons(waiting, name)
         yield f"{told} ({'; '.join(reasons)})" if reasons else told
     for name, text in step.waits.items():
-        reasons = _reasons(waiting, name)
-        if not reasons:
-            yield f"{name} does not wait; expected it to, for {text!r}"
-        elif not any(text in reason for reason in reasons):
-            yield f"{name} waits for something else than {text!r}: {'; '.join(reasons)}"
+        yield from _compare_reasons(name, text, _reasons(waiting, name))
+
+
+def _compare_reasons(asset: str, expected: str, reasons: Sequence[str]) -> Iterator[str]:
+    """The difference where none of the reasons for which an asset waits has the expected text."""
+    if not reasons:
+        yield f"{asset} does not wait; expected it to, for {expected!r}"
+    elif not any(expected in reason for reason in reasons):
+        yield f"{asset} waits for something else than {expected!r}: {'; '.join(reasons)}"
 
 
 def _reasons(waiting: Iterable[Waiting], name: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,11 +35,7 @@ def command(name: str | None, option: str | None, as_json: bool) -> int:
     _refuse_unreadable(folder)
     files = {file: folder / _target(file) for file in sorted(SCAFFOLD.rglob("*")) if file.is_file()}
     try:
-        there = [str(target) for target in files.values() if target.exists()]
-        if there:
-            free = _quote_folder(folder.with_name((folder.name or "shop") + "2"))
-            hint = f"name another folder: sparkassets init {free}"
-            raise InputError(f"{there[0]!r} is there already; nothing was written", hint=hint)
+        _refuse_existing(folder, files.values())
         _write(files)
     except OSError as error:
         raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
@@ -79,6 +75,15 @@ def _refuse_unreadable(folder: Path) -> None:
         raise InputError(f"{text!r} cannot hold a project: {mark!r} has a meaning of its own in the paths of tables")
     if not text.isprintable():
         raise InputError(f"{text!r} cannot hold a project: its name has characters that cannot be printed")
+
+
+def _refuse_existing(folder: Path, targets: Iterable[Path]) -> None:
+    """Refuses a folder in which one of the files exists."""
+    there = next((str(target) for target in targets if target.exists()), None)
+    if there is not None:
+        free = _quote_folder(folder.with_name((folder.name or "shop") + "2"))
+        hint = f"name another folder: sparkassets init {free}"
+        raise InputError(f"{there!r} is there already; nothing was written", hint=hint)
 
 
 def _write(files: Mapping[Path, Path]) -> None:

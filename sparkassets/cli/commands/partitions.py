@@ -123,7 +123,7 @@ def command(
     """
     project = open_project(folder)
     if action is not None:
-        _tell(project, asset, keys, adds=action == "add", dimension=dimension, as_json=as_json)
+        _change_segments(project, asset, keys, action, dimension=dimension, as_json=as_json)
         return 0
     if as_json:
         made = project.partitions.definitions(asset, at=at)
@@ -146,21 +146,24 @@ def command(
     return 0
 
 
-def _tell(
-    project: Project, asset: str, keys: Sequence[str], *, adds: bool, dimension: str | None, as_json: bool
+_DONE = {"add": ("added", "was known already"), "remove": ("removed", "was removed already")}
+"""By action the word for a segment that it changed, and for one that was so before."""
+
+
+def _change_segments(
+    project: Project, asset: str, keys: Sequence[str], action: str, *, dimension: str | None, as_json: bool
 ) -> None:
     """Adds or removes segments, and says of each key whether anything changed."""
     if not keys:
         raise InputError("which segments? expected a KEY, or several")
     named = {key: _segment(key) for key in keys}
-    tell = project.partitions.add if adds else project.partitions.remove
-    changed = {*tell(asset, *named.values(), dimension=dimension)}
+    change = project.partitions.add if action == "add" else project.partitions.remove
+    changed = {*change(asset, *named.values(), dimension=dimension)}
     done = [key for key, segment in named.items() if segment in changed]
+    word, already = _DONE[action]
     if as_json:
-        print_json({"added" if adds else "removed": done, "unchanged": [key for key in named if key not in done]})
+        print_json({word: done, "unchanged": [key for key in named if key not in done]})
         return
-    already = "was known already" if adds else "was removed already"
-    word = "added" if adds else "removed"
     Terminal.from_stream(sys.stdout).print(*(f"{asset} {key}  {word if key in done else already}" for key in named))
 
 

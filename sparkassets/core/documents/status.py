@@ -136,19 +136,19 @@ def status_counts(status: AssetStatus) -> dict[str, int]:
 
 def summarize_status(status: AssetStatus) -> tuple[str, str]:
     """The headline of an asset's status in a few words, and the status code that styles it."""
-    counted = status_counts(status)
-    told = ", ".join(f"{count:,} {name}" for name, count in counted.items() if count)
+    counts = status_counts(status)
+    counted = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     if status.running or status.paused:
         state = "running" if status.running else "paused"
-        return ", ".join(filter(None, [state, told])), state
+        return ", ".join(filter(None, [state, counted])), state
     if status.error:
-        return (told if counted["failed"] else ", ".join(filter(None, ["failed", told]))), "failed"
+        return (counted if counts["failed"] else ", ".join(filter(None, ["failed", counted]))), "failed"
     if status.stuck:
         return "waits for a person", "stuck"
-    if status.withheld_runs and not told:
+    if counted:
+        return counted, next(name for name in FIRST if counts[name])
+    if status.withheld_runs:
         return "withheld", "withheld"
-    if told:
-        return told, next(name for name in FIRST if counted[name])
     if status.last_at is None:
         return "never", "never"
     return ("there" if status.last_run is None else "success"), "success"

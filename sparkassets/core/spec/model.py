@@ -463,7 +463,7 @@ class AssetSpec:
 
     @property
     def appends(self) -> bool:
-        """Whether runs only add to it: what it holds cannot be computed again."""
+        """Whether runs write it, and what it holds cannot be computed again."""
         return self.write is not None and not self.write.recomputable
 
     @property

@@ -65,20 +65,12 @@ def find_due_ticks(
     last = _tick(context, newest, timetable, state)
     if len(missed) == 1:
         return (last,)
-    if catchup == "latest":
-        skipped = f"more than {MOST_RUNS}" if many else f"{len(missed) - 1}"
-        return (
-            _add_note(
-                last, f"skips {skipped} earlier since {context.format_instant(first.interval[0])} (catchup: latest)"
-            ),
-        )
-    spanned = f"more than {MOST_RUNS}" if many else f"{len(missed)}"
+    since, skips = context.format_instant(first.interval[0]), catchup == "latest"
+    count = f"more than {MOST_RUNS}" if many else f"{len(missed) - skips}"
+    if skips:
+        return (_add_note(last, f"skips {count} earlier since {since} (catchup: latest)"),)
     whole = replace(last, interval=(first.interval[0], last.interval[1]), note=first.note)
-    return (
-        _add_note(
-            whole, f"spans {spanned} intervals since {context.format_instant(first.interval[0])} (catchup: rollup)"
-        ),
-    )
+    return (_add_note(whole, f"spans {count} intervals since {since} (catchup: rollup)"),)
 
 
 def catchup_of(asset: AssetSpec, timetable: Timetable) -> Catchup:

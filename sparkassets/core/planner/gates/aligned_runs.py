@@ -17,7 +17,7 @@ from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, InletSpec
-from sparkassets.core.timetables import Slot
+from sparkassets.core.timetables import Slot, Timetable
 from sparkassets.frozen import frozen
 
 MOST_SKIPPED = 10_000
@@ -159,10 +159,9 @@ def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Par
     if lacking is not None:
         return _fate_of_partitions(context, maker, state, lacking)
     if inlet.name not in ticks:
-        due = find_due_ticks(context, upstream, timetable, state)
-        ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
+        ticks[inlet.name] = _ends_of_due_ticks(context, upstream, timetable, state)
     end, coming = to_unix(slot.end), ticks[inlet.name]
-    record = next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
+    record = _withheld_instance(maker, end)
     if record is not None:
         return Fate(_withheld(context, maker, record, EVERYTHING), settled=True)
     if _has_passed(state, end, coming):
@@ -181,6 +180,18 @@ def _fate_of_partitions(context: PlanningContext, maker: AssetState, state: Asse
     if record is None:
         return Fate(", which failed" if state.failed_partitions.overlaps(lacking) else "")
     return Fate(_withheld(context, maker, record, lacking), settled=True)
+
+
+def _ends_of_due_ticks(
+    context: PlanningContext, upstream: AssetSpec, timetable: Timetable, state: AssetState
+) -> tuple[int, ...]:
+    due = find_due_ticks(context, upstream, timetable, state)
+    return () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
+
+
+def _withheld_instance(maker: AssetState, end: int) -> WithheldPartitions | None:
+    """The withheld run whose data interval ends then."""
+    return next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
 
 
 def _has_passed(state: AssetState, end: int, coming: Sequence[int]) -> bool:
