@@ -132,25 +132,25 @@ class TableParts:
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
-        gone, came, passed = _net_files(commits)
+        removed_files, added_files, passed = _net_files(commits)
         moved = any(commit.moves_rows for commit in commits)
-        before, after = self._of_gone(gone, commits, seen), self._of_came(came, version)
+        before, after = self._of_gone(removed_files, commits, seen), self._of_came(added_files, version)
         lost, maybe = _separate_unreadable(before)
         new, unread = _separate_unreadable(after)
         if unread and not moved:
-            self._readable(came[unread[0]].path, after[unread[0]])
+            self._readable(added_files[unread[0]].path, after[unread[0]])
         were, are = _cells(lost.values()), _cells(new.values())
         if unread:  # these were compacted and vacuumed since they came
             are = are | self.find_partitions(self._at(version))
         if maybe:
-            were = were | self._find_possible([gone[key] for key in maybe], seen, version, coverage)
+            were = were | self._find_possible([removed_files[key] for key in maybe], seen, version, coverage)
         touched = were | are
         if not (moved or passed or maybe or unread):
             touched = _find_touched(
-                commits, {gone[key]: lost[key] for key in lost}, {came[key]: new[key] for key in new}
+                commits, {removed_files[key]: lost[key] for key in lost}, {added_files[key]: new[key] for key in new}
             )
         touched, rewritten = touched & self._read_feed_partitions(commits), _count_rewritten(commits, lost)
-        if not gone:
+        if not removed_files:
             return PartitionChanges(touched, unknown_files=len(unread))
         empty = self.find_lost(were | are if moved else were - are, version)
         removed = self._held_before(empty, seen, coverage) if moved else empty
@@ -311,9 +311,9 @@ def _net_files(commits: Sequence[LogCommit]) -> tuple[dict[str, FileAction], dic
         for file in commit.files:
             first.setdefault(file.key, file)
             last[file.key] = file
-    gone = {key: file for key, file in last.items() if not file.added and not first[key].added}
-    came = {key: file for key, file in last.items() if file.added and first[key].added}
-    return gone, came, any(first[key].added and not file.added for key, file in last.items())
+    removed = {key: file for key, file in last.items() if not file.added and not first[key].added}
+    added = {key: file for key, file in last.items() if file.added and first[key].added}
+    return removed, added, any(first[key].added and not file.added for key, file in last.items())
 
 
 def _separate_unreadable(files: Mapping[str, Rows | OSError]) -> tuple[dict[str, Rows], list[str]]:

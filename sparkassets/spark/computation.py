@@ -184,7 +184,7 @@ def computation_for(computation: RunComputation, outlet: str) -> SparkComputatio
 
 
 @contextlib.contextmanager
-def hold_rows(made: SparkComputation, *, always: bool = False) -> Iterator[None]:
+def hold_rows(computation: SparkComputation, *, always: bool = False) -> Iterator[None]:
     """Computes rows that come from files once, and caches them while the context lasts.
 
     The files can then be checked after they were read and before anything is committed. ``always`` caches any rows.
@@ -195,21 +195,21 @@ def hold_rows(made: SparkComputation, *, always: bool = False) -> Iterator[None]
     """
     from pyspark.errors import PySparkException
 
-    if not made.inlets.files and not always:
+    if not computation.inlets.files and not always:
         yield
         return
     try:
-        kept = made.frame.persist()
+        kept = computation.frame.persist()
     except PySparkException:  # a serverless session holds nothing: the check comes before the read only
-        made.inlets.check_files()
+        computation.inlets.check_files()
         yield
         return
     try:
         try:
             kept.count()
         except Exception as error:
-            raise run_error(error, what=made.order.asset.name) from error
-        made.inlets.check_files()
+            raise run_error(error, what=computation.order.asset.name) from error
+        computation.inlets.check_files()
         yield
     finally:
         kept.unpersist()

@@ -170,9 +170,9 @@ class SparkEngine:
         if order.promotes is not None:
             return self._compute_promoted(order, order.promotes)
         folders = make_attempt_folders(order, attempt)
-        with self.workplace.work(order) as (shared, work), ExitStack() as kept:
+        with self.workplace.work(order) as (shared, work), ExitStack() as folders_kept:
             for folder in folders.values():
-                kept.enter_context(folder.keep_on_success())
+                folders_kept.enter_context(folder.keep_on_success())
             try:
                 apart = isinstance(order.asset.body, PythonBody) or order.asset.writes_itself
                 session = copy_for_run(shared) if apart else shared

@@ -239,8 +239,8 @@ def fetch_delta_jars(spark_home: Path, java: JavaRuntime) -> list[Path]:
     """
     wanted = delta_coordinates()
     folder = cache_folder() / "jars" / f"{wanted.name}-{wanted.version}-{_LOCAL_FILES_JAR[1]}-{_LOCAL_FILES_JAR[2]}"
-    asked = JarFetch(f"Delta's jars ({wanted})", wanted.name, _module(wanted), folder)
-    return asked.jars(spark_home, java)
+    fetch = JarFetch(f"Delta's jars ({wanted})", wanted.name, _module(wanted), folder)
+    return fetch.jars(spark_home, java)
 
 
 @frozen
@@ -272,9 +272,9 @@ class JarFetch:
         return found
 
 
-def _fetch(asked: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
+def _fetch(wanted: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
     """Fills the folder by one atomic rename; if two processes try at once, the second one's work is dropped."""
-    folder = asked.folder
+    folder = wanted.folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -284,7 +284,7 @@ def _fetch(asked: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
         ) from error
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-", ignore_cleanup_errors=True) as work:
         jars = Path(work) / "jars"
-        _run_ivy(asked, work=Path(work), into=jars, spark_home=spark_home, java=java)
+        _run_ivy(wanted, work=Path(work), into=jars, spark_home=spark_home, java=java)
         try:
             jars.rename(folder)
         except OSError:
@@ -293,9 +293,9 @@ def _fetch(asked: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
             shutil.rmtree(jars, ignore_errors=True)
 
 
-def _run_ivy(asked: JarFetch, *, work: Path, into: Path, spark_home: Path, java: JavaRuntime) -> None:
+def _run_ivy(wanted: JarFetch, *, work: Path, into: Path, spark_home: Path, java: JavaRuntime) -> None:
     repository = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY", _CENTRAL)
-    (work / "ivy.xml").write_text(asked.module, encoding="utf-8")
+    (work / "ivy.xml").write_text(wanted.module, encoding="utf-8")
     (work / "settings.xml").write_text(_settings(repository), encoding="utf-8")
     command: Sequence[str] = [
         *(str(java.command), "-cp", str(spark_home / "jars" / "*"), "org.apache.ivy.Main", "-warn"),
@@ -310,9 +310,9 @@ def _run_ivy(asked: JarFetch, *, work: Path, into: Path, spark_home: Path, java:
         output = done.stdout + done.stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         output = str(error)
-    if not any(jar.name.startswith(f"{asked.main}-") for jar in into.glob("*.jar")):
+    if not any(jar.name.startswith(f"{wanted.main}-") for jar in into.glob("*.jar")):
         raise SparkUnavailableError(
-            f"cannot fetch {asked.what} from {repository}: {_reason(output)}",
+            f"cannot fetch {wanted.what} from {repository}: {_reason(output)}",
             hint="they are fetched once; connect to the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY",
         )
 

@@ -147,13 +147,13 @@ def judged_in_table(workplace: SparkWorkplace, computation: SelfWritingComputati
     order = next(each for each in computation.order.table_orders if each.asset.name == asset.name)
     with workplace.work(order) as (session, work):
         work.check(order.run)
-        asked = find_rules(order, computation.compared(session, asset), workplace.packages)
+        rules = find_rules(order, computation.compared(session, asset), workplace.packages)
         table = open_relation(session, relation_of(asset))
-        if asked is None or table is None:
+        if rules is None or table is None:
             return RunJudgement()  # whoever records the run says that there is no table
         rows, owner = table.read_rows(session, table.version)[0], f"the table of {asset.name}"
         predicate = partition_predicate(
             rows.schema, order.partitions, partitioning=order.asset.partitioning, owner=owner
         )
-        found = judge_rows(order, asked, rows if predicate is None else rows.filter(predicate))
+        found = judge_rows(order, rules, rows if predicate is None else rows.filter(predicate))
     return found.with_outlet(order.asset.name) if computation.order.outlets else found

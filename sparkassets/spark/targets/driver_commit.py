@@ -105,14 +105,14 @@ def _find_session_reason(session: SparkSession, *, new: bool) -> str | None:
     return None
 
 
-def write(made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, *, marker: CommitMarker) -> bool:
+def write(computation: SparkComputation, work: PlannedWrite, table: DeltaTable | None, *, marker: CommitMarker) -> bool:
     """Stages the rows and commits them; False where Spark has to.
 
     Raises:
         RunError: As of `stage_rows`, or another writer was quicker.
         SourceError: As of `stage_rows`.
     """
-    staged = stage_rows(made, work, table, marker=marker)
+    staged = stage_rows(computation, work, table, marker=marker)
     if staged is not None:
         commit_staged(staged, marker=marker)
     return staged is not None
@@ -124,10 +124,10 @@ def commit_staged(staged: DriverStaging, *, marker: CommitMarker) -> None:
     Raises:
         RunError: Another writer was quicker; nothing was published.
     """
-    made, work, table = staged.computation, staged.planned_write, staged.table
+    computation, work, table = staged.computation, staged.planned_write, staged.table
     asset, same, path = work.asset, staged.unchanged or UnchangedFiles(), path_of(work.asset)
     publishes, layout = asset.publishes, layout_of(asset, work.schema, work.table)
-    keeps_newest = publishes and made.order.keeps_newest_iteration and table is not None
+    keeps_newest = publishes and computation.order.keeps_newest_iteration and table is not None
     added = [file for file in staged.files if file.path not in same.staged_paths]
     removed = FileSplit() if keeps_newest else staged.replaced.without(same.table_paths)
     if useless := staged.dropped_paths | same.staged_paths:
@@ -142,7 +142,7 @@ def commit_staged(staged: DriverStaging, *, marker: CommitMarker) -> None:
             marker if staged.unchanged is None else marker.with_unchanged(same.parts, rows=same.rows)
         ),
         metrics=_metrics(added, removed),
-        is_parallel_run=_make_parallel_test(made, work, marker),
+        is_parallel_run=_make_parallel_test(computation, work, marker),
     )
     if not keeps_newest:
         request = replace(
@@ -158,11 +158,11 @@ def commit_staged(staged: DriverStaging, *, marker: CommitMarker) -> None:
     if table is None:
         create(path, request, layout=layout, properties=driver_properties(asset))
     else:
-        commit(path, table, request, since=made.read_version)
+        commit(path, table, request, since=computation.read_version)
 
 
 def plan_iteration_copy(
-    made: SparkComputation, work: PlannedWrite, table: DeltaTable | None, marker: CommitMarker
+    computation: SparkComputation, work: PlannedWrite, table: DeltaTable | None, marker: CommitMarker
 ) -> PlannedWrite:
     """Stages the rows as an iteration with a log of its own, and plans Spark's copy of them into the table's folder.
 
@@ -173,12 +173,12 @@ def plan_iteration_copy(
     rows = rows_to_stage(work, fields, None)
     if rows is None:
         raise TypeError("rows without others can always be staged")
-    files = write_staged(made, work, rows, attempt, fields=fields, table=table)
+    files = write_staged(computation, work, rows, attempt, fields=fields, table=table)
     request = CommitRequest(work.asset.name, marker.app_id, marker.version, format_marker(marker))
     layout = layout_of(work.asset, work.schema, work.table)
     make_readable(path, attempt, files, request, schema=_delta_schema(fields), layout=layout)
     staged = rows.sparkSession.read.format("delta").load(f"{path}/{attempt.folder}")
-    if made.order.keeps_newest_iteration:
+    if computation.order.keeps_newest_iteration:
         return replace(work, landing=RowLanding(staged.filter("false")))
     return replace(work, landing=replace(work.landing, rows=staged))
 
@@ -248,23 +248,25 @@ def make_table(asset: AssetSpec, schema: StructType, *, marker: CommitMarker) ->
         raise FenceConflictError(str(error)) from error
 
 
-def _make_parallel_test(made: SparkComputation, work: PlannedWrite, marker: CommitMarker) -> Callable[[str], bool]:
+def _make_parallel_test(
+    computation: SparkComputation, work: PlannedWrite, marker: CommitMarker
+) -> Callable[[str], bool]:
     """Tells whether a transaction is of a parallel run of the asset, which writes other rows.
 
     None is where the rows come from the asset's own table, or replace all of it: then any commit stands in the way.
     """
-    own, alone = asset_app(marker.app_id), made.read_version is not None or work.landing.replaces == "all"
+    own, alone = asset_app(marker.app_id), computation.read_version is not None or work.landing.replaces == "all"
     return lambda app: not alone and app != marker.app_id and asset_app(app) == own
 
 
 def _make_conflict_test(staged: DriverStaging) -> Callable[[FileAction], bool]:
     """Tells whether a file of another writer has rows that the run replaces, or that it read from its own table."""
-    made, landing, table = staged.computation, staged.planned_write.landing, staged.table
-    if table is None or (landing.replaces == "nothing" and made.read_version is None):
+    computation, landing, table = staged.computation, staged.planned_write.landing, staged.table
+    if table is None or (landing.replaces == "nothing" and computation.read_version is None):
         return lambda _: False
-    if made.read_version is not None or landing.replaces == "all":
+    if computation.read_version is not None or landing.replaces == "all":
         return lambda _: True
-    order = made.order
+    order = computation.order
     return make_touch_test(table, order.partitions, partitioning=order.asset.partitioning, found=staged.replaced)
 
 

@@ -88,7 +88,7 @@ def _forbids_copies(asset: AssetSpec, table: DeltaTable | None) -> bool:
 
 
 def stage_rows(
-    made: SparkComputation,
+    computation: SparkComputation,
     work: PlannedWrite,
     table: DeltaTable | None,
     *,
@@ -104,7 +104,7 @@ def stage_rows(
         RunError: Rows outside the partitions of the run (with examples), or whatever Spark says; nothing is published.
         SourceError: Files changed while they were read; nothing is published.
     """
-    replaced, fields = find_replaced(made.order, work, table), table_fields(work, table)
+    replaced, fields = find_replaced(computation.order, work, table), table_fields(work, table)
     if replaced.mixed and _forbids_copies(work.asset, table):
         return None
     if not keeps_paths(file.path for file in (*replaced.inside, *replaced.mixed)):
@@ -113,8 +113,8 @@ def stage_rows(
     if rows is None:
         return None
     attempt = attempt_of(work.asset, marker)
-    files = write_staged(made, work, rows, attempt, fields=fields, table=table)
-    staged = DriverStaging(made, work, table, files, fields, replaced, attempt)
+    files = write_staged(computation, work, rows, attempt, fields=fields, table=table)
+    staged = DriverStaging(computation, work, table, files, fields, replaced, attempt)
     return staged if rules is not None else _compare(staged)
 
 
@@ -155,12 +155,14 @@ def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverSta
         published = staged.with_files(kept)
         return _compare(published) if staged.planned_write.asset.rules else published
     order = staged.computation.order.restrict_to(staged.computation.order.partitions - withheld)
-    made = replace(staged.computation, order=order)
+    computation = replace(staged.computation, order=order)
     work = replace(staged.planned_write, partitions=guard_for(order, staged.planned_write.schema))
     replaced = find_replaced(order, work, staged.table)
     own = [file for file in kept if not staging_layout.is_copied(file)]
     split = split_staged(staged.fields, own, withheld, partitioning=work.asset.partitioning)
-    published = replace(staged.with_files(split.outside), computation=made, planned_write=work, replaced=replaced)
+    published = replace(
+        staged.with_files(split.outside), computation=computation, planned_write=work, replaced=replaced
+    )
     if not split.mixed and not replaced.mixed:
         return _compare(published)
     rows = _read_again(staged, split.mixed).filter(work.partitions.predicate) if work.partitions is not None else None
@@ -168,7 +170,7 @@ def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverSta
         rows = staging_layout.add_copied(rows, work, staged.table, files=replaced.mixed, most=len(replaced.mixed))
     if rows is None:
         raise RunError(f"{work.asset.name}: rows of withheld partitions share files with others that cannot be read")
-    again = write_staged(made, work, rows, staged.attempt, fields=staged.fields, table=staged.table, part=_AGAIN)
+    again = write_staged(computation, work, rows, staged.attempt, fields=staged.fields, table=staged.table, part=_AGAIN)
     return replace(published, files=[*split.outside, *again])
 
 
@@ -202,7 +204,7 @@ def attempt_of(asset: AssetSpec, marker: CommitMarker) -> StagingAttempt:
 
 
 def write_staged(
-    made: SparkComputation,
+    computation: SparkComputation,
     work: PlannedWrite,
     rows: DataFrame,
     attempt: StagingAttempt,
@@ -214,7 +216,7 @@ def write_staged(
     """Writes the rows into the attempt's folder and returns the files; after a failure nothing is left behind.
 
     Args:
-        made: The computation of the rows.
+        computation: The computation of the rows.
         work: Their write.
         rows: With the columns that keep some of them apart.
         attempt: Whose they are.
@@ -227,7 +229,7 @@ def write_staged(
     properties = {} if table is None else table.metadata().configuration
     try:
         _write_parquet(work, rows, f"{path}/{folder}", [*staging_layout.separating_columns(rows), *layout])
-        made.inlets.check_files()
+        computation.inlets.check_files()
         files = list_staged_files(path, attempt, schema={"fields": fields}, layout=layout, properties=properties)
     except BaseException as error:
         if error_condition(error) != "PATH_ALREADY_EXISTS":  # some of what is there may be in the table

@@ -50,17 +50,17 @@ def find_rules(order: RunOrder, inlets: ReadInlets, packages: Collection[str]) -
     )
 
 
-def judge_rows(order: RunOrder, asked: RowRules, rows: DataFrame) -> RunJudgement:
+def judge_rows(order: RunOrder, rules: RowRules, rows: DataFrame) -> RunJudgement:
     """The judgement of the run's partitions.
 
     Raises:
         RunError: A rule cannot be asked of such rows, or Spark says something else.
     """
-    keys = keys_of(order, asked, rows.schema)
-    tallies = measure(rows, asked, keys)
+    keys = keys_of(order, rules, rows.schema)
+    tallies = measure(rows, rules, keys)
     absent = order.discovered_partitions - _with_rows(order, rows) if order.discovered_partitions else NOTHING
     partitions = [partition for partition in keys.partitions if not absent.covers(partition)]
-    return judge_run(asked.rules, tallies, partitions, past=order.past, accepted=order.accepted_partitions)
+    return judge_run(rules.rules, tallies, partitions, past=order.past, accepted=order.accepted_partitions)
 
 
 def _with_rows(order: RunOrder, rows: DataFrame) -> PartitionSet:
@@ -69,7 +69,7 @@ def _with_rows(order: RunOrder, rows: DataFrame) -> PartitionSet:
     return order.asset.partitioning.restrict_to_segments(order.discovered_partitions, keys)
 
 
-def keys_of(order: RunOrder, asked: RowRules, schema: StructType) -> PartitionGrouping:
+def keys_of(order: RunOrder, rules: RowRules, schema: StructType) -> PartitionGrouping:
     """How rows are grouped by the run's partitions; as one group where no column tells them.
 
     Raises:
@@ -78,7 +78,7 @@ def keys_of(order: RunOrder, asked: RowRules, schema: StructType) -> PartitionGr
     if order.discovers_segments:
         return PartitionGrouping.whole(order.partitions)
     return PartitionGrouping.from_schema(
-        schema, order.partitions, partitioning=order.asset.partitioning, owner=asked.owner
+        schema, order.partitions, partitioning=order.asset.partitioning, owner=rules.owner
     )
 
 
@@ -119,41 +119,41 @@ class JudgedStaging:
             partitions = guard_for(order, self.schema)
             where += [] if partitions is None else [f"({partitions.predicate})"]
         chosen = (*self.columns, *([self.delete_column] if self.delete_column is not None else []))
-        kept = KeptRows(self.place, self.schema, chosen, " AND ".join(where) or "true")
-        frame = kept.read_rows(self.computation.frame.sparkSession).select(*map(sqltext.name, self.columns))
-        chosen_rows = kept if self.delete_column is not None else None
+        rows = KeptRows(self.place, self.schema, chosen, " AND ".join(where) or "true")
+        frame = rows.read_rows(self.computation.frame.sparkSession).select(*map(sqltext.name, self.columns))
+        chosen_rows = rows if self.delete_column is not None else None
         return replace(self.computation, order=order, frame=frame, inlets=ReadInlets(), kept_rows=chosen_rows)
 
     def _rows(self) -> DataFrame:
         return self.place.read_rows(self.computation.frame.sparkSession, self.schema)
 
 
-def stage_judged(made: SparkComputation, asked: RowRules, *, marker: CommitMarker) -> JudgedStaging:
+def stage_judged(computation: SparkComputation, rules: RowRules, *, marker: CommitMarker) -> JudgedStaging:
     """Stages the rows to land, and which of them rules take away.
 
     Raises:
         RunError: They cannot be computed, or must not land; nothing was published.
         SourceError: Files changed while they were read.
     """
-    found, write = choose_judged_rows(made.order, made.frame, schema=made.schema)
-    place = ScratchRows(relation_of(made.order.asset), attempt_of(marker), _PART)
+    found, write = choose_judged_rows(computation.order, computation.frame, schema=computation.schema)
+    place = ScratchRows(relation_of(computation.order.asset), attempt_of(marker), _PART)
     rows = found.rows
-    if asked.takes_rows:
-        known = asked.with_others(rows)
-        taking = _unless(found.delete_condition, asked.taking(known))
-        rows = known.select(*map(_column, rows.columns), taking.alias(TAKEN))
+    if rules.takes_rows:
+        with_others = rules.with_others(rows)
+        taking = _unless(found.delete_condition, rules.taking(with_others))
+        rows = with_others.select(*map(_column, rows.columns), taking.alias(TAKEN))
     try:
         place.write_rows(rows)
-        made.inlets.check_files()
+        computation.inlets.check_files()
     except Exception as error:
-        release_judged(made, marker)
+        release_judged(computation, marker)
         raise write.explain_error(error) from error
-    return JudgedStaging(made, place, rows.schema, tuple(found.columns), found.delete_condition)
+    return JudgedStaging(computation, place, rows.schema, tuple(found.columns), found.delete_condition)
 
 
-def release_judged(made: SparkComputation, marker: CommitMarker) -> None:
+def release_judged(computation: SparkComputation, marker: CommitMarker) -> None:
     """Removes the staged rows, where the storage allows it."""
-    discard_scratch(made.frame.sparkSession, relation_of(made.order.asset), attempt_of(marker))
+    discard_scratch(computation.frame.sparkSession, relation_of(computation.order.asset), attempt_of(marker))
 
 
 def _unless(deletes: str | None, taking: Column) -> Column:
@@ -179,7 +179,7 @@ def quarantine_of(asset: AssetSpec) -> TableRelation:
 
 
 def keep_quarantined(
-    rows: DataFrame, asked: RowRules, order: RunOrder, keys: PartitionGrouping, *, marker: CommitMarker
+    rows: DataFrame, rules: RowRules, order: RunOrder, keys: PartitionGrouping, *, marker: CommitMarker
 ) -> None:
     """Commits the rows that rules put into quarantine, without those of withheld partitions.
 
@@ -187,7 +187,7 @@ def keep_quarantined(
         RunError: They cannot be stored; then the table's own commit must not follow.
     """
     numbers = {
-        n: rule.name for n, rule in enumerate(row_removing_rules(asked.rules), 1) if rule.severity == "quarantine"
+        n: rule.name for n, rule in enumerate(row_removing_rules(rules.rules), 1) if rule.severity == "quarantine"
     }
     out = rows.filter(f"{TAKEN} IN ({', '.join(map(str, numbers))})")
     published = order.restrict_to(order.partitions - marker.withheld)

@@ -82,16 +82,18 @@ _PLAIN = {f"{TAKEN}={STAYS}": "stays", OWN: "own", COPIED: "copied"}
 """The final names of folders whose files are committed."""
 
 
-def mark_taken(rows: DataFrame, asked: RowRules | None) -> DataFrame | None:
+def mark_taken(rows: DataFrame, rules: RowRules | None) -> DataFrame | None:
     """Adds `TAKEN` where rules take rows away; None where the rows have such a column themselves."""
     from pyspark.sql import functions as sql
 
-    if asked is None or not asked.takes_rows:
+    if rules is None or not rules.takes_rows:
         return rows
     if TAKEN in (name.lower() for name in rows.columns):
         return None
-    known = asked.with_others(rows)
-    return known.select(*(sql.col(sqltext.name(name)) for name in rows.columns), asked.taking(known).alias(TAKEN))
+    with_others = rules.with_others(rows)
+    return with_others.select(
+        *(sql.col(sqltext.name(name)) for name in rows.columns), rules.taking(with_others).alias(TAKEN)
+    )
 
 
 def separating_columns(rows: DataFrame) -> list[str]:

@@ -127,49 +127,49 @@ class TableTarget:
         """
         if isinstance(computation, RestoreComputation):
             return None
-        made = computation_for(computation, self._asset.name)
+        own = computation_for(computation, self._asset.name)
         self._release()
-        with self._workplace.work(made.order) as (session, work):
-            work.check(made.order.run)
+        with self._workplace.work(own.order) as (session, work):
+            work.check(own.order.run)
             table = self._find_table(session)
             if spark_commit.is_done(table, marker):
                 return None
             if isinstance(computation, OutletComputations):
                 computation.hold()
-            rules = find_rules(made.order, made.inlets, self._workplace.packages)
+            rules = find_rules(own.order, own.inlets, self._workplace.packages)
             if rules is None:
-                self._prepared = (marker, self._prepare_unjudged(session, made, table, marker))
+                self._prepared = (marker, self._prepare_unjudged(session, own, table, marker))
                 return None
-            staged, commit = self._prepare_judged(session, made, table, marker, rules)
+            staged, commit = self._prepare_judged(session, own, table, marker, rules)
             self._prepared = (marker, commit)
-            return None if marker.judgement is not None else judge_rows(made.order, rules, staged)
+            return None if marker.judgement is not None else judge_rows(own.order, rules, staged)
 
     def _prepare_unjudged(
-        self, session: SparkSession, made: SparkComputation, table: OpenedTable | None, marker: CommitMarker
+        self, session: SparkSession, own: SparkComputation, table: OpenedTable | None, marker: CommitMarker
     ) -> Commit:
         """Commits rows that no rule judges, of which partitions may be withheld all the same."""
         plan, planned = None, marker
         if not self._in_catalog:
-            plan, planned, staged = self._stage(session, made, table, marker)
+            plan, planned, staged = self._stage(session, own, table, marker)
             if staged is not None:
                 return partial(_publish, staged, planned)
         if plan is not None and plan.landing.merge is not None:
-            made.inlets.check_files()  # the rows to merge have been read by now
+            own.inlets.check_files()  # the rows to merge have been read by now
         else:
-            self._held.enter_context(hold_rows(made, always=True))
+            self._held.enter_context(hold_rows(own, always=True))
 
         def commit(marker: CommitMarker) -> None:
             if plan is not None and plan.landing.merge is not None and not marker.withheld:
-                self._commit_by_spark(made, plan, table, _with_measures(marker, planned))
+                self._commit_by_spark(own, plan, table, _with_measures(marker, planned))
             else:
-                self._commit(session, made.without(marker.withheld), marker)
+                self._commit(session, own.without(marker.withheld), marker)
 
         return commit
 
     def _prepare_judged(
         self,
         session: SparkSession,
-        made: SparkComputation,
+        own: SparkComputation,
         table: OpenedTable | None,
         marker: CommitMarker,
         rules: RowRules,
@@ -177,20 +177,20 @@ class TableTarget:
         """The staged rows, which rules judge, and what commits those that are published."""
         staged, planned = None, marker
         if not self._in_catalog and not mode_of(self._asset).by_spark:  # such a mode's chosen rows are judged
-            _, planned, staged = self._stage(session, made, table, marker, rules=rules)
+            _, planned, staged = self._stage(session, own, table, marker, rules=rules)
         publish: Commit
         if staged is not None:
             rows, publish = own_rows(staged), partial(_publish, staged, planned)
         else:
-            judged = stage_judged(made, rules, marker=marker)
-            self._held.callback(release_judged, made, marker)
+            judged = stage_judged(own, rules, marker=marker)
+            self._held.callback(release_judged, own, marker)
             rows, publish = judged.read_judged(), partial(self._commit_judged, session, judged)
 
         def commit(marker: CommitMarker) -> None:
             if judged_rows.is_needed(marker) and TAKEN in rows.columns:
                 self._enlist()
-                keys = keys_of(made.order, rules, rows.schema)
-                judged_rows.keep_quarantined(rows, rules, made.order, keys, marker=marker)
+                keys = keys_of(own.order, rules, rows.schema)
+                judged_rows.keep_quarantined(rows, rules, own.order, keys, marker=marker)
             publish(marker)
 
         return rows, commit
@@ -198,18 +198,18 @@ class TableTarget:
     def _stage(
         self,
         session: SparkSession,
-        made: SparkComputation,
+        own: SparkComputation,
         table: OpenedTable | None,
         marker: CommitMarker,
         *,
         rules: RowRules | None = None,
     ) -> tuple[PlannedWrite, CommitMarker, DriverStaging | None]:
         """The planned write, its marker, and the rows as staged for the driver; None where Spark commits."""
-        plan, planned = self._held.enter_context(self._plan_write(session, made, table, marker))
+        plan, planned = self._held.enter_context(self._plan_write(session, own, table, marker))
         delta = _delta_table(table)
         if not self._is_drivers(plan, delta) or not can_withhold(plan, delta):
             return plan, planned, None
-        return plan, planned, stage_rows(made, plan, delta, marker=planned, rules=rules)
+        return plan, planned, stage_rows(own, plan, delta, marker=planned, rules=rules)
 
     def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
         """Computes the rows and commits them once, stamped; its return proves nothing.
@@ -221,41 +221,41 @@ class TableTarget:
         if isinstance(computation, RestoreComputation):
             self._restore(computation.order_for(self._asset.name), marker)
             return
-        made = computation_for(computation, self._asset.name)
-        with self._workplace.work(made.order) as (session, work):
-            work.check(made.order.run)
-            if made.order.is_fully_withheld(marker.withheld):
+        own = computation_for(computation, self._asset.name)
+        with self._workplace.work(own.order) as (session, work):
+            work.check(own.order.run)
+            if own.order.is_fully_withheld(marker.withheld):
                 self.fence(computation, marker=marker)
                 if not self._in_catalog:
                     discard_attempt(self._asset, marker)
             elif self._prepared is not None and replace(self._prepared[0], measures=marker.measures) == marker:
                 self._prepared[1](marker)
             else:
-                self._commit(session, made, marker)
+                self._commit(session, own, marker)
         self._release()
 
-    def _commit(self, session: SparkSession, made: SparkComputation, marker: CommitMarker) -> None:
+    def _commit(self, session: SparkSession, own: SparkComputation, marker: CommitMarker) -> None:
         """Commits once, by the driver where it can."""
         table = self._find_table(session)
         if spark_commit.is_done(table, marker):
             return
         if self._asset.rules and marker.judgement is None:
             raise TypeError(f"{self._asset.name} has rules, and nothing says what they let through")
-        if table is None and self._in_catalog and made.target is None:
-            self._make_in_catalog(session, made.schema, marker)
+        if table is None and self._in_catalog and own.target is None:
+            self._make_in_catalog(session, own.schema, marker)
         delta = _delta_table(table)
-        with self._plan_write(session, made, table, marker) as (plan, planned):
-            if self._is_drivers(plan, delta) and driver_commit.write(made, plan, delta, marker=planned):
+        with self._plan_write(session, own, table, marker) as (plan, planned):
+            if self._is_drivers(plan, delta) and driver_commit.write(own, plan, delta, marker=planned):
                 return
             if self._asset.publishes:
-                copied = driver_commit.plan_iteration_copy(made, plan, delta, planned)
-                self._commit_by_spark(made, copied, table, planned)
+                copied = driver_commit.plan_iteration_copy(own, plan, delta, planned)
+                self._commit_by_spark(own, copied, table, planned)
             elif plan.landing.merge is not None:
-                made.inlets.check_files()  # the rows to merge have been read by now
-                self._commit_by_spark(made, plan, table, planned)
+                own.inlets.check_files()  # the rows to merge have been read by now
+                self._commit_by_spark(own, plan, table, planned)
             else:
-                with hold_rows(made):
-                    self._commit_by_spark(made, plan, table, planned)
+                with hold_rows(own):
+                    self._commit_by_spark(own, plan, table, planned)
 
     def _commit_judged(self, session: SparkSession, judged: JudgedStaging, marker: CommitMarker) -> None:
         self._commit(session, judged.select_published(marker.withheld), marker)
@@ -274,11 +274,11 @@ class TableTarget:
             raise CommitConflictError(f"{self._asset.name}: another writer made the table meanwhile")
 
     def _commit_by_spark(
-        self, made: SparkComputation, plan: PlannedWrite, table: OpenedTable | None, marker: CommitMarker
+        self, own: SparkComputation, plan: PlannedWrite, table: OpenedTable | None, marker: CommitMarker
     ) -> None:
         self._enlist()
-        if table is not None and made.read_version is not None:
-            spark_commit.refuse_conflicts(self._asset, table, marker=marker, since=made.read_version)
+        if table is not None and own.read_version is not None:
+            spark_commit.refuse_conflicts(self._asset, table, marker=marker, since=own.read_version)
         if plan.landing.merge is not None:
             spark_commit.merge(plan, marker=marker)
         else:
@@ -286,14 +286,14 @@ class TableTarget:
 
     @contextmanager
     def _plan_write(
-        self, session: SparkSession, made: SparkComputation, table: OpenedTable | None, marker: CommitMarker
+        self, session: SparkSession, own: SparkComputation, table: OpenedTable | None, marker: CommitMarker
     ) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
         """Plans what becomes of the table as it is now; the marker has the measures of the plan."""
-        there = _reread_target(session, made, table)
+        there = _reread_target(session, own, table)
         if mode_of(self._asset).by_spark:
             self._enlist()
         with plan_write(
-            made.order, made.frame, schema=made.schema, table=there, marker=marker, kept=made.kept_rows
+            own.order, own.frame, schema=own.schema, table=there, marker=marker, kept=own.kept_rows
         ) as planned:
             yield planned
 
@@ -429,19 +429,19 @@ def _delta_table(table: OpenedTable | None) -> DeltaTable | None:
     return table.opened if isinstance(table, TableAtPath) else None
 
 
-def _reread_target(session: SparkSession, made: SparkComputation, table: OpenedTable | None) -> TargetTable | None:
+def _reread_target(session: SparkSession, own: SparkComputation, table: OpenedTable | None) -> TargetTable | None:
     """The table that the rows are to land in, which may have changed since they were described.
 
     Raises:
         CommitConflictError: It is gone, or another one stands in its place.
         RunError: The rows do not fit it any more.
     """
-    asset, seen = made.order.asset, made.target
+    asset, seen = own.order.asset, own.target
     if seen is not None and (table is None or table.table_id != seen.table_id):
         what = "removed the table" if table is None else "made the table anew"
         raise CommitConflictError(f"{asset.name}: another writer {what} meanwhile")
     if table is None or (seen is not None and seen.version == table.version):
         return seen
     there = table.describe_target()
-    check_schema(session, made.order, made.schema, there)
+    check_schema(session, own.order, own.schema, there)
     return there

@@ -101,9 +101,11 @@ def check_inlets(
         judgement = _judge_inlet(order, name, rules, frames, packages)
         if bad := judgement.verdicts_with("withheld"):
             raise _refusal(order.asset, name, bad)
-        asked = {rule.name for rule in inlet.rules}
+        own_rules = {rule.name for rule in inlet.rules}
         verdicts += [
-            replace(each, partitions=order.partitions, inlet=name) for each in judgement.verdicts if each.rule in asked
+            replace(each, partitions=order.partitions, inlet=name)
+            for each in judgement.verdicts
+            if each.rule in own_rules
         ]
     return tuple(verdicts)
 
@@ -125,7 +127,7 @@ def _judge_inlet(
     packages: Collection[str],
 ) -> RunJudgement:
     read = order.inlets[name]
-    asked = RowRules(
+    row_rules = RowRules(
         f"the inlet {name!r}",
         rules,
         frames,
@@ -133,7 +135,7 @@ def _judge_inlet(
         read.partitioning.time.timezone if read.partitioning.time is not None else read.timezone,
         frozenset(column.lower() for column in read.private),
     )
-    return judge_run(rules, measure(frames[name], asked, PartitionGrouping.whole(EVERYTHING)), [EVERYTHING])
+    return judge_run(rules, measure(frames[name], row_rules, PartitionGrouping.whole(EVERYTHING)), [EVERYTHING])
 
 
 def _refusal(asset: AssetSpec, name: str, bad: tuple[RuleVerdict, ...]) -> RunError:

@@ -49,30 +49,30 @@ _ROWS: Final = "rows"
 Figures = Mapping[str, Any]
 
 
-def measure(frame: DataFrame, asked: RowRules, keys: PartitionGrouping) -> tuple[RuleTally, ...]:
-    """The tallies of the rules of ``asked``, by partition; one for the whole run where a rule is about that.
+def measure(frame: DataFrame, rules: RowRules, keys: PartitionGrouping) -> tuple[RuleTally, ...]:
+    """The tallies of the rules of ``rules``, by partition; one for the whole run where a rule is about that.
 
     Args:
         frame: All rows; where rules take rows away, with the column `TAKEN`.
-        asked: The rules.
+        rules: The rules.
         keys: How rows are grouped into partitions.
 
     Raises:
         RunError: A rule cannot be asked of such rows, or Spark says something else.
     """
     has_taken = TAKEN in frame.columns
-    measuring = _RuleMeasurement(asked.with_others(frame), asked, keys, has_taken=has_taken)
+    measuring = _RuleMeasurement(rules.with_others(frame), rules, keys, has_taken=has_taken)
     try:
         return tuple(measuring.add_samples(list(measuring.tallies())))
     except SparkAssetsError:
         raise
     except Exception as error:
-        raise run_error(error, what=f"{asked.owner} cannot be validated") from error
+        raise run_error(error, what=f"{rules.owner} cannot be validated") from error
 
 
-def shared_plan(frame: DataFrame, asked: RowRules, keys: PartitionGrouping) -> DataFrame:
+def shared_plan(frame: DataFrame, rules: RowRules, keys: PartitionGrouping) -> DataFrame:
     """The aggregation that all rules of `measure` share: a row for each partition, a column for each figure."""
-    measuring = _RuleMeasurement(asked.with_others(frame), asked, keys, has_taken=TAKEN in frame.columns)
+    measuring = _RuleMeasurement(rules.with_others(frame), rules, keys, has_taken=TAKEN in frame.columns)
     return measuring.aggregate_shared(measuring.plans())
 
 
