@@ -66,6 +66,39 @@ class _IgnoredFiles:
         return self.unnamed, self.out_of_range, self.unlisted, self.excluded, self.undecodable, self.outside
 
 
+@frozen
+class LostSlots:
+    """Slots of a cursor that a look does not find any more.
+
+    Attributes:
+        cursor: The change of the cursor: gone slots are deleted, those of unlisted segments emptied.
+        gone: The keys of slots that are gone.
+        removed: The partitions that are gone with them.
+    """
+
+    cursor: Mapping[str, str | None]
+    gone: Sequence[str]
+    removed: PartitionSet
+
+    @classmethod
+    def find(
+        cls,
+        cursor: Mapping[str, Any],
+        present: Mapping[str, tuple[Segment, tuple[int, int]]],
+        pattern: PathPattern,
+        partitioning: Partitioning,
+    ) -> LostSlots:
+        """Compares a cursor with the slots that are present, by key."""
+        lost = [key for key in cursor if key not in present]
+        unlisted = find_unlisted(partitioning, lost)
+        gone = [key for key in lost if key not in unlisted]
+        slots = (FileSlot.of_key(key, partitioning) for key in gone if partitioning.is_partitioned)
+        held = PartitionSet.union(slot.parts(pattern, partitioning) for slot in slots if slot is not None)
+        emptied = {key: "" for key in unlisted if cursor[key]}
+        removed = partitioning.admissible_partitions(held) - PartitionSet.from_slots(present.values())
+        return cls({**emptied, **dict.fromkeys(gone)}, gone, removed)
+
+
 class FileObserver:
     """Compares a fingerprint of each slot's files with the last one.
 
@@ -120,38 +153,44 @@ class FileObserver:
         ignored.outside.extend(sorted(skipped.outside))
         unsettled = _find_unsettled(asset, slots, now)
         empty = _without_empty(asset, slots, unsettled)
-        seen = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
-        news = {key: value for key, value in seen.items() if own.get(key) != value}
-        others = find_unlisted(partitioning, [key for key in own if key not in slots])
-        left = {key: "" for key in others if own[key]}
-        gone = [key for key in own if key not in slots and key not in others]
+        news = _find_news(slots, own, unsettled)
+        cells = {key: (slot.segment, slot.time) for key, slot in slots.items()}
+        lost = LostSlots.find(own, cells, pattern, partitioning)
         of_slots = {key: (slot.segment, slot.files) for key, slot in slots.items()}
         values = observe_views(asset, of_slots, unsettled=unsettled, cursor=cursor, viewed=viewed, texts=self._texts)
-        counts = {"files_read": values.read, "unsettled": len(unsettled)}
-        files_seen = {"files": sum(len(slots[key].files) for key in news)}
         unseen = f"{_count(values.unread, 'new file')} not read yet" if values.unread else ""
         notes = (*_notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled)), *values.notes)
         notes += (f"{unseen}: Spark alone reads {asset.source.kind} (`plan --spark` starts it)",) if unseen else ()
-        if not (news or gone or left or notes or values.views or values.cursor):
+        fresh: dict[str, Any] = {**news, **lost.cursor}
+        if not (fresh or notes or values.views or values.cursor):
             return None
-        fresh = {**news, **left, **dict.fromkeys(gone)}
         if fresh and not (notes or asset.views):
             after = {key: value for key, value in {**own, **fresh}.items() if value is not None}
             fresh[LISTING] = _digest(asset, after, files)
-        present = PartitionSet.from_slots((slot.segment, slot.time) for slot in slots.values())
-        slots_gone = (FileSlot.of_key(key, partitioning) for key in gone if partitioning.is_partitioned)
-        were = PartitionSet.union(slot.parts(pattern, partitioning) for slot in slots_gone if slot is not None)
+        counts = {"files_read": values.read, "unsettled": len(unsettled)}
         return Observation(
             asset=asset.name,
-            changed=PartitionSet.from_slots((slots[key].segment, slots[key].time) for key in news),
-            removed=partitioning.admissible_partitions(were) - present,
-            whole=not partitioning.is_partitioned and bool(news or gone),
+            changed=PartitionSet.from_slots(cells[key] for key in news),
+            removed=lost.removed,
+            whole=not partitioning.is_partitioned and bool(news or lost.gone),
             cursor={**fresh, **values.cursor},
-            extra={**files_seen, **{key: count for key, count in counts.items() if count}, **_list_ignored(ignored)},
+            extra={
+                "files": sum(len(slots[key].files) for key in news),
+                **{key: count for key, count in counts.items() if count},
+                **_list_ignored(ignored),
+            },
             notes=notes,
             views=values.views,
             session_needed_reason=unseen,
         )
+
+
+def _find_news(
+    slots: Mapping[str, _SlotFiles], cursor: Mapping[str, Any], unsettled: Collection[str]
+) -> dict[str, str]:
+    """The fingerprints of settled slots that differ from the cursor's."""
+    seen = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
+    return {key: value for key, value in seen.items() if cursor.get(key) != value}
 
 
 def _digest(asset: AssetSpec, slots: Mapping[str, Any], files: Iterable[File]) -> str:

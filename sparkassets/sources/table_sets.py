@@ -17,7 +17,7 @@ from sparkassets.files import SkippedFiles
 from sparkassets.files.listing import list_folders
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation, SourceObserver
-from sparkassets.sources.files import find_unlisted
+from sparkassets.sources.files import LostSlots
 from sparkassets.sources.problems import missing_root
 
 _NAMED = 5
@@ -168,21 +168,16 @@ class TableSetObserver:
         news = {key: look.positions for key, look in looks.items() if look.positions != look.known}
         changed = [look.slot for look in looks.values() if look.is_changed]
         unseen = {name: each.unseen for look in looks.values() for name, each in look.tables.items() if each.unseen}
-        lost = [key for key in cursor if key not in looks]
-        others = find_unlisted(partitioning, lost)
-        forgotten = {key: "" for key in others if cursor[key]}
-        gone = [key for key in lost if key not in others]
+        cells = {key: (look.slot.segment, look.slot.time) for key, look in looks.items()}
+        lost = LostSlots.find(cursor, cells, tables.pattern, partitioning)
         notes = _notes(asset, left_out, skipped, self._listing.nouns) + _notes_unseen(unseen)
-        if not (news or gone or forgotten or notes):
+        if not (news or lost.cursor or notes):
             return None
-        present = PartitionSet.from_slots((look.slot.segment, look.slot.time) for look in looks.values())
-        slots_gone = (FileSlot.of_key(key, partitioning) for key in gone)
-        were = PartitionSet.union(slot.parts(tables.pattern, partitioning) for slot in slots_gone if slot is not None)
         return Observation(
             asset=asset.name,
             changed=PartitionSet.from_slots((slot.segment, slot.time) for slot in changed),
-            removed=partitioning.admissible_partitions(were) - present,
-            cursor={**news, **forgotten, **dict.fromkeys(gone)},
+            removed=lost.removed,
+            cursor={**news, **lost.cursor},
             extra={"tables": sum(len(slot.tables) for slot in changed), **_list_ignored(left_out, skipped)},
             notes=notes,
             session_needed_reason=next(iter(unseen.values()), ""),
