@@ -11,7 +11,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -89,6 +88,8 @@ def copy_whole(table: Path, to: Path) -> None:
     Raises:
         OSError: It cannot be read, or be written there.
     """
+    from shutil import copyfile  # which loads three decompressors, and no other start of a command needs them
+
     broken = {each.name for each in find_torn_files(table)}
     if any(re.fullmatch(_CHECKPOINT, name) for name in broken):
         broken.add(LAST_CHECKPOINT)
@@ -96,7 +97,7 @@ def copy_whole(table: Path, to: Path) -> None:
     for each in (table / LOG).iterdir():
         if each.name not in broken and each.is_file():
             with suppress(FileNotFoundError):  # another driver tidies up
-                shutil.copyfile(each, to / LOG / each.name)
+                copyfile(each, to / LOG / each.name)
 
 
 @contextmanager

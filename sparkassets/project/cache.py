@@ -29,7 +29,7 @@ class VariableFingerprint:
     Attributes:
         names: The variables, set or not, ascending.
         salt: Random, so that two fingerprints do not reveal whether their values are equal.
-        digest: Of all values together, slow to compute; empty where there are no variables.
+        digest: Of all values together, slow to compute; empty where none is set.
     """
 
     names: tuple[str, ...]
@@ -48,8 +48,8 @@ class VariableFingerprint:
 
 
 def _digest(names: tuple[str, ...], env: Mapping[str, str], salt: bytes) -> bytes:
-    if not names:
-        return b""
+    if env.keys().isdisjoint(names):
+        return b""  # no value is to be hidden
     values = json.dumps([env.get(name) for name in names])  # tells one that is not set from an empty one
     return pbkdf2_hmac("sha256", values.encode(), salt, _ROUNDS)
 
