@@ -181,12 +181,22 @@ class AssetDerivations:
     project: ProjectSpec
     stored: StoredColumns = _nothing
     _found: dict[str, QueryDerivation | None] = field(default_factory=dict)
+    _queries: dict[tuple[str, int], RenderedQuery | None] = field(default_factory=dict)
+
+    def query_of(self, asset: AssetSpec, text: str, params: Mapping[str, object]) -> RenderedQuery | None:
+        """What `render_query` says of an asset of the project with one of its sets of params."""
+        key = (asset.name, id(params))
+        if key not in self._queries:
+            self._queries[key] = render_query(asset, text, params)
+        return self._queries[key]
 
     def derivation_of(self, asset: AssetSpec) -> QueryDerivation | None:
         """The derivation of an asset's columns; None where its query is uncertain or missing."""
         if asset.name not in self._found:
             self._found[asset.name] = None  # as good as unknown while it is asked for
-            self._found[asset.name] = derive_asset(asset, lambda name: self.columns_of(self.project.assets[name]))
+            self._found[asset.name] = derive_asset(
+                asset, lambda name: self.columns_of(self.project.assets[name]), render=self.query_of
+            )
         return self._found[asset.name]
 
     def columns_of(self, asset: AssetSpec) -> tuple[str, ...] | None:
@@ -226,12 +236,18 @@ class AssetDerivations:
             )
 
 
-def derive_asset(asset: AssetSpec, columns: Callable[[str], Sequence[str] | None]) -> QueryDerivation | None:
+def derive_asset(
+    asset: AssetSpec,
+    columns: Callable[[str], Sequence[str] | None],
+    *,
+    render: Callable[[AssetSpec, str, Mapping[str, object]], RenderedQuery | None] = render_query,
+) -> QueryDerivation | None:
     """The derivation of each column of an asset from its query; None where it is uncertain, or there is no query.
 
     Args:
         asset: The asset with the query.
         columns: All columns of an inlet, by its name; None where they are not known.
+        render: Renders the query.
     """
     if not isinstance(asset.body, SqlBody) or asset.outlets:
         return None
@@ -240,7 +256,7 @@ def derive_asset(asset: AssetSpec, columns: Callable[[str], Sequence[str] | None
         return None
     found: QueryDerivation | None = None
     for params in sets:
-        query = render_query(asset, asset.body.template, params)
+        query = render(asset, asset.body.template, params)
         made = _derive_rendered_query(asset, query, columns) if query is not None else None
         if made is None or (found is not None and made != found):
             return None

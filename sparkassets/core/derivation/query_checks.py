@@ -21,7 +21,6 @@ from sparkassets.core.derivation.asset_columns import (
     RenderedQuery,
     StoredColumns,
     render_failure,
-    render_query,
 )
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadChanges, SqlBody
 from sparkassets.core.suggestions import did_you_mean
@@ -72,10 +71,10 @@ def _query_problems(asset: AssetSpec, derivations: AssetDerivations) -> list[Spe
         return []
     sets = [asset.params] if asset.segment_params is None else [*asset.segment_params.params.values()][:MOST_PARAMS]
     for params in sets:
-        if (failure := render_failure(asset, asset.body.template, params)) is not None:
-            return [SpecProblem(asset.body.location, f"no run can render this template: {failure}")]
-        query = render_query(asset, asset.body.template, params)
+        query = derivations.query_of(asset, asset.body.template, params)
         if query is None:
+            if (failure := render_failure(asset, asset.body.template, params)) is not None:
+                return [SpecProblem(asset.body.location, f"no run can render this template: {failure}")]
             continue
         written, tree = _QuerySource(asset.body, query.sql), _parse_query(query.sql)
         if isinstance(tree, SyntaxFault):
