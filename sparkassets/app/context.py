@@ -315,14 +315,14 @@ class ProjectContext:
         """The journal, not yet read; ``verb`` is done to it, for its readers."""
         driver = f"{self.adapters.process()} {verb}"
         store, clock = self.adapters.store, self.adapters.clock
-        kept = RetentionPolicy(self.spec.retention) if self.spec.retention is not None else None
+        retention = RetentionPolicy(self.spec.retention) if self.spec.retention is not None else None
         return JournalLedger(
             store,
             project=self.spec.name,
             driver=driver,
             clock=clock,
             tell=self._sinks.dispatch,
-            retention=kept,
+            retention=retention,
             variables=self.spec.variables,
         )
 

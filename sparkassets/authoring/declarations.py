@@ -216,10 +216,10 @@ def multi_asset(
         given.values["outlets"] = outlets_of(outlets)
     except (TypeError, ValueError) as error:
         given.refuse("outlets", str(error))
-    made = _make_declaration(given, place)
-    if not callable(made):
+    declaration = _make_declaration(given, place)
+    if not callable(declaration):
         raise TypeError("@multi_asset stands above a function")
-    found: Callable[[Callable[P, R]], AssetFunction[P, R]] = made
+    found: Callable[[Callable[P, R]], AssetFunction[P, R]] = declaration
     return found
 
 

@@ -124,16 +124,16 @@ def _describe_declaration(each: AssetDeclaration) -> dict[str, Any]:
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     code = getattr(function, "__code__", None)
-    told: dict[str, Any] = {"name": each.name, "keys": each.keys, "function": None, "problems": each.problems}
-    told["is_reference"] = each.is_reference
+    described: dict[str, Any] = {"name": each.name, "keys": each.keys, "function": None, "problems": each.problems}
+    described["is_reference"] = each.is_reference
     if each.place is not None:
-        told |= {"module": each.place.module, "file": each.place.file, "positions": each.place.positions}
+        described |= {"module": each.place.module, "file": each.place.file, "positions": each.place.positions}
     if isinstance(code, CodeType):
         own = {"module": function.__module__, "name": function.__qualname__}
-        told["function"] = {**own, "file": code.co_filename, "line": code.co_firstlineno}
+        described["function"] = {**own, "file": code.co_filename, "line": code.co_firstlineno}
     elif function is not None:
-        told["function"] = {"module": "", "name": repr(function)[:_MOST_TOLD], "file": "", "line": 0}
-    return told
+        described["function"] = {"module": "", "name": repr(function)[:_MOST_TOLD], "file": "", "line": 0}
+    return described
 
 
 def _failure(error: BaseException, module: str, seen: _ImportObserver) -> dict[str, Any]:
@@ -147,9 +147,9 @@ def _failure(error: BaseException, module: str, seen: _ImportObserver) -> dict[s
     except BaseException:  # noqa: BLE001  the author's own `__str__`
         text = ""
     lines = text.strip().splitlines()
-    told = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    message = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     lacks = error.name if isinstance(error, ModuleNotFoundError) else None
-    found = {"module": module, "file": place and place[0], "line": place and place[1], "error": told[:_MOST_TOLD]}
+    found = {"module": module, "file": place and place[0], "line": place and place[1], "error": message[:_MOST_TOLD]}
     return {**found, "lacks": lacks}
 
 

@@ -47,8 +47,8 @@ def cost_cells(estimate: CostEstimate) -> list[str]:
     if estimate.seconds is None:
         return [reads, "unknown"]
     low, high = (duration_text(each) for each in estimate.between or (estimate.seconds, estimate.seconds))
-    told = duration_text(estimate.seconds)
-    return [reads, f"~{told}" if low == high else f"~{told} ({low} to {high})"]
+    duration = duration_text(estimate.seconds)
+    return [reads, f"~{duration}" if low == high else f"~{duration} ({low} to {high})"]
 
 
 def sum_cells(estimates: Sequence[CostEstimate]) -> list[str]:

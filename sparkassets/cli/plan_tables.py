@@ -340,8 +340,8 @@ def relative_time(seconds: int) -> str:
 def summary_line(summary: Summary) -> str:
     """One line that counts: ``3 runs: 2 success, 1 failed``."""
     counts = Counter(_status_text(result.status) for result in summary.runs)
-    told = sorted(counts.items(), key=lambda each: (each[0] != "success", each[0]))
-    parts = ", ".join(f"{count} {status}" for status, count in told)
+    ordered = sorted(counts.items(), key=lambda each: (each[0] != "success", each[0]))
+    parts = ", ".join(f"{count} {status}" for status, count in ordered)
     stopped = "; interrupted" if summary.interrupted else ""
     return f"{plural(len(summary.runs), 'run')}: {parts}{stopped}"
 
@@ -404,11 +404,11 @@ def _waiting_rows(items: Sequence[Waiting], project: ProjectSpec, style: str, *,
 
 def _ended_row(result: RunResult, project: ProjectSpec) -> Row:
     status = "adopted" if result.adopted else _status_text(result.status)
-    told = ", ".join(filter(None, [status, outcome_text(result, project)]))
+    outcome = ", ".join(filter(None, [status, outcome_text(result, project)]))
     return [
         result.asset,
         partitions_text(result.asset, result.partitions, project),
-        TableCell(told, STATUS_STYLES.get("withheld" if result.withheld else result.status, "")),
+        TableCell(outcome, STATUS_STYLES.get("withheld" if result.withheld else result.status, "")),
         number_text(result.rows),
         f"{result.seconds:.1f}",
     ]

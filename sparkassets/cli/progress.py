@@ -198,8 +198,8 @@ def ended_line(result: RunResult, project: ProjectSpec, terminal: Terminal) -> s
     facts = [f"{result.seconds:.1f} s"]
     if result.rows is not None:
         facts.insert(0, plural(result.rows, "row"))
-    if told := outcome_text(result, project):
-        facts.append(told)
+    if outcome := outcome_text(result, project):
+        facts.append(outcome)
     if result.adopted:
         facts.append(f"recorded {result.adopted}, which was found in the target")
     if result.error or result.skipped:
@@ -309,8 +309,8 @@ class _JsonLineWriter:
     def __call__(self, event: str, text: str, facts: Mapping[str, Any], level: int) -> None:
         """Writes an event without its sentence."""
         del text, level
-        told = {"event": event, "at": format_instant(datetime.now(UTC)), **facts}
-        self._stream.write(f"{redact(_line(told), variables=self._variables)}\n")
+        document = {"event": event, "at": format_instant(datetime.now(UTC)), **facts}
+        self._stream.write(f"{redact(_line(document), variables=self._variables)}\n")
         self._stream.flush()
 
 
@@ -323,7 +323,7 @@ class _JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
-        told: dict[str, Any] = {
+        document: dict[str, Any] = {
             "at": format_instant(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname,
             "logger": record.name,
@@ -332,8 +332,8 @@ class _JsonFormatter(logging.Formatter):
             **getattr(record, _FACTS, {}),
         }
         if record.exc_info:
-            told["exception"] = self.formatException(record.exc_info)
-        return redact(_line(told), variables=self._variables)
+            document["exception"] = self.formatException(record.exc_info)
+        return redact(_line(document), variables=self._variables)
 
 
 class _TextFormatter(logging.Formatter):

@@ -51,8 +51,8 @@ class OpenLineageSink:
 
     def committed(self, commit: JournalCommit) -> None:
         """Sends the events of a commit; a failed event does not stop later ones."""
-        told = run_events(commit.entries, before=commit.before, after=commit.after, telling=self._telling)
-        self._send([*self._build_start_events(commit), *told])
+        events = run_events(commit.entries, before=commit.before, after=commit.after, telling=self._telling)
+        self._send([*self._build_start_events(commit), *events])
         for each in commit.entries:
             if isinstance(each.entry, FailureEntry) and each.entry.invocation in self._invocations:
                 self._invocations[each.entry.invocation] = False

@@ -52,7 +52,7 @@ class TraceWatcher:
     def started(self, run: PlannedRun, run_id: str) -> None:
         """Starts the span of a run."""
         asset = self._project.assets[run.asset]
-        told: dict[str, Any] = {
+        attributes: dict[str, Any] = {
             "sparkassets.project": self._project.name,
             "sparkassets.asset": run.asset,
             "sparkassets.run.id": run_id,
@@ -62,10 +62,10 @@ class TraceWatcher:
             "sparkassets.write": run.write,
         }
         if asset.partitioning.is_partitioned and not run.partitions.is_everything:
-            told["sparkassets.partitions"] = asset.partitioning.labels(run.partitions, most=10)
-            told["sparkassets.partitions.count"] = asset.partitioning.count(run.partitions)
+            attributes["sparkassets.partitions"] = asset.partitioning.labels(run.partitions, most=10)
+            attributes["sparkassets.partitions.count"] = asset.partitioning.count(run.partitions)
         context = self._api.set_span_in_context(self._tick)
-        self._runs[run_id] = self._tracer.start_span(f"run {run.asset}", context=context, attributes=told)
+        self._runs[run_id] = self._tracer.start_span(f"run {run.asset}", context=context, attributes=attributes)
 
     def finished(self, result: RunResult) -> None:
         """Ends the span of a run, with its outcome."""

@@ -186,12 +186,12 @@ class CommitMarker:
 
         A run that publishes nothing announces nothing, either.
         """
-        told = {**self.measures, **judgement_to(judgement)}
+        measures = {**self.measures, **judgement_to(judgement)}
         gone = {"watermarks"} if judgement.withheld else set[str]()
         if order.is_fully_withheld(judgement.withheld):
-            told["published"] = "nothing"
+            measures["published"] = "nothing"
             gone |= {"events", "keys", "found"}
-        return replace(self, measures={key: value for key, value in told.items() if key not in gone})
+        return replace(self, measures={key: value for key, value in measures.items() if key not in gone})
 
 
 @frozen

@@ -85,8 +85,8 @@ def _import_in_process(
         if not result.exists():
             return ImportResult(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": ended}])
         if result.stat().st_size > _MOST_BYTES:
-            told = f"it declares more than {_MOST_BYTES // 1024**2} MiB"
-            return ImportResult(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": told}])
+            problem = f"it declares more than {_MOST_BYTES // 1024**2} MiB"
+            return ImportResult(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": problem}])
         return ImportResult(**json.loads(result.read_text(encoding="utf-8")))
 
 

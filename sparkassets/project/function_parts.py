@@ -59,8 +59,8 @@ class FunctionParts:
         nodes = [_strip_declaration(each, module) for each in module.bound.get(own, [])]
         found = [each for each in self._find_imported(module, own) if self._module(each[0]) is not None]
         outside = () if found else module.imports.get(own, ())
-        told = digest(*map(_dump, nodes), *outside) if nodes or outside else ""
-        return told, [*found, *self._find_named_parts(module, nodes)]
+        value = digest(*map(_dump, nodes), *outside) if nodes or outside else ""
+        return value, [*found, *self._find_named_parts(module, nodes)]
 
     def _find_imported(self, module: ModuleNames, name: str) -> Iterator[Part]:
         """The part that a name of a module stands for, where it was imported."""
@@ -179,15 +179,15 @@ def _naming(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
 
 def _dump(node: ast.AST) -> str:
     """The syntax tree as text, without docstrings and positions, the same in every version of Python."""
-    told = []
+    parts = []
     for name, value in ast.iter_fields(node):
         if name in ("kind", "type_comment", "type_ignores", "ctx"):
             continue
         body = _strip_docstring(node, value) if name == "body" and isinstance(value, list) else value
         text = _value(body)
         if text:
-            told.append(f"{name}={text}")
-    return f"{type(node).__name__}({','.join(told)})"
+            parts.append(f"{name}={text}")
+    return f"{type(node).__name__}({','.join(parts)})"
 
 
 def _value(value: object) -> str:

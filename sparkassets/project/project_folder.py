@@ -126,11 +126,11 @@ def _load_declared(
 
     def import_all(modules: Sequence[PythonFile]) -> ImportResult:
         names = (each.name for each in modules)
-        kept = CompiledCache(cache, ImportResult, of=(str(reader.root), *names)) if cache else None
-        found = kept.find(env) if kept else None
+        compiled = CompiledCache(cache, ImportResult, of=(str(reader.root), *names)) if cache else None
+        found = compiled.find(env) if compiled else None
         result, trace = found or _import(modules, env)
-        if kept and found is None and not result.failures:
-            kept.keep(result, trace, env)
+        if compiled and found is None and not result.failures:
+            compiled.keep(result, trace, env)
         reader.trace.include(trace)
         return result
 

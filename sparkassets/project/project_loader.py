@@ -35,8 +35,8 @@ def check_storage(project: ProjectSpec) -> None:
     problems = []
     for found in find_overlaps(places, locator()):
         where = _location(project, found.other)
-        told = "" if where is NOWHERE else str(where)
-        problems.append(SpecProblem(_location(project, found.place), found.sentence(told), found.hint))
+        place = "" if where is NOWHERE else str(where)
+        problems.append(SpecProblem(_location(project, found.place), found.sentence(place), found.hint))
     if problems:
         raise SpecError(sorted(dict.fromkeys(problems), key=lambda each: (each.location, each.message)))
 
@@ -143,8 +143,8 @@ def load_project(
             f"{missing} {show_value(str(folder))}", hint="give the project's folder, or make one: sparkassets init"
         )
     root = folder.resolve()
-    kept = CompiledCache(cache, ProjectSpec, of=(str(root),)) if cache else None
-    found = kept.find(env) if kept else None
+    compiled = CompiledCache(cache, ProjectSpec, of=(str(root),)) if cache else None
+    found = compiled.find(env) if compiled else None
     if found is not None:
         project, _ = found
     else:
@@ -154,8 +154,8 @@ def load_project(
         trace = CompileTrace()
         with _collector_paused():
             project = compile_folder(root, trace, env=TracedVariables(env, trace), tables=tables, cache=cache)
-        if kept:
-            kept.keep(project, trace, env)
+        if compiled:
+            compiled.keep(project, trace, env)
     refuse_unknown(env, project.asked)
     check_storage(project)
     return project

@@ -163,7 +163,7 @@ def _json(document: object) -> str:
 def _page(report: ReportDocuments, *, scripts: Sequence[str], data: str) -> str:
     named = {name.rpartition("/")[2]: name for name in scripts}
     template = (files(__package__) / "static" / INDEX).read_text(encoding="utf-8")
-    told = {
+    fields = {
         "generator": _MADE_BY,
         "title": escape(report.project),
         "data": data,
@@ -173,7 +173,7 @@ def _page(report: ReportDocuments, *, scripts: Sequence[str], data: str) -> str:
         "script": named["report.js"],
         "licences": named["LICENSES.txt"],
     }
-    return re.sub(r"\{\{ (\w+) \}\}", lambda found: told[found[1]], template)
+    return re.sub(r"\{\{ (\w+) \}\}", lambda found: fields[found[1]], template)
 
 
 def _digest(contents: Iterable[bytes]) -> str:

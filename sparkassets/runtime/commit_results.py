@@ -239,7 +239,7 @@ def outlet_entries(
     request = claim.request if claim is not None else None
     for name, committed in zip(entry.outlets, done.commits, strict=True) if entry.outlets else ():
         own = committed.measures.get("outlets", {}).get(name, {})
-        told = OutletEntry(
+        outlet = OutletEntry(
             asset=name,
             uri=project.assets[name].uri,
             maker=entry.asset,
@@ -260,7 +260,11 @@ def outlet_entries(
             unchanged=entry.published_partitions
             & known_unchanged(state.assets[name], committed.unchanged_partitions, table_id=committed.table_id),
         )
-        yield told if request is None else outlet_with_iteration(told, project.assets[name], state, request, committed)
+        yield (
+            outlet
+            if request is None
+            else outlet_with_iteration(outlet, project.assets[name], state, request, committed)
+        )
 
 
 def find_unchanged(state: State, asset: AssetSpec, done: CommittedRun, partitions: PartitionSet) -> PartitionSet:

@@ -816,8 +816,8 @@ def _emitted_events(entry: SuccessEntry, outcome: CommittedRun) -> list[Entry]:
     """The events that the run announced, which its commit in the target has kept."""
     from sparkassets.core.journal.announcements import decode_announcement
 
-    told = outcome.first_commit.measures.get("events", ())
-    return [decode_announcement(each, run=entry.run, interval=entry.interval) for each in told]
+    announced = outcome.first_commit.measures.get("events", ())
+    return [decode_announcement(each, run=entry.run, interval=entry.interval) for each in announced]
 
 
 def _outlet_order(order: RunOrder, outlet: AssetSpec, state: State, request: RunRequest) -> RunOrder:

@@ -39,8 +39,8 @@ def find_pinned_files(
 def pin_files(project: ProjectSpec, state: State, request: RunRequest) -> RunRequest:
     """The request whose pins tell these files from any others."""
     found = find_pinned_files(project, state, project.assets[request.asset], request.pins)
-    told = {name: replace(request.pins[name], files=_digest(files)) for name, files in found.items()}
-    return replace(request, pins={**request.pins, **told}) if told else request
+    pinned = {name: replace(request.pins[name], files=_digest(files)) for name, files in found.items()}
+    return replace(request, pins={**request.pins, **pinned}) if pinned else request
 
 
 def changed_file_inlets(files: Mapping[str, Any], pins: Mapping[str, InletPin]) -> tuple[str, ...]:

@@ -105,10 +105,10 @@ class IterationRemovals:
         ledger.commit(decide)
         states = ledger.state.assets
         unsettled = {link.token for link in states[asset.name].chain}
-        kept = [_retained_iterations(states[name]) for name in asset.written_assets]
+        retained = [_retained_iterations(states[name]) for name in asset.written_assets]
         job = threading.Thread(
             target=execution.remove_iterations,
-            kwargs={"kept": kept, "unsettled": unsettled},
+            kwargs={"kept": retained, "unsettled": unsettled},
             name=f"{asset.name}-iterations",
             daemon=True,
         )

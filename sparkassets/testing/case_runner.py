@@ -113,11 +113,11 @@ class RowTests:
             return _is_expected_error(case, error)
         if case.expected.error:
             return f"expected it to fail with {case.expected.error!r}, but it succeeded"
-        told = [_describe_withheld_differences(order, case.expected.withheld, judgement)]
-        told += [
+        differences = [_describe_withheld_differences(order, case.expected.withheld, judgement)]
+        differences += [
             self._describe_differences(case, name, frames[name], rows) for name, rows in case.expected.tables.items()
         ]
-        return "\n".join(filter(None, told))
+        return "\n".join(filter(None, differences))
 
     def _compute_tables(self, order: RunOrder) -> tuple[dict[str, DataFrame], RunJudgement]:
         """The rows of each table and the judgement; a partition withheld from one table is withheld from all."""
@@ -133,8 +133,11 @@ class RowTests:
         frames: dict[str, DataFrame] = {}
         judgement = RunJudgement()
         for each in order.table_orders:
-            made = computation_for(computed, each.asset.name)
-            asked, rows = find_rules(made.order, made.inlets, self._engine.workplace.packages), made.frame
+            computation = computation_for(computed, each.asset.name)
+            asked, rows = (
+                find_rules(computation.order, computation.inlets, self._engine.workplace.packages),
+                computation.frame,
+            )
             if asked is not None:
                 apart = mark_taken(rows, asked)
                 rows = rows if apart is None else apart
@@ -332,8 +335,8 @@ def _as_changes(frame: DataFrame) -> DataFrame:
     """The rows as changes: by default inserted by one commit."""
     from pyspark.sql import functions as sql
 
-    told = {"_change_type": "'insert'", "_commit_version": "1L", "_commit_timestamp": "TIMESTAMP'2025-01-01'"}
-    for name, value in told.items():
+    columns = {"_change_type": "'insert'", "_commit_version": "1L", "_commit_timestamp": "TIMESTAMP'2025-01-01'"}
+    for name, value in columns.items():
         if name not in frame.columns:
             frame = frame.withColumn(name, sql.expr(value))
     return frame

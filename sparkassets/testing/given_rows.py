@@ -102,8 +102,8 @@ def as_frame(
                 one = session.createDataFrame([(json.dumps(row, default=str),)], "value string")
                 one.select(read.alias("row")).collect()
             except Exception:  # noqa: BLE001  Spark raises various classes
-                told = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
-                raise RunError(f"{owner}: {json.dumps(row, default=str)} does not fit {told}") from None
+                schema_text = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
+                raise RunError(f"{owner}: {json.dumps(row, default=str)} does not fit {schema_text}") from None
         raise
     return session.createDataFrame(found, frame.schema)
 

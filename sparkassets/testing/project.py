@@ -70,8 +70,8 @@ class ProjectUnderTest(Project):
 
         asset = self.spec.asset(source)
         if asset.source is None or asset.storage is None:
-            told = "is computed by its runs" if asset.source is None else "is only known by its events"
-            raise InputError(f"{source!r} {told}: no rows of it can be given")
+            reason = "is computed by its runs" if asset.source is None else "is only known by its events"
+            raise InputError(f"{source!r} {reason}: no rows of it can be given")
         if not isinstance(rows, DataFrame):
             types = {**asset.columns, **(columns or {})}
             rows = frame_of(self._spark, asset, GivenRows(FileLocation("the test"), tuple(rows), types))

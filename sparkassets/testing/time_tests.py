@@ -269,9 +269,11 @@ def run_times(project: ProjectSpec, case: TimeCase) -> str:
     """
     rehearsal = ProjectRehearsal(project)
     for step in case.steps:
-        told = list(_step(rehearsal, project, step))
-        if told:
-            return "\n".join([f"at {_when(step.at, project)} ({step.location}):", *(f"  {each}" for each in told)])
+        differences = list(_step(rehearsal, project, step))
+        if differences:
+            return "\n".join(
+                [f"at {_when(step.at, project)} ({step.location}):", *(f"  {each}" for each in differences)]
+            )
     return ""
 
 

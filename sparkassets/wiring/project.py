@@ -138,9 +138,9 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
     secrets = Secrets(spec.secrets, VariableLookup(os.environ if env is None else env, spec.given))
     hidden = ChainMap(secrets.told, dict(spec.variables))
     settings = Filled(spec.spark, secrets, spec.secrets) if spec.secrets else spec.spark
-    told = reaches(spec, secrets)
-    set_bucket_access(told)
-    started = replace(spec, spark=Reaching(settings, told) if told else settings)
+    reach = reaches(spec, secrets)
+    set_bucket_access(reach)
+    started = replace(spec, spark=Reaching(settings, reach) if reach else settings)
     clock, session = SystemClock(), OneSession(started)
     computing = Computing(started, session)
     return Adapters(

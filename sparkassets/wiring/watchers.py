@@ -57,8 +57,8 @@ def traces_are_asked_for() -> bool:
     if api is not None and type(api.get_tracer_provider()).__name__ != "ProxyTracerProvider":
         return True
     asked = "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-    told = [os.environ.get(name, "") for name in asked]
-    return any(told) and told[0].strip().lower() != "none"
+    values = [os.environ.get(name, "") for name in asked]
+    return any(values) and values[0].strip().lower() != "none"
 
 
 def metrics_to(spec: ProjectSpec, file: Path) -> InvocationWatcher:

@@ -112,8 +112,8 @@ def command(
     after = project.backfills.downstream(plan) if request.downstream else None
     costs = project.backfills.downstream_costs(after) if after else {}
     if as_json:
-        told = {} if after is None else {"downstream": downstream_document(after, costs, project.spec)}
-        print_json({**plan_document(plan, project.spec), **told})
+        document = {} if after is None else {"downstream": downstream_document(after, costs, project.spec)}
+        print_json({**plan_document(plan, project.spec), **document})
         return 0
     print_plan(plan, project.spec)
     if after is not None:
@@ -127,6 +127,6 @@ def _give_up(project: OpenProject, asset: str, *, as_json: bool) -> int:
     if as_json:
         print_json({"given_up": partitions_document(left, project.spec.assets[asset])})
     else:
-        told = label_partitions(left, project.spec.assets[asset].partitioning) or "nothing"
-        Terminal.from_stream(sys.stdout).print(f"{asset}: {told} given up")
+        labels = label_partitions(left, project.spec.assets[asset].partitioning) or "nothing"
+        Terminal.from_stream(sys.stdout).print(f"{asset}: {labels} given up")
     return 0

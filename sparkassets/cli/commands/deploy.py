@@ -122,8 +122,8 @@ def _deploy(kind: Kind, as_json: bool, wanted: dict[str, Any]) -> int:
     deployment, written, left = write_deployment(kind, asked)
     steps = next_commands(kind, deployment, asked.out)
     if as_json:
-        told = {"written": written.written, "unchanged": written.unchanged, "removed": written.removed}
-        print_json({"folder": str(asked.out), **told, "left_out": left, "next": steps})
+        document = {"written": written.written, "unchanged": written.unchanged, "removed": written.removed}
+        print_json({"folder": str(asked.out), **document, "left_out": left, "next": steps})
         return 0
     did = (("wrote", written.written), ("unchanged", written.unchanged), ("removed", written.removed))
     lines = [*left, *(f"{verb} {asked.out / name}" for verb, names in did for name in names)]

@@ -24,9 +24,9 @@ def difference_document(found: AssetDifference, project: ProjectSpec) -> dict[st
     """How one asset differs; ``rows`` is null where nothing was compared, ``by`` where rows have no keys."""
     asset = project.assets.get(found.asset)
     rows = found.rows
-    told = None
+    document = None
     if rows is not None:
-        told = {
+        document = {
             "by": list(rows.keys) or None,
             "keys_not_unique": rows.has_duplicate_keys,
             **_count_changes(found.total_row_counts),
@@ -53,7 +53,7 @@ def difference_document(found: AssetDifference, project: ProjectSpec) -> dict[st
         },
         "only_in_base": partitions_document(found.only_base, asset) if found.only_base else None,
         "only_in_branch": partitions_document(found.only_branch, asset) if found.only_branch else None,
-        "rows": told,
+        "rows": document,
     }
 
 

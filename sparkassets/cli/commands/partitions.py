@@ -85,10 +85,10 @@ def _cell(status: str) -> TableCell:
 
 
 def _print_left_out(terminal: Terminal, rows: int, columns: int) -> None:
-    told = [f"{number_text(rows)} more above"] if rows else []
-    told += [f"{number_text(columns)} more to the right"] if columns else []
-    if told:
-        terminal.print(f"  {' and '.join(told)}: --all shows them")
+    counts = [f"{number_text(rows)} more above"] if rows else []
+    counts += [f"{number_text(columns)} more to the right"] if columns else []
+    if counts:
+        terminal.print(f"  {' and '.join(counts)}: --all shows them")
 
 
 @click.command("partitions")
@@ -126,10 +126,10 @@ def command(
         _change_segments(project, asset, keys, action, dimension=dimension, as_json=as_json)
         return 0
     if as_json:
-        made = project.partitions.definitions(asset, at=at)
+        definitions = project.partitions.definitions(asset, at=at)
         print_json(
             [
-                partition_document(key, status, made.get(key))
+                partition_document(key, status, definitions.get(key))
                 for key, status in project.partitions.statuses(asset, at=at)
             ]
         )

@@ -126,13 +126,13 @@ def _print_log(folder: Path, name: str | None, *, as_json: bool) -> int:
 
 
 def _row(run: RunRecord, project: ProjectSpec) -> Row:
-    told = ", ".join(filter(None, ["adopted" if run.adopted else run.status, outcome_text(run, project)]))
+    status = ", ".join(filter(None, ["adopted" if run.adopted else run.status, outcome_text(run, project)]))
     return [
         clock_text(run.started, project, seconds=True),
         run.run,
         partitions_text(run.asset, run.partitions, project),
         "" if run.interval is None else interval_text(*map(from_unix, run.interval), timezone=project.timezone),
-        TableCell(told, STATUS_STYLES["withheld" if run.withheld else run.status]),
+        TableCell(status, STATUS_STYLES["withheld" if run.withheld else run.status]),
         number_text(run.rows),
         "" if run.seconds is None else f"{run.seconds:.1f}",
     ]

@@ -116,5 +116,5 @@ def _print(found: VerificationResult, terminal: Terminal) -> None:
         terminal.print(f"{asset}: {what}; the next run takes account of it")
     if not found.damages:
         last = found.begins + found.entries - 1
-        kept = f"entries {found.begins:,} to {last:,}" if found.entries else "no entries"
-        terminal.print(f"whole: {kept}, and the snapshot is what they come to")
+        entries = f"entries {found.begins:,} to {last:,}" if found.entries else "no entries"
+        terminal.print(f"whole: {entries}, and the snapshot is what they come to")

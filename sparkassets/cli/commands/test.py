@@ -47,8 +47,10 @@ def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
     if as_json:
         print_json({"tests": [_document(each) for each in results]})
     else:
-        told = f"{plural(len(results), 'test')}, {failed or 'none'} failed"
-        terminal.print(told if results else "there are no tests: write one to tests/<name>.yml in the project's folder")
+        summary = f"{plural(len(results), 'test')}, {failed or 'none'} failed"
+        terminal.print(
+            summary if results else "there are no tests: write one to tests/<name>.yml in the project's folder"
+        )
     return 1 if failed else 0
 
 

@@ -40,7 +40,7 @@ def command(folder: Path, as_json: bool) -> int:
         return 0
     print_warnings(project.warnings)
     sources = sum(asset.source is not None for asset in project.assets.values())
-    told = f"{plural(len(project.assets) - sources, 'asset')}, {plural(sources, 'source')}"
-    told += f", {plural(len(tests), 'test')}" if tests else ""
-    sys.stdout.write(f"project {project.name!r} is valid: {told}\n")
+    counts = f"{plural(len(project.assets) - sources, 'asset')}, {plural(sources, 'source')}"
+    counts += f", {plural(len(tests), 'test')}" if tests else ""
+    sys.stdout.write(f"project {project.name!r} is valid: {counts}\n")
     return 0

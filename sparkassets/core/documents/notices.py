@@ -289,8 +289,8 @@ def _notice_values(notice: AssetNotice) -> dict[str, str]:
 def _title(notices: Sequence[AssetNotice], project: ProjectSpec) -> str:
     """``flights: 2 assets failed, 1 asset late``."""
     assets = {kind: {notice.asset for notice in notices if notice.kind == kind} for kind in _KINDS}
-    told = [f"{plural(len(assets[kind]), 'asset')} {word}" for kind, (_, word) in _KINDS.items() if assets[kind]]
-    return f"{project.name}: {listing(told)}"
+    counts = [f"{plural(len(assets[kind]), 'asset')} {word}" for kind, (_, word) in _KINDS.items() if assets[kind]]
+    return f"{project.name}: {listing(counts)}"
 
 
 def _text(notices: Sequence[AssetNotice]) -> str:

@@ -91,7 +91,7 @@ def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
 
     With an estimate of costs, every run has an ``estimate``, and the plan has ``totals``.
     """
-    told = {} if plan.totals is None else {"totals": totals_document(plan.totals)}
+    totals = {} if plan.totals is None else {"totals": totals_document(plan.totals)}
     return {
         "at": instant_text(plan.at),
         "runs": [_planned_document(run, project) for run in plan.runs],
@@ -100,7 +100,7 @@ def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
         "needs_session": [{"asset": name, "reason": why} for name, why in plan.unseen.items()],
         "late": [late_document(each, project) for each in plan.late],
         "code_changes": [change_document(change, project) for change in plan.changes],
-        **told,
+        **totals,
     }
 
 
@@ -145,7 +145,7 @@ def waiting_document(item: Waiting, project: ProjectSpec) -> dict[str, Any]:
 
 
 def _planned_document(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
-    told = {} if run.estimate is None else {"estimate": estimate_document(run.estimate)}
+    estimate = {} if run.estimate is None else {"estimate": estimate_document(run.estimate)}
     return {
         "asset": run.asset,
         "strategy": run.strategy,
@@ -159,7 +159,7 @@ def _planned_document(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
             )
             for ref in run.events
         ],
-        **told,
+        **estimate,
     }
 
 

@@ -54,8 +54,8 @@ def list_iterations(
     for each in reversed(iterations):
         extra = extras.get(each.run, {})
         part = FILES if str(extra.get("path", "")).endswith(f"/{FILES}") else ROWS
-        told = {key: value for key, value in extra.items() if key not in _OURS}
-        found.append(ListedIteration(each, each in visible, f"{root}/{iteration_folder(each.name, part)}", told))
+        facts = {key: value for key, value in extra.items() if key not in _OURS}
+        found.append(ListedIteration(each, each in visible, f"{root}/{iteration_folder(each.name, part)}", facts))
     return found
 
 

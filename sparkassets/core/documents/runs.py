@@ -60,8 +60,8 @@ def withheld_document(run: RunRecord | RunResult, project: ProjectSpec) -> dict[
     """The partitions of a run that are withheld; null without any. For an asset without partitions ``count`` is 1."""
     if not run.withheld:
         return None
-    told = partitions_document(run.withheld, project.assets.get(run.asset))
-    return told or {"ranges": [], "count": 1}
+    document = partitions_document(run.withheld, project.assets.get(run.asset))
+    return document or {"ranges": [], "count": 1}
 
 
 def judged_document(judged: WithheldSummary, asset: AssetSpec) -> dict[str, Any]:

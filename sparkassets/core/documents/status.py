@@ -121,12 +121,12 @@ def _watermark(found: InletWatermark) -> dict[str, Any]:
 
     ``behind`` counts versions, or updates of the inlet; it is null where that is unknown.
     """
-    told: dict[str, Any] = {"inlet": found.inlet}
+    document: dict[str, Any] = {"inlet": found.inlet}
     if found.column is None:
-        told |= {"version": None if found.high is None else int(found.high), "newest": found.newest}
+        document |= {"version": None if found.high is None else int(found.high), "newest": found.newest}
     else:
-        told |= {"column": found.column, "high": found.high}
-    return {**told, "behind": found.behind, "newest_at": instant_text(found.newest_at)}
+        document |= {"column": found.column, "high": found.high}
+    return {**document, "behind": found.behind, "newest_at": instant_text(found.newest_at)}
 
 
 def status_counts(status: AssetStatus) -> dict[str, int]:

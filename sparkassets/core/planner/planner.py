@@ -51,8 +51,8 @@ def add_idle_reasons(case: DecisionInput, course: DecisionProgress) -> DecisionP
     waiting += _later(case, found.later | course.later)
     if not course.runs and not waiting:
         waiting.append(_up_to_date(case))
-    told = PartitionSet.union(each.partitions for each in waiting if not each.partitions.is_everything)
-    waiting += explain_beyond_newest(case.context, case.asset, found.beyond_newest - told)
+    explained = PartitionSet.union(each.partitions for each in waiting if not each.partitions.is_everything)
+    waiting += explain_beyond_newest(case.context, case.asset, found.beyond_newest - explained)
     waiting += explain_skipped(case.context, case.asset, case.state)
     for inlet, lost, gone in find_kept_partitions(case.context, case.asset, case.state.coverage):
         if rest := lost - (course.due - found.failed) - PartitionSet.union(run.partitions for run in course.runs):

@@ -76,13 +76,13 @@ class PartitionLinks:
 
     def _link(self, asset: AssetSpec, inlet: InletSpec, there: PartitionSet, *, up: bool) -> dict[str, Any]:
         kind = self._kind(asset, inlet)
-        told: dict[str, Any] = {"asset": inlet.name if up else asset.name, "kind": kind}
+        link: dict[str, Any] = {"asset": inlet.name if up else asset.name, "kind": kind}
         if kind == "some":
             needed = self._context.dependency(asset, inlet)
             ours, theirs = needed.consumer, needed.inlet
             pair = (ours, theirs, needed.required_partitions) if up else (theirs, ours, needed.affected_partitions)
-            told["of"] = dict(_look_up_links(*pair, there, self._each))
-        return told
+            link["of"] = dict(_look_up_links(*pair, there, self._each))
+        return link
 
     def _kind(self, asset: AssetSpec, inlet: InletSpec) -> str:
         needed = self._context.project.dependency(asset, inlet)
@@ -173,8 +173,8 @@ def asset_document(
     }
     if asset.partitioning.is_partitioned:
         origins = newest_origins(context.project, context.state, past.dataset_entries, asset=asset)
-        told = status_pieces(context, asset, found.runs, found.waiting)
-        document["slices"] = cells_document(asset.partitioning, told, origins, most=most)
+        pieces = status_pieces(context, asset, found.runs, found.waiting)
+        document["slices"] = cells_document(asset.partitioning, pieces, origins, most=most)
     return document
 
 
@@ -311,11 +311,11 @@ def _describe_present(parts: PartitionSet, asset: AssetSpec) -> str:
 
 def _node(node: ExplanationNode, left: list[int], private: Mapping[str, str]) -> dict[str, Any]:
     """A line of an explanation and what is below it, as long as lines are ``left``; ``private`` ones are hidden."""
-    told: dict[str, Any] = {"text": shorten(node.text)}
+    document: dict[str, Any] = {"text": shorten(node.text)}
     for value, shown in private.items():
-        told["text"] = told["text"].replace(value, shown)
+        document["text"] = document["text"].replace(value, shown)
     left[0] -= 1
     if node.holds is not None:
-        told["holds"] = node.holds
+        document["holds"] = node.holds
     below = [_node(child, left, private) for child in node.children if left[0] > 0]
-    return {**told, "below": below} if below else told
+    return {**document, "below": below} if below else document

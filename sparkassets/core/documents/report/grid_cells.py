@@ -211,7 +211,7 @@ class _CellCodes:
 
 def _origin(origin: PartitionOrigin) -> dict[str, Any]:
     """Where slices came from; ``run`` names one of the report's runs, where it has it."""
-    told = {
+    document = {
         "kind": origin.kind,
         "at": origin.at,
         "run": origin.run,
@@ -220,7 +220,7 @@ def _origin(origin: PartitionOrigin) -> dict[str, Any]:
         "definition": origin.definition[:8] or None,
         "note": origin.note or None,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in document.items() if value is not None}
 
 
 def _groups(grid: PartitionGrid) -> Iterator[dict[str, Any]]:

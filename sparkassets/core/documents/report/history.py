@@ -81,8 +81,8 @@ class ReportHistory:
 def _event_values(entry: NumberedEntry, ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
     """One event, and its partitions by the first of their keys."""
     listed = partitioning.is_partitioned and partitioning.can_list(ref.parts)
-    told = history.recorded_event_values(entry, ref, partitioning)
-    return {**told, "slices": label_partitions(ref.parts, partitioning) if listed else few(told["partitions"])}
+    values = history.recorded_event_values(entry, ref, partitioning)
+    return {**values, "slices": label_partitions(ref.parts, partitioning) if listed else few(values["partitions"])}
 
 
 MOST_TEXT = 2_000
@@ -201,7 +201,7 @@ def _rule(name: str, rule: ValidationRule | None) -> dict[str, Any]:
     """A rule as it is written; of one that is not any more its name."""
     if rule is None:
         return {"name": name, "gone": True}
-    told = {
+    document = {
         "name": name,
         "severity": rule.severity,
         "asks": shorten(_text(rule.check.to_yaml())),
@@ -209,7 +209,7 @@ def _rule(name: str, rule: ValidationRule | None) -> dict[str, Any]:
         "where": shorten(rule.where),
         "per": rule.check.scope,
     }
-    return drop_empty(told)
+    return drop_empty(document)
 
 
 def _text(asks: object) -> str:
@@ -245,7 +245,7 @@ _SHOWN = 4
 def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
     """One run; what is not known of it is left out."""
     asset = project.assets.get(run.asset)
-    told = {
+    row = {
         "run": run.run,
         "asset": run.asset,
         "kind": run.kind,
@@ -277,12 +277,12 @@ def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
             for name, pin in run.request.pins.items()
         ],
     }
-    return drop_empty(told)
+    return drop_empty(row)
 
 
 def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
     """One event; what is not known of it is left out."""
-    told = {
+    row = {
         "seq": event["seq"],
         "at": event["at"],
         "asset": event["asset"],
@@ -293,4 +293,4 @@ def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
         "triggered": event["triggered"][:_SHOWN],
         "included_in": event["included_in"][:_SHOWN],
     }
-    return drop_empty(told)
+    return drop_empty(row)

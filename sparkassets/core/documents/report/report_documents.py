@@ -124,10 +124,10 @@ def build_report(context: PlanningContext, found: Plan, past: ReportHistory) -> 
         "recent": [run_row(run, project) for run in runs[-RECENT:]],
         "counts": {"runs": len(runs), "events": len(events), "whole": past.whole and len(runs) == len(past.runs)},
     }
-    told = {"runs": [run_row(run, project) for run in runs], "events": [event_row(event) for event in events]}
+    history = {"runs": [run_row(run, project) for run in runs], "events": [event_row(event) for event in events]}
     pages = [*_pages(context, found, past)]
     return ReportDocuments(
-        context.clock, project.name, masks.mask(index), masks.mask(told), [masks.mask(page) for page in pages]
+        context.clock, project.name, masks.mask(index), masks.mask(history), [masks.mask(page) for page in pages]
     )
 
 
@@ -162,7 +162,7 @@ def _asset_rows(context: PlanningContext, past: ReportHistory) -> Iterator[dict[
         status = asset_status(context, asset)
         words, state = summarize_status(status)
         last = newest.get(asset.maker or asset.name)
-        told = {
+        row = {
             "name": asset.name,
             "type": asset.type,
             "kind": status.kind,
@@ -190,7 +190,7 @@ def _asset_rows(context: PlanningContext, past: ReportHistory) -> Iterator[dict[
             "inlets": [*asset.inlets],
             "maker": asset.maker,
         }
-        yield {name: value for name, value in drop_empty(told).items() if value is not False}
+        yield {name: value for name, value in drop_empty(row).items() if value is not False}
 
 
 def _counts(status: AssetStatus) -> dict[str, int]:
@@ -209,25 +209,25 @@ def _is_shown_elsewhere(context: PlanningContext, item: Waiting) -> bool:
 
 def _waiting_row(context: PlanningContext, item: Waiting) -> dict[str, Any]:
     asset = context.project.assets.get(item.asset)
-    told = {
+    row = {
         "asset": item.asset,
         "reason": shorten(item.reason),
         "until": item.until,
         "slices": partition_text(item.partitions, asset),
         "count": partition_count(item.partitions, asset),
     }
-    return drop_empty(told)
+    return drop_empty(row)
 
 
 def _planned_row(context: PlanningContext, run: PlannedRun) -> dict[str, Any]:
     asset = context.project.assets.get(run.asset)
-    told = {
+    row = {
         "asset": run.asset,
         "reason": shorten(run.reason),
         "slices": partition_text(run.partitions, asset),
         "count": partition_count(run.partitions, asset),
     }
-    return drop_empty(told)
+    return drop_empty(row)
 
 
 def _datasets(context: PlanningContext) -> Iterator[dict[str, Any]]:

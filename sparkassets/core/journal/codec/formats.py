@@ -76,8 +76,8 @@ EXPORT = "sparkassets_export"
 
 def head_line(project: str, journal_id: str, *, begins: int, newest: int) -> dict[str, Any]:
     """The header: the export holds the entries from ``begins`` to ``newest``."""
-    told = {"project": project, "journal_id": journal_id, "format": FORMAT}
-    return {"table": "state", EXPORT: 1, **told, "begins": begins, "seq": newest}
+    head = {"project": project, "journal_id": journal_id, "format": FORMAT}
+    return {"table": "state", EXPORT: 1, **head, "begins": begins, "seq": newest}
 
 
 def entry_line(row: JournalRow) -> dict[str, Any]:

@@ -116,18 +116,18 @@ def _mark(body: Body, row: Row) -> Body:
 
 
 def _asset(body: Body, row: Row) -> Body:
-    told: Body = {
+    upgraded: Body = {
         "spec": _spec(body["spec"]),
         "chain": [_link(link, row) for link in body["chain"]],
         "withheld": [_with_pins(each) for each in body.get("withheld", ())],
     }
     if "former" in body:
         partitioning, *rest = body["former"]
-        told["former"] = [_partitioning(partitioning), *rest]
+        upgraded["former"] = [_partitioning(partitioning), *rest]
     if body["last"] and len(body["last"]) > _VERDICTS:
         *head, verdicts = body["last"]
-        told["last"] = [*head, with_current_names(verdicts)]
-    return {**body, **told}
+        upgraded["last"] = [*head, with_current_names(verdicts)]
+    return {**body, **upgraded}
 
 
 _VERDICTS = 8

@@ -284,11 +284,11 @@ def _refuse_interval(context: PlanningContext, asset: AssetSpec, interval: tuple
     """Refuses an interval that begins before the timetable's start, or at its end or after."""
     timetable = asset.schedule.timetable
     start, end = (timetable.start, timetable.end) if timetable is not None else (asset.start, asset.end)
-    told = f"{context.format_instant(interval[0])}..{context.format_instant(interval[1])}"
+    span = f"{context.format_instant(interval[0])}..{context.format_instant(interval[1])}"
     if start is not None and interval[0] < start:
-        _refuse(context, asset, told, "start", start)
+        _refuse(context, asset, span, "start", start)
     if end is not None and interval[0] >= end:
-        _refuse(context, asset, told, "end", end)
+        _refuse(context, asset, span, "end", end)
 
 
 def _refuse(context: PlanningContext, asset: AssetSpec, what: str, bound: str, at: int | None) -> None:

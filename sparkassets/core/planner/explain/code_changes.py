@@ -130,8 +130,8 @@ def find_code_changes(context: PlanningContext, names: Collection[str] | None = 
     """
     found = []
     for asset in context.project.assets.values():
-        told = asset.name in names if names is not None else asset.on_code_change != "ignore"
-        if told and asset.source is None and (other := outputs_of_other_code(asset, context.state_of(asset))):
+        shown = asset.name in names if names is not None else asset.on_code_change != "ignore"
+        if shown and asset.source is None and (other := outputs_of_other_code(asset, context.state_of(asset))):
             found.append(_change(context, asset, context.state_of(asset), other))
     return tuple(found)
 

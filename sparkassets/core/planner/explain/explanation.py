@@ -74,10 +74,10 @@ def explain_planned_asset(
         children.append(ExplanationNode(_guarantee(asset)))
     if asset.partitioning.is_partitioned:
         children.append(explain_partitions(context, asset, state, partitions))
-    if told := tuple(
+    if marks := tuple(
         ExplanationNode(describe_instance_mark(context, mark)) for mark in state.instance_marks[-RUNS_SHOWN:]
     ):
-        children.append(ExplanationNode("instances", None, told))
+        children.append(ExplanationNode("instances", None, marks))
     children += [_inlet(context, asset, inlet, partitions) for inlet in asset.inlets.values()]
     children += [*_code(context, asset, state), *_failures(context, state), *_held_as_whole(context, asset, state)]
     children.append(_history(context, asset, state))
@@ -111,11 +111,11 @@ def _explain_planned(
     """Whether some of the partitions run, with nodes for the planned runs and the waiting reasons."""
     asked = asset.source is None and not partitions.is_everything
     later = partitions - context.finished_partitions(asset.partitioning) if asked else NOTHING
-    told = _runs(asset, [run for run in found.runs if run.asset == asset.name], partitions - later)
+    nodes = _runs(asset, [run for run in found.runs if run.asset == asset.name], partitions - later)
     waiting = [
         item for item in found.waiting if item.asset == asset.name and item.partitions.overlaps(partitions - later)
     ]
-    return bool(told), [*told, *(_wait(context, asset, item) for item in waiting), *_not_over(context, asset, later)]
+    return bool(nodes), [*nodes, *(_wait(context, asset, item) for item in waiting), *_not_over(context, asset, later)]
 
 
 def _runs(asset: AssetSpec, runs: list[PlannedRun], partitions: PartitionSet) -> list[ExplanationNode]:
@@ -255,18 +255,18 @@ def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list
     """Nodes for the code by which present partitions were computed; none if all are of the asset's own code."""
     if not outputs_of_other_code(asset, state):
         return []
-    told = []
+    nodes = []
     for made in state.made:
         partitions = partitions_made_by(asset, state, made)
         if partitions:
             last = f", last in {made.run} at {context.format_instant(made.at)}" if made.run else ""
             now = " (as it is now)" if made.definition.id == own_definition_id(asset) else ""
-            told.append(
+            nodes.append(
                 ExplanationNode(
                     f"{label_prefix(partitions, asset.partitioning)}code {made.definition.id[:8]}{now}{last}"
                 )
             )
-    return [ExplanationNode(f"computed by different code (on_code_change: {asset.on_code_change})", None, tuple(told))]
+    return [ExplanationNode(f"computed by different code (on_code_change: {asset.on_code_change})", None, tuple(nodes))]
 
 
 def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet) -> ExplanationNode:
@@ -312,11 +312,11 @@ def _explain_needed(
     mapped = required_partitions(context, asset, inlet, wanted)
     there = mapped & countable_partitions(context, inlet)
     enough = not lacking_partitions(context, asset, inlet, wanted)
-    told = [ExplanationNode(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} there", enough)]
+    nodes = [ExplanationNode(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} there", enough)]
     return (
-        [*told, ExplanationNode(f"missing {label_partitions(mapped - there, up)}", holds=False)]
+        [*nodes, ExplanationNode(f"missing {label_partitions(mapped - there, up)}", holds=False)]
         if mapped - there
-        else told
+        else nodes
     )
 
 
@@ -370,11 +370,11 @@ def _history(context: PlanningContext, asset: AssetSpec, state: AssetState) -> E
         never = "never succeeded" if state.failed else "never ran"
         return ExplanationNode(never if state.loss is None else "what it wrote is gone")
     rows = f", {plural(state.last.rows, 'row')}" if state.last.rows is not None else ""
-    told = tuple(
+    outcomes = tuple(
         ExplanationNode(each) for each in describe_other_outcomes(state.last.verdicts, beside=quarantine_path(asset))
     )
     said = f"ran last: {state.last.run} at {context.format_instant(state.last.at)}{rows}{_note_unchanged(state.last)}"
-    return ExplanationNode(said, None, told)
+    return ExplanationNode(said, None, outcomes)
 
 
 def _note_unchanged(last: LastRun) -> str:

@@ -117,7 +117,7 @@ def _rule(asset: AssetSpec, verdict: RuleVerdict) -> ExplanationNode:
     apart = verdict.by_partition
     if len(apart) == 1:
         return ExplanationNode(verdict.text, holds=False, children=tuple(map(_sample, verdict.samples)))
-    told = tuple(
+    parts = tuple(
         ExplanationNode(
             label_prefix(each.partitions, asset.partitioning) + each.text,
             holds=False,
@@ -125,7 +125,7 @@ def _rule(asset: AssetSpec, verdict: RuleVerdict) -> ExplanationNode:
         )
         for each in apart
     )
-    return ExplanationNode(verdict.text, holds=False, children=told)
+    return ExplanationNode(verdict.text, holds=False, children=parts)
 
 
 def _withheld_of(asset: AssetSpec, found: PendingPartitions, partitions: PartitionSet) -> list[ExplanationNode]:

@@ -276,9 +276,9 @@ def _accept_commands(context: PlanningContext, state: AssetState, records: Seque
     """The commands that accept one of these each, the first few of them."""
     if not records:
         return "`sparkassets status` shows what is withheld"
-    told = [f"`{accept_command(context, state, each)}`" for each in records[:MOST_NAMED]]
-    more = len(records) - len(told)
-    return "; ".join([*told, *([f"and {more} more, which `sparkassets status` shows"] if more else [])])
+    commands = [f"`{accept_command(context, state, each)}`" for each in records[:MOST_NAMED]]
+    more = len(records) - len(commands)
+    return "; ".join([*commands, *([f"and {more} more, which `sparkassets status` shows"] if more else [])])
 
 
 def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> None:
@@ -325,8 +325,8 @@ def _mark_whole_asset(context: PlanningContext, marking: MarkRequest, state: Ass
     _refuse_unsettled(context, state)
     plain = MarkEntry(name, asset.uri, kind, EVERYTHING, marking.reason, marking.by)
     if marking.interval is not None:
-        told = mark_instance(context, asset, state, marking.interval, plain)
-        return None if told.instance is None else told
+        entry = mark_instance(context, asset, state, marking.interval, plain)
+        return None if entry.instance is None else entry
     if state.asking_claims and kind != "skip":
         return answer_with_mark(asset, state, plain)
     if kind == "missing":
@@ -361,9 +361,9 @@ def _is_missing(state: AssetState) -> bool:
 def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:
     if any(chain[-1].asks is None for chain in state.chains.values()):
         newest, live = state.chain[-1], bool(context.live_claims(state))
-        told = f"is running since {context.format_instant(newest.at)}" if live else "never ended"
+        state_text = f"is running since {context.format_instant(newest.at)}" if live else "never ended"
         hint = "mark it when the run has ended" if live else "`sparkassets run` settles what became of it"
-        raise InputError(f"{state.name} cannot be marked: {newest.entry.run} {told}", hint=hint)
+        raise InputError(f"{state.name} cannot be marked: {newest.entry.run} {state_text}", hint=hint)
 
 
 def _refuse_missing(asset: AssetSpec) -> None:

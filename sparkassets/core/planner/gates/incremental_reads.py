@@ -116,11 +116,11 @@ def plan_increment(context: PlanningContext, asset: AssetSpec, state: AssetState
         first = f"reads all of {inlet.name} first (version {pin.version})"
         return InletIncrement(pin, first, anew=_is_there(context, asset))  # it may be of a table that was restored
     position = TablePosition.parse(text)
-    told = _check_changes(context, inlet, position, pin)
-    if told.kind in ("unrecorded", "unreadable"):
-        return InletIncrement(pin, "", _explain_unavailable(inlet, told))
-    if position is None or told.kind == "lost":
-        return _reread_all(asset, inlet, pin, told.reason)
+    availability = _check_changes(context, inlet, position, pin)
+    if availability.kind in ("unrecorded", "unreadable"):
+        return InletIncrement(pin, "", _explain_unavailable(inlet, availability))
+    if position is None or availability.kind == "lost":
+        return _reread_all(asset, inlet, pin, availability.reason)
     if position.version == pin.version:
         return InletIncrement(pin, f"nothing came of {inlet.name} after version {pin.version}")
     return InletIncrement(pin, f"reads the changes of {inlet.name} in {describe_versions(position, pin.version)}")

@@ -50,8 +50,8 @@ def partitions_reading_loss(
         return NOTHING
     loss = _loss(context, inlet)
     needed = context.dependency(asset, inlet, also=loss.lost_partitions if loss is not None else NOTHING)
-    told = needed.is_mapped and inlet.view is None
-    return partitions & needed.affected_partitions(loss.partitions) if loss is not None and told else partitions
+    is_mapped = needed.is_mapped and inlet.view is None
+    return partitions & needed.affected_partitions(loss.partitions) if loss is not None and is_mapped else partitions
 
 
 def explain_lost_input(
