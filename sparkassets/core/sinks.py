@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from sparkassets.core.entry_points import EntryPointRegistry
+from sparkassets.core.entry_points import EntryPointRegistry, RegisteredError
+from sparkassets.core.phrases import kind_of
 from sparkassets.frozen import frozen
 
 REGISTRY: Final = EntryPointRegistry(
@@ -19,6 +20,18 @@ REGISTRY: Final = EntryPointRegistry(
 )
 """The sinks that packages register."""
 RESERVED: Final = frozenset({"sink"})
+
+
+def refuse_wrong_type(name: str, made: object) -> None:
+    """Refuses what is no sink, or a class whose objects are none.
+
+    Raises:
+        RegisteredError: It lacks a method.
+    """
+    for method in ("committed", "ended"):
+        if not callable(getattr(made, method, None)):
+            what = f"the class {made.__name__}" if isinstance(made, type) else kind_of(made)
+            raise RegisteredError(f"sink '{name}' has no method '{method}'; it is {what}")
 
 
 @frozen

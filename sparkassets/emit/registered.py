@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from sparkassets.core.entry_points import RegisteredError
-from sparkassets.core.phrases import kind_of
-from sparkassets.core.sinks import REGISTRY, RESERVED, SinkSpec
+from sparkassets.core.sinks import REGISTRY, RESERVED, SinkSpec, refuse_wrong_type
 from sparkassets.plugins import InstalledFactories
 from sparkassets.ports import JournalCommit, Sink
 
@@ -39,7 +37,5 @@ class RegisteredSink:
     def _make(self) -> Sink:
         installed = InstalledFactories(REGISTRY)
         sink: Sink = REGISTRY.make(self.name, self._spec.parameters, installed=installed, reserved=RESERVED)
-        for method in ("committed", "ended"):
-            if not callable(getattr(sink, method, None)):
-                raise RegisteredError(f"sink '{self.name}' has no method '{method}'; it is {kind_of(sink)}")
+        refuse_wrong_type(self.name, sink)
         return sink

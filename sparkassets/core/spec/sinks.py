@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sparkassets.core.credentials import secrets_in
 from sparkassets.core.entry_points import Factory, RegisteredError
-from sparkassets.core.sinks import REGISTRY, RESERVED, SinkSpec
+from sparkassets.core.sinks import REGISTRY, RESERVED, SinkSpec, refuse_wrong_type
 from sparkassets.core.spec.project_models import SinkMap
 from sparkassets.core.spec.yaml_document import DocumentPlace
 
@@ -23,7 +23,9 @@ def compile_sinks(
             hint = "give the name of a variable of the environment, whose value the sink asks for"
             (place / key).add_problem(f"{key!r} holds {secret}; a project is clear text", hint=hint, secret=True)
         try:
-            REGISTRY.bind(each.sink, parameters, installed=installed, reserved=RESERVED)
+            factory, _ = REGISTRY.bind(each.sink, parameters, installed=installed, reserved=RESERVED)
+            if isinstance(factory, type):  # what a function returns is only known where it is called
+                refuse_wrong_type(each.sink, factory)
         except RegisteredError as error:
             place.add_refusal(error, name="sink")
         else:

@@ -12,6 +12,17 @@ class Chat:
     def __init__(self, channel: str, mentions: Sequence[str] = ()) -> None:
         raise AssertionError("nobody makes one where a project is compiled")
 
+    def committed(self, commit):
+        pass
+
+    def ended(self):
+        pass
+
+
+class Mute:
+    def committed(self, commit):
+        pass
+
 
 PLAIN = "asset: a\nsql: SELECT 1 AS id\n"
 
@@ -40,7 +51,7 @@ def test_a_profile_has_its_own_instead():
 @pytest.mark.parametrize(
     ("sink", "expected"),
     [
-        ("{sink: chatt, channel: a}", "project.yml:3:12: unknown sink 'chatt'; installed: chat"),
+        ("{sink: chatt, channel: a}", "project.yml:3:12: unknown sink 'chatt'; installed: chat, mute"),
         ("{sink: chatt, channel: a}", "hint: did you mean 'chat'?"),
         ("{sink: chat}", "project.yml:3:12: sink 'chat' lacks its key 'channel'"),
         (
@@ -48,6 +59,7 @@ def test_a_profile_has_its_own_instead():
             "project.yml:3:18: unknown key 'chanel' of sink 'chat'; expected channel, mentions",
         ),
         ("{sink: chat, channel: 3}", "project.yml:3:27: 'channel' of sink 'chat' is 3; expected a valid string"),
+        ("{sink: mute}", "project.yml:3:12: sink 'mute' has no method 'ended'; it is the class Mute"),
         ("{sink: openlineage}", "'openlineage' is a sink of sparkassets itself, and none that a package registers"),
         ("{sink: openlineage}", "hint: it is set up as its own client is, by a variable such as OPENLINEAGE_URL"),
         ("{channel: a}", "project.yml:3:5: the key 'sink' is missing in item 1 of 'sinks'"),
@@ -56,5 +68,5 @@ def test_a_profile_has_its_own_instead():
     ],
 )
 def test_what_is_refused(sink, expected):
-    assert expected in errors(files(sink), sinks={"chat": Chat})
-    assert "hunter2" not in errors(files(sink), sinks={"chat": Chat})
+    assert expected in errors(files(sink), sinks={"chat": Chat, "mute": Mute})
+    assert "hunter2" not in errors(files(sink), sinks={"chat": Chat, "mute": Mute})
