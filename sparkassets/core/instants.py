@@ -447,24 +447,3 @@ class Duration:
         if self.months:
             raise InstantError(f"'{self.text}' has no fixed length; expected seconds, minutes, hours, days or weeks")
         return self.days * DAY + self.seconds
-
-
-__all__ = [
-    "DAY",
-    "ClockChange",
-    "Duration",
-    "InstantError",
-    "ZoneOffsets",
-    "day_number",
-    "find_zone",
-    "format_instant",
-    "format_zoned",
-    "from_unix",
-    "local_date",
-    "local_datetime",
-    "local_seconds",
-    "local_to_epoch",
-    "parse_instant",
-    "to_unix",
-    "zone_offsets",
-]

@@ -36,7 +36,7 @@ from sparkassets.core.spec.project_file import read_project_file
 from sparkassets.core.spec.validations import rule_functions as functions_of_rules
 from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.core.timetables.registered import REGISTRY as TIMETABLES
-from sparkassets.core.validations.checks import REGISTRY as CHECKS
+from sparkassets.core.validations.registered_checks import REGISTRY as CHECKS
 from sparkassets.core.variables import VariableLookup, without_requested
 from sparkassets.core.writes import REGISTRY as WRITES
 from sparkassets.errors import FileLocation, SpecError, SpecProblem

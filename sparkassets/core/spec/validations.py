@@ -22,7 +22,7 @@ from sparkassets.core.spec.rule_maps import CHECKS, TAKING, ForeignKeyMap, Regis
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.validations import Check, CheckScope, FailureAllowance, ForeignKeyCheck, ValidationRule
-from sparkassets.core.validations.checks import build_registered_check
+from sparkassets.core.validations.registered_checks import build_registered_check
 
 WrittenRule = RuleMap | RegisteredRuleMap
 

@@ -1,22 +1,22 @@
-"""The checks of rows, a class each, and those that packages register."""
+"""The checks of rows, a class each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from math import isfinite
-from typing import Any, Final, Literal, Protocol, cast, get_args, runtime_checkable
+from typing import Literal
 
-from sparkassets.core.entry_points import EntryPointRegistry, Factory, RegisteredError
 from sparkassets.core.instants import Duration
-from sparkassets.core.phrases import kind_of, show_value
 from sparkassets.frozen import frozen
 
 CheckScope = Literal["row", "partition", "run"]
 """What a check judges: rows, which are counted by partition, each partition, or all partitions of a run."""
 
+
 CheckValue = str | int | float | bool
 """A value of YAML; of a date or a time its text."""
+
 
 ColumnLookup = Callable[[str], tuple[str, str]]
 """Finds a column of the judged rows by its name: its quoted name in SQL, and its Spark SQL type."""
@@ -400,90 +400,3 @@ def _percent(share: Decimal | None) -> str:
         return ""
     shown = format((share * 100).normalize(), "f")
     return f"{shown}%" if share < 0 else f"+{shown}%"
-
-
-BUILT_IN: Final = {
-    kind: f"write it as a key, {{{kind}: …}}" for kind in (each.kind for each in get_args(Check)) if kind != "check"
-}
-REGISTRY: Final = EntryPointRegistry("check", "sparkassets.checks", "validation", built_in=BUILT_IN)
-"""The checks that packages register."""
-RESERVED: Final = frozenset({"check", "name", "severity", "allow", "where", "per", "samples"})
-"""Keys of every validation; no parameter may have such a name."""
-
-
-@runtime_checkable
-class RowChecker(Protocol):
-    """The object that an entry point of the group ``sparkassets.checks`` makes from its parameters, given by keyword.
-
-    The entry point is a callable, usually a frozen dataclass, whose annotated parameters are the keys beside ``check``
-    in the YAML. ``per`` is read where the project is compiled; the checker is called where a run executes: keep heavy
-    imports inside ``__call__``. A check that one condition in SQL can say is better a `ConditionChecker`.
-
-    Attributes:
-        per: ``row``, ``partition`` or ``run``: what its answer is about.
-    """
-
-    per: str
-
-    def __call__(self, rows: Any, /) -> Any:  # noqa: ANN401  of Spark, which is not known here
-        """Judges the rows, a DataFrame of Spark, classic or Connect, without changing anything.
-
-        A Column of booleans: of each row or, for a partition or a run, an aggregate. For a run it may as well be True
-            or
-        None, for fine, or False or a text that says what is wrong.
-        """
-
-
-@runtime_checkable
-class ConditionChecker(Protocol):
-    """A registered check that is a condition in SQL; it goes into the one look that all rules share.
-
-    It is made like a `RowChecker`. The condition is read where the project is compiled, so that a mistake in it is
-    found by ``validate``, a change of it counts as a change of the rule, and a run needs the package no more.
-
-    Attributes:
-        per: ``row``, ``partition`` or ``run``: whether the condition is on the columns of a row, or on aggregates.
-    """
-
-    per: str
-
-    def condition(self) -> str:
-        """Spark SQL that is to be true, as of the check ``sql``."""
-
-
-def build_registered_check(
-    name: str, parameters: Mapping[str, object], *, installed: Mapping[str, Factory]
-) -> RegisteredCheck:
-    """The check of that name with these parameters, as a value.
-
-    Raises:
-        RegisteredError: There is none, its parameters are wrong, its ``per`` is not a scope, or it has no condition.
-    """
-    made = _make_checker(name, parameters, installed)
-    if not isinstance(made, ConditionChecker):
-        made = _as_row_checker(name, made)
-    if made.per not in get_args(CheckScope):
-        raise RegisteredError(f"check '{name}' has 'per' {made.per!r}; expected 'row', 'partition' or 'run'")
-    condition = REGISTRY.call(name, made.condition) if isinstance(made, ConditionChecker) else ""
-    if isinstance(made, ConditionChecker) and not (isinstance(condition, str) and condition.strip()):
-        raise RegisteredError(f"check '{name}' has the condition {show_value(condition)}; expected SQL")
-    return RegisteredCheck(name, dict(parameters), cast("CheckScope", made.per), condition)
-
-
-def build_row_checker(name: str, parameters: Mapping[str, object], *, installed: Mapping[str, Factory]) -> RowChecker:
-    """The checker of that name, to be called with the rows.
-
-    Raises:
-        RegisteredError: There is none of that name, or its parameters are wrong.
-    """
-    return _as_row_checker(name, _make_checker(name, parameters, installed))
-
-
-def _make_checker(name: str, parameters: Mapping[str, object], installed: Mapping[str, Factory]) -> object:
-    return REGISTRY.make(name, parameters, installed=installed, reserved=RESERVED)
-
-
-def _as_row_checker(name: str, made: object) -> RowChecker:
-    if not callable(made) or not isinstance(made, RowChecker):
-        raise RegisteredError(f"check '{name}' cannot be called with rows, or has no 'per'; it is {kind_of(made)}")
-    return made

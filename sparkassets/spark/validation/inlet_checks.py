@@ -16,8 +16,8 @@ from sparkassets.core.validations import (
     RunJudgement,
     ValidationRule,
 )
-from sparkassets.core.validations.checks import REGISTRY, build_row_checker
 from sparkassets.core.validations.judgement import judge_run
+from sparkassets.core.validations.registered_checks import REGISTRY, build_row_checker
 from sparkassets.errors import FileLocation, RunError, SparkAssetsError
 from sparkassets.frozen import frozen
 from sparkassets.plugins import InstalledFactories
