@@ -301,22 +301,18 @@ def mirror_updates(
     known, read, events = base.assets[asset.name], read_up_to(cursor, base), tuple(since)
     first = read is None or has_missed_entries(asset.uri, read, base, cut=cut)
     refs = [ref for each in events if (ref := EventRef.from_entry(each)) is not None and ref.uri == asset.uri]
-    told = PartitionSet.union(ref.parts for ref in refs)
+    updated = PartitionSet.union(ref.parts for ref in refs)
     now = base.dataset(asset.uri)
-    changed, removed = _split_changes(told, now.coverage, coverage, first=first)
-    views = {}
+    changed, removed = _split_changes(updated, now.coverage, coverage, first=first)
     looks = [each.entry for each in events if isinstance(each.entry, ObservedEntry)]
-    for uri in asset.views:
-        seen = (each.views[uri] for each in looks if uri in each.views)
-        parts = PartitionSet.union(each.changed | each.removed for each in seen)
-        anew = read is None or has_missed_entries(uri, read, base, cut=cut)
-        moved = _split_changes(parts, base.dataset(uri).coverage, viewed.get(uri, NOTHING), first=anew)
-        if any(moved):
-            views[uri] = ViewChanges(*moved)
+    views = {
+        uri: ViewChanges(*moved)
+        for uri in asset.views
+        if any(moved := _view_changes(uri, base, looks, viewed.get(uri, NOTHING), read=read, cut=cut))
+    }
     whole = not asset.partitioning.is_partitioned and (bool(now.seq) if first else bool(refs))
-    moves = {key: value for key, value in known.position.items() if cursor.get(key) != value}
-    gone = dict.fromkeys(key for key in cursor if key != BASE and key not in known.position)
-    if not (changed or removed or whole or views or moves or gone or cut or known.version != version):
+    moves = _cursor_changes(cursor, known.position)
+    if not any((changed, removed, whole, views, moves, cut, known.version != version)):
         return None
     return ObservedEntry(
         asset.name,
@@ -326,14 +322,31 @@ def mirror_updates(
         whole=whole,
         table_id=known.table_id,
         version=known.version,
-        cursor={**moves, **gone, BASE: [base.journal_id, base.seq]},
+        cursor={**moves, BASE: [base.journal_id, base.seq]},
         views=views,
     )
 
 
+def _view_changes(
+    uri: str, base: State, looks: Iterable[ObservedEntry], before: PartitionSet, *, read: int | None, cut: bool
+) -> tuple[PartitionSet, PartitionSet]:
+    """`_split_changes` of a view, by the looks at its source since."""
+    updated = PartitionSet.union(
+        look.views[uri].changed | look.views[uri].removed for look in looks if uri in look.views
+    )
+    first = read is None or has_missed_entries(uri, read, base, cut=cut)
+    return _split_changes(updated, base.dataset(uri).coverage, before, first=first)
+
+
+def _cursor_changes(cursor: Mapping[str, Any], position: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a position that differ from the cursor's; None for those that are gone."""
+    gone = dict.fromkeys(key for key in cursor if key != BASE and key not in position)
+    return {key: value for key, value in position.items() if cursor.get(key) != value} | gone
+
+
 def _split_changes(
-    told: PartitionSet, now: PartitionSet, before: PartitionSet, *, first: bool
+    updated: PartitionSet, now: PartitionSet, before: PartitionSet, *, first: bool
 ) -> tuple[PartitionSet, PartitionSet]:
     """Partitions of a dataset that are new or changed, and those that were removed."""
-    changed = now if first else (told & now) | (now - before)
+    changed = now if first else (updated & now) | (now - before)
     return changed, before - now

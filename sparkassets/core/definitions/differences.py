@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from itertools import pairwise
 from typing import Final
@@ -169,15 +169,19 @@ def find_column_effect(old: AssetDefinition, new: AssetDefinition) -> ColumnEffe
     was, now = _parse_select(old.text), _parse_select(new.text)
     if old.parts != new.parts or was is None or now is None or was.around != now.around:
         return UNKNOWN_EFFECT
-    added = tuple(name for name in now.items if name not in was.items)
-    removed = tuple(name for name in was.items if name not in now.items)
-    changed = tuple(name for name, item in now.items.items() if name in was.items and was.items[name] != item)
-    kept = {name: item for name, item in now.items.items() if name not in {*added, *changed}}
-    if [name for name in was.items if name in now.items] != [name for name in now.items if name in was.items]:
+    added, removed = _names_without(now.items, was.items), _names_without(was.items, now.items)
+    common = _names_without(now.items, added)
+    if _names_without(was.items, removed) != common:
         return UNKNOWN_EFFECT
-    touched = [each.items[name] for each in (was, now) for name in (*added, *removed, *changed) if name in each.items]
-    fine = _can_change_alone(touched, kept.values(), {*added, *removed, *changed}, now)
+    changed = tuple(name for name in common if was.items[name] != now.items[name])
+    kept = [now.items[name] for name in _names_without(common, changed)]
+    touched = [*(was.items[name] for name in removed + changed), *(now.items[name] for name in added + changed)]
+    fine = _can_change_alone(touched, kept, {*added, *removed, *changed}, now)
     return ColumnEffect(added, removed, changed) if fine else UNKNOWN_EFFECT
+
+
+def _names_without(names: Iterable[str], others: Collection[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in others)
 
 
 @frozen

@@ -47,27 +47,21 @@ def run_events(
         telling: Builds the facets.
     """
     claims = {link.token: link for known in (before, after) for state in known.values() for link in state.chain}
-    left = {link.token for state in after.values() for link in state.chain}
-    ended = {link.token for state in before.values() for link in state.chain} - left
+    still_open = {link.token for state in after.values() for link in state.chain}
+    ended = {link.token for state in before.values() for link in state.chain} - still_open
     outlets = [each.entry for each in entries if isinstance(each.entry, OutletEntry)]
+    reported: set[int] = set()
     for numbered in entries:
-        match numbered.entry:
-            case ClaimEntry() if (link := claims.get(numbered.seq)) is not None:
-                yield _run_event("START", numbered.at, link, telling)
-            case RenewEntry(claims=renewed):
-                held = (claims[token] for _, token in renewed if token in claims)
-                yield from (_run_event("RUNNING", numbered.at, link, telling) for link in held)
-            case SuccessEntry(token=token) as entry if (link := claims.get(token)) is not None:
-                ended.discard(token)
-                own = [each for each in outlets if each.run == entry.run] if entry.outlets else []
-                yield _complete_event(numbered.at, link, entry, own, before=before, telling=telling)
-            case SkippedEntry(token=token) if (link := claims.get(token)) is not None:
-                ended.discard(token)
-                yield _run_event("COMPLETE", numbered.at, link, telling, inputs=(), outputs=())
-            case FailureEntry(token=token) as entry if (link := claims.get(token)) is not None:
-                ended.discard(token)
-                yield _fail_event(numbered.at, link, entry, telling)
-    for token in sorted(ended):
+        entry, at = numbered.entry, numbered.at
+        if isinstance(entry, ClaimEntry) and numbered.seq in claims:
+            yield _run_event("START", at, claims[numbered.seq], telling)
+        elif isinstance(entry, RenewEntry):
+            held = (claims[token] for _, token in entry.claims if token in claims)
+            yield from (_run_event("RUNNING", at, link, telling) for link in held)
+        elif isinstance(entry, SuccessEntry | SkippedEntry | FailureEntry) and entry.token in claims:
+            reported.add(entry.token)
+            yield _end_event(at, claims[entry.token], entry, outlets, before=before, telling=telling)
+    for token in sorted(ended - reported):
         error = telling.error_facet(_GIVEN_UP)
         yield _run_event("ABORT", entries[-1].at, claims[token], telling, run={"errorMessage": error})
 
@@ -78,6 +72,26 @@ def invocation_event(kind: EventType, at: datetime, *, invocation: str, telling:
     job = {"namespace": telling.namespace, "name": job_name(project), "facets": telling.project_facets()}
     run = {"runId": run_id(project, invocation), "facets": telling.invocation_facets(invocation)}
     return _assemble_event(kind, at, telling, run=run, job=job)
+
+
+def _end_event(
+    at: datetime,
+    link: ClaimState,
+    entry: SuccessEntry | SkippedEntry | FailureEntry,
+    outlets: Sequence[OutletEntry],
+    *,
+    before: Mapping[str, AssetState],
+    telling: FacetBuilder,
+) -> Event:
+    """The event of a run's recorded end."""
+    match entry:
+        case SuccessEntry():
+            own = [each for each in outlets if each.run == entry.run] if entry.outlets else []
+            return _complete_event(at, link, entry, own, before=before, telling=telling)
+        case SkippedEntry():
+            return _run_event("COMPLETE", at, link, telling, inputs=(), outputs=())
+        case FailureEntry():
+            return _fail_event(at, link, entry, telling)
 
 
 def _complete_event(
