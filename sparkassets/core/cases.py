@@ -163,8 +163,8 @@ def _documents(files: Iterable[SourceFile], problems: list[SpecProblem]) -> Iter
     for file in files:
         composed = compose_documents(file.text)
         if broken := composed.fault:
-            told = file.problem(broken.line, broken.column, broken.message, hint=broken.hint, width=broken.width)
-            problems.append(told)
+            problem = file.problem(broken.line, broken.column, broken.message, hint=broken.hint, width=broken.width)
+            problems.append(problem)
         for root in composed.roots:
             if isinstance(root, MappingNode):
                 yield YamlDocument(file, root)
@@ -206,8 +206,8 @@ class _CaseReader:
 
     def _read_row_case(self, asset: AssetSpec, keys: CaseFile) -> RowCase | None:
         if asset.source is not None or asset.maker:
-            told = "a source, which nothing computes" if asset.source else f"an outlet of {asset.maker!r}; test that"
-            (self._at / "asset").add_problem(f"{asset.name!r} is {told}")
+            what = "a source, which nothing computes" if asset.source else f"an outlet of {asset.maker!r}; test that"
+            (self._at / "asset").add_problem(f"{asset.name!r} is {what}")
             return None
         partitions = self._read_partitions(asset)
         interval = self._interval() or asset.partitioning.interval(partitions)

@@ -94,8 +94,8 @@ class AttributeRecord(dict[str, Any]):
         """Why there is no such member."""
         if not self:
             return f"there is no {name!r}; nothing is in it"
-        told = {**IN_EVENTS, **IN_SOURCE_RUNS} if self.keys() & {"source_run", "data_interval"} else {}
-        hint = called_here(name, told) or did_you_mean(name, self)
+        other_names = {**IN_EVENTS, **IN_SOURCE_RUNS} if self.keys() & {"source_run", "data_interval"} else {}
+        hint = called_here(name, other_names) or did_you_mean(name, self)
         return f"there is no {name!r}; {hint}" if hint else f"there is no {name!r}"
 
 
@@ -122,12 +122,12 @@ class Event(AttributeRecord):
 
 def build_event(found: Mapping[str, Any]) -> Event:
     """The event of a record."""
-    told = {**to_record(found), "dataset": found.get("asset") or found.get("uri")}
-    if source := told.get("source_run"):
+    record = {**to_record(found), "dataset": found.get("asset") or found.get("uri")}
+    if source := record.get("source_run"):
         start, end = source.get("data_interval_start"), source.get("data_interval_end")
         interval = None if start is None else AttributeRecord(start=start, end=end)
-        told["source_run"] = AttributeRecord({**source, "data_interval": interval, "logical_date": start})
-    return Event(told)
+        record["source_run"] = AttributeRecord({**source, "data_interval": interval, "logical_date": start})
+    return Event(record)
 
 
 EXTRA_BYTES: Final = 64 * 1024

@@ -59,8 +59,8 @@ class AssetDefinition:
         told_as = {**{f"params.{name}": value for name, value in (params or {}).items()}, **(options or {})}
         values = {name: redact(_json(value), variables=variables) for name, value in told_as.items()}
         parts = dict(sorted({**(code or {}), **values}.items()))
-        told = dict(list({name: _short(value) for name, value in parts.items()}.items())[:MOST_PARTS])
-        return cls(digest(text, _json(parts)), text if len(text) <= MOST_TEXT else "", told)
+        shortened = dict(list({name: _short(value) for name, value in parts.items()}.items())[:MOST_PARTS])
+        return cls(digest(text, _json(parts)), text if len(text) <= MOST_TEXT else "", shortened)
 
 
 def digest(*texts: str) -> str:

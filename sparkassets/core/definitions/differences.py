@@ -37,8 +37,8 @@ def describe_difference(old: AssetDefinition, new: AssetDefinition) -> tuple[str
 
 def _of_text(old: AssetDefinition, new: AssetDefinition) -> Iterator[str]:
     if old.text and new.text:
-        told = unified_diff(layout_query(old.text), layout_query(new.text), n=1, lineterm="")
-        yield from (_short(line) for line in list(told)[2:] if not line.startswith("@@"))
+        diff = unified_diff(layout_query(old.text), layout_query(new.text), n=1, lineterm="")
+        yield from (_short(line) for line in list(diff)[2:] if not line.startswith("@@"))
 
 
 def _of_parts(old: AssetDefinition, new: AssetDefinition) -> Iterator[str]:

@@ -227,10 +227,10 @@ class AssetDerivations:
             if reader.name != asset:
                 yield "?", unsure
             return
-        told = [*found.columns.items(), ("*", found.rows)]
-        if any(uses is None for _, uses in told) and reader.name != asset:
+        uses_by_name = [*found.columns.items(), ("*", found.rows)]
+        if any(uses is None for _, uses in uses_by_name) and reader.name != asset:
             yield "?", unsure
-        for name, uses in told:
+        for name, uses in uses_by_name:
             yield from (
                 (name, use) for use in uses or () if use.asset == asset and use.column.casefold() == column.casefold()
             )
@@ -279,12 +279,12 @@ def asset_filters(asset: AssetSpec, columns: Callable[[str], Sequence[str] | Non
     found: Mapping[str, RowFilter] | None = None
     for params in sets if len(sets) <= MOST_PARAMS else ():
         query = render_query(asset, asset.body.template, params)
-        told = (
+        filters = (
             find_row_filters(query.sql, _relations(asset, query, columns), unknown=MARKS) if query is not None else {}
         )
-        if not told or (found is not None and told != found):
+        if not filters or (found is not None and filters != found):
             return {}
-        found = told
+        found = filters
     return found or {}
 
 

@@ -196,5 +196,5 @@ class _PredicateReader:
 def _combine_terms(
     operator: Literal["AND", "OR"], terms: list[ColumnComparison | RowFilter | None]
 ) -> RowFilter | None:
-    told = tuple(each for each in terms if each is not None)
-    return RowFilter(operator, told) if len(told) == len(terms) else None
+    certain = tuple(each for each in terms if each is not None)
+    return RowFilter(operator, certain) if len(certain) == len(terms) else None

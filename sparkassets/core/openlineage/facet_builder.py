@@ -260,12 +260,12 @@ class FacetBuilder:
         key = (asset.name, *read.items())
         if key not in self._derived:
             found = derive_asset(asset, read.get)
-            told = (
+            lineage = (
                 columns_facet(found, lambda name: self.dataset_name_of(self.project.assets[name]))
                 if found is not None
                 else None
             )
-            self._derived[key] = {"columnLineage": told} if told is not None else {}
+            self._derived[key] = {"columnLineage": lineage} if lineage is not None else {}
         return self._derived[key]
 
     def _columns_read(self, pins: Mapping[str, InletPin], *, known: bool = True) -> dict[str, tuple[str, ...] | None]:

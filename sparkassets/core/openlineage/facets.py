@@ -76,7 +76,7 @@ def parent_facet(*, run: str, job: tuple[str, str], root: tuple[str, tuple[str, 
 def statistics_facet(extra: Mapping[str, Any]) -> Facet | None:
     """Rows, bytes and files written, as counted by the run's commit; None without any count."""
     names = {"rows": "rowCount", "bytes": "size", "files": "fileCount"}
-    found = {told: extra[name] for name, told in names.items() if _is_count(extra.get(name))}
+    found = {counted: extra[name] for name, counted in names.items() if _is_count(extra.get(name))}
     return facet("OutputStatisticsOutputDatasetFacet", **found) if found else None
 
 
@@ -103,8 +103,8 @@ def columns_facet(found: QueryDerivation, name: Callable[[str], DatasetName]) ->
     fields = {column: {"inputFields": _inputs(uses, name)} for column, uses in found.columns.items() if uses}
     if not fields:
         return None
-    told = facet("ColumnLineageDatasetFacet", fields=fields)
-    return {**told, "dataset": _inputs(found.rows, name)} if found.rows else told
+    columns = facet("ColumnLineageDatasetFacet", fields=fields)
+    return {**columns, "dataset": _inputs(found.rows, name)} if found.rows else columns
 
 
 def _inputs(uses: ColumnUses, name: Callable[[str], DatasetName]) -> list[Mapping[str, Any]]:
@@ -181,10 +181,10 @@ def assertions_facet(rules: Sequence[ValidationRule], verdicts: Sequence[RuleVer
             failed otherwise.
     """
     bad = {each.rule: each.outcome != "passed" or each.failing > 0 for each in verdicts}
-    told = [rule for rule in rules if rule.name in bad or (rule.severity == "fail" and rule.allow is None)]
-    if not told:
+    reported = [rule for rule in rules if rule.name in bad or (rule.severity == "fail" and rule.allow is None)]
+    if not reported:
         return None
-    assertions = [_assertion(each, held=not bad.get(each.name, False)) for each in told]
+    assertions = [_assertion(each, held=not bad.get(each.name, False)) for each in reported]
     return facet("DataQualityAssertionsDatasetFacet", assertions=assertions)
 
 

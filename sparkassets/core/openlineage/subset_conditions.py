@@ -50,20 +50,20 @@ def input_condition(
     own = None if used is None else filter_condition(used)
     if pin.iteration:
         return _all_conditions(_iteration_condition(source, pin.iteration), own)
-    told = [] if pin.parts.is_everything else [_partitions_read(source, pin.parts)]
-    if None in told:
+    terms = [] if pin.parts.is_everything else [_partitions_read(source, pin.parts)]
+    if None in terms:
         return own  # some pinned partitions are not identified by columns
     match inlet.read:
         case ReadAfter(overlap=overlap) if overlap is not None and pin.low is not None:
             pass
         case ReadAfter(column=column):
-            told += _range_conditions(column, pin.low, high)
+            terms += _range_conditions(column, pin.low, high)
         case ReadChanges():
             since = TablePosition.parse(pin.low) if pin.low is not None else None
             low = str(since.version) if since is not None and since.table_id == pin.table_id else None
             upto = str(pin.version) if low is not None and pin.version is not None else None
-            told += _range_conditions("_commit_version", low, upto)
-    return _all_conditions(*told, own)
+            terms += _range_conditions("_commit_version", low, upto)
+    return _all_conditions(*terms, own)
 
 
 def output_condition(
@@ -86,7 +86,7 @@ def output_condition(
     )
 
 
-def filter_condition(told: RowFilter) -> Condition | None:
+def filter_condition(rows: RowFilter) -> Condition | None:
     """Comparisons of a query as a condition.
 
     >>> filter_condition(RowFilter("AND", (ColumnComparison("age", ">", "5"),)))["comparison"]
@@ -96,9 +96,9 @@ def filter_condition(told: RowFilter) -> Condition | None:
         compare_condition(each.column, _COMPARISONS[each.sign], each.value)
         if isinstance(each, ColumnComparison)
         else filter_condition(each)
-        for each in told.terms
+        for each in rows.terms
     ]
-    return join_conditions(told.operator, [each for each in terms if each is not None])
+    return join_conditions(rows.operator, [each for each in terms if each is not None])
 
 
 def _all_conditions(*terms: Condition | None) -> Condition | None:
@@ -115,10 +115,10 @@ def partition_condition(parts: PartitionSet, partitioning: Partitioning) -> Cond
     >>> partition_condition(both.parse("2024-10-15,PL"), both)["partitions"]
     [{'identifier': '2024-10-15,PL', 'dimensions': {'business_date': '2024-10-15', 'country': 'PL'}}]
     """
-    told = telling_dimensions(partitioning, parts)
-    if told is None:
+    dimensions = telling_dimensions(partitioning, parts)
+    if dimensions is None:
         return None
-    knowing, rest = told
+    knowing, rest = dimensions
     if knowing.count(rest) <= MOST_LISTED:
         listed = [{"identifier": key, "dimensions": each} for key, each in partition_values(knowing, rest)]
         return {"type": "partition", "partitions": listed}

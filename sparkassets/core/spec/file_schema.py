@@ -228,8 +228,8 @@ def _find_description(metadata: Any) -> str | None:  # noqa: ANN401  whatever st
                 return words
             case BeforeValidator(func=KindCheck(words=words)):
                 return words
-            case FieldInfo() if told := _find_description(each.metadata):
-                return told
+            case FieldInfo() if description := _find_description(each.metadata):
+                return description
     return None
 
 

@@ -74,9 +74,9 @@ def check_types(at: DocumentPlace, keys: Sequence[str], *, column: str, declared
     for index, key in enumerate(keys):
         if segment_value(key, kind) is None:
             own = segment_of(key, kind)
-            told = f"such a value is told as {own!r}" if own not in (None, key) else None
+            hint = f"such a value is told as {own!r}" if own not in (None, key) else None
             message = f"{key!r} is no value of the column {column!r}, which is declared as {declared!r}"
-            (at / index).add_problem(message, hint=told)
+            (at / index).add_problem(message, hint=hint)
 
 
 def _kind(declared: str) -> str:
@@ -98,8 +98,8 @@ def warn_of_left_out(draft: AssetDraft, inlets: Mapping[str, InletSpec], files: 
         Dependency(each.mapping, own, each.view or files.drafts[each.name].partitioning, each.matches)
         for each in inlets.values()
     ]
-    told = {ours.column for need in needs for ours, _ in need.shared_segment_dimensions}
-    untold = [column for column in own.open_columns if column not in told]
+    shared = {ours.column for need in needs for ours, _ in need.shared_segment_dimensions}
+    untold = [column for column in own.open_columns if column not in shared]
     if not untold or not inlets or draft.keys.strategy == "every_instance":
         return
     (draft.at / "partition").add_warning(

@@ -123,8 +123,10 @@ def _written_place(
         if isinstance(node, ScalarNode):
             return _text(node, known)
         if isinstance(node, MappingNode):
-            told = {name.value: _text(each, known) for name, each in node.value if isinstance(each, ScalarNode)}
-            return told.get("path") or f"{NAMED}{format_table_name((told.get('catalog', ''), told.get('schema', '')))}"
+            texts = {name.value: _text(each, known) for name, each in node.value if isinstance(each, ScalarNode)}
+            return (
+                texts.get("path") or f"{NAMED}{format_table_name((texts.get('catalog', ''), texts.get('schema', '')))}"
+            )
     return str(ProjectFile.model_fields[key].default)
 
 
@@ -185,8 +187,8 @@ def is_kept_by_spark(state: str | StateMap) -> bool:
 
 def state_texts(state: str | StateMap) -> list[tuple[str, str]]:
     """The texts of the state's location in the file, each under the key `state`."""
-    told = (state,) if isinstance(state, str) else (state.catalog, state.schema_, _path(state))
-    return [("state", text) for text in told if text is not None]
+    texts = (state,) if isinstance(state, str) else (state.catalog, state.schema_, _path(state))
+    return [("state", text) for text in texts if text is not None]
 
 
 def check_states(at: DocumentPlace, keys: ProjectFile) -> None:
@@ -275,8 +277,8 @@ def refuse_misplaced_secrets(at: DocumentPlace, keys: ProjectFile) -> None:
             _refuse(at / "profiles" / name / key, text, known)
         for key, value in own.variables.items():
             _refuse(at / "profiles" / name / "variables" / key, value, known)
-        for bucket, told in own.storage.items():
-            for key, text in told.model_dump(exclude_none=True).items():
+        for bucket, options in own.storage.items():
+            for key, text in options.model_dump(exclude_none=True).items():
                 _refuse(at / "profiles" / name / "storage" / bucket / key, text, known)
 
 
@@ -326,8 +328,8 @@ def read_project_file(
     usual, keys = keys.state, with_profile(at, keys, profile)
     for key, text in (*state_texts(keys.state), ("warehouse", keys.warehouse)):
         if secret := secret_in_text(text):
-            told = f"'{key}' holds {secret}; events and messages are clear text"
-            profile_key_place(at, key, profile).add_problem(told, secret=True)
+            message = f"'{key}' holds {secret}; events and messages are clear text"
+            profile_key_place(at, key, profile).add_problem(message, secret=True)
     durations = {
         key: fixed_seconds(at / "defaults" / key, getattr(keys.defaults, key), positive=key != "retry_delay")
         for key in DURATIONS

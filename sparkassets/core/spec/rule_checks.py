@@ -252,8 +252,8 @@ def python(given: str, at: DocumentPlace, asked: CheckContext) -> Iterator[Check
         names = ", ".join(each.name for each in function.arguments) or "none"
         at.add_problem(f"the function {given!r} has the arguments {names}; expected one, for the rows")
     name, _, own = given.partition(":")
-    told = digest(*(f"{part}={text}" for part, text in sorted(function.parts.items())))
-    yield PythonCheck(name, own, asked.scope, module.search_path, told)
+    code_digest = digest(*(f"{part}={text}" for part, text in sorted(function.parts.items())))
+    yield PythonCheck(name, own, asked.scope, module.search_path, code_digest)
 
 
 MAKERS: Final[Mapping[str, Callable[[Any, DocumentPlace, CheckContext], Iterator[Check]]]] = {

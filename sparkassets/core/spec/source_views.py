@@ -26,8 +26,8 @@ def view_digest(asset: AssetSpec, uri: str) -> str:
     """Digest of a view of a file source and of how its files are read; it changes when either does."""
     view, source = asset.views[uri], asset.source
     columns = {name: kind for name, kind in asset.columns.items() if name.lower() in map(str.lower, view.columns)}
-    told = [repr(view), sorted(columns.items()), None if source is None else sorted(source.options.items())]
-    return blake2b(repr(told).encode(), digest_size=_DIGEST_SIZE).hexdigest()
+    parts = [repr(view), sorted(columns.items()), None if source is None else sorted(source.options.items())]
+    return blake2b(repr(parts).encode(), digest_size=_DIGEST_SIZE).hexdigest()
 
 
 @frozen

@@ -115,8 +115,8 @@ class StorageOverlap:
     def sentence(self, where: str) -> str:
         """The problem as a sentence; ``where`` is where the other place is set, if it is."""
         how = {"same": "is also", "inside": "lies inside", "around": "holds"}[self.relation]
-        told = f" ({where})" if where else ""
-        return f"the {self.place.role} {self.place.shown!r} {how} {self.other.name}{told}; {self._harm()}"
+        where_text = f" ({where})" if where else ""
+        return f"the {self.place.role} {self.place.shown!r} {how} {self.other.name}{where_text}; {self._harm()}"
 
     def _harm(self) -> str:
         if self.other.role == "source":

@@ -104,20 +104,20 @@ def stores_of(
     pairs = [*known, *dict.fromkeys((each.name, each.bucket) for each in named)]
     found: dict[str, StoreOptions] = {}
     for written, bucket in pairs:
-        told = keys.storage[written]
+        options = keys.storage[written]
         own = at / "profiles" / profile / "storage" / written
         place = own if own.exists else at / "storage" / written
         found.pop(bucket, None)
         found[bucket] = StoreOptions(
             bucket,
-            told.endpoint.rstrip("/") if told.endpoint is not None else None,
-            told.region,
-            told.access_key,
-            told.secret_key,
-            told.session_token,
-            told.anonymous,
-            fixed_seconds(place / "timeout", told.timeout) if told.timeout is not None else None,
-            told.retries,
+            options.endpoint.rstrip("/") if options.endpoint is not None else None,
+            options.region,
+            options.access_key,
+            options.secret_key,
+            options.session_token,
+            options.anonymous,
+            fixed_seconds(place / "timeout", options.timeout) if options.timeout is not None else None,
+            options.retries,
             place.key_location,
         )
     return tuple(found.values())
@@ -135,7 +135,7 @@ def bucket_of(written: str) -> str | None:
 
 def _check(at: DocumentPlace, storage: Mapping[str, StoreMap]) -> None:
     first: dict[str, str] = {}
-    for written, told in storage.items():
+    for written, options in storage.items():
         place, bucket = at / written, bucket_of(written)
         if bucket is None and not _NAME.fullmatch(written):
             hint = "options are known for S3; what reaches another store is told by the environment"
@@ -147,15 +147,15 @@ def _check(at: DocumentPlace, storage: Mapping[str, StoreMap]) -> None:
             place.add_key_problem(f"{written!r} is the bucket of {first[bucket]!r}; expected each once")
         if bucket is not None:
             first.setdefault(bucket, written)
-        if told.timeout is not None:
-            fixed_seconds(place / "timeout", told.timeout)
-        _check_credentials(place, told)
-        for key, what in _invalid_options(told):
+        if options.timeout is not None:
+            fixed_seconds(place / "timeout", options.timeout)
+        _check_credentials(place, options)
+        for key, what in _invalid_options(options):
             (place / key).add_problem(what, secret=True)
 
 
-def _check_credentials(place: DocumentPlace, told: StoreMap) -> None:
-    named = {key: getattr(told, key) for key in _CREDENTIALS if getattr(told, key) is not None}
+def _check_credentials(place: DocumentPlace, options: StoreMap) -> None:
+    named = {key: getattr(options, key) for key in _CREDENTIALS if getattr(options, key) is not None}
     for key, name in named.items():
         if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME or secret_in_text(name):
             message = f"{key!r} is the name of a secret or of a variable of the environment, not what that holds"
@@ -165,18 +165,18 @@ def _check_credentials(place: DocumentPlace, told: StoreMap) -> None:
         (place / given).add_key_problem(f"{given!r} is of no use without {other!r}")
     elif "session_token" in named and "access_key" not in named:
         (place / "session_token").add_key_problem("'session_token' is of no use without 'access_key' and 'secret_key'")
-    if named and told.anonymous:
+    if named and options.anonymous:
         (place / "anonymous").add_key_problem(
             f"an anonymous request has no {next(iter(named))!r}; expected one of them"
         )
 
 
-def _invalid_options(told: StoreMap) -> Iterator[tuple[str, str]]:
+def _invalid_options(options: StoreMap) -> Iterator[tuple[str, str]]:
     """Keys whose text is none that they may have."""
-    if told.endpoint is None:
+    if options.endpoint is None:
         return
-    parts = urlsplit(told.endpoint)
-    if secret_in_text(told.endpoint) or "@" in parts.netloc:
+    parts = urlsplit(options.endpoint)
+    if secret_in_text(options.endpoint) or "@" in parts.netloc:
         yield "endpoint", "'endpoint' holds a credential; it is asked for by 'access_key' and 'secret_key'"
     elif parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
         yield "endpoint", "'endpoint' is no URL of a server; expected one such as https://minio.example:9000"

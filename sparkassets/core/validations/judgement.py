@@ -238,8 +238,8 @@ def _compare_with_history(finding: _RuleFinding, history: RowCountHistory) -> _R
     change = check.change if isinstance(check, RowCountCheck) else None
     if change is None or finding.bad:
         return finding
-    told = explain_row_count_change(change, tally.checked, history.before(tally.partition, change.over))
-    return _RuleFinding(finding.rule, replace(tally, observed=told), bad=True) if told else finding
+    reason = explain_row_count_change(change, tally.checked, history.before(tally.partition, change.over))
+    return _RuleFinding(finding.rule, replace(tally, observed=reason), bad=True) if reason else finding
 
 
 def _counts(
@@ -259,7 +259,7 @@ def _verdicts(found: Sequence[_RuleFinding], accepted: PartitionSet) -> Iterator
         groups.setdefault((each.rule.name, each.outcome(accepted)), []).append(each)
     for (name, outcome), some in groups.items():
         tallies = [replace(each.tally, observed=_describe_observed(each)) for each in some]
-        told = next((each.observed for each in tallies if each.observed), "")
+        observed = next((each.observed for each in tallies if each.observed), "")
         yield RuleVerdict(
             rule=name,
             severity=some[0].rule.severity,
@@ -267,7 +267,7 @@ def _verdicts(found: Sequence[_RuleFinding], accepted: PartitionSet) -> Iterator
             partitions=PartitionSet.union([each.partition for each in tallies]),
             checked=sum(each.checked for each in tallies),
             failing=sum(each.failing for each in tallies),
-            observed=shorten_text(told),
+            observed=shorten_text(observed),
             samples=limit_samples(sample for each in tallies for sample in each.samples)[: some[0].rule.samples],
             details=limit_tallies(tallies) if outcome == "withheld" else (),
         )

@@ -119,8 +119,8 @@ def rules_digest(rules: Sequence[ValidationRule]) -> str:
     """
     if not rules:
         return ""
-    told = [{"name": rule.name, **rule.to_yaml()} for rule in rules]
-    text = json.dumps(told, sort_keys=True, ensure_ascii=False, default=str)
+    written = [{"name": rule.name, **rule.to_yaml()} for rule in rules]
+    text = json.dumps(written, sort_keys=True, ensure_ascii=False, default=str)
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -371,5 +371,5 @@ _RENAMED_FIELDS: Final = {"blocks": "partitions", "by_block": "details"}
 """Present names of fields by their names in journals of format 4 and in markers of that time."""
 
 
-def _with_rule(rule: str, told: list[Any]) -> list[Any]:
-    return told if isinstance(told[0], str) else [rule, *told]
+def _with_rule(rule: str, plain: list[Any]) -> list[Any]:
+    return plain if isinstance(plain[0], str) else [rule, *plain]
