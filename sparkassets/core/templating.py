@@ -386,8 +386,9 @@ class _TemplateChecker:
             case "partition":
                 known, message = self.dimensions, f"{member!r} is no partition column of asset {self.asset!r}"
             case "triggering_events" | "triggering_dataset_events" if self.events is not None:
-                methods = _OF_MAPPINGS if isinstance(node, nodes.Getattr) else ()
-                known, message = {*self.events, *methods}, f"no event of {member!r} can trigger asset {self.asset!r}"
+                if member in _OF_MAPPINGS and isinstance(node, nodes.Getattr):
+                    return
+                known, message = self.events, f"no event of {member!r} can trigger asset {self.asset!r}"
             case "watermark" if not self.watermarked:
                 known, message = (), "there is no watermark, as no inlet has 'read: {after: …}'"
             case "watermark":
