@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from sparkassets.core.journal.history import RunRecord
     from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, Waiting
     from sparkassets.core.results import RunResult, Summary
-    from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
+    from sparkassets.core.run_costs import InletVolume
+    from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
     from sparkassets.ports import ChangeFeeds, VolumeEstimator
     from sparkassets.runtime.driver_work import DriverWork
 

@@ -8,7 +8,6 @@ from dataclasses import field
 from typing import Final, Literal
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.run_costs import CostForecast, InletVolume, RunCost, forecast_cost
 from sparkassets.frozen import frozen
 
 
@@ -326,29 +325,3 @@ class RunDivision:
         if not self.left or (self.known == "failed" and partitions == 1):
             return 0
         return partitions if self.known == "unknown" else (partitions + 1) // 2
-
-
-__all__ = [
-    "FILES",
-    "ITERATIONS",
-    "ROWS",
-    "TIMETABLE",
-    "BranchPromotion",
-    "ChangeAvailability",
-    "CostForecast",
-    "InletPin",
-    "InletVolume",
-    "RequestedRun",
-    "RunConsumption",
-    "RunCost",
-    "RunDivision",
-    "RunKind",
-    "RunRequest",
-    "TablePosition",
-    "allowed_division_runs",
-    "app_id",
-    "asset_app",
-    "forecast_cost",
-    "iteration_folder",
-    "iteration_name",
-]

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
+from sparkassets.core.run_costs import InletVolume
+from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RunJudgement
 from sparkassets.ports.runs import CommitMarker, DataCommit, RunOrder

@@ -331,6 +331,3 @@ def _texts(value: object) -> Iterator[str]:
         case list() | tuple():
             for inner in value:
                 yield from _texts(inner)
-
-
-__all__ = ["DeclaredAsset", "DeclaredAssets", "ImportResult", "PythonFile", "declared_assets", "import_modules"]

@@ -43,16 +43,9 @@ from sparkassets.errors import FileLocation, SpecError, SpecProblem
 from sparkassets.plugins import InstalledFactories
 from sparkassets.project.cache import CompiledCache
 from sparkassets.project.compile_trace import PROJECT_FILE, CompileTrace
-from sparkassets.project.declared import (
-    DeclaredAsset,
-    DeclaredAssets,
-    ImportResult,
-    PythonFile,
-    declared_assets,
-    import_modules,
-)
+from sparkassets.project.declared import DeclaredAsset, DeclaredAssets, ImportResult, declared_assets, import_modules
 from sparkassets.project.function_parts import FunctionParts
-from sparkassets.project.python_modules import read_module
+from sparkassets.project.python_modules import PythonFile, read_module
 
 _YAML = (".yml", ".yaml")
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.core.patterns import KnownFile, PathPattern, file_key, known_tables
-from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
+from sparkassets.core.run_costs import InletVolume
+from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.source_views import TableSet, view_id
 from sparkassets.delta.change_feed import table_changes

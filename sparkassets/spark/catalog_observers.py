@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.phrases import escape_unwritable, few
-from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition, asset_app
+from sparkassets.core.run_costs import InletVolume
+from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition, asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.commit_inspection import CommitInspector, parse_run_metadata, refuse_unknown
 from sparkassets.delta.log import LogCommit

@@ -18,7 +18,8 @@ from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.results import RunResult
-from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
+from sparkassets.core.run_costs import InletVolume
+from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SourceSpec
 from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import RunError

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from sparkassets.core.journal.state import AssetState
     from sparkassets.core.journal.table_findings import TableFinding
     from sparkassets.core.partitions import Partitioning, PartitionSet
-    from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
+    from sparkassets.core.run_costs import InletVolume
+    from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
     from sparkassets.ports import (
         ChangeFeeds,
         Engine,

@@ -15,7 +15,8 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.results import RunResult
-from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
+from sparkassets.core.run_costs import InletVolume
+from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import SourceError, SparkAssetsError, describe_error

@@ -26,7 +26,8 @@ from sparkassets.core.partitions import (
     TimePartition,
 )
 from sparkassets.core.patterns import path_of_key
-from sparkassets.core.runs import InletPin, InletVolume
+from sparkassets.core.run_costs import InletVolume
+from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, SourceSpec, StorageLocation
 from sparkassets.errors import FileLocation, SourceError
 from sparkassets.runtime.file_pins import find_pinned_files

@@ -11,7 +11,8 @@ from deltalake import DeltaTable, write_deltalake
 from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition
-from sparkassets.core.runs import InletPin, InletVolume, TablePosition
+from sparkassets.core.run_costs import InletVolume
+from sparkassets.core.runs import InletPin, TablePosition
 from sparkassets.delta.log import DeltaLog
 from sparkassets.sources.volumes import LogVolumeEstimator
 from tests.sources.looks import DAYS, Source, write

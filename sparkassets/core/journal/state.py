@@ -39,7 +39,7 @@ from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.table_findings import ForeignCommit, TargetEntry
 from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
-from sparkassets.core.runs import RunCost
+from sparkassets.core.run_costs import RunCost
 from sparkassets.frozen import frozen
 
 

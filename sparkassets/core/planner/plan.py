@@ -31,7 +31,7 @@ class CostEstimate:
         bytes, files: Size and number of the inlets' data files at the pinned versions and partitions: all columns,
             compressed. None where the size of one inlet is unknown.
         seconds, rows: Forecast from earlier runs of the asset; None without earlier runs.
-        between: Lower and upper bound of the seconds, see `sparkassets.core.run_costs.Forecast`.
+        between: Lower and upper bound of the seconds, see `sparkassets.core.run_costs.CostForecast`.
         earlier: Number of runs that the forecast rests on.
         unknown: Why an estimate is incomplete, one text for each inlet.
         assumed: The run is not planned yet and would read later versions than today's.

@@ -18,7 +18,8 @@ from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState,
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, NewestMapping, Partitioning, PartitionSet
 from sparkassets.core.partitions.segment_functions import IdentityKey
 from sparkassets.core.planner.plan import AssetNote, PlannedRun, Waiting
-from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
+from sparkassets.core.run_costs import InletVolume
+from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
 from sparkassets.frozen import frozen
 

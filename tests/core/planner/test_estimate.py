@@ -10,7 +10,7 @@ from sparkassets.core.journal.codec.snapshot import decode, encode
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.batch.cost_estimates import add_cost_estimates, estimate_followers
 from sparkassets.core.planner.plan import CostTotals
-from sparkassets.core.runs import InletVolume, RunCost, forecast_cost
+from sparkassets.core.run_costs import InletVolume, RunCost, forecast_cost
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, days, project, source

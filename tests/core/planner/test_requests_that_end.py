@@ -7,7 +7,7 @@ from dataclasses import replace
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import SegmentEntry
 from sparkassets.core.results import RunResult
-from sparkassets.core.runs import InletVolume
+from sparkassets.core.run_costs import InletVolume
 from sparkassets.core.spec.model import RunBudget
 from sparkassets.core.strategies import DateRange, EveryInstance
 from sparkassets.runtime.driver_work import BackfillWork

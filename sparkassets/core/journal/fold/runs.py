@@ -36,7 +36,8 @@ from sparkassets.core.journal.state import AssetState, ClaimState
 from sparkassets.core.journal.table_losses import record_table_version, replaced_table_finding
 from sparkassets.core.journal.withheld_records import REPORTED_OUTCOMES
 from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
-from sparkassets.core.runs import BranchPromotion, RunCost, RunDivision
+from sparkassets.core.run_costs import RunCost
+from sparkassets.core.runs import BranchPromotion, RunDivision
 from sparkassets.core.validations import RuleVerdict
 
 INSTANCES = 1000

@@ -9,7 +9,8 @@ from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.batch.run_batches import partition_limit
 from sparkassets.core.planner.plan import CostEstimate, CostTotals, Plan
 from sparkassets.core.planner.planning_context import EstimateVolume, PlanningContext
-from sparkassets.core.runs import InletPin, forecast_cost
+from sparkassets.core.run_costs import forecast_cost
+from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec
 
 

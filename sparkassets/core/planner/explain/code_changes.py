@@ -17,7 +17,7 @@ from sparkassets.core.planner.explain.impact import recomputed_by_update
 from sparkassets.core.planner.plan import ChangeVerdict, CodeChange
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import plural
-from sparkassets.core.runs import forecast_cost
+from sparkassets.core.run_costs import forecast_cost
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, SqlBody
 
 if TYPE_CHECKING:
