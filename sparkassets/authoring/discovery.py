@@ -1,4 +1,11 @@
-"""The child process that imports an author's modules, without Spark, and reports their declarations as JSON."""
+"""The child process that imports an author's modules, without Spark, and reports their declarations as JSON.
+
+Stands in for pyspark, so that modules can be imported without a session to find the assets they declare.
+
+Planning needs no Spark, and a module that declares assets mostly names `pyspark` for annotations and inside functions.
+Where it is installed it is imported as it is, unless a module needs a session at its top level, as
+``@pandas_udf("long")`` does: then all of its names are placeholders, too.
+"""
 
 from __future__ import annotations
 

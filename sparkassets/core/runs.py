@@ -1,4 +1,27 @@
-"""A run as a value: what it computes, reads, uses up and publishes; the same in plan, claim, record and report."""
+"""A run as a value: what it computes, reads, uses up and publishes; the same in plan, claim, record and report.
+
+The folder layout of ``write: publish``: each run writes a folder of its own, which no later run touches.
+
+The target at ``path`` is a Delta table in any case, and shows the newest iteration. Beside its log::
+
+    <path>/_iterations/<run>.<token>.<attempt>/rows/     the iteration's rows, a Delta table of its own
+    <path>/_iterations/<run>.<token>.<attempt>/files/    what a function wrote there itself
+
+An iteration becomes the newest by one commit at ``path`` that names the files below its ``rows``. So fences,
+look-ups and take-overs are those of any other write, and nothing is copied or renamed. Of a function that returns no
+rows these are one row that says where its files are, so that any reader of Delta finds them. ``VACUUM`` passes over
+folders that begin with ``_``, be it Spark's or deltalake's: older iterations stay until sparkassets removes them, and
+are read, and made the newest again, from their own logs, however short the log at ``path`` is.
+
+A name holds the fence token and the attempt as well, because an abandoned attempt may still be writing.
+
+Division of a failed run: its partitions are retried in halves until the bad ones stand alone.
+
+A run of many partitions fails as a whole for one bad partition. So they are retried in halves, the older one first: a
+half that succeeds is published, one that fails is halved again. If one half succeeded, the other must be bad and is
+halved at once; if it failed, nothing is known of the other, which is tried as a whole. One bad partition of n takes
+about 2·log2 n further runs at most, and a division takes no more runs than `allowed_division_runs`.
+"""
 
 from __future__ import annotations
 

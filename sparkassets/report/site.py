@@ -1,4 +1,9 @@
-"""Writes the report as a static site, never seen half written, and serves it on loopback."""
+"""Writes the report as a static site, never seen half written, and serves it on loopback.
+
+All but ``index.html`` has a name that tells what is in it, so nothing that a reader has open changes below them:
+the data of one writing is in a folder of its own, and ``index.html``, which names that folder, is written last. The
+data that was there before is kept for who still has it open, and what is older is removed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""What is recorded of a run that ended: its verdicts, segments, outlets and own tables, and failures made good."""
+"""What is recorded of a run that ended: its verdicts, segments, outlets and own tables, and failures made good.
+
+What a run changed that wrote its target itself: its table is looked at once the run has ended.
+
+All that the table's log holds by then, and that was not recorded before, is the run's: one event tells of it, and no
+later look finds it again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The one Spark session of a project, and which tables are looked at through it instead of without a JVM."""
+"""The one Spark session of a project, and which tables are looked at through it instead of without a JVM.
+
+Until somebody has asked for a session, and where the process has none, such tables are as they were recorded.
+"""
 
 from __future__ import annotations
 

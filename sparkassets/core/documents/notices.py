@@ -1,4 +1,8 @@
-"""Notices of what failed, is late or withheld at the end of an invocation, and the messages made of them."""
+"""Notices of what failed, is late or withheld at the end of an invocation, and the messages made of them.
+
+They follow from the state of an asset before and after each commit of this driver: other drivers report their own
+commits.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The kinds of journal entries: each records one fact; `core.journal.fold` derives the state from them."""
+"""The kinds of journal entries: each records one fact; `core.journal.fold` derives the state from them.
+
+A new field needs a default, because older entries are read without it (docs/design/journal.md#formats).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""A person's marks of partitions and instances, and the questions after a lost commit that a mark answers."""
+"""A person's marks of partitions and instances, and the questions after a lost commit that a mark answers.
+
+Questions to a person about runs whose commits can no longer be found: are their rows in the table or not?
+
+The claim that asks has fenced these runs, so that none of them can land after the answer, which is a mark.
+"""
 
 from __future__ import annotations
 

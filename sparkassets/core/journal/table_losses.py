@@ -1,4 +1,8 @@
-"""Losses of an asset's own table: the entry for a table that changed, and what it changes of the state."""
+"""Losses of an asset's own table: the entry for a table that changed, and what it changes of the state.
+
+Lost partitions are missing and are computed again. Where that could double or lose rows, because the table is only
+appended to, a person has to decide. Changes of others stay in the table and are recorded.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Makes the `Plan` of a project: each asset passes the `STEPS`, which remove what cannot run and say why."""
+"""Makes the `Plan` of a project: each asset passes the `STEPS`, which remove what cannot run and say why.
+
+Planning is a pure function, so a plan can be printed, compared in a test and simulated for any time.
+
+Decides one asset in a pipeline: each step removes partitions that cannot run now and records the reason.
+
+The schedule yields the due partitions. The steps then remove what failed in this invocation, what waits for an upstream
+run, what gates of inlets hold back and what aligned inlets lack. The last steps make runs. A new gate is a new step.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""The planner's read-only view of one moment, its decisions, and the bounds of assets' partitions."""
+"""The planner's read-only view of one moment, its decisions, and the bounds of assets' partitions.
+
+Finds which partitions an asset can ever have, by declared bounds alone: no inferred bound waives a requirement.
+
+A declared ``start`` or ``end`` carries on through the mappings: partitions that an asset can never have, by the bounds
+of its upstream assets, are not required of it. Each of several inlets makes possible the partitions that it can feed
+(docs/design/planning.md#what-a-declared-start-waives).
+"""
 
 from __future__ import annotations
 

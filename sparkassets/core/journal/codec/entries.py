@@ -1,4 +1,12 @@
-"""Encodes entries as rows of the journal, without credentials and values of the environment; decodes them."""
+"""Encodes entries as rows of the journal, without credentials and values of the environment; decodes them.
+
+Fields that people query (asset, uri, run, time, version, extra) are columns of the row; its body has all others.
+
+Removes credentials and values of the environment from the texts of entries.
+
+Names of datasets, files and partitions are recorded as they are, because they are compared. A credential in a name is
+refused where the name is declared or announced, and so is one in an extra.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Encodes the state as rows of its table and decodes them; upgrades rows of older formats."""
+"""Encodes the state as rows of its table and decodes them; upgrades rows of older formats.
+
+There is one row for each asset and dataset. A driver reads the snapshot and the journal's tail, not its history.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Which causes assets have used up: events, ticks, and requests to compute partitions again."""
+"""Which causes assets have used up: events, ticks, and requests to compute partitions again.
+
+`AssetState.consumed` has one sequence number for each dataset, up to which events are used. Exceptions below that
+number, events that some or all partitions have still to answer, are listed one by one in `AssetState.partly`.
+"""
 
 from __future__ import annotations
 

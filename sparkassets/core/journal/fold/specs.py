@@ -1,4 +1,7 @@
-"""Folds a changed spec: keeps what remains valid of the state, moves renamed datasets, marks or drops the rest."""
+"""Folds a changed spec: keeps what remains valid of the state, moves renamed datasets, marks or drops the rest.
+
+The rules for changed partitions are in docs/design/partitions.md#coverage-belongs-to-a-grid.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Holds back runs that exceed a budget or conflict with a table's schema, until a person acts."""
+"""Holds back runs that exceed a budget or conflict with a table's schema, until a person acts.
+
+Holds back runs whose new code surely returns columns that the table may not get; a person has to act first.
+
+Unsure cases are left to the run, which compares its result with the table: functions, tables that cannot be observed,
+and code that has computed a part of the table already.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""Plans runs that a person asks for by themselves: rebuilds, rollbacks and attended runs."""
+"""Plans runs that a person asks for by themselves: rebuilds, rollbacks and attended runs.
+
+Plans a rebuild: one run computes a whole partitioned table and replaces its columns.
+
+It is one commit, however many partitions there are, so readers see either the old table or the new one.
+
+A rollback: an older iteration of an asset becomes the newest again, by a run that computes nothing.
+
+It goes the way of any other run, so it needs no rules of its own: it is claimed in the asset's chain (side by side: in
+the slot of its partitions), so no run of the asset is beside it; it settles claims that never ended first; its one
+commit is fenced by its token, so a driver that was thought dead cannot undo it later; and its record is an update for
+whoever reads the asset. Killed before its commit it is completed by the next driver, unless a run is due, which takes
+its place; killed after it, it is recorded. What is due, stale or used up is as it was before.
+"""
 
 from __future__ import annotations
 

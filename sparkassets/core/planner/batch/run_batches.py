@@ -1,4 +1,10 @@
-"""Makes runs of due partitions: batches up to the limit with their lookback, or one run an instance."""
+"""Makes runs of due partitions: batches up to the limit with their lookback, or one run an instance.
+
+The lookback of a date range: the partitions before each filled gap are computed again, once.
+
+A gap stays one gap when `max_partitions_per_run` cuts it into several runs. Lookback that a run leaves is owed and
+recorded in its claim, so the journal says which gaps are being filled (`AssetState.gaps`).
+"""
 
 from __future__ import annotations
 

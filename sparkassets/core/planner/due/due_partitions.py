@@ -1,4 +1,16 @@
-"""Finds the due partitions of a partitioned asset, its ready conditions, and ticks with nothing to do."""
+"""Finds the due partitions of a partitioned asset, its ready conditions, and ticks with nothing to do.
+
+Evaluates a condition for each partition: for which ones each leaf holds, and what the others wait for.
+
+A leaf holds for a partition when its dataset was updated for it: a needed inlet partition is present and the partition
+is missing, or the inlet partition changed since. Where the declared bounds leave the dataset nothing for a partition,
+the leaf counts neither way.
+
+Ticks at which nothing was out of date: they are recorded, so that what changes later waits for the next tick.
+
+Only of segments alone whose inlets tell which of them changed. Time waits for a tick's own partitions, which may come
+after it; what no inlet tells to be out of date runs at each tick.
+"""
 
 from __future__ import annotations
 

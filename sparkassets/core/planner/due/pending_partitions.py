@@ -1,4 +1,16 @@
-"""Finds which partitions are wanted, missing, stale, failed or skipped, and which of them run first."""
+"""Finds which partitions are wanted, missing, stale, failed or skipped, and which of them run first.
+
+Finds what a trigger makes due by itself: a tick, or an event that no inlet maps to partitions.
+
+A schedule says when an asset is written. An asset by time knows which partition is missing once a slot is over; an
+asset with the segments of its inlets knows which of them changed. For any other asset only the tick or the event of its
+schedule shows that it is out of date, so the trigger makes all of it due.
+
+Chooses the partitions of the next run: those that failed because of their data run apart from the rest.
+
+One run takes all partitions that did not fail. Failures of an earlier invocation then run as they failed, and failures
+of this invocation in the parts of their division (`RunDivision`).
+"""
 
 from __future__ import annotations
 

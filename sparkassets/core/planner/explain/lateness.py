@@ -1,4 +1,8 @@
-"""How late assets are by ``expect``, and how far they have read their incremental inlets."""
+"""How late assets are by ``expect``, and how far they have read their incremental inlets.
+
+Lateness changes no plan. An asset is late from a missed deadline until the data expected by the newest deadline is
+present, which may belong to a later deadline than the one that it missed first.
+"""
 
 from __future__ import annotations
 

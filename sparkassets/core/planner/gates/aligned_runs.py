@@ -1,4 +1,7 @@
-"""Finds the output of an upstream's run of a tick, for consumers aligned to it, or why there is none."""
+"""Finds the output of an upstream's run of a tick, for consumers aligned to it, or why there is none.
+
+A run that was skipped, by its code or by a person, has nothing new, so the one before it is read in its place.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Gates on inlets: which partitions may run because their inputs are present, fresh and quiet."""
+"""Gates on inlets: which partitions may run because their inputs are present, fresh and quiet.
+
+``require`` counts partitions, ``tolerance`` says how long past due it is waited for, ``fresh_within`` is about the
+inlet's last update and ``settle`` about how long it has been quiet. They hold for timetables and conditions alike, and
+for an asset without partitions as for one with a single partition.
+"""
 
 from __future__ import annotations
 

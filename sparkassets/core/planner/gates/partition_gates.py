@@ -1,4 +1,10 @@
-"""Keeps back partitions that failed in this invocation, or of which a part was appended before."""
+"""Keeps back partitions that failed in this invocation, or of which a part was appended before.
+
+Assets whose partitions changed after something was computed by the former ones.
+
+A table that can be computed again waits for a rebuild, as no new partition replaces exactly the rows of
+former ones. What was appended stays: a new partition of which a part was appended waits for a person.
+"""
 
 from __future__ import annotations
 
