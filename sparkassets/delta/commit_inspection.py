@@ -57,8 +57,6 @@ class CommitInspector(ABC):
     def read_mark(self, version: int) -> str | None:
         """The mark of the newest accounted version."""
 
-    # ------------------------------------------------------------------ the commits since
-
     def judge_commits(self, commits: Sequence[LogCommit]) -> TableFinding | None:
         """The effect of the commits after the seen version, up to the first unrecorded run."""
         since = _CommitCollector(self, self.known.accounted_version, self.known.table_id)

@@ -135,6 +135,28 @@ class _FooterColumn:
     is_bounded: bool
     bounds_format: BoundsFormat | None
 
+    def find_bounds(
+        self,
+        statistics: Sequence[Statistics | None],
+        groups: Sequence[RowGroupMetaData],
+        *,
+        other_calendar: bool,
+        hides_nan: bool,
+    ) -> tuple[str | None, str | None]:
+        """Least and greatest value as JSON; None where the file's writer leaves it open.
+
+        Args:
+            statistics: The column's, by row group.
+            groups: The row groups.
+            other_calendar: Whether the writer used the Julian calendar for old dates.
+            hides_nan: Whether the writer leaves NaN out of the statistics.
+        """
+        form = self.bounds_format
+        if form is None or (form.is_calendar and other_calendar):
+            return None, None
+        least, greatest = _bounds(form, statistics, groups)
+        return least, None if form.is_float and hides_nan else greatest
+
 
 def read_footers(store: FileSystem, paths: Sequence[str]) -> list[FileMetaData]:
     """The footers of files.
@@ -175,10 +197,9 @@ class FileStatistics:
             statistics = [group.column(leaf.index).statistics for group in groups]
             nulls.append((leaf.path, _nulls(statistics, nested=leaf.is_nested)))
             if leaf.is_bounded:
-                form, least, greatest = leaf.bounds_format, None, None
-                if form is not None and not (form.is_calendar and other_calendar):
-                    least, greatest = _bounds(form, statistics, groups)
-                    greatest = None if form.is_float and hides_nan else greatest
+                least, greatest = leaf.find_bounds(
+                    statistics, groups, other_calendar=other_calendar, hides_nan=hides_nan
+                )
                 low.append((leaf.path, least))
                 high.append((leaf.path, greatest))
         parts = (("minValues", low), ("maxValues", high), ("nullCount", nulls))

@@ -114,16 +114,23 @@ class DeltaObserver:
         cursors = {uri: cursor for uri, (_, cursor) in found.items()}
         news = {uri: each for uri, (each, _) in found.items() if each is not None}
         base = seen or Observation(own.asset.name, NOTHING)
-        read = sum(each.extra.get("files_read", 0) for each in (base, *news.values()))
-        changes = {uri: ViewChanges(each.changed, each.removed) for uri, each in news.items()}
-        merged = replace(
-            base,
-            views={uri: each for uri, each in changes.items() if each.changed or each.removed},
-            cursor=base.cursor if cursors == known else {**base.cursor, _VIEWS: cursors or None},
-            notes=tuple(dict.fromkeys(note for each in (base, *news.values()) for note in each.notes)),
-            extra={**base.extra, "files_read": read} if read else base.extra,
-        )
+        if cursors != known:
+            base = replace(base, cursor={**base.cursor, _VIEWS: cursors or None})
+        merged = _merge_views(base, news)
         return merged if merged.has_news or merged.notes else None
+
+
+def _merge_views(base: Observation, views: Mapping[str, Observation]) -> Observation:
+    """The observation of a table with those of its views, by their identities."""
+    every = (base, *views.values())
+    read = sum(each.extra.get("files_read", 0) for each in every)
+    changes = {uri: ViewChanges(each.changed, each.removed) for uri, each in views.items()}
+    return replace(
+        base,
+        views={uri: each for uri, each in changes.items() if each.changed or each.removed},
+        notes=tuple(dict.fromkeys(note for each in every for note in each.notes)),
+        extra={**base.extra, "files_read": read} if read else base.extra,
+    )
 
 
 def _observe_view(
@@ -177,8 +184,6 @@ class _TableInspection:
             note = missing_table(self.asset.name, self.path)
             return Observation(asset=self.asset.name, changed=NOTHING, notes=(note,))
         return self._observe_everything(self._open(), reason=None)
-
-    # ------------------------------------------------------------------ ways of looking
 
     def _observe_since(self, seen: int) -> Observation | None:
         """News after version ``seen``, from the end of the log if that proves the table to be the same."""
@@ -266,8 +271,6 @@ class _TableInspection:
             notes=(*self._notes(left), *([uncertainty["reason"]] if "rewritten" in uncertainty else [])),
         )
 
-    # ------------------------------------------------------------------ what is left out
-
     def without_news(self) -> Observation | None:
         """No news; left out values are reported again."""
         notes = self._notes(self._left_before())
@@ -289,8 +292,6 @@ class _TableInspection:
 
     def _notes(self, left: LeftOut) -> tuple[str, ...]:
         return describe_ignored_values(left, self.asset.partitioning)
-
-    # ------------------------------------------------------------------ reading
 
     def _exists(self) -> bool:
         """Whether there is a table."""

@@ -183,8 +183,6 @@ class TableParts:
         except SourceError:  # the log, or a file, is not there any more
             return NOTHING
 
-    # ------------------------------------------------------------------ the files of one version
-
     def _of_gone(
         self, gone: Mapping[str, FileAction], commits: Sequence[LogCommit], seen: int
     ) -> dict[str, Rows | OSError]:

@@ -258,8 +258,6 @@ class _PathCommitInspector(CommitInspector):
             found = {path: part if part.is_known else adds.get(path, part) for path, part in found.items()}
         return PartitionSet.union([file_parts.within(part, self.known.coverage) for part in found.values()])
 
-    # ------------------------------------------------------------------ reading
-
     def _table(self, version: int | None = None) -> DeltaTable | None:
         """The table, at a version if one is given; None where there is none."""
         from deltalake.exceptions import DeltaError, TableNotFoundError

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import FileAction, LogCommit
 from sparkassets.frozen import frozen
 from sparkassets.ports import DataCommit, HistoryGoneError
-from sparkassets.spark.current_table import NamedTable, parameter
+from sparkassets.spark.current_table import NamedTable, OpenedTable, parameter
 from sparkassets.spark.target_table import read_marker, read_own_marker
 
 _HINT = "the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
-
-
-class CommittedTable(Protocol):
-    """A Delta table with its commits."""
-
-    @property
-    def table_id(self) -> str:
-        """Survives everything but the table's deletion."""
-
-    @property
-    def version(self) -> int:
-        """The newest."""
-
-    def transaction_version(self, app_id: str) -> int | None:
-        """The newest version of a transaction of that application id; None without any."""
-
-    def iterate_commits(self) -> Iterator[Mapping[str, Any]]:
-        """What its commits say of themselves, each with its ``version``, newest first while they are there."""
 
 
 @frozen
@@ -46,14 +28,14 @@ class TableMoment:
         return self.transaction is None or self.transaction < above
 
 
-def read_moment(table: CommittedTable | None, app_id: str) -> TableMoment | None:
+def read_moment(table: OpenedTable | None, app_id: str) -> TableMoment | None:
     """The table's version and the newest transaction version of ``app_id``; None without a table."""
     return None if table is None else TableMoment(table.table_id, table.version, table.transaction_version(app_id))
 
 
 def find_commits(
     asset: AssetSpec,
-    table: CommittedTable | None,
+    table: OpenedTable | None,
     runs: Collection[str],
     *,
     app_id: str,
@@ -98,7 +80,7 @@ def find_commits(
 
 
 def _own(
-    asset: AssetSpec, table: CommittedTable, sought: Collection[str], *, app_id: str, above: int, stop: int
+    asset: AssetSpec, table: OpenedTable, sought: Collection[str], *, app_id: str, above: int, stop: int
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], bool]]:
     """The commits of ``app_id``, newest first: each with its marker, and whether a RESTORE came after it.
 
@@ -127,7 +109,7 @@ def _own(
         )
 
 
-def _bound(table: CommittedTable, before: TableMoment | None, *, above: int) -> int:
+def _bound(table: OpenedTable, before: TableMoment | None, *, above: int) -> int:
     """The version up to which no commit needs to be searched; -1 for none."""
     same = before is not None and before.table_id == table.table_id
     return before.version if before is not None and same and before.excludes(above) else -1

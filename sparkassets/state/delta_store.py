@@ -37,8 +37,6 @@ class DeltaStore:
         self._location = StateLocation(uri)
         self._given = storage_options
 
-    # ------------------------------------------------------------------ being there
-
     def exists(self) -> bool:
         """Whether the journal is there; for a missing local folder without importing deltalake."""
         if self._location.folder is not None and not self._location.holds(JOURNAL):
@@ -60,8 +58,6 @@ class DeltaStore:
             self._journal.create({refusals.PROJECT_PROPERTY: project})
         refusals.check_project(self._location.uri, self._journal.properties, project=project)
         self._watermarks.make()
-
-    # ------------------------------------------------------------------ reading
 
     def check(self, *, project: str) -> None:
         """A look at the journal's log."""
@@ -156,8 +152,6 @@ class DeltaStore:
         journal.refresh()
         return find_table_damages(journal, self._watermarks, self._base)
 
-    # ------------------------------------------------------------------ writing
-
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
         """Writes one small file and commits it under the next number, by compare-and-set on Delta's log."""
         from sparkassets.state.maintenance import checkpoint_after_commit
@@ -217,8 +211,6 @@ class DeltaStore:
             if table.is_open:
                 table.note_format()
         return changed
-
-    # ------------------------------------------------------------------ inside
 
     def _check_mended(self, project: str) -> None:
         """Looks whether the state can be read once what is torn at the end of its logs is put aside.

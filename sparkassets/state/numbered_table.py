@@ -79,8 +79,6 @@ class NumberedTable:
         self._settled: int | None = None
         self._folder = None if "://" in uri else Path(uri)
 
-    # ------------------------------------------------------------------ looking
-
     @property
     def is_open(self) -> bool:
         """Whether a version is loaded."""
@@ -194,8 +192,6 @@ class NumberedTable:
                 return self._loaded_table.scan(columns=list(self.columns), predicate=predicate).read_all()
             except Exception as error:  # arro3 raises bare `Exception` for whatever goes wrong in a stream
                 raise refusals.unreadable_error(self.uri, error, repair=self._repair) from error
-
-    # ------------------------------------------------------------------ writing
 
     @cached_property
     def files(self) -> FileAccess:
@@ -348,8 +344,6 @@ class NumberedTable:
     def list_unreferenced_files(self) -> list[str]:
         """Paths of files that no version of the last hour refers to, for longer than that by their own time."""
         return self._loaded_table.vacuum(dry_run=True, full=True)
-
-    # ------------------------------------------------------------------ inside
 
     def _find_oldest_seq(self) -> int:
         files = self.live_files()

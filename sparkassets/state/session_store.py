@@ -62,8 +62,6 @@ class SessionStore:
         self._watermarks = self._table(WATERMARKS, "sparkassets.snapshot", SNAPSHOT_COLUMNS, repair)
         self._base = self._table(BASE, "sparkassets.base", SNAPSHOT_COLUMNS)
 
-    # ------------------------------------------------------------------ being there
-
     def exists(self) -> bool:
         """A look at the table."""
         return self._journal.is_open or self._journal.open()
@@ -76,8 +74,6 @@ class SessionStore:
             self._warn_of_unsafe_commits()
         self.check(project=project)
         self._ensure_created(self._watermarks)
-
-    # ------------------------------------------------------------------ reading
 
     def check(self, *, project: str) -> None:
         """A look at the table's properties."""
@@ -142,8 +138,6 @@ class SessionStore:
             return found if last is None else found.orderBy(sql.desc("seq")).limit(last)
 
         return journal.read_rows(JournalRow, choose=matching)
-
-    # ------------------------------------------------------------------ writing
 
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
         """One commit under the next number, which Spark skips where another has had it; a look tells which it was."""
@@ -227,8 +221,6 @@ class SessionStore:
         del upgrade
         self._open_journal()
         return 0
-
-    # ------------------------------------------------------------------ inside
 
     def _table(self, name: str, app_id: str, columns: Columns, repair: str | None = None) -> SessionTable:
         sql, shown = self._name(name)

@@ -169,8 +169,6 @@ class SessionTable:
         self._repair = repair
         self._detail: Any = None
 
-    # ------------------------------------------------------------------ looking
-
     @property
     def is_open(self) -> bool:
         """Whether it was found."""
@@ -261,8 +259,6 @@ class SessionTable:
         """Rows are there that must not be, or the other way round."""
         return refusals.damaged_error(self.shown, why, repair=self._repair)
 
-    # ------------------------------------------------------------------ writing
-
     def create(self, properties: Mapping[str, str]) -> None:
         """Creates the table, empty, or opens the one that another process has just created.
 
@@ -347,8 +343,6 @@ class SessionTable:
         except Exception as error:
             if not _has_condition(error, _OTHERS):
                 raise self._unwritable(error) from error
-
-    # ------------------------------------------------------------------ inside
 
     @property
     def _table_detail(self) -> Any:  # noqa: ANN401  a row of Spark's

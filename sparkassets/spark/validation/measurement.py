@@ -148,8 +148,6 @@ class _RuleMeasurement:
         found: str = field.dataType.simpleString()
         return found
 
-    # ------------------------------------------------------------------ what is asked of Spark
-
     def _plan(self, rule: ValidationRule) -> _RulePlan:
         from pyspark.sql import functions as sql
 
@@ -215,8 +213,6 @@ class _RuleMeasurement:
     def _run_partitions(self) -> PartitionSet:
         return PartitionSet.union(self._keys.partitions)
 
-    # ------------------------------------------------------------------ what is made of its answers
-
     def of_counts(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
@@ -247,11 +243,8 @@ class _RuleMeasurement:
             extent = partition.extent if rule.check.scope == "partition" else None
             limit = min(now, extent[1]) if extent is not None else now
             oldest = (-rule.check.within).add_to(limit, self._asked.timezone)
-            if checked and (value is None or value // 1_000_000 < oldest):
-                text = "no value" if value is None else f"newest {format_instant(from_unix(value // 1_000_000))}"
-                yield RuleTally(rule.name, partition, checked, 1, text)
-            else:
-                yield RuleTally(rule.name, partition, checked, 0, "")
+            text = _describe_stale(value, oldest) if checked else ""
+            yield RuleTally(rule.name, partition, checked, int(bool(text)), text)
 
     def of_unique(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
@@ -321,8 +314,6 @@ class _RuleMeasurement:
             return {self._run_partitions: row["told"]}
         found = self._by_partition(frame, [as_column(answer, rule).alias("told")])
         return {partition: row["told"] for partition, row in self._figures(found.collect()).items()}
-
-    # ------------------------------------------------------------------ rows that fail
 
     def add_samples(self, tallies: Sequence[RuleTally]) -> list[RuleTally]:
         """Adds failing rows where a rule asks for some, to their partitions."""
@@ -424,6 +415,14 @@ def _number(row: Figures, name: str) -> int:
     if not isinstance(found, int):
         raise RunError(f"Spark returned no figure for {name}: {found!r}")
     return found
+
+
+def _describe_stale(micros: int | None, oldest: int) -> str:
+    """The newest value if it is before ``oldest``, in Unix seconds; empty if it is not."""
+    if micros is None:
+        return "no value"
+    seconds = micros // 1_000_000
+    return f"newest {format_instant(from_unix(seconds))}" if seconds < oldest else ""
 
 
 def _describe_answer(answer: object) -> str:
