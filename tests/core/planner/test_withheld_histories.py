@@ -126,9 +126,11 @@ class Withholding(History):
             up = self.story.project.assets[name]
             resting = find_withheld(context, up, context.state_of(up)).resting if up.source is None else NOTHING
             if inlet.on_update == "rerun" and run.kind == "scheduled":
+                mapped = context.dependency(spec, inlet)
+                holds_up = any if inlet.require.kind == "all" and mapped.is_mapped and not mapped.is_open else all
                 for partition in inside(spec.partitioning, run.partitions):
-                    needs = self.needed(spec, name, partition)
-                    assert not any(resting.covers(made(up.partitioning, each)) for each in needs), "computed too soon"
+                    needs = [resting.covers(made(up.partitioning, each)) for each in self.needed(spec, name, partition)]
+                    assert not needs or not holds_up(needs), "computed too soon"
         token = super().claim(run)
         self.read[token] = {name: dict(partitions) for name, partitions in self.contents.items()}
         return token
