@@ -1,4 +1,8 @@
-"""`frozen`: immutable values; structs of msgspec, which also reads and writes those that are stored."""
+"""`frozen`: immutable values; structs of msgspec, which also reads and writes those that are stored.
+
+`replace` copies one with other values in some fields. It is that of `dataclasses` for frozen values alone, ten times as
+fast: the fold makes some ten copies of an asset's state, of forty fields, for each run.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,16 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, field, fields, make_dataclass
 from functools import partial
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform, overload
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, overload
 
 import msgspec
+
+if TYPE_CHECKING:
+    from dataclasses import replace  # of which the fields are checked
+else:
+    from msgspec.structs import replace  # in a tenth of the time
+
+__all__ = ["frozen", "replace"]
 
 T = TypeVar("T")
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from operator import is_
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.partitions import UNPARTITIONED, Dependency, Partitioning, PartitionSet
 from sparkassets.core.spec.model import AssetSpec, OnRemoved, OnUpdate, ProjectSpec
 from sparkassets.core.strategies import FullRefresh
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 
 @frozen

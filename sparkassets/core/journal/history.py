@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, Literal
 
 from sparkassets.core.instants import format_instant, format_zoned, from_unix, to_unix
@@ -21,7 +21,7 @@ from sparkassets.core.partitions.segments import encode_segment
 from sparkassets.core.phrases import few, join_nonempty
 from sparkassets.core.runs import InletPin, RequestedRun
 from sparkassets.core.validations import RuleVerdict
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 RUN_KINDS = ("claim", "success", "failure", "unfenced", "skipped")
 """The kinds of entries that record runs."""

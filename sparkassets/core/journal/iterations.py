@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 
 @frozen(array_like=True)

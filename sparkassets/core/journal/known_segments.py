@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from sparkassets.core.journal.entries import SegmentEntry
@@ -19,6 +18,7 @@ from sparkassets.core.phrases import escape_unwritable, listing, show_value
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
+from sparkassets.frozen import replace
 
 
 def contains_key(keys: tuple[str, ...], key: str) -> bool:

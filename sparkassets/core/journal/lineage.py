@@ -7,7 +7,7 @@ that computed it. A run read what was recorded before its claim, so its inlets a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Literal
 
 from sparkassets.core.instants import to_unix
@@ -18,7 +18,7 @@ from sparkassets.core.journal.table_findings import TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 KINDS = ("success", "outlet", "mark", "target", "observed", "event")
 """The kinds of entries that record where data came from."""

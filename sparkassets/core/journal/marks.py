@@ -8,7 +8,7 @@ The claim that asks has fenced these runs, so that none of them can land after t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from shlex import quote
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from sparkassets.core.instants import format_instant, from_unix
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
 from sparkassets.core.phrases import FEW, listing
 from sparkassets.core.runs import RunConsumption
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 MarkKind = Literal["done", "missing", "skip", "accept"]
 

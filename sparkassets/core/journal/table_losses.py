@@ -7,7 +7,6 @@ appended to, a person has to decide. Changes of others stay in the table and are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from sparkassets.core.journal.asset_records import TableLoss
@@ -17,6 +16,7 @@ from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import LatestOnly
+from sparkassets.frozen import replace
 
 MOST_COMMITS = 20
 """Foreign commits that the state remembers for one asset; the newest."""

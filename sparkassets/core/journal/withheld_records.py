@@ -14,12 +14,12 @@ ones, and withholds or publishes both. For ``full_refresh`` the newest run stand
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import InletPin
 from sparkassets.core.validations import RuleVerdict, limit_tallies
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 MOST_RECORDS = 10
 """Records of one asset; older ones are merged."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from itertools import chain, compress, repeat
 from operator import is_not
@@ -22,6 +21,7 @@ from sparkassets.core.planner.planner import assemble_plan, decide_asset
 from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext
 from sparkassets.core.spec.asset_graph import upstream_edges
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
+from sparkassets.frozen import replace
 
 
 class IncrementalPlanner:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from sparkassets.core.instants import format_zoned, from_unix
@@ -13,7 +13,7 @@ from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.phrases import duration_text, few, join_nonempty, size_text
 from sparkassets.core.runs import RequestedRun, RunRequest
 from sparkassets.core.spec.model import AssetSpec, OnCodeChange
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 if TYPE_CHECKING:
     from sparkassets.core.definitions.differences import ColumnEffect

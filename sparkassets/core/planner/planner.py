@@ -10,8 +10,6 @@ run, what gates of inlets hold back and what aligned inlets lack. The last steps
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.batch.run_batches import batch_candidates
@@ -38,6 +36,7 @@ from sparkassets.core.planner.run_slots import (
 from sparkassets.core.planner.wording import listing, plural
 from sparkassets.core.spec.asset_graph import find_ancestors
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.frozen import replace
 
 
 def decide_outlet(context: PlanningContext, asset: AssetSpec) -> AssetDecision:

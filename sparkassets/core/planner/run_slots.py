@@ -8,7 +8,6 @@ overlaps everything.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import count
 
 from sparkassets.core.journal.state import AssetState, ClaimState
@@ -19,6 +18,7 @@ from sparkassets.core.planner.wording import listing
 from sparkassets.core.runs import RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
+from sparkassets.frozen import replace
 
 
 def has_parallel_runs(asset: AssetSpec) -> bool:

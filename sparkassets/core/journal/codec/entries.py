@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -51,6 +50,7 @@ from sparkassets.core.journal.table_findings import TargetEntry
 from sparkassets.core.partitions.json_form import from_plain, to_plain
 from sparkassets.core.validations import FailingRow, RuleTally, RuleVerdict
 from sparkassets.errors import StateError
+from sparkassets.frozen import replace
 
 
 class _Form(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +11,7 @@ from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, PartitionSet, RangeSet
 from sparkassets.core.partitions.json_form import encode_partitions, from_plain, to_plain
 from sparkassets.core.partitions.segments import encode_segment
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 
 @frozen

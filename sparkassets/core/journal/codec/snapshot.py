@@ -9,7 +9,6 @@ import json
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,6 +32,7 @@ from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, S
 from sparkassets.core.partitions import StampedPartitions
 from sparkassets.core.partitions.json_form import flat_from, flat_to, from_plain, to_plain
 from sparkassets.errors import StateError
+from sparkassets.frozen import replace
 
 
 def encode(state: State) -> list[SnapshotRow]:

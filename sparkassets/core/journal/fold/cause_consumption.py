@@ -7,7 +7,6 @@ number, events that some or all partitions have still to answer, are listed one 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from sparkassets.core.instants import to_unix
@@ -26,6 +25,7 @@ from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.runs import TIMETABLE, RunConsumption, RunRequest
+from sparkassets.frozen import replace
 
 T = TypeVar("T")
 

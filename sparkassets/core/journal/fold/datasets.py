@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.entries import EventEntry, NumberedEntry, ObservedEntry
@@ -16,7 +15,7 @@ from sparkassets.core.journal.state import DatasetState, EventRef
 from sparkassets.core.journal.table_findings import TargetEntry
 from sparkassets.core.journal.table_losses import asset_after_finding, maker_after_finding
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 
 def fold_event(work: FoldWorkspace, _: EventEntry, numbered: NumberedEntry) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import marks, table_losses, withheld_records
 from sparkassets.core.journal.asset_records import AlignedInstance, LastSkip
@@ -24,6 +22,7 @@ from sparkassets.core.journal.marks import InstanceMark, MarkEntry, PartitionMar
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.table_losses import accept_table_content
 from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.frozen import replace
 
 
 def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import marks
 from sparkassets.core.journal.entries import NumberedEntry, OutletEntry
@@ -11,6 +9,7 @@ from sparkassets.core.journal.fold import datasets, outputs, segments
 from sparkassets.core.journal.fold.runs import former_after_run, last_run, record_instance
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.table_losses import record_table_version, replaced_table_finding
+from sparkassets.frozen import replace
 
 
 def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry) -> None:

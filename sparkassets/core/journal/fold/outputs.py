@@ -15,7 +15,6 @@ until a run that was claimed later has computed it again, or all of its input is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.instants import to_unix
@@ -28,6 +27,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.table_losses import record_table_version
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.runs import RunRequest
+from sparkassets.frozen import replace
 
 MOST_WITH_PARTITIONS = 8
 """Definitions that keep partitions of their own; those of older ones count as computed by the oldest of these."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import marks
@@ -39,6 +38,7 @@ from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.run_costs import RunCost
 from sparkassets.core.runs import BranchPromotion, RunDivision
 from sparkassets.core.validations import RuleVerdict
+from sparkassets.frozen import replace
 
 INSTANCES = 1000
 """Instances that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""

@@ -8,7 +8,6 @@ the segments that it adds or removes, not by all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from sparkassets.core.journal import withheld_records
 from sparkassets.core.journal.asset_records import FailedPartitions, LearnedKeys, PartlyUsed
@@ -23,6 +22,7 @@ from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, Seg
 from sparkassets.core.partitions.partition_set import union_by_segment
 from sparkassets.core.partitions.segment_functions import Segment, count_common_ends
 from sparkassets.core.partitions.segments import WHOLE
+from sparkassets.frozen import replace
 
 _NONE = LearnedKeys()
 

@@ -6,7 +6,6 @@ The rules for changed partitions are in docs/design/partitions.md#coverage-belon
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from sparkassets.core.journal.asset_records import FormerPartitions
 from sparkassets.core.journal.entries import NumberedEntry, SpecEntry
@@ -23,6 +22,7 @@ from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, StampedPartitions
+from sparkassets.frozen import replace
 
 
 def move_asset(work: FoldWorkspace, old: AssetState, spec: FoldSpec, seq: int) -> AssetState:

@@ -9,7 +9,6 @@ A run that failed because of its data is divided: its partitions are tried in pa
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import withheld_records
@@ -21,6 +20,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import InstanceIdentity, WithheldPartitions, WithheldRecords
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import PartFinding
+from sparkassets.frozen import replace
 
 
 def withheld_after_success(

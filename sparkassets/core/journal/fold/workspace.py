@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final, TypeVar
 
 from sparkassets.core.journal.fold_specs import FoldInlet
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, State
 from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
+from sparkassets.frozen import replace
 
 Name = TypeVar("Name", str, tuple[str, str])
 NO_STAMPS: Final = StampedPartitions()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.batch.run_batches import partition_limit
@@ -12,6 +11,7 @@ from sparkassets.core.planner.planning_context import EstimateVolume, PlanningCo
 from sparkassets.core.run_costs import forecast_cost
 from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.frozen import replace
 
 
 def add_cost_estimates(plan: Plan, context: PlanningContext, weigh: EstimateVolume) -> Plan:

@@ -9,7 +9,6 @@ and code that has computed a part of the table already.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import PartitionSet
@@ -22,7 +21,7 @@ from sparkassets.core.planner.planning_context import PlanningContext, UpstreamB
 from sparkassets.core.planner.wording import name_partitions
 from sparkassets.core.spec.column_changes import ColumnChanges, rebuild_command
 from sparkassets.core.spec.model import AssetSpec, RunBudget, SqlBody
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 
 @frozen

@@ -8,8 +8,6 @@ recorded in its claim, so the journal says which gaps are being filled (`AssetSt
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.due.condition_causes import ConditionUsage
@@ -34,7 +32,7 @@ from sparkassets.core.planner.wording import listing, plural
 from sparkassets.core.runs import TIMETABLE, RunConsumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange, EveryInstance, SegmentBatches
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 
 @frozen

@@ -7,7 +7,7 @@ comes (docs/design/schedules.md).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
 from sparkassets.core.conditions import AnyOf, Condition, ConditionResult, TimeLeaf, UpdateLeaf, evaluate_condition
 from sparkassets.core.instants import from_unix, to_unix
@@ -17,7 +17,7 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import leaf_name, listing
 from sparkassets.core.runs import RunConsumption
 from sparkassets.core.timetables import Timetable
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 PassedTick = tuple[int, tuple[int, int]]
 """A tick of a time leaf: its instant and its data interval, Unix seconds."""

@@ -7,7 +7,7 @@ An asset without partitions is handled like one with a single partition, which i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
 from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import NOTHING, PartitionSet
@@ -18,7 +18,7 @@ from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext, UpstreamBarrier
 from sparkassets.core.runs import InletPin, RunKind
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 
 @frozen

@@ -15,7 +15,7 @@ after it; what no inlet tells to be out of date runs at each tick.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
 from sparkassets.core.conditions import Condition, ConditionResult, TimeLeaf, UpdateLeaf, evaluate_condition
 from sparkassets.core.instants import from_unix, to_unix
@@ -57,7 +57,7 @@ from sparkassets.core.runs import TIMETABLE
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
 from sparkassets.core.strategies import DateRange, FullRefresh, SegmentBatches
 from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable, Timetable
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 
 def evaluate_readiness(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 
 from sparkassets.core.conditions import Condition
@@ -32,6 +31,7 @@ from sparkassets.core.planner.wording import describe_unmet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance, LatestOnly
 from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable
+from sparkassets.frozen import replace
 
 
 def find_due_runs(case: DecisionInput) -> DecisionProgress:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
 
 from sparkassets.core.instants import from_unix, to_unix
@@ -13,7 +12,7 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance, LatestOnly, Strategy
 from sparkassets.core.timetables import Catchup, ContinuousTimetable, OnceTimetable, Slot, Timetable
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 InstanceInterval = tuple[tuple[int, int], tuple[int, int]]
 """Data interval of an instance and of the slot that it stands for, Unix seconds; mostly the same."""

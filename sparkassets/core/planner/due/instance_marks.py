@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import islice, takewhile
 
 from sparkassets.core.instants import to_unix
@@ -19,6 +18,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.timetables import ContinuousTimetable, Slot, Timetable
 from sparkassets.errors import InputError
+from sparkassets.frozen import replace
 
 DataInterval = tuple[int, int]
 """A data interval, Unix seconds; of one that a person wrote both may be the instant at which the interval starts."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.asset_records import DefinitionOutput
 from sparkassets.core.journal.state import AssetState
@@ -11,6 +9,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.plan import AssetNote
 from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, partitions_in_bounds
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.frozen import replace
 
 
 def outputs_of_other_code(asset: AssetSpec, state: AssetState) -> tuple[DefinitionOutput, ...]:

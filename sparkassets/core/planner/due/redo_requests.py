@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sparkassets.core.journal.entries import RedoRequest
 from sparkassets.core.journal.state import AssetState
@@ -15,6 +14,7 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.run_slots import busy_partitions
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.frozen import replace
 
 
 def remaining_request(context: PlanningContext, asset: AssetSpec, request: RedoRequest) -> PartitionSet:

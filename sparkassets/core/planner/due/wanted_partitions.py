@@ -8,7 +8,6 @@ All are within the asset's bounds. Without inlets by time, they begin with the l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, PartitionSet
@@ -23,7 +22,7 @@ from sparkassets.core.planner.requirements import (
 )
 from sparkassets.core.planner.wording import listing
 from sparkassets.core.spec.model import AssetSpec, InletSpec
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 
 @frozen

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Literal
 
 from sparkassets.core.journal.marks import partition_options
@@ -16,7 +15,7 @@ from sparkassets.core.planner.wording import label_partitions
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance, FullRefresh
 from sparkassets.core.validations import RuleVerdict
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 WithheldStanding = Literal["resting", "accepted", "caused", "rejudged"]
 """Status of a withheld record of an asset without partitions, named as the attributes of `WithheldStatus`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.journal.marks import MarkEntry, MarkKind, RecoveryQuestion
@@ -26,7 +25,7 @@ from sparkassets.core.runs import RunConsumption, RunRequest, TablePosition
 from sparkassets.core.spec.model import AssetSpec, ReadAfter, ReadChanges
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.errors import InputError
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 
 def answer_with_mark(asset: AssetSpec, state: AssetState, said: MarkEntry) -> MarkEntry:

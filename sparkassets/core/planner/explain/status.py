@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, Literal
 
 from sparkassets.core.conditions import Condition, times_true_alone
@@ -30,7 +30,7 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import label_prefix
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RuleVerdict
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 
 @frozen

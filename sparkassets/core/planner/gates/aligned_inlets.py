@@ -9,7 +9,7 @@ a person can bring it, ``require: any`` or ``none`` does not wait. Then the newe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import timedelta
 
 from sparkassets.core.instants import from_unix, to_unix
@@ -32,7 +32,7 @@ from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.timetables import Slot, Timetable
 from sparkassets.core.timetables.timetable import delta_text
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 SECOND = timedelta(seconds=1)
 

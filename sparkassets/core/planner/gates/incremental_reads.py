@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING
@@ -13,7 +12,7 @@ from sparkassets.core.planner.planning_context import PlanningContext, UpstreamB
 from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
 from sparkassets.errors import InputError
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 _TURN_ON = "ALTER TABLE … SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"
 

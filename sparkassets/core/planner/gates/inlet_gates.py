@@ -8,7 +8,6 @@ for an asset without partitions as for one with a single partition.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -29,7 +28,7 @@ from sparkassets.core.planner.requirements import (
 )
 from sparkassets.core.planner.wording import name_partitions
 from sparkassets.core.spec.model import AssetSpec, InletSpec
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 
 def explain_stale_inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> str | None:

@@ -8,8 +8,6 @@ former ones. What was appended stays: a new partition of which a part was append
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sparkassets.core.journal.asset_records import FailedPartitions
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -20,6 +18,7 @@ from sparkassets.core.planner.planning_context import UpstreamBarrier
 from sparkassets.core.planner.wording import name_partitions
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
+from sparkassets.frozen import replace
 
 
 def remove_failed(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sparkassets.core.journal.asset_records import TableLoss
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.table_findings import ForeignCommit
@@ -13,6 +11,7 @@ from sparkassets.core.planner.planning_context import AssetDecision, PlanningCon
 from sparkassets.core.planner.run_slots import explain_partition_change
 from sparkassets.core.planner.wording import label_prefix
 from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.frozen import replace
 
 
 def decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:

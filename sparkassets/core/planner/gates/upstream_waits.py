@@ -8,7 +8,6 @@ withheld ones; other readers see what is published, and say what they lack (docs
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
@@ -18,7 +17,7 @@ from sparkassets.core.planner.planning_context import AssetDecision, PlanningCon
 from sparkassets.core.planner.requirements import required_partitions, tolerated_partitions
 from sparkassets.core.planner.wording import name_partitions
 from sparkassets.core.spec.model import AssetSpec, InletSpec
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 MOST_LACKS = 3
 """Most sentences about withheld partitions in a run's reason."""
