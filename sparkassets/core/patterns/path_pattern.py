@@ -206,6 +206,13 @@ class PathPattern:
         prefix = self.root.rstrip("/") + "/"
         return path.removeprefix(prefix)
 
+    def _check_without_time(self, of: str) -> None:
+        if self.field:
+            name = self.field.name
+            segments = f"add 'partition: {{segments: runtime, column: {name}}}'"
+            days = f"add 'partition: {{by: day, column: {name}}}', or write '*' for the field"
+            raise PatternError(f"the field {{{name}}} needs a partition", hint=segments if of == "table" else days)
+
     def check_time(self, partition: TimePartition | None, *, of: str = "file") -> None:
         """Refuses a pattern that cannot tell the slots of ``partition``.
 
@@ -217,11 +224,7 @@ class PathPattern:
             PatternError: What does not fit, and how it can be written.
         """
         if partition is None:
-            if self.field:
-                name = self.field.name
-                segments = f"add 'partition: {{segments: runtime, column: {name}}}'"
-                days = f"add 'partition: {{by: day, column: {name}}}', or write '*' for the field"
-                raise PatternError(f"the field {{{name}}} needs a partition", hint=segments if of == "table" else days)
+            self._check_without_time(of)
             return
         form = _FORMATS[partition.precision]
         name = partition.column or (self.field.name if self.field else partition.name)
