@@ -10,7 +10,7 @@ from tests.core.regex_steps import Steps, TooManySteps
 
 PATTERNS = {
     f"{module.__name__}.{name}": pattern
-    for module in (credentials, redaction, query_text, query_text)
+    for module in (credentials, redaction, query_text)
     for name, pattern in vars(module).items()
     if isinstance(pattern, re.Pattern) and name not in {"_VALUE", "_OF_QUERY", "_LONG_KEY", "_FIRST_WORD", "_COLUMN"}
 }
