@@ -17,7 +17,7 @@ _RESTORE = "restore the file, or the whole state, from a backup"
 
 
 def find_table_damages(journal: NumberedTable, watermarks: SnapshotTable, base: SnapshotTable) -> Sequence[StateDamage]:
-    """Files that are not there or cannot be read, entries that no file holds or two do, and tables that cannot be used.
+    """Missing or unreadable files, entries in no file or in two, and unusable tables.
 
     Every file is read.
 
@@ -50,7 +50,7 @@ def _describe_content(file: DataFile) -> str:
 
 
 def _broken_reason(table: NumberedTable, file: DataFile) -> str:
-    """Why a file cannot be read as it is told of; empty where it can."""
+    """Why a file is not as the log describes it; empty where it is."""
     try:
         rows = table.files.read_table(file.path)
     except (OSError, ValueError) as error:
@@ -61,7 +61,7 @@ def _broken_reason(table: NumberedTable, file: DataFile) -> str:
 
 
 def _gap_damages(journal: NumberedTable) -> Iterator[StateDamage]:
-    """Entries that are missing, or there twice."""
+    """Missing and duplicate entries."""
     expected = journal.oldest_seq
     for seq in sorted(journal.scan().column("seq").to_pylist()):
         if seq > expected:
@@ -83,7 +83,7 @@ def _snapshot_damages(snapshots: SnapshotTable) -> Iterator[StateDamage]:
 def check_mended(
     state: str, journal: NumberedTable, snapshot: NumberedTable, base: NumberedTable, *, project: str
 ) -> None:
-    """Does nothing where no log is torn, or where the state can be read once that is put aside.
+    """Checks that the state is readable once torn files are put aside; does nothing if no log is torn.
 
     Raises:
         StateError: It is another project's, or what is left of one table does not fit the others.

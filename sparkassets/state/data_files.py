@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS_IN_A_GROUP = 10_000
-"""Row groups are pruned by ``seq`` too; a large compacted file is read in parts."""
+"""Row groups are pruned by ``seq``, too, so a large compacted file is read in parts."""
 
 
 @frozen
@@ -32,7 +32,7 @@ class DataFile:
 
     Attributes:
         path: Relative to the table.
-        first_seq, last_seq, count: From its statistics; None where whoever wrote it kept none.
+        first_seq, last_seq, count: From its statistics; None if its writer kept none.
         size: Bytes.
         modified: Epoch milliseconds of its writer's clock.
     """
@@ -45,7 +45,7 @@ class DataFile:
     last_seq: int | None = None
 
     def remove(self, *, at: int, data_change: bool) -> RemoveAction:
-        """The action that takes the file out of the table; ``at`` in Unix milliseconds."""
+        """The action that removes the file from the table; ``at`` in Unix milliseconds."""
         return RemoveAction(self.path, data_change, at, self.size, {})
 
 
@@ -102,7 +102,7 @@ class FileAccess:
         return bytes(stream.read(stream.size()))
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Deletes files; those that are gone already do not matter."""
+        """Deletes files; missing ones are ignored."""
         for path in paths:
             try:
                 self._handler.delete_file(path)
@@ -114,7 +114,7 @@ class FileAccess:
         return [info.base_name for info in self._handler.get_file_info_selector(folder, True, False)]  # noqa: FBT003  deltalake takes them by position
 
     def modification_times(self, paths: Sequence[str]) -> dict[str, int]:
-        """When each file that is there was written, in Unix milliseconds of the storage's clock."""
+        """When each existing file was written, in Unix milliseconds of the storage's clock."""
         infos = self._handler.get_file_info(list(paths))
         return {
             path: info.mtime_ns // 1_000_000 for path, info in zip(paths, infos, strict=True) if info.mtime is not None
@@ -122,7 +122,7 @@ class FileAccess:
 
 
 def milliseconds() -> int:
-    """This driver's clock, as Delta's log has it."""
+    """This driver's clock in Unix milliseconds, as in Delta's log."""
     return time.time_ns() // 1_000_000
 
 

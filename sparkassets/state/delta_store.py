@@ -44,10 +44,10 @@ class DeltaStore:
         return self._journal.open()
 
     def create(self, *, project: str) -> None:
-        """Creates both tables; of two processes that do so at once one creates them, and both go on.
+        """Creates both tables; if two processes do so at once, one creates them and both continue.
 
-        What a power failure left torn at the end of their logs is put aside: nobody had acted upon it. Nothing is
-        touched where the rest could not be read either.
+        Puts aside what a power failure left torn at the end of their logs: nobody had acted upon it. Nothing is
+        touched if the rest could not be read, either.
         """
         if not self._journal.is_open:
             self._check_mended(project)
@@ -60,7 +60,7 @@ class DeltaStore:
         self._watermarks.make()
 
     def check(self, *, project: str) -> None:
-        """A look at the journal's log."""
+        """Reads the journal's log only."""
         try:
             refusals.check_project(self._location.uri, self._open_journal().properties, project=project)
         except StateError:
@@ -68,7 +68,7 @@ class DeltaStore:
             raise
 
     def read_image(self, *, project: str) -> JournalImage:
-        """The snapshot first, then the journal, which can only be ahead of it; the base where entries between went."""
+        """Reads the snapshot before the journal, which can only be ahead of it; the base if entries between expired."""
         try:
             return self._read(project)
         except StateError:
@@ -97,7 +97,7 @@ class DeltaStore:
             )
 
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
-        """One look at the log when nothing is new; commits without rows (merges of files) count."""
+        """Reads the log once if nothing is new; commits without rows (merges of files) count."""
         journal = self._open_journal()
         with journal.lock:
             journal.refresh()
@@ -115,7 +115,7 @@ class DeltaStore:
         up_to_seq: int | None = None,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
-        """Reads the files from the newest back, and stops when ``last`` rows are found."""
+        """Reads files from the newest back, and stops once ``last`` rows are found."""
         from sparkassets.state.history_scan import find_rows
 
         journal = self._open_journal()
@@ -133,14 +133,14 @@ class DeltaStore:
             )
 
     def oldest_seq(self) -> int:
-        """A look at the log."""
+        """Reads the log only."""
         journal = self._open_journal()
         with journal.lock:
             journal.refresh()
             return journal.oldest_seq
 
     def read_base(self) -> tuple[Sequence[SnapshotRow], int]:
-        """In a table of its own, which is there once entries were let go of."""
+        """From a table of its own, which exists once entries have expired."""
         self._open_journal()
         return self._base.read_snapshot()
 
@@ -176,12 +176,12 @@ class DeltaStore:
             raise refusals.busy_error(journal.uri)
 
     def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
-        """Replaces all rows in one commit under the number ``seq``; a greater one that is there already stays."""
+        """Replaces all rows in one commit under the number ``seq``, unless a greater one is there."""
         check_snapshot(rows, seq=seq, last_seq=self._last_seq(seq))
         self._watermarks.save(rows, seq=seq)
 
     def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
-        """The base first: where this is killed in between, the journal holds more than it has to."""
+        """Writes the base first: if killed in between, the journal only holds more than it must."""
         from sparkassets.state.maintenance import clean_up, expire
 
         check_base(rows, seq=seq, last_seq=self._last_seq(seq + 1))
@@ -190,7 +190,7 @@ class DeltaStore:
         clean_up(self._base.table)
 
     def maintain(self, *, fully: bool = False) -> None:
-        """Merges the journal's small files and keeps both logs short; a look at each log when nothing is due."""
+        """Merges the journal's small files and shortens both logs; if nothing is due it only reads each log."""
         from sparkassets.state.maintenance import FAN_IN, compact, tidy_when_due
 
         journal, watermarks = self._open_journal(), self._watermarks.make()
@@ -200,7 +200,7 @@ class DeltaStore:
         tidy_when_due(watermarks, fully=fully)
 
     def migrate(self, upgrade: FormatUpgrade) -> int:
-        """Table by table; what says which format it is comes last."""
+        """Migrates table by table; the format number comes last."""
         from sparkassets.state.maintenance import migrate
 
         journal = self._open_journal()
@@ -213,10 +213,10 @@ class DeltaStore:
         return changed
 
     def _check_mended(self, project: str) -> None:
-        """Looks whether the state can be read once what is torn at the end of its logs is put aside.
+        """Checks that the state is readable once torn files at the end of its logs are put aside.
 
         Raises:
-            StateError: It cannot, so that a person has to look at it as it is.
+            StateError: It is not, so a person has to look at it as it is.
         """
         from sparkassets.state.damages import check_mended
 
@@ -256,7 +256,7 @@ class DeltaStore:
         return self._journal
 
     def _last_seq(self, least: int) -> int:
-        """The journal's newest entry, as known where that is ``least`` already."""
+        """The journal's newest entry; the known one if that is ``least`` already."""
         journal = self._open_journal()
         if journal.last_seq < least:
             journal.refresh()
@@ -264,10 +264,10 @@ class DeltaStore:
 
 
 def _read_tail(journal: NumberedTable, seq: int) -> Sequence[JournalRow]:
-    """The rows after ``seq`` that are kept, each exactly once.
+    """The kept rows after ``seq``, each exactly once.
 
     Raises:
-        StateError: One is missing or there twice.
+        StateError: One is missing or duplicate.
     """
     newest, seq = journal.last_seq, max(seq, journal.oldest_seq - 1)
     if newest <= seq:

@@ -1,4 +1,4 @@
-"""An export of the state in a file of its own: whole, or as it was before."""
+"""Writes an export of the state into a file: whole, or not at all."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sparkassets.errors import InputError
 
 
 def write_export(file: Path, lines: Iterable[Mapping[str, Any]], *, project: str) -> int:
-    """Writes the lines as JSON; returns how many. An older export of the project makes way when the new one is whole.
+    """Writes the lines as JSON; returns their number. Replaces an older export of the project once complete.
 
     Raises:
-        InputError: Something else is there, or it cannot be written.
+        InputError: Another file is there, or it cannot be written.
     """
     _refuse_others(file, project)
     part, count = file.with_name(f".{file.name}.{os.getpid()}.part"), 0

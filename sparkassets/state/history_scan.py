@@ -1,4 +1,4 @@
-"""The journal's rows by what they are about, read from the newest file back."""
+"""Searches the journal's rows by their fields, from the newest file back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sparkassets.state.numbered_table import NumberedTable
 from sparkassets.state.table_columns import JOURNAL_COLUMNS, rows_from_table
 
 _FILTERED_LOOK_ROWS = 500
-"""How much is read at first for the newest few that pass a filter; without one it is just their number."""
+"""How many rows are read first for the newest few that pass a filter."""
 _GROWTH = 4
 
 
@@ -25,9 +25,9 @@ def find_rows(
     between: tuple[int, int | None],
     last: int | None,
 ) -> Sequence[JournalRow]:
-    """Rows that match, ascending by ``seq``; only the newest ``last``, for which most of the journal stays unread.
+    """Matching rows, ascending by ``seq``; only the newest ``last``, which leaves most of the journal unread.
 
-    ``between`` are numbers: rows after the first, up to the second.
+    ``between`` selects rows after the first number, up to the second.
     """
     after_seq, up_to_seq = between
     wanted = [f"seq > {after_seq}"] + ([f"seq <= {up_to_seq}"] if up_to_seq is not None else [])
@@ -56,8 +56,8 @@ def find_rows(
 def _part_starts(files: Sequence[DataFile], *, after_seq: int, at_least: int) -> Iterator[int]:
     """First entries of ever longer parts of the journal, the newest part first, ending with ``after_seq + 1``.
 
-    The first part has ``at_least`` so many rows. Parts end where files end, so that no file is read twice; files hold
-    entries that follow each other.
+    The first part has at least ``at_least`` rows. Parts end where files end, so that no file is read twice; files hold
+    consecutive entries.
     """
     seen = 0
     for file in reversed(files):

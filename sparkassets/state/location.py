@@ -1,4 +1,4 @@
-"""Where a state is, and what a look at its folder tells before anything is opened."""
+"""The place of a state, and what its folder says before anything is opened."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class StateLocation:
     """A state's folder or object store URI.
 
     Attributes:
-        uri: As people wrote it, without a trailing slash.
-        folder: The local folder, None for an object store.
+        uri: As given, without a trailing slash.
+        folder: The local folder; None for an object store.
     """
 
     def __init__(self, uri: str) -> None:
@@ -37,10 +37,10 @@ class StateLocation:
         return f"{self.uri}/{name}" if self.folder is None else str((self.folder / name).absolute())
 
     def make(self) -> None:
-        """Makes a local folder that others than its owner and its group cannot read, where none is there yet.
+        """Creates a missing local folder that only its owner and group can read.
 
         Raises:
-            StateError: It cannot be made.
+            StateError: It cannot be created.
         """
         try:
             if self.folder is not None:
@@ -52,7 +52,7 @@ class StateLocation:
         """Whether a local folder holds the Delta table ``name``; a half-created one does not count.
 
         Raises:
-            StateError: The folder cannot be read, or it is not ours: it holds other things and no journal.
+            StateError: The folder cannot be read, or is none of ours: it holds other files and no journal.
         """
         if self.folder is None:
             raise ValueError(f"{self.uri!r} is not a local folder")

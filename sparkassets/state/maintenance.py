@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CHECKPOINT_EVERY = 20
-"""Versions between two checkpoints: what a cold reader has to replay."""
+"""Versions between two checkpoints, which a cold reader has to replay."""
 
 TIDY_EVERY = 100
 """Versions between two clean-ups."""
@@ -47,16 +47,16 @@ def checkpoint(table: NumberedTable) -> None:
 
 
 def checkpoint_after_commit(table: NumberedTable) -> None:
-    """A checkpoint when it is this commit's turn; when that fails the commit stands, and a later one makes it."""
+    """Writes a checkpoint if it is this commit's turn; if that fails the commit stands, and a later one does it."""
     with suppress(StateError):
         if table.version % CHECKPOINT_EVERY == 0:
             checkpoint(table)
 
 
 def tidy_when_due(table: NumberedTable, *, fully: bool = False) -> None:
-    """A checkpoint when it is due; a clean-up when this process saw the version pass a multiple of ``TIDY_EVERY``.
+    """Writes a checkpoint if due; cleans up if this process saw the version pass a multiple of ``TIDY_EVERY``.
 
-    A process that is killed in between leaves that to whoever sees the next multiple. ``fully`` cleans up now.
+    A process killed in between leaves that to the one that sees the next multiple. ``fully`` cleans up now.
     """
     checkpoint(table)
     if fully or table.version // TIDY_EVERY > (table.watched_from or 0) // TIDY_EVERY:
@@ -65,7 +65,7 @@ def tidy_when_due(table: NumberedTable, *, fully: bool = False) -> None:
 
 
 def clean_up(table: NumberedTable) -> None:
-    """Deletes the log entries that no reader needs and the files that no version of the last hour refers to.
+    """Deletes log entries that no reader needs, and files that no version of the last hour refers to.
 
     Raises:
         StateError: The storage refuses.
@@ -99,9 +99,9 @@ def _delete_old_entries(table: NumberedTable) -> None:
 
 
 def _delete_unreferenced(table: NumberedTable) -> None:
-    """Deletes what merges and snapshots left behind, and what killed processes wrote and never committed.
+    """Deletes files left behind by merges and snapshots, and uncommitted files of killed processes.
 
-    Only files an hour older than the newest commit: whoever wrote one of them and is still about to commit it loaded
+    Only files an hour older than the newest commit: a process that wrote one and is still about to commit it loaded
     a version before that commit, and fails.
     """
     newest = max((file.modified for file in table.live_files()), default=0)
@@ -111,7 +111,7 @@ def _delete_unreferenced(table: NumberedTable) -> None:
 
 
 _FRESH_SECONDS = 600.0
-"""How old a written file may be when it is committed: unreferenced ones are deleted after an hour."""
+"""The greatest age of a written file at its commit: unreferenced ones are deleted after an hour."""
 
 
 def replace_files(
@@ -122,14 +122,14 @@ def replace_files(
     name: str,
     data_change: bool = False,
 ) -> bool:
-    """Commits the file that ``make`` makes of the rows of ``inputs``, or none; False when another was first with one.
+    """Replaces ``inputs`` by the file of what ``make`` returns, or by none; False when another was first with one.
 
     Args:
-        journal: Whose.
+        journal: The journal's table.
         inputs: Live files.
-        make: Given each one's rows; None for no rows.
-        name: The beginning of the new file's name.
-        data_change: Whether rows are others than before.
+        make: Makes the new rows of each file's rows; None for no rows.
+        name: The prefix of the new file's name.
+        data_change: Whether rows change.
 
     Raises:
         StateError: A file is broken, or cannot be written.
@@ -153,7 +153,7 @@ def replace_files(
 
 
 def check_files(journal: NumberedTable) -> None:
-    """Looks whether every live file is there, by one listing.
+    """Checks by one listing that every live file exists.
 
     Raises:
         StateError: A file is missing.
@@ -173,7 +173,7 @@ def check_files(journal: NumberedTable) -> None:
 
 
 def read_file(journal: NumberedTable, path: str) -> pa.Table:
-    """A file as this release would have written it; another program's may differ in what is nullable, for one."""
+    """A file's rows in this release's types; other programs may write other nullability, for example."""
     schema = arrow_table(journal.columns, []).schema
     return journal.files.read_table(path).select(schema.names).cast(schema)
 
@@ -186,7 +186,7 @@ def commit_replacement(
     begun: float,
     data_change: bool = False,
 ) -> bool:
-    """Commits the written files in place of the inputs; False when one of these is not live any more."""
+    """Commits the written files in place of the inputs; False if one of these is no longer live."""
     paths = {file.path for file in inputs}
     while time.time() - begun < _FRESH_SECONDS:
         with journal.lock:
@@ -201,10 +201,10 @@ def commit_replacement(
 
 
 def _check_written(journal: NumberedTable, path: str, rows: pa.Table) -> None:
-    """What takes the place of other files is read before they go.
+    """Reads a replacement before the originals go.
 
     Raises:
-        StateError: It is not what was written.
+        StateError: It differs from what was written.
     """
     if not journal.files.read_table(path).cast(rows.schema).equals(rows):
         journal.files.delete([path])
@@ -213,18 +213,18 @@ def _check_written(journal: NumberedTable, path: str, rows: pa.Table) -> None:
 
 FAN_IN = 16
 _AT_REST_BYTES = 16 * 2**20
-"""Files of this size are left alone: merging more of them would save little and need much memory."""
+"""Files of this size are not merged: it would save little and need much memory."""
 
 _NAME = re.compile(r"level-(\d+)-")
 
 
 def level_prefix(level: int) -> str:
-    """The beginning of the names of files of a level; commits write level 0."""
+    """The prefix of the names of files of a level; commits write level 0."""
     return f"level-{level}"
 
 
 def compact(journal: NumberedTable, *, least: int = FAN_IN) -> int:
-    """Merges until no level has ``least`` files; returns how many merged files were committed."""
+    """Merges files until no level has ``least`` of them; returns the number of merged files."""
     done = 0
     journal.refresh()
     check_files(journal)
@@ -237,7 +237,7 @@ def compact(journal: NumberedTable, *, least: int = FAN_IN) -> int:
 
 
 def _full_level(files: Sequence[DataFile], least: int) -> tuple[int, Sequence[DataFile]] | None:
-    """The lowest level that is full, and its oldest files: the rows of a level follow each other without a gap."""
+    """The lowest full level and its oldest files; the rows of a level have no gaps."""
     levels: dict[int, list[DataFile]] = defaultdict(list)
     for file in files:
         if file.size < _AT_REST_BYTES:
@@ -246,13 +246,13 @@ def _full_level(files: Sequence[DataFile], least: int) -> tuple[int, Sequence[Da
 
 
 def level_of_path(path: str) -> int:
-    """The level that a file's name tells."""
+    """The level in a file's name."""
     found = _NAME.match(path)
     return int(found[1]) if found else 0  # what another program wrote
 
 
 def _merge(journal: NumberedTable, inputs: Sequence[DataFile], *, level: int) -> bool:
-    """Commits one file in place of these; False when another driver was first with one of them."""
+    """Replaces these files by one; False when another driver was first with one of them."""
     import pyarrow as pa
 
     def merge_tables(tables: Sequence[pa.Table]) -> pa.Table:
@@ -262,10 +262,10 @@ def _merge(journal: NumberedTable, inputs: Sequence[DataFile], *, level: int) ->
 
 
 def expire(journal: NumberedTable, *, up_to: int) -> None:
-    """Takes the entries up to ``up_to`` out of the journal's newest version; the files go an hour later, as others do.
+    """Removes the entries up to ``up_to`` from the journal's newest version; their files go an hour later.
 
-    One commit for the files that hold nothing else, and one for each that holds newer entries, too. What others merge
-    meanwhile is looked at anew; what is left over after many such is for the next time.
+    Makes one commit for files with no other entries, and one for each file with newer ones, too. If others merge files
+    meanwhile, it looks again; what remains after many attempts is left to the next time.
     """
     journal.refresh()
     for _ in range(TRIES):
@@ -296,9 +296,9 @@ def _rows_after(tables: Sequence[pa.Table], *, up_to: int) -> pa.Table | None:
 
 
 def migrate(journal: NumberedTable, upgrade: FormatUpgrade) -> int:
-    """Writes anew each file that holds entries of an older format; returns how many entries changed.
+    """Rewrites each file with entries of an older format; returns the number of changed entries.
 
-    Where it is killed, some files are written anew and others not, which whoever does it again finds out by looking.
+    If it is killed, some files are rewritten and others not; a repetition finds out which.
 
     Raises:
         StateError: A file is missing, broken, or cannot be written.
@@ -313,7 +313,7 @@ def migrate(journal: NumberedTable, upgrade: FormatUpgrade) -> int:
 
 
 def _migrate_file(journal: NumberedTable, file: DataFile, upgrade: FormatUpgrade) -> int:
-    """Writes a file anew if it has to be; another driver may merge it meanwhile, and the merged one comes later."""
+    """Rewrites a file if it must; another driver may merge it meanwhile, and the merged one comes later."""
     changed = 0
 
     def upgrade_tables(tables: Sequence[pa.Table]) -> pa.Table | None:

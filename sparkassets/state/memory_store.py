@@ -110,25 +110,25 @@ class MemoryStore:
         return found if last is None else found[max(0, len(found) - last) :]
 
     def maintain(self, *, fully: bool = False) -> None:
-        """Nothing grows here that could be held."""
+        """Does nothing: nothing grows here."""
         del fully
         with self._lock:
             self._check()
 
     def oldest_seq(self) -> int:
-        """The oldest that is kept."""
+        """The oldest kept entry."""
         with self._lock:
             self._check()
             return self._base_seq + 1
 
     def read_base(self) -> tuple[Sequence[SnapshotRow], int]:
-        """What was known before it."""
+        """What was known before the oldest entry."""
         with self._lock:
             self._check()
             return self._base, self._base_seq
 
     def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
-        """Lets go of older entries."""
+        """Forgets older entries."""
         with self._lock:
             self._check()
             check_base(rows, seq=seq, last_seq=self._last_seq)
@@ -145,7 +145,7 @@ class MemoryStore:
         return ()
 
     def migrate(self, upgrade: FormatUpgrade) -> int:
-        """Replaces what is of an older format."""
+        """Replaces rows of an older format."""
         with self._lock:
             self._check()
             rows, known = (

@@ -35,13 +35,13 @@ RELOAD_EVERY = 20
 a commit took 28 ms instead of 3 after 400 of them."""
 
 LOG_KEPT = 200
-"""Versions whose log entries are kept behind the newest: more than any reader or writer falls behind in one step."""
+"""How many versions of log entries are kept: no reader or writer falls behind by more in one step."""
 
 _UNSETTLED = 4
-"""Versions before the first commit of a process that it settles too: their writers may be about to."""
+"""Versions before a process's first commit that it flushes, too: their writers may be about to."""
 
 TRIES = 20
-"""How often a commit is tried again while something else than the journal's own commits changes the table."""
+"""How often a commit is repeated while other changes than the journal's own commits move the table."""
 
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
@@ -52,8 +52,8 @@ class NumberedTable:
     Attributes:
         uri: Of the table.
         app_id: The transaction id whose version is the number.
-        lock: Held over what must see one version only; reentrant.
-        watched_from: The version since which this process has cared for the folder; the first that it opened.
+        lock: Held while only one version may be seen; reentrant.
+        watched_from: The first version that this process opened, from which it tidies.
 
     Args:
         columns: Those it must have.
@@ -102,7 +102,7 @@ class NumberedTable:
             return True
 
     def refresh(self) -> None:
-        """Moves on to the newest version.
+        """Loads the newest version.
 
         Raises:
             StateError: The table is gone, damaged or out of reach.
@@ -119,7 +119,7 @@ class NumberedTable:
                 raise refusals.absent_error(self.uri)
 
     def check_there(self, state: str) -> None:
-        """Looks whether a local table that was opened is still there.
+        """Checks that a local table that was opened still exists.
 
         Raises:
             StateError: It was removed; the message names the ``state``.
@@ -139,7 +139,7 @@ class NumberedTable:
 
     @property
     def version(self) -> int:
-        """Delta's version of what was loaded last."""
+        """The loaded version."""
         return self._loaded_table.version()
 
     @property
@@ -199,7 +199,7 @@ class NumberedTable:
         return FileAccess(self.uri, self._options)
 
     def set_aside_torn(self) -> None:
-        """Puts aside what a power failure left torn at the end of the log.
+        """Puts aside torn files at the end of the log, left by a power failure.
 
         Raises:
             StateError: The folder cannot be written.
@@ -227,7 +227,7 @@ class NumberedTable:
             )
 
     def create(self, properties: Mapping[str, str]) -> None:
-        """Creates the table, empty, or opens the one that another process has just created.
+        """Creates the empty table, or opens one that another process has just created.
 
         Raises:
             StateError: It cannot be created.
@@ -263,7 +263,7 @@ class NumberedTable:
         removes: Sequence[RemoveAction] = (),
         overwrite: bool = False,
     ) -> bool:
-        """Commits upon the loaded version under ``number`` and refreshes; False when others were first.
+        """Commits on top of the loaded version under ``number`` and refreshes; False when others were first.
 
         Raises:
             StateError: The table cannot be written, and nothing was; or nobody can tell whether it was.
@@ -304,7 +304,7 @@ class NumberedTable:
             return True
 
     def _sync_log(self, version: int) -> None:
-        """Returns when that version and those before it are on the disk: only then may somebody act upon it."""
+        """Flushes the log up to that version to the disk; only then may anybody act upon it."""
         if self._folder is None:
             return
         first = version - _UNSETTLED if self._settled is None else self._settled + 1
@@ -327,7 +327,7 @@ class NumberedTable:
             self.open()
 
     def note_format(self) -> None:
-        """Says in the table's properties that all in it is of today's format.
+        """Records in the table's properties that all of it has today's format.
 
         Raises:
             StateError: It cannot be written.
@@ -342,7 +342,7 @@ class NumberedTable:
                 self.open()
 
     def list_unreferenced_files(self) -> list[str]:
-        """Paths of files that no version of the last hour refers to, for longer than that by their own time."""
+        """Files that no version of the last hour refers to, and that are older than an hour."""
         return self._loaded_table.vacuum(dry_run=True, full=True)
 
     def _find_oldest_seq(self) -> int:
@@ -360,7 +360,7 @@ class NumberedTable:
         return self._table
 
     def _cached_fact(self, name: str, find: Callable[[DeltaTable], int]) -> int:
-        """Looks once a version: deltalake takes a third of a millisecond for each such question."""
+        """Asks once a version: deltalake takes a third of a millisecond for each such question."""
         with self.lock:
             table = self._loaded_table
             if self._facts_of != table.version() or name not in self._facts:
@@ -368,13 +368,13 @@ class NumberedTable:
             return self._facts[name]
 
     def _cache_fact(self, name: str, fact: int) -> None:
-        """Keeps what is known of the loaded version."""
+        """Caches a fact about the loaded version."""
         if self._facts_of != self.version:
             self._facts, self._facts_of = {}, self.version
         self._facts[name] = fact
 
     def _number_of(self, table: DeltaTable) -> int:
-        """By the newest entry, which tells it as a rule: deltalake reads all since the last checkpoint for it."""
+        """Read from the newest entry, if it has it: deltalake would read all since the last checkpoint."""
         transactions = parse_transactions(self._log_entry(table.version()) or b"")
         if self.app_id in transactions:
             return transactions[self.app_id]
@@ -399,7 +399,7 @@ class NumberedTable:
         return table
 
     def _is_committed(self, version: int, paths: Sequence[str], *, returned: bool) -> bool:
-        """Whether the log entry ``version`` is this commit's, when others have committed since.
+        """Whether log entry ``version`` is this commit, if others have committed since.
 
         An object store may carry out a put whose answer is lost, and then a commit that raised is in.
         """

@@ -38,7 +38,7 @@ _OUT_OF_REACH = (
     "invalid access key",
     "account must be specified",
 )
-"""Parts of what object stores and file systems say when the table may well be whole.
+"""Parts of messages of object stores and file systems whose table may well be whole.
 
 What cannot be listed is a bucket or a container that is not there.
 """
@@ -48,7 +48,7 @@ _TO_WRITE = (
     (("permission denied", "access denied", "accessdenied", "forbidden"), _WRITABLE),
     (_OUT_OF_REACH, "the store does not answer; start again when it does: what was recorded is found"),
 )
-"""Parts of what is said when nothing can be written, and what to do then."""
+"""Parts of messages about failed writes, and what to do then."""
 
 
 def unreachable_error(uri: str, error: BaseException) -> StateError:
@@ -60,7 +60,7 @@ def unreachable_error(uri: str, error: BaseException) -> StateError:
 
 
 def absent_error(uri: str) -> StateError:
-    """Something was asked of a state that nobody has created yet."""
+    """A state was asked for that nobody has created yet."""
     return StateError(f"there is no state in {uri}", hint="`sparkassets run` creates it")
 
 
@@ -93,12 +93,12 @@ def torn_error(table: str, name: str) -> StateError:
 
 
 def behind(table: str, last_seq: int, snapshot_seq: int) -> StateError:
-    """The journal lacks entries that a snapshot was made of."""
+    """The journal lacks entries that the snapshot was made from."""
     return damaged_error(table, f"it ends at entry {last_seq}, but the snapshot stands for entry {snapshot_seq}")
 
 
 def unsettled_error(table: str, error: BaseException) -> StateError:
-    """The disk took a commit and did not keep it."""
+    """The disk accepted a commit and did not keep it."""
     return StateError(
         f"the disk does not keep what is written to the table {table}: {reason(error)}",
         hint="look after the disk, and start again: what was recorded is found",
@@ -135,10 +135,10 @@ def busy_error(table: str) -> StateError:
 
 @contextmanager
 def translate_write_errors(table: str) -> Iterator[None]:
-    """Turns what deltalake and the file system raise into the refusal of a write.
+    """Turns errors of deltalake and the file system into the refusal of a write.
 
     Raises:
-        StateError: What was to be written is not there.
+        StateError: The write failed.
     """
     from deltalake.exceptions import DeltaError
 
@@ -197,7 +197,7 @@ def check_journal(table: str, properties: Mapping[str, str], *, journal_id: str)
 
 
 def check_columns(table: str, found: Iterable[str], expected: Iterable[str]) -> None:
-    """Refuses a table that somebody altered.
+    """Refuses a table whose columns somebody changed.
 
     Raises:
         StateError: With the first column that is missing.
@@ -209,7 +209,7 @@ def check_columns(table: str, found: Iterable[str], expected: Iterable[str]) -> 
 
 
 def check_append(rows: Sequence[JournalRow], *, last_seq: int) -> None:
-    """The rows continue the journal without a gap.
+    """Refuses rows that do not continue the journal without a gap.
 
     Raises:
         ValueError: They do not: whoever numbered them had another journal in mind.
@@ -222,7 +222,7 @@ def check_append(rows: Sequence[JournalRow], *, last_seq: int) -> None:
 
 
 def check_snapshot(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> None:
-    """The rows all stand for ``seq``, which the journal has reached.
+    """Refuses rows that do not all stand for ``seq``, or a ``seq`` that the journal has not reached.
 
     Raises:
         ValueError: They do not.
@@ -235,7 +235,7 @@ def check_snapshot(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> N
 
 
 def find_sequence_fault(tail: Sequence[JournalRow], seq: int) -> str | None:
-    """What is wrong with the rows after ``seq``, ascending; None where each is there exactly once."""
+    """What is wrong with the ascending rows after ``seq``; None if each is there exactly once."""
     for expected, row in enumerate(tail, start=seq + 1):
         if row.seq != expected:
             return f"entry {row.seq} is there twice" if row.seq < expected else f"entry {expected} is missing"
@@ -243,7 +243,7 @@ def find_sequence_fault(tail: Sequence[JournalRow], seq: int) -> str | None:
 
 
 def check_base(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> None:
-    """The rows all stand for ``seq``, and an entry comes after it.
+    """Refuses rows that do not all stand for ``seq``, or without a later entry.
 
     Raises:
         ValueError: They do not, or none does.
@@ -254,17 +254,17 @@ def check_base(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> None:
 
 
 def conflict_error(*, found: int, after: int) -> JournalConflictError:
-    """Another driver was first, or the caller's picture of the journal is of another one."""
+    """Another driver was first, or the caller knows another journal."""
     return JournalConflictError(f"the journal is at commit {found}, not at {after}: another driver committed first")
 
 
 @frozen
 class StateCommitMark:
-    """One commit to one of the state's tables.
+    """The mark of one commit to one of the state's tables.
 
     Attributes:
         app: The transaction id whose version the number is.
-        attempt: Of nobody else's.
+        attempt: A unique id of the attempt.
     """
 
     app: str
@@ -276,7 +276,7 @@ class StateCommitMark:
 
     @classmethod
     def parse(cls, text: str | None, app: str) -> StateCommitMark | None:
-        """The mark of a commit of that transaction id; None where it has none.
+        """The mark of a commit of that transaction id; None without one.
 
         >>> StateCommitMark.parse(str(StateCommitMark("journal", 7)), "journal")
         StateCommitMark(app='journal', number=7, attempt='')

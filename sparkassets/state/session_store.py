@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _TRIES: Final = 20
-"""How often a commit is tried again while something else than the journal's own commits changes the table."""
+"""How often a commit is repeated while other changes than the journal's own commits move the table."""
 _FEW: Final = 32
-"""Files that are left alone, however short the journal is."""
+"""So few files are left alone, however short the journal is."""
 _VACUUM_EVERY: Final = 1_000
-"""Commits between two looks for files that nothing refers to: a session takes its time over listing them."""
+"""Commits between two vacuums: a session is slow at listing files."""
 _ONE_AT_A_TIME: Final = {
     "file": "on a local disk Spark's commits are safe in one JVM only",
     "s3a": "on S3 Spark's own commits are safe from one driver at a time",
@@ -63,7 +63,7 @@ class SessionStore:
         self._base = self._table(BASE, "sparkassets.base", SNAPSHOT_COLUMNS)
 
     def exists(self) -> bool:
-        """A look at the table."""
+        """Looks at the table."""
         return self._journal.is_open or self._journal.open()
 
     def create(self, *, project: str) -> None:
@@ -76,7 +76,7 @@ class SessionStore:
         self._ensure_created(self._watermarks)
 
     def check(self, *, project: str) -> None:
-        """A look at the table's properties."""
+        """Looks at the table's properties."""
         refusals.check_project(self._shown, self._open_journal().properties, project=project)
 
     def read_image(self, *, project: str) -> JournalImage:
@@ -98,7 +98,7 @@ class SessionStore:
             return JournalImage(self._journal.table_id, moment.number, snapshot, snapshot_seq, tail)
 
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
-        """One look at the history when nothing is new."""
+        """Looks once at the history if nothing is new."""
         self._open_journal()
         with self._lock:
             moment = self._journal.current_moment()
@@ -120,7 +120,7 @@ class SessionStore:
         up_to_seq: int | None = None,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
-        """One query of the session's."""
+        """One query."""
         journal = self._open_journal()
         if last == 0:
             return ()
@@ -140,7 +140,7 @@ class SessionStore:
         return journal.read_rows(JournalRow, choose=matching)
 
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
-        """One commit under the next number, which Spark skips where another has had it; a look tells which it was."""
+        """Commits once under the next number; Spark skips it if another had the number, so a look decides."""
         journal = self._open_journal()
         with self._lock:
             for _ in range(_TRIES):
@@ -163,7 +163,7 @@ class SessionStore:
         self._save_rows(self._watermarks, rows, seq=seq)
 
     def maintain(self, *, fully: bool = False) -> None:
-        """Merges the journal's files when they are many for its length, and removes those that nothing refers to.
+        """Merges the journal's files if they are many for its length, and removes unreferenced ones.
 
         Both logs are kept short by Spark itself.
         """
@@ -179,7 +179,7 @@ class SessionStore:
         self._vacuumed_at = number
 
     def oldest_seq(self) -> int:
-        """Asks the journal, where some went."""
+        """Asks the journal if entries have expired."""
         journal = self._open_journal()
         return (journal.smallest_seq() or 1) if self._ensure_open(self._base) else 1
 
@@ -205,7 +205,7 @@ class SessionStore:
             journal.delete(f"seq <= {up_to}")
 
     def find_damages(self) -> Sequence[StateDamage]:
-        """What reading them shows; files are the session's."""
+        """Damages that reading reveals; files are the session's business."""
         found = list[StateDamage]()
         asked: list[tuple[SessionTable, Callable[[], object]]] = [(self._journal, self._check_entries)]
         asked += [(each, partial(self._read_snapshot_table, each)) for each in (self._watermarks, self._base)]
@@ -217,7 +217,7 @@ class SessionStore:
         return found
 
     def migrate(self, upgrade: FormatUpgrade) -> int:
-        """Nothing: no release has stored an older format here."""
+        """Does nothing: no release has stored an older format here."""
         del upgrade
         self._open_journal()
         return 0

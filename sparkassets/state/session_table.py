@@ -46,7 +46,7 @@ def column_definitions(columns: Columns) -> str:
 def build_frame(
     session: SparkSession, columns: Columns, rows: Sequence[JournalRow] | Sequence[SnapshotRow]
 ) -> DataFrame:
-    """The rows as a frame, which goes to the session as one text."""
+    """The rows as a frame, sent to the session as one text."""
     from pyspark.sql import functions as sql
 
     encoded = [{name: _encode_value(kind, getattr(row, name)) for name, kind in columns.items()} for row in rows]
@@ -175,7 +175,7 @@ class SessionTable:
         return self._detail is not None
 
     def open(self) -> bool:
-        """Looks what it is; False when there is no such table.
+        """Looks at the table; False when there is none.
 
         Raises:
             StateError: It is not ours, newer, damaged or out of reach.
@@ -256,7 +256,7 @@ class SessionTable:
         return found or 0
 
     def damaged_error(self, why: str) -> StateError:
-        """Rows are there that must not be, or the other way round."""
+        """The error for surplus or missing rows."""
         return refusals.damaged_error(self.shown, why, repair=self._repair)
 
     def create(self, properties: Mapping[str, str]) -> None:
@@ -285,7 +285,7 @@ class SessionTable:
         upon: NumberedVersion,
         overwrite: bool = False,
     ) -> bool:
-        """Commits under ``number``; False when others were first. Whatever Spark returned or raised, a look tells.
+        """Commits under ``number``; False when others were first. A look decides, whatever Spark returned or raised.
 
         The number is greater than that of ``upon``, when the table was looked at.
 
@@ -309,7 +309,7 @@ class SessionTable:
         raise self._unwritable(failure) from failure
 
     def merge_files(self) -> None:
-        """Makes few files of its many small ones.
+        """Merges its many small files into few.
 
         Raises:
             StateError: It cannot be written.
@@ -317,7 +317,7 @@ class SessionTable:
         self.execute(f"OPTIMIZE {self._name}")
 
     def delete(self, condition: str) -> None:
-        """Takes the rows out for which a SQL condition holds, unless somebody else commits meanwhile.
+        """Deletes rows by a SQL condition, unless another driver commits meanwhile.
 
         Raises:
             StateError: It cannot be written.
@@ -325,7 +325,7 @@ class SessionTable:
         self.execute(f"DELETE FROM {self._name} WHERE {condition}")  # noqa: S608  quoted
 
     def vacuum(self) -> None:
-        """Removes files that nothing refers to.
+        """Removes unreferenced files.
 
         Raises:
             StateError: It cannot be written.
@@ -333,7 +333,7 @@ class SessionTable:
         self.execute(f"VACUUM {self._name}")
 
     def execute(self, statement: str) -> None:
-        """Runs a statement that changes the state; one that somebody else's commit has overtaken is left.
+        """Runs a statement that changes the state; gives up if another commit overtakes it.
 
         Raises:
             StateError: It failed.
@@ -364,7 +364,7 @@ class SessionTable:
         return found
 
     def _newest_commits(self) -> Iterator[Any]:
-        """Its commits, the newest first, as far as its history goes."""
+        """Its commits, newest first, as far back as its history goes."""
         seen: int | None = None
         for page in _PAGES:
             found = self._query(f"DESCRIBE HISTORY {self._name} LIMIT {page}")

@@ -1,4 +1,4 @@
-"""What is known as of one entry, in a table of its own: the newest snapshot, and the base of the kept entries."""
+"""A table of what is known as of one entry: the newest snapshot, or the base of the kept entries."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SnapshotTable:
         return True
 
     def make(self) -> NumberedTable:
-        """The table, created where it was never made or was removed."""
+        """The table; created if it is missing."""
         if not self.open():
             self.table.create({refusals.JOURNAL_PROPERTY: self._journal.table_id})
         return self.table
@@ -61,7 +61,7 @@ class SnapshotTable:
         return found, seq
 
     def save(self, found: Sequence[SnapshotRow], *, seq: int) -> None:
-        """Replaces all rows in one commit under the number ``seq``; a greater one that is there already stays."""
+        """Replaces all rows in one commit under the number ``seq``, unless a greater one is there."""
         table = self.make()
         with table.lock:
             table.refresh()
@@ -69,7 +69,7 @@ class SnapshotTable:
                 self._replace(found, seq=seq, beaten=lambda: table.number >= seq)
 
     def migrate(self, upgrade: FormatUpgrade) -> int:
-        """Stores the rows as ``upgrade`` has them, under the number that they have; returns how many changed."""
+        """Upgrades the rows by ``upgrade``, under their number; returns how many changed."""
         table = self.table
         with table.lock:
             known, seq = self.read_snapshot()
