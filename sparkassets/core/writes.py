@@ -274,6 +274,11 @@ class RegisteredWrite(WriteMode):
     side_by_side = False
     combines = True
 
+    @property
+    def last_run_wins(self) -> bool:
+        """True: what a run combines with is what the runs before it left."""
+        return True
+
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it."""
         del partitioned  # rows that are there are combined with, not lost

@@ -48,6 +48,7 @@ def test_a_mode_is_a_value_whose_parameters_are_of_the_code():
     assert write == RegisteredWrite("keyed", {"sign": -1}, recomputable=True)
     assert write.parts() == {"write.keyed": {"sign": -1}}
     assert (write.combines, write.side_by_side, write.is_promotable, write.only_adds) == (True, False, False, False)
+    assert write.last_run_wins
 
 
 def test_one_that_is_not_repeatable_computes_nothing_again():
