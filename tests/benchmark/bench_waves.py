@@ -1,4 +1,4 @@
-"""What driving costs: waves of trivial runs that are due at once, by their number, and by several drivers together.
+"""What driving costs: waves of trivial runs that are due at once, by several drivers together, and ticks without any.
 
 The engine computes nothing, so all CPU is the driver's: planning, claiming, executing, recording. Each line is a
 process of its own. The exponent is that of the CPU's growth since the line before.
@@ -17,6 +17,8 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
+import psutil
+
 from sparkassets.processes import this_process
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.delta_store import DeltaStore
@@ -29,6 +31,7 @@ WAVES = (250, 500, 1000, 2000, 10_000)
 GOALS = {1000: 6.0, 10_000: 60.0}
 """CPU seconds of the driver, by the number of runs."""
 TOGETHER, DRIVERS, GOAL_RATE = 2000, 4, 150
+TICKS, GOAL_MEGABYTES = 3000, 400
 
 
 class Cost(NamedTuple):
@@ -50,6 +53,10 @@ def main() -> None:
             print(f"  {count:>7,} runs  CPU {cost.cpu:7.2f} s  {cost.size / 1e6:6.0f} MB  exponent {grows:>5}{goal}")
             before = count, cost.cpu
     rates()
+    with pool(1) as workers:
+        early, late = workers.submit(loop, TICKS).result()
+    sizes = f"{early.size / 1e6:.0f} MB after {TICKS // 10:,}, {late.size / 1e6:.0f} MB after {TICKS:,}"
+    print(f"ticks with nothing due: {sizes}, CPU {late.cpu / TICKS * 1000:.1f} ms each   goal {GOAL_MEGABYTES} MB")
 
 
 def rates() -> None:
@@ -93,6 +100,21 @@ def wave_on_disk(count: int) -> Cost:
     """The same with the journal in a folder."""
     with tempfile.TemporaryDirectory() as folder:
         return wave(count, folder)
+
+
+def loop(count: int) -> tuple[Cost, Cost]:
+    """Ticks of one process, as ``--loop`` has them: the cost of a tenth of them, and of all."""
+    process, costs = psutil.Process(), []
+    with tempfile.TemporaryDirectory() as folder:
+        found = world(10, folder)
+        found.tell("s")
+        found.driver().run_works([TickWork()])
+        cpu = time.process_time()
+        for tick in range(1, count + 1):
+            assert not found.driver().run_works([TickWork()]).runs
+            if tick in (count // 10, count):
+                costs.append(Cost(time.process_time() - cpu, process.memory_info().rss))
+    return costs[0], costs[1]
 
 
 def drive(folder: str, count: int) -> float:
