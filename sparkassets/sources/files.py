@@ -165,24 +165,29 @@ class FileObserver:
         if not (fresh or notes or values.views or values.cursor):
             return None
         if fresh and not (notes or asset.views):
-            after = {key: value for key, value in {**own, **fresh}.items() if value is not None}
-            fresh[LISTING] = _digest(asset, after, files)
-        counts = {"files_read": values.read, "unsettled": len(unsettled)}
+            fresh[LISTING] = _digest(asset, _without_lost({**own, **fresh}), files)
         return Observation(
             asset=asset.name,
             changed=PartitionSet.from_slots(cells[key] for key in news),
             removed=lost.removed,
             whole=not partitioning.is_partitioned and bool(news or lost.gone),
             cursor={**fresh, **values.cursor},
-            extra={
-                "files": sum(len(slots[key].files) for key in news),
-                **{key: count for key, count in counts.items() if count},
-                **_list_ignored(ignored),
-            },
+            extra=_extra([slots[key] for key in news], ignored, files_read=values.read, unsettled=len(unsettled)),
             notes=notes,
             views=values.views,
             session_needed_reason=unseen,
         )
+
+
+def _without_lost(cursor: Mapping[str, Any]) -> dict[str, Any]:
+    """A cursor without the slots that it says are gone."""
+    return {key: value for key, value in cursor.items() if value is not None}
+
+
+def _extra(changed: Collection[_SlotFiles], ignored: _IgnoredFiles, **counts: int) -> dict[str, Any]:
+    """The files in changed slots, the other counts that are not zero, and what is ignored."""
+    files = sum(len(slot.files) for slot in changed)
+    return {"files": files, **{key: count for key, count in counts.items() if count}, **_list_ignored(ignored)}
 
 
 def _find_news(

@@ -14,7 +14,6 @@ LONGEST = 60
 
 ABOVE = {
     "core/journal/fold/marks.py:fold_mark",
-    "core/planner/gates/aligned_runs.py:fate_of",
     "core/planner/due/condition_causes.py:condition_usage",
     "core/planner/due/condition_causes.py:find_causes",
     "core/planner/due/due_ticks.py:_continuous_ticks",
@@ -23,7 +22,6 @@ ABOVE = {
     "core/planner/gates/partition_gates.py:_runs",
     "core/planner/gates/upstream_waits.py:_wait_runs",
     "core/planner/incremental_planner.py:_decision_change_times",
-    "core/planner/incremental_planner.py:_find_dirty_assets",
     "core/planner/wording.py:_lacking",
 }
 """Functions of the planner and the journal that are more complex than `MOST`; none may come to it."""
