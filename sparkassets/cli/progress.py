@@ -22,7 +22,6 @@ from sparkassets.core.instants import format_instant, format_zoned
 from sparkassets.core.phrases import escape_invisible, few
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.wording import plural
-from sparkassets.core.redaction import redact
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.runtime.progress import Progress
@@ -310,7 +309,7 @@ class _JsonLineWriter:
         """Writes an event without its sentence."""
         del text, level
         document = {"event": event, "at": format_instant(datetime.now(UTC)), **facts}
-        self._stream.write(f"{redact(_line(document), variables=self._variables)}\n")
+        self._stream.write(f"{_redacted_line(document, self._variables)}\n")
         self._stream.flush()
 
 
@@ -333,7 +332,7 @@ class _JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             document["exception"] = self.formatException(record.exc_info)
-        return redact(_line(document), variables=self._variables)
+        return _redacted_line(document, self._variables)
 
 
 class _TextFormatter(logging.Formatter):
@@ -346,8 +345,12 @@ class _TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
+        from sparkassets.core.redaction import redact
+
         return escape_invisible(redact(super().format(record), variables=self._variables))
 
 
-def _line(told: Mapping[str, Any]) -> str:
-    return escape_invisible(json.dumps(told, ensure_ascii=False, default=str))
+def _redacted_line(document: Mapping[str, Any], variables: Mapping[str, str]) -> str:
+    from sparkassets.core.redaction import redact  # what is shown to people needs none of it
+
+    return redact(escape_invisible(json.dumps(document, ensure_ascii=False, default=str)), variables=variables)

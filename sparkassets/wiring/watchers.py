@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkassets.core.phrases import escape_unwritable
-from sparkassets.core.redaction import redact
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.emit.run_logs import LOG_CHARACTERS, RunLogs, append
 from sparkassets.errors import SparkAssetsError, describe_error
@@ -82,6 +81,8 @@ def explain_failure(project: ProjectSpec, run: str, error: BaseException) -> Fai
 
     The whole story is written into the run's log, after what it printed and logged.
     """
+    from sparkassets.core.redaction import redact  # few runs fail
+
     if issubclass(type(error), SparkAssetsError) and isinstance(error, SparkAssetsError):
         told, hint = str(error.args[0]).strip().partition("\n")[0], error.hint or ""
     else:
