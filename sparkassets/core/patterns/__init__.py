@@ -6,15 +6,16 @@ from sparkassets.core.patterns.known_files import (
     LISTING,
     FileSlot,
     KnownFile,
+    KnownTable,
     digest_look,
     file_key,
     fingerprint,
     is_of_file,
     is_of_slot,
     is_skipped_name,
+    known_tables,
     path_of_key,
 )
-from sparkassets.core.patterns.known_tables import KnownTable, known_tables
 from sparkassets.core.patterns.path_pattern import PathPattern
 from sparkassets.core.patterns.pattern_fields import PatternError, SegmentField, TimeField
 

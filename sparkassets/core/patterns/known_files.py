@@ -1,8 +1,8 @@
-"""Files of a source that the journal knows: keys, fingerprints, and the partitions of their paths."""
+"""Files and tables of a source that the journal knows: keys, fingerprints, and the partitions of their paths."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, Final
@@ -169,3 +169,34 @@ class FileSlot:
         always = RangeSet.always()
         pair = (always.first, always.last) if time is None or start is None else pattern.extent(start, time)
         return PartitionSet.from_slots([(self.segment, pair)])
+
+
+@frozen
+class KnownTable:
+    """One table at the version that was seen last.
+
+    Attributes:
+        slot: The partitions that its path or name tells.
+        relative: Its folder from the pattern's root; in a catalog the names on the way, with slashes between.
+    """
+
+    slot: FileSlot
+    relative: str
+    table_id: str
+    version: int
+
+
+def known_tables(cursor: Mapping[str, Any], partitioning: Partitioning) -> Iterator[KnownTable]:
+    """The tables in a cursor, or in a part of one.
+
+    >>> from sparkassets.core.partitions import SegmentPartition
+    >>> regions = Partitioning(None, (SegmentPartition("region", ("de", "nl")),))
+    >>> [each.version for each in known_tables({"de": {"raw_de": {"table_id": "a", "version": 3}}, "nl": ""}, regions)]
+    [3]
+    """
+    for key, tables in cursor.items():
+        slot = FileSlot.of_key(key, partitioning)
+        if slot is None or not isinstance(tables, Mapping):
+            continue
+        for relative, seen in tables.items():
+            yield KnownTable(slot, relative, seen["table_id"], seen["version"])
