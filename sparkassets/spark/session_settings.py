@@ -39,6 +39,7 @@ _ARCHIVE_WORDS: Final = (
     "AutoCreateSharedArchive",
     "RecordDynamicDumpInfo",
 )
+_ANNOUNCEMENT: Final = "archiving Spark's classes for faster starts, this once; Ctrl-C skips it\n"
 _OPTION_VARIABLES: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 
 
@@ -97,6 +98,9 @@ def write_archive(ready: Path) -> None:
     dump = ready.with_suffix(f".{uuid.uuid4().hex}.dump")
     # Ctrl-C gives it up: the JVM ends with this process
     with suppress(Exception, KeyboardInterrupt):
+        if sys.stderr.isatty():
+            sys.stderr.write(_ANNOUNCEMENT)
+            sys.stderr.flush()
         gateway.silence_output()  # the JVM reports each archive on the standard output, which is the driver's
         gateway.run_diagnostic("vmCds", "dynamic_dump", str(dump))
         dump.replace(ready)

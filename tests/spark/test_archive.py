@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import atexit
+import io
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,16 @@ def test_nothing_is_written_where_the_jvm_has_ended_or_another_driver_was_quicke
     wanted.write_bytes(b"of another")
     write_archive(wanted)
     assert wanted.read_bytes() == b"of another"
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_who_waits_at_a_terminal_is_told_for_what(folder, jars, jvm, monkeypatch, is_terminal):
+    stream = io.StringIO()
+    stream.isatty = lambda: is_terminal
+    monkeypatch.setattr(sys, "stderr", stream)
+    write_archive(start(jars).wanted)
+    said = "archiving Spark's classes for faster starts, this once; Ctrl-C skips it\n"
+    assert stream.getvalue() == (said if is_terminal else "")
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no such operation"), KeyboardInterrupt()])
