@@ -96,6 +96,15 @@ def test_the_second_start_uses_the_archive_of_the_first_and_both_are_quiet(cache
         assert lines == []
 
 
+@pytest.mark.deep
+def test_an_image_is_prepared_with_jars_and_archive(cache):
+    command = [sys.executable, "-W", "ignore", "-m", "sparkassets.spark"]
+    done = subprocess.run(command, env={**os.environ, "SPARKASSETS_CACHE": str(cache)}, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"delta-spark" in done.stdout
+    assert [each.suffix for each in (cache / "archive").iterdir()] == [".jsa"]
+
+
 def test_the_jvm_of_a_driver_that_is_killed_at_its_first_start_ends_and_leaves_no_archive(cache, tmp_path):
     env = {**os.environ, "SPARKASSETS_CACHE": str(cache)}
     command = [sys.executable, "-W", "ignore", "-c", KILLED, str(tmp_path / "table")]
