@@ -112,7 +112,7 @@ def _quote_option(text: str) -> str:
 
 
 def _key(java: JavaRuntime, class_path: Iterable[Path]) -> str:
-    """The name of the archive, by what the JVM compares, too: layers of an image keep whole seconds of a file's time."""
+    """The name of the archive, by what the JVM compares: layers of an image keep whole seconds of a file's time."""
     digest = hashlib.sha256(f"{java.command}\n{java.build}\n".encode())
     for jar in class_path:
         found = jar.stat()
