@@ -99,9 +99,10 @@ def test_the_second_start_uses_the_archive_of_the_first_and_both_are_quiet(cache
 @pytest.mark.deep
 def test_an_image_is_prepared_with_jars_and_archive(cache):
     command = [sys.executable, "-W", "ignore", "-m", "sparkassets.spark"]
-    done = subprocess.run(command, env={**os.environ, "SPARKASSETS_CACHE": str(cache)}, capture_output=True, check=False)
+    env = {**os.environ, "SPARKASSETS_CACHE": str(cache)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert b"delta-spark" in done.stdout
+    assert "delta-spark" in done.stdout
     assert [each.suffix for each in (cache / "archive").iterdir()] == [".jsa"]
 
 
