@@ -152,7 +152,7 @@ class StateCommands:
         Raises:
             StateError: There is no state, it is damaged, or it cannot be written.
         """
-        from sparkassets.core.journal.codec.snapshot import entry_of_today, known_of_today
+        from sparkassets.core.journal.codec.snapshot import upgrade_entry_row, upgrade_snapshot_row
         from sparkassets.ports import FormatUpgrade
 
         store = self._context.adapters.store
@@ -160,7 +160,7 @@ class StateCommands:
         if damages := store.find_damages():
             message = f"the state is damaged: {damages[0].problem}"
             raise StateError(message, hint=f"{damages[0].repair}; `sparkassets state verify` tells all of it")
-        return store.migrate(FormatUpgrade(entry_of_today, known_of_today))
+        return store.migrate(FormatUpgrade(upgrade_entry_row, upgrade_snapshot_row))
 
     def report(self, *, at: datetime | str | None = None) -> ReportDocuments:
         """The documents of the report, as of now or of ``at``; sources and tables are looked at, nothing is recorded.

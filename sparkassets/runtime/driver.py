@@ -553,9 +553,10 @@ class Driver:
         return None if _is_newest_claim(self.ledger.state, asset, token) else "its claim is over"
 
     def _foreign_spark_runs(self, state: State, asset: str, token: int) -> list[str]:
-        """Live runs for which another driver's Spark may commit to the table: without put-if-absent two lose rows.
+        """Live runs for which the Spark of another driver may commit to the asset's table.
 
-        Those of the asset's other slots, and of other assets that append to the same table.
+        They are runs of the asset's other slots, and of other assets that append to the table. On a store without
+        put-if-absent, two Sparks that commit at once lose rows.
         """
         over = self.leases.expired_claims(state, mine=frozenset(self._active))
         known = (state.assets[name] for name in find_table_sharers(self.project, asset) if name in state.assets)

@@ -2,8 +2,9 @@
 
 The rules were model-checked; change none without checking again (`make model`). In short: fence what older claims
 of the chain may still write, look whether one of them is in, else write exactly one commit an outlet, look again
-whatever the write returned, and on failure fence oneself before saying so. A run that is in some of its outlets is
-completed by whoever finds it, from that run's own pins. What is recorded in the journal is the driver's matter.
+whatever the write returned, and on failure fence the run itself before the failure is recorded. A run that is in some
+of its outlets is completed by whoever finds it, from that run's own pins. What is recorded in the journal is the
+driver's matter.
 
 What validations withhold adds no step to that. Rows are staged and judged after the claim and before the first commit,
 where nothing can be seen of them, as little as of rows that are being computed; the one commit of each outlet holds
@@ -105,11 +106,11 @@ class RunExecution:
         self._reorder = reorder
         self._work = order
         self._found: tuple[DataCommit | None, ...] = (None,) * len(self._targets)
-        self._wake = threading.Event()
-        self._stir = threading.Event()
+        self._interrupted = threading.Event()
+        self._ended_or_interrupted = threading.Event()
         self._cancelled = False
         self._superseded = False
-        self._gate = threading.Lock()
+        self._write_lock = threading.Lock()
         self._settled = not older
         self._completes: ClaimState | None = None
         self._begun = False
@@ -140,8 +141,8 @@ class RunExecution:
                 target.remove_iterations(keep=keep, unsettled=unsettled, tokens=tokens)
 
     def _interrupt(self) -> None:
-        self._wake.set()
-        self._stir.set()
+        self._interrupted.set()
+        self._ended_or_interrupted.set()
         self._engine.cancel(self._work.run)
 
     def execute(self) -> Outcome:
@@ -288,7 +289,7 @@ class RunExecution:
         return attempts(self._attempt)
 
     def _sleep(self, seconds: float) -> None:
-        self._wake.wait(min(seconds, threading.TIMEOUT_MAX))
+        self._interrupted.wait(min(seconds, threading.TIMEOUT_MAX))
 
     def _may_retry(self, error: BaseException) -> bool:
         kind = type(error)  # `isinstance` would ask the error for its class, and that may raise
@@ -341,9 +342,9 @@ class RunExecution:
         """
         raised: list[BaseException] = []
         ended, given_up = threading.Event(), threading.Event()
-        self._stir.clear()
-        if self._wake.is_set():  # by whoever interrupted it just now
-            self._stir.set()
+        self._ended_or_interrupted.clear()
+        if self._interrupted.is_set():  # by whoever interrupted it just now
+            self._ended_or_interrupted.set()
 
         def work() -> None:
             try:
@@ -352,16 +353,16 @@ class RunExecution:
                 raised.append(error)
             finally:
                 ended.set()
-                self._stir.set()
+                self._ended_or_interrupted.set()
 
         threading.Thread(target=work, name=name, daemon=True).start()
         seconds = self._order.asset.timeout_seconds
-        self._stir.wait(min(seconds, threading.TIMEOUT_MAX))
+        self._ended_or_interrupted.wait(min(seconds, threading.TIMEOUT_MAX))
         if ended.is_set():
             return raised[0] if raised else None
-        late = not self._wake.is_set()
+        late = not self._interrupted.is_set()
         self._interrupt_until(ended)
-        with self._gate:
+        with self._write_lock:
             given_up.set()
         if late:
             return _TimedOutError(f"{self._order.asset.name}: no result within its timeout of {seconds} s")
@@ -386,7 +387,7 @@ class RunExecution:
         for written, target in enumerate(missing):
             if written and not missing[written - 1].find_commits([self._work.run]):
                 return
-            with self._gate:
+            with self._write_lock:
                 if given_up.is_set():
                     return  # nothing may begin to write any more
                 begun, self._begun = self._begun, True
@@ -420,6 +421,10 @@ class RunExecution:
         return marker.with_judgement(decided, self._work)
 
     def _fail_run(self, error: BaseException) -> Outcome:
+        """Fences the run, then says how it failed: no write of it can land after its failure is recorded.
+
+        Where no write was begun there is nothing to fence.
+        """
         if self._superseded:
             return self._leave_to_newer()
         cause = self._failure_cause(error)

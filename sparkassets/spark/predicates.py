@@ -211,12 +211,15 @@ def time_predicate(column: str, kind: str, *, partition: TimePartition, ranges: 
         keys = ", ".join(sqltext.text(partition.key(start)) for start, _ in partition.slots(ranges))
         return f"{quoted} IN ({keys})"
     exact = list(partition.exact(ranges).pairs())
-    narrowed = _without(quoted, kind, partition, ranges) if len(exact) > _MOST_RANGES else None
+    narrowed = _predicate_with_exclusions(quoted, kind, partition, ranges) if len(exact) > _MOST_RANGES else None
     return narrowed or _between(quoted, _bounds(kind, partition, exact))
 
 
-def _without(quoted: str, kind: str, partition: TimePartition, ranges: RangeSet) -> str | None:
-    """The rows of ``ranges`` without excluded hours of each day and whole days; None for other exclusions."""
+def _predicate_with_exclusions(quoted: str, kind: str, partition: TimePartition, ranges: RangeSet) -> str | None:
+    """A shorter predicate for many ranges: the spans around them without the excluded hours and days.
+
+    None where the exclusions are of another kind.
+    """
     hours, rest = (
         split_excluded_hours(partition.exclude) if partition.by == "hour" else (frozenset[int](), partition.exclude)
     )

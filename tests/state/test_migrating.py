@@ -8,14 +8,14 @@ from deltalake import DeltaTable
 
 from sparkassets.core.journal.codec import decode, from_row
 from sparkassets.core.journal.codec.formats import FORMAT
-from sparkassets.core.journal.codec.snapshot import entry_of_today, known_of_today
+from sparkassets.core.journal.codec.snapshot import upgrade_entry_row, upgrade_snapshot_row
 from sparkassets.errors import StateError
 from sparkassets.ports import FormatUpgrade
 from sparkassets.state import maintenance, numbered_table
 from sparkassets.state.delta_store import DeltaStore
 from tests.core.journal.test_formats import STORED, rows, snapshot
 
-UPGRADE = FormatUpgrade(entry_of_today, known_of_today)
+UPGRADE = FormatUpgrade(upgrade_entry_row, upgrade_snapshot_row)
 
 
 OLD = 3

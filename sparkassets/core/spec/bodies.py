@@ -15,7 +15,7 @@ from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting, normal
 from sparkassets.core.redaction import redact
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft, normalize_path, sibling_path
 from sparkassets.core.spec.model import PythonBody, SqlBody
-from sparkassets.core.spec.rule_maps import row_removing_rules
+from sparkassets.core.spec.rule_maps import row_removing_rule_maps
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile
 from sparkassets.core.suggestions import suggest_close
 from sparkassets.core.templating import Template, TemplateError, TemplateFault
@@ -214,7 +214,7 @@ class AssetBody:
         code = {**self.parts, **select_digests(selects, variables=values)} if selects else self.parts
         given = draft.keys.params
         params = given if isinstance(given, dict) else {str(number): each for number, each in enumerate(given)}
-        options = {**(write.parts() if write is not None else {}), **row_removing_rules(draft.keys)}
+        options = {**(write.parts() if write is not None else {}), **row_removing_rule_maps(draft.keys)}
         return AssetDefinition.build(sql=sql, code=code, params=params, options=options, variables=values)
 
 

@@ -183,7 +183,7 @@ def kind_of_rule(value: object) -> str | None:
     return "<registered>" if "check" in value and not known & value.keys() else "<map>"
 
 
-def row_removing_rules(keys: Any) -> dict[str, object]:  # noqa: ANN401  the keys of an asset
+def row_removing_rule_maps(keys: Any) -> dict[str, object]:  # noqa: ANN401  the keys of an asset
     """The rules that take rows away, of an asset and its outlets, as they are written: which rows come out.
 
     They are by the names that they have as parts of a definition.

@@ -1,6 +1,6 @@
 """Validations: rules for rows before they are published, and the verdicts that follow from measured numbers.
 
-What measures the rows is elsewhere; here is what is measured (`Tally`) and what follows from it (`judge`).
+What measures the rows is elsewhere; here is what is measured (`RuleTally`) and what follows from it (`judge_run`).
 """
 
 from sparkassets.core.validations.checks import (

@@ -212,7 +212,7 @@ def _ref_from(uri: str, ref: Sequence[Any]) -> EventRef:
     return EventRef(seq, uri, asset, at, flat_from(flat), extra, run, interval and (interval[0], interval[1]))
 
 
-def entry_of_today(row: JournalRow) -> JournalRow:
+def upgrade_entry_row(row: JournalRow) -> JournalRow:
     """The row of the same entry in the present format.
 
     Raises:
@@ -226,7 +226,7 @@ def entry_of_today(row: JournalRow) -> JournalRow:
     return upgraded
 
 
-def known_of_today(row: SnapshotRow) -> SnapshotRow:
+def upgrade_snapshot_row(row: SnapshotRow) -> SnapshotRow:
     """The snapshot's row of the same asset or dataset in the present format.
 
     Raises:

@@ -1,15 +1,11 @@
 """What an asset's outputs are: their definitions, published iterations, and rows whose input was removed.
 
-Records which definition computed which partitions of an asset.
-
 Definitions are ordered by their first appearance in the journal. One that comes back, from another checkout or after a
 change was reverted, keeps its place. So drivers with different code agree on which definition is newer, and an older
 checkout does not compute again, because of its code alone, what a newer one has computed.
 
-Keeps rows of a consumer whose input was removed (``on_removed: keep``), and the partitions that lookback owes.
-
-A partition whose input partition was removed keeps its rows: `AssetState.kept` records it, and since when. It is kept
-until a run that was claimed later has computed it again, or all of its input is present again.
+Under ``on_removed: keep`` a partition whose input was removed keeps its rows: `AssetState.kept` records it, and since
+when. It is kept until a run that was claimed later has computed it again, or all of its input is present again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Failed and withheld partitions, the search for bad ones among them, and causes to try them again.
 
-The failed partitions of an asset as runs fail and succeed, and the search for the bad ones among them.
-
 A run that failed because of its data is divided: its partitions are tried in parts by a limited number of further runs
 (``division``), until the bad ones are known (docs/design/planning.md#failures-and-retries).
 """

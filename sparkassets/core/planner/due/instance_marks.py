@@ -33,12 +33,13 @@ MOST_SLOTS = 100_000
 def mark_instance(
     context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval, said: MarkEntry
 ) -> MarkEntry:
-    """The mark of that instance alone, and what of it is used up; nothing where its ``instance`` is None.
+    """Resolves which instance a person means; returns their mark with it and with the causes that it uses up.
 
-    An instance is one that is due, that is withheld, or to be skipped, that is still to come.
+    An instance can be marked if it is due or withheld; with ``skip`` also if it lies ahead. Without an ``instance`` the
+    mark changes nothing.
 
     Raises:
-        InputError: The asset has no such instance, or it is not due any more, or cannot be what is said of it.
+        InputError: There is no such instance, it is no longer due, or this mark does not apply to it.
     """
     _refuse_what_is_asked(asset, state)
     before = next((each for each in reversed(state.instance_marks) if _fits(asked, each.interval)), None)
@@ -101,7 +102,7 @@ def _revoke_mark(
     said: MarkEntry,
     before: InstanceMark | None,
 ) -> MarkEntry:
-    """The mark that has an instance run by its schedule after all, which somebody marked and that is not passed."""
+    """Takes back the mark of an instance that lies ahead, so that the schedule runs it after all."""
     if before is None or not before.is_ahead(state.cursor):
         raise InputError(
             f"{_name_instance(context, asset, asked)} is not marked, or is past: "

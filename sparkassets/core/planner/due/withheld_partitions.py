@@ -255,7 +255,10 @@ def accept_command(
 def add_withheld_barriers(
     context: PlanningContext, asset: AssetSpec, state: AssetState, decision: AssetDecision
 ) -> AssetDecision:
-    """Adds barriers for resting partitions to the decision; partitions that are computed again now get none."""
+    """Adds barriers for resting partitions to the decision; partitions that are computed again now get none.
+
+    By these barriers consumers learn what is withheld: `gates/upstream_waits.py` reads them.
+    """
     if not state.withheld:
         return decision
     found = []
