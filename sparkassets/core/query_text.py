@@ -1,4 +1,12 @@
-"""What SQL text says without a parser: its tables, columns and statements, and its normal form."""
+"""What SQL text says without a parser: its tables, columns and statements, and its normal form.
+
+It looks at words and parentheses: where a text is ambiguous, nothing is reported.
+
+The normal form is equal for texts that differ only in ways that change no row. Layout, comments, the case of keywords
+and of functions, and quotes that nothing needs do not count. Everything else does, also what another parser takes for
+the same: sqlglot reads ``date_format(a, 'YYYY')`` like ``'yyyy'``, and what it makes of a query changes with its
+version, which would be a change of everybody's code.
+"""
 
 from __future__ import annotations
 

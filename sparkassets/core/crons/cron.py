@@ -1,4 +1,10 @@
-"""A cron expression: its fields, and the days and times of day that it means."""
+"""A cron expression: its fields, and the days and times of day that it means.
+
+Croniter expands the text, and what it gets wrong is corrected here, each case with its reason: what it takes for
+something else than is written is refused (`_misread`), and what its `expand` drops is put back. Its search for the next
+tick is not used: it skips and repeats times when clocks change; `WallClockTicks` does not. It takes a tenth of a second
+to import, so only the first expansion of a text does so; compiled projects are stored.
+"""
 
 from __future__ import annotations
 

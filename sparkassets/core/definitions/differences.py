@@ -1,4 +1,8 @@
-"""What differs between two definitions of an asset, and which columns a difference changes."""
+"""What differs between two definitions of an asset, and which columns a difference changes.
+
+Decided by the words alone, and only where they are unambiguous: otherwise the whole table counts as touched, or as
+read. No schema is needed, and nothing is parsed in another way than Spark might.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The derivation of an asset's columns, from its SQL as rendered for it."""
+"""The derivation of an asset's columns, from its SQL as rendered for it.
+
+A template is rendered as one query for all runs: values that differ by run become marks, which no name may hold. A
+template whose shape depends on values that only a run knows (``{% if ds … %}``) has no such query.
+"""
 
 from __future__ import annotations
 

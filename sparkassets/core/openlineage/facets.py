@@ -1,4 +1,7 @@
-"""Facets of datasets and runs, those of data quality among them."""
+"""Facets of datasets and runs, those of data quality among them.
+
+Facets of validations hold counts only, neither sample rows nor values.
+"""
 
 from __future__ import annotations
 

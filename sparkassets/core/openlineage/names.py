@@ -1,4 +1,7 @@
-"""Names of datasets, jobs and runs, as OpenLineage has them."""
+"""Names of datasets, jobs and runs, as OpenLineage has them.
+
+The rules are those of https://openlineage.io/docs/spec/naming, so that other producers give the data the same name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which partitions of a consumer depend on which of its inlet, by mappings of time and segments."""
+"""Which partitions of a consumer depend on which of its inlet, by mappings of time and segments.
+
+Requirements and effects are exact adjoints; the rules are in docs/design/partitions.md#mappings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Functions of segments, and answers about large ones that are remembered and updated."""
+"""Functions of segments, and answers about large ones that are remembered and updated.
+
+A function of tuples of segments is two values side by side: what it is as a rule, and what it is for the tuples that
+stand apart, ascending, none of them equal to the rule; so that equal functions are equal values. A new day for one of
+very many keys leaves all other tuples as they were: functions map each tuple on its own, so earlier answers for the
+others remain valid.
+"""
 
 from __future__ import annotations
 

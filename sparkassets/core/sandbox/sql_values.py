@@ -1,4 +1,9 @@
-"""Values in templates as SQL, and which expressions may hold text that is not trusted."""
+"""Values in templates as SQL, and which expressions may hold text that is not trusted.
+
+While a template is rendered, each value that it prints is a mark. The marks are resolved in the finished text, read as
+Spark's lexer reads it: within a quoted literal a value is a part of that text, within backquotes a part of that name,
+within a comment nothing, and elsewhere a literal of its type. A value is never pasted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Outlets: assets that one run writes together, and the properties of their tables."""
+"""Outlets: assets that one run writes together, and the properties of their tables.
+
+A multi-asset and its outlets are assets of one namespace. The multi-asset (`AssetSpec.outlets`) has all that makes
+runs: inlets, schedule, partition, strategy, write, code. It is what is planned, claimed and run, and it has no data: no
+place, no columns, and an identity that nobody can name, so that nothing reads it or waits for it. An outlet
+(`AssetSpec.maker`) has what data has: a place, an identity, columns. It is what others read, and what events, coverage
+and lineage are of. It comes after its maker in the project's order and has that one's partitions and write.
+"""
 
 from __future__ import annotations
 

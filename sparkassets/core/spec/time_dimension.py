@@ -1,4 +1,7 @@
-"""Compiles the time of a partition: its grain or cron, its bounds, and the slots that it leaves out."""
+"""Compiles the time of a partition: its grain or cron, its bounds, and the slots that it leaves out.
+
+A calendar becomes the days that it lists now, so that the journal does not depend on the version of a library.
+"""
 
 from __future__ import annotations
 
