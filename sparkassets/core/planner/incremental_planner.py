@@ -66,6 +66,7 @@ class IncrementalPlanner:
         return RunQueue(self._take_runs(context), self._run_count, self._waiting_count)
 
     def _take_runs(self, context: PlanningContext) -> Iterator[PlannedRun]:
+        """Yields the due runs in the order of the plan; decides an asset for this ``now`` only when its turn comes."""
         place = -1
         while (index := bisect_right(self._due, place)) < len(self._due):
             place = self._due[index]
@@ -75,7 +76,10 @@ class IncrementalPlanner:
             yield from context.decisions[name].runs
 
     def _update(self, context: PlanningContext) -> None:
-        """Decides the assets anew that the state, or the time as a limit, can have changed."""
+        """Decides again the assets that a change of the state, or a passed alarm, can affect; all if more has changed.
+
+        Due assets are left with the time at which they were planned: `plan` and `queue_runs` bring them up to date.
+        """
         last = self._last
         if last is None or not _differ_in_state_only(last, context):
             dirty: Iterable[str] = self._names
@@ -88,7 +92,7 @@ class IncrementalPlanner:
         self._last = context
 
     def _find_dirty_assets(self, last: PlanningContext, context: PlanningContext) -> set[str]:
-        """The assets whose state, datasets, segments or alarms changed."""
+        """The assets whose state, datasets or segments changed, their consumers, and those whose alarm has passed."""
         before, after = last.state, context.state
         found: set[str] = set()
         for name in _of_other_partitions(last.project, context.project):
@@ -110,7 +114,7 @@ class IncrementalPlanner:
         return found
 
     def _decide(self, context: PlanningContext, dirty: Iterable[str]) -> None:
-        """Decides the assets anew, upstream first, with the consumers that this affects."""
+        """Decides these assets again, upstream first, and the consumers of those whose decision changed for them."""
         queue = [self._place[name] for name in dirty]
         heapify(queue)
         done = -1
@@ -131,13 +135,14 @@ class IncrementalPlanner:
                     heappush(queue, self._place[consumer])
 
     def _count(self, before: AssetDecision | None, decision: AssetDecision) -> None:
+        """Keeps the totals of runs and of loud waiting reasons: subtracts the decision before and adds the new one."""
         for each, sign in ((before, -1), (decision, 1)):
             if each is not None:
                 self._run_count += sign * len(each.runs)
                 self._waiting_count += sign * sum(not item.quiet for item in each.waiting)
 
     def _note_due(self, place: int, decision: AssetDecision, now: int) -> None:
-        """Notes whether the asset has runs, and the time that these hold."""
+        """Records whether the asset has due runs, and the planner's time that these runs hold."""
         if not decision.runs:
             if self._planned_at.pop(place, None) is not None:
                 del self._due[bisect_left(self._due, place)]
@@ -147,6 +152,10 @@ class IncrementalPlanner:
         self._planned_at[place] = now
 
     def _set_alarm(self, context: PlanningContext, asset: AssetSpec, decision: AssetDecision) -> None:
+        """Sets the instant at which time alone may change the decision; it replaces the asset's earlier alarm.
+
+        An alarm that was replaced stays in the heap and is ignored when it comes.
+        """
         wake = min(
             (at for at in _decision_change_times(context, asset, decision) if at > min(context.now, context.clock)),
             default=None,
@@ -159,7 +168,7 @@ class IncrementalPlanner:
 
 
 def _differ_in_state_only(last: PlanningContext, context: PlanningContext) -> bool:
-    """Whether only the state and the time moved on between two contexts."""
+    """Whether only the state, the discovered segments and the time moved on between two contexts."""
     return (
         _same_but_for_keys(last.project, context.project)
         and last.now <= context.now
@@ -174,7 +183,11 @@ def _differ_in_state_only(last: PlanningContext, context: PlanningContext) -> bo
 
 
 def _same_but_for_keys(one: ProjectSpec, other: ProjectSpec) -> bool:
-    """Whether both are the same project, apart from segments discovered in between."""
+    """Whether both are the same project, apart from segments discovered in between.
+
+    An asset whose segments were discovered is another object from the same place in the files; any other is the same
+    object.
+    """
     if one is other:
         return True
     return one.assets.keys() == other.assets.keys() and all(
@@ -191,23 +204,26 @@ def _of_other_partitions(one: ProjectSpec, other: ProjectSpec) -> list[str]:
 
 
 def _changed_keys(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
-    """Yields the keys of which the value is another object.
+    """Yields the keys of ``after`` whose value is another object than in ``before``.
 
     It compares by position, at the speed of C: the fold keeps the order of keys and adds new ones at the end. In
-    another order too many keys would be found, and never too few, as no two keys have the same value.
+    another order it would yield too many keys, never too few, as no two keys share a value.
     """
     return compress(after, map(is_not, after.values(), chain(before.values(), repeat(None))))
 
 
 def _datasets(asset: AssetSpec, project: ProjectSpec) -> set[str]:
-    """The datasets that a decision for the asset reads."""
+    """URIs of the datasets that a decision for the asset reads: those of its inlets and of its condition."""
     condition = asset.schedule.condition
     named = {project.listened_uri(asset.name, leaf) for leaf in (datasets(condition) if condition is not None else ())}
     return named | {inlet.uri for inlet in asset.inlets.values()}
 
 
 def _affects_downstream(asset: AssetSpec, before: AssetDecision, decision: AssetDecision) -> bool:
-    """Whether decisions for consumers may change; an outlet's notes also depend on the runs of its maker."""
+    """Whether decisions for consumers, or for the asset's outlets, may change.
+
+    An outlet's notes depend on the runs of its maker, so any change of the maker's decision counts.
+    """
     return _visible_to_consumers(before) != _visible_to_consumers(decision) or bool(
         asset.outlets and before != decision
     )

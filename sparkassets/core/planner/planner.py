@@ -1,11 +1,10 @@
-"""Makes the `Plan` of a project: each asset passes the `STEPS`, which remove what cannot run and say why.
+"""Makes the `Plan` of a project: each asset passes the `STEPS`, which remove what cannot run and record why.
 
 Planning is a pure function, so a plan can be printed, compared in a test and simulated for any time.
 
-Decides one asset in a pipeline: each step removes partitions that cannot run now and records the reason.
-
-The schedule yields the due partitions. The steps then remove what failed in this invocation, what waits for an upstream
-run, what gates of inlets hold back and what aligned inlets lack. The last steps make runs. A new gate is a new step.
+The schedule yields the due partitions of an asset. The steps then remove partitions that failed in this invocation,
+that wait for an upstream run, or that a gate or an aligned inlet holds back. The last steps make runs. A new gate is a
+new step.
 """
 
 from __future__ import annotations
@@ -50,7 +49,12 @@ def decide_outlet(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
 
 
 def add_idle_reasons(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step after the runs: says what no step before had to say."""
+    """Last step: adds reasons for the asset and the partitions about which no earlier step said anything.
+
+    These are partitions that the bounds leave out, that are not over yet or that are skipped, and present ones that
+    keep rows of removed input. Without runs and reasons, the asset is up to date. An asset without partitions is left
+    as it is.
+    """
     found = case.pending
     if found is None:
         return course
@@ -70,6 +74,7 @@ def add_idle_reasons(case: DecisionInput, course: DecisionProgress) -> DecisionP
 
 
 def _later(case: DecisionInput, later: PartitionSet) -> list[Waiting]:
+    """One quiet reason for the partitions ``later``, whose interval is not over yet; empty without any."""
     if not later:
         return []
     partitioning = case.asset.partitioning
@@ -79,6 +84,7 @@ def _later(case: DecisionInput, later: PartitionSet) -> list[Waiting]:
 
 
 def _up_to_date(case: DecisionInput) -> Waiting:
+    """The reason of an asset with partitions that has no run and no other reason: up to date, or nothing yet."""
     state = case.state
     since = f" since {state.last.run}" if state.last else ""
     if not state.coverage:
@@ -89,7 +95,10 @@ def _up_to_date(case: DecisionInput) -> Waiting:
 
 
 def _of_tick(case: DecisionInput) -> str:
-    """Of an asset by a timetable: the tick that has come and finds nothing to do, and the next one."""
+    """For an asset with a timetable: the tick that passed without anything to do, and the next tick; else empty.
+
+    A clause to follow "up to date".
+    """
     until, timetable = next_tick_of(case.context, case.asset), case.asset.schedule.timetable
     if until is None or timetable is None:
         return ""
@@ -101,6 +110,7 @@ def _of_tick(case: DecisionInput) -> str:
 
 
 def _nothing(case: DecisionInput) -> str:
+    """Why an asset with partitions has none yet: an inlet cannot be observed or is empty, or no interval is over."""
     names = [inlet.name for inlet in mapped_inlets(case.context, case.asset)]
     faulty = next((name for name in names if name in case.context.faults), None)
     if faulty is not None:
@@ -109,7 +119,7 @@ def _nothing(case: DecisionInput) -> str:
 
 
 def _remove_reserved(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step: without what a backfill in this very invocation computes."""
+    """Step that removes the partitions that a backfill of this invocation computes."""
     taken = case.context.reserved_partitions.get(case.asset.name)
     both = course.partitions & taken if taken is not None and case.pending is not None else NOTHING
     if not both:
@@ -127,7 +137,10 @@ def _remove_withheld(case: DecisionInput, course: DecisionProgress) -> DecisionP
 
 
 def _align_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step: each candidate reads the upstream runs of its tick; those that wait for one are taken out."""
+    """Step that pins candidate runs to their aligned inlets' runs of the same tick.
+
+    Candidates without such an upstream run yet are removed and wait for it.
+    """
     if not any(inlet.aligned for inlet in case.asset.inlets.values()):
         return course
     from sparkassets.core.planner.gates.aligned_inlets import align_candidates  # few projects have any
@@ -136,7 +149,7 @@ def _align_candidates(case: DecisionInput, course: DecisionProgress) -> Decision
 
 
 def _apply_increments(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step: of an inlet that is read incrementally, each run reads the new rows alone."""
+    """Step that limits each candidate run to the new rows of its incrementally read inlets."""
     if not course.candidates or all(inlet.read is None for inlet in case.asset.inlets.values()):
         return course
     from sparkassets.core.planner.gates.incremental_reads import apply_increments  # few projects have any
@@ -145,7 +158,7 @@ def _apply_increments(case: DecisionInput, course: DecisionProgress) -> Decision
 
 
 def _hold_schema_conflicts(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step after the runs: what returns other columns than a ``strict`` table has waits."""
+    """Step after the runs: holds back runs whose code returns other columns than a ``strict`` table has."""
     if not course.runs or not case.state.made:
         return course
     from sparkassets.core.planner.batch.held_runs import hold_schema_conflicts
@@ -200,6 +213,7 @@ def decide_asset(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
 
 
 def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision:
+    """The decision by the schedule and the `STEPS`; partitions of open backfill requests pass the steps once more."""
     pending = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
     case = DecisionInput(context, asset, state, pending)
     course = start_from_schedule(case)
@@ -219,7 +233,10 @@ def start_from_schedule(case: DecisionInput) -> DecisionProgress:
 
 
 def _decide_running(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
-    """The decision for an asset that runs, beside which nothing else may."""
+    """The decision for an asset with a live run that excludes others: it waits; None where another run may start.
+
+    Runs of a parallel asset exclude each other only where one claims the whole table.
+    """
     live = context.live_claims(state)
     if not live or (has_parallel_runs(asset) and not any(claims_whole_table(link, state) for link in live)):
         return None
@@ -228,7 +245,10 @@ def _decide_running(context: PlanningContext, asset: AssetSpec, state: AssetStat
 
 
 def _decide_unsettled(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
-    """Decision for an asset that had parallel runs of which some never ended; None without any."""
+    """Decision for an asset that no longer has parallel runs, while former ones are unfinished; None without any.
+
+    Its runs only settle these: they find out what became of them and record it.
+    """
     slots = leftover_slots(context, asset, state)
     if not slots:
         return None
@@ -238,7 +258,11 @@ def _decide_unsettled(context: PlanningContext, asset: AssetSpec, state: AssetSt
 
 
 def _decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
-    """Decision for an asset that does not run whatever is due: lost, unfenced, paused or not selected; else None."""
+    """Decision for an asset that may not run, whatever is due; None where it may.
+
+    It may not run after a loss of its table, while a failed run of it is not fenced, while paused, or when not
+    selected.
+    """
     if (lost := table_losses.decide_held_back(context, asset, state)) is not None:
         return lost
     if (unfenced := _unfenced_reason(context, asset, state)) is not None:
@@ -252,7 +276,10 @@ def _decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetSt
 
 
 def _decide_at_rest(context: PlanningContext, asset: AssetSpec, state: AssetState, why: str) -> AssetDecision:
-    """Decision for a paused or unselected asset; it passes on the barriers of its inlets to its consumers."""
+    """Decision for a paused or unselected asset, with ``why`` as the reason.
+
+    It passes the barriers of its inlets on, so that its consumers wait for the failed partitions further up.
+    """
     barriers: tuple[UpstreamBarrier, ...] = ()
     if any(context.decisions[name].barriers for name in asset.inlets if name in context.decisions):
         found = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
@@ -261,7 +288,10 @@ def _decide_at_rest(context: PlanningContext, asset: AssetSpec, state: AssetStat
 
 
 def _unfenced_reason(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str | None:
-    """Why an unfenced failure of this invocation blocks the asset: its commit may still land; None without one."""
+    """Why the asset's last run, which failed without a fence in this invocation, blocks it; None without such a run.
+
+    Its commit may still land, so a second run now could write the same rows twice.
+    """
     if not state.chain or has_parallel_runs(asset) or state.chain[-1].status != "unfenced" or not state.failed:
         return None
     last = state.failed[-1]
@@ -300,7 +330,7 @@ def assemble_plan(context: PlanningContext, project: ProjectSpec) -> Plan:
 
 
 def find_upcoming_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
-    """Absent partitions that are to come in the same invocation."""
+    """Absent partitions that runs of this invocation will bring; none where it is unknown which ones come."""
     coming = find_decision(context, asset).coming
     have = asset.partitioning.inside(context.state_of(asset).coverage)
     return NOTHING if coming.is_everything else asset.partitioning.inside(coming) - have

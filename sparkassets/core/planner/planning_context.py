@@ -1,9 +1,8 @@
-"""The planner's read-only view of one moment, its decisions, and the bounds of assets' partitions.
-
-Finds which partitions an asset can ever have, by declared bounds alone: no inferred bound waives a requirement.
+"""The planner's read-only view of one moment, its decisions, and which partitions an asset can ever have.
 
 A declared ``start`` or ``end`` carries on through the mappings: partitions that an asset can never have, by the bounds
-of its upstream assets, are not required of it. Each of several inlets makes possible the partitions that it can feed
+of its upstream assets, are not required of it. Each of several inlets makes possible the partitions that it can feed.
+Only declared bounds count; the first data that came waives no requirement
 (docs/design/planning.md#what-a-declared-start-waives).
 """
 
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
 
 
 def partitions_in_bounds(asset: AssetSpec) -> PartitionSet:
-    """The partitions that the asset's own bounds allow: they begin at ``start`` or after, before ``end``.
+    """The partitions that begin between the asset's own ``start`` (inclusive) and ``end`` (exclusive).
 
-    The rule of schedules: no interval begins before ``start``, and none at ``end`` or after.
+    Schedules follow the same rule: no interval begins before ``start``, and none at ``end`` or after.
     """
     return asset.partitioning.partitions_between(asset.start, asset.end) & asset.reach
 
@@ -55,11 +54,15 @@ def possible_partitions(
 
 
 def _possible_in_bounds(asset: AssetSpec) -> PartitionSet:
-    """Partitions within the asset's own bounds; the known ones of discovered segments are no bound."""
+    """Partitions within the asset's own bounds, in any segment.
+
+    Segments that runs discover are left open here: an unknown segment is no bound, as it may still be discovered.
+    """
     return asset.partitioning.without_open_segments.partitions_between(asset.start, asset.end) & asset.reach
 
 
 def _brought(inlet: InletSpec, able: Mapping[str, PartitionSet]) -> PartitionSet:
+    """Partitions that the inlet can ever bring: everything for a view by values, about which nothing is declared."""
     return EVERYTHING if inlet.view is not None else able.get(inlet.name, EVERYTHING)
 
 
@@ -67,9 +70,10 @@ def _brought(inlet: InletSpec, able: Mapping[str, PartitionSet]) -> PartitionSet
 def _possible(
     same: IdentityKey[ProjectSpec], without: tuple[tuple[str, PartitionSet], ...]
 ) -> Mapping[str, PartitionSet]:
-    """Possible partitions of the bounded assets, upstream first.
+    """Possible partitions by asset, upstream first, for the assets that have a bound; ``same`` holds the project.
 
-    An asset that can do without an inlet ignores what is skipped of it.
+    ``without`` holds the skipped partitions by asset. They are subtracted from the asset and carried on to consumers,
+    except through an inlet that the consumer can do without.
     """
     found: dict[str, PartitionSet] = {}
     skipped = dict(without)
@@ -210,7 +214,7 @@ class PlanningContext:
     def possible_partitions(self, asset: str) -> PartitionSet:
         """Partitions that an asset can ever have by the declared bounds; everything where nothing bounds it.
 
-        It excludes absent partitions that are skipped, and partitions whose every input is skipped.
+        Absent partitions that are skipped, and partitions whose every input is skipped, are not possible.
         """
         if self._possible is None:
             self._possible = possible_partitions(self.project, self.waived_partitions)
@@ -226,7 +230,7 @@ class PlanningContext:
         return self._waived
 
     def _skipped(self, state: AssetState) -> PartitionSet:
-        """Absent partitions that a person or a run skipped and that have no new cause since."""
+        """Absent partitions that a person or a run skipped and for which nothing has changed since."""
         judge, skips = self.project.judge_of(self.project.assets[state.name]), NOTHING
         for record in state.withheld:
             if record.skipped:
@@ -234,7 +238,10 @@ class PlanningContext:
         return (state.skipped_partitions | skips) - self.state.dataset(state.spec.uri).coverage
 
     def inherited_skips(self, asset: AssetSpec) -> PartitionSet:
-        """Partitions that an asset cannot have because all of their inputs are skipped, as far as is known."""
+        """Partitions that an asset cannot have because all of their inputs are skipped.
+
+        Where these are open in time, only those in the time range that the asset or its inlets ever covered.
+        """
         if not self.waived_partitions:
             return NOTHING
         declared = possible_partitions(self.project).get(asset.name, EVERYTHING)
@@ -268,12 +275,15 @@ class PlanningContext:
         return self.project.listened_uri(asset, leaf)
 
     def live_claims(self, asset: AssetState) -> tuple[ClaimState, ...]:
-        """The newest claim of each slot whose driver lives."""
+        """The open claims whose driver may still live: at most one for each run slot, the newest of its chain."""
         newest = (chain[-1] for chain in asset.chains.values()) if asset.chain else ()
         return tuple(link for link in newest if link.status == "open" and link.token not in self.gone_claims)
 
     def dependency(self, asset: AssetSpec, inlet: InletSpec, *, also: PartitionSet = NOTHING) -> Dependency:
-        """How the asset's partitions depend on the inlet's partitions, by those that are there or ``also`` will be."""
+        """How the asset's partitions depend on the inlet's partitions.
+
+        A mapping to the newest partition depends on which ones are present; ``also`` are counted as present too.
+        """
         needed = self.project.dependency(asset, inlet)
         if not isinstance(inlet.mapping, NewestMapping):
             return needed
@@ -284,15 +294,15 @@ class PlanningContext:
         return self.project.partitioning(inlet)
 
     def possible_inlet_partitions(self, inlet: InletSpec) -> PartitionSet:
-        """The partitions that the inlet can ever have; of values nothing is declared."""
+        """The partitions that the inlet can ever have; everything for a view by values, which declares no bounds."""
         return self.possible_partitions(inlet.name) if inlet.view is None else EVERYTHING
 
     def pins(
         self, asset: AssetSpec, state: AssetState, partitions: PartitionSet, *, anew: bool = False
     ) -> dict[str, InletPin]:
-        """What a run of ``partitions`` reads of each inlet, at the newest version.
+        """The pins of a run of ``partitions`` by inlet name: the newest version and the partitions that the run reads.
 
-        ``anew`` also what is below a watermark, where that can be written again.
+        With ``anew``, an inlet with a watermark is read from its beginning, if the asset can be recomputed.
         """
         pins, anew = {}, anew and asset.is_recomputable
         for inlet in asset.inlets.values():
@@ -303,7 +313,10 @@ class PlanningContext:
         return pins
 
     def pin(self, inlet: InletSpec, parts: PartitionSet, low: str | None = None) -> InletPin:
-        """The inlet at its newest version; others that share its URI have tables of their own."""
+        """The pin of the inlet's partitions ``parts`` at its newest version, read above the watermark ``low`` if any.
+
+        Version and table id are those of the inlet's own table: assets with the same URI may have tables of their own.
+        """
         table = self.state.assets.get(inlet.name)
         table_id, version = (table.table_id, table.version) if table is not None else (None, None)
         iteration = (
@@ -315,7 +328,11 @@ class PlanningContext:
     def answered_events(
         self, asset: AssetSpec, state: AssetState, used: Mapping[str, PartitionSet]
     ) -> tuple[EventRef, ...]:
-        """Events that a run answers, ascending; ``used`` maps a dataset to the partitions that use its events."""
+        """Events that a run uses up, ascending; ``used`` maps a dataset's URI to the run's partitions that use them.
+
+        These are newer events about partitions that the run needs, and earlier events that were used only for other
+        partitions.
+        """
         found: dict[int, EventRef] = {}
         for uri, partitions in used.items():
             number, partly = state.consumed.get(uri, 0), dict(state.partly.get(uri, ()))
@@ -341,7 +358,7 @@ class PlanningContext:
         return tuple(found[seq] for seq in sorted(found))
 
     def events_by_number(self, state: AssetState, numbers: Iterable[int]) -> tuple[EventRef, ...]:
-        """The recent events with these sequence numbers in the datasets of the asset, ascending."""
+        """The recent events with these sequence numbers, in the datasets that the asset follows; ascending."""
         wanted = set(numbers)
         uris = {*state.spec.listens, *state.parted} if wanted else set[str]()
         found = (ref for uri in uris for ref in self.state.dataset(uri).recent.with_numbers(wanted))

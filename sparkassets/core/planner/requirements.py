@@ -27,7 +27,11 @@ def split_refused_partitions(
 def tolerated_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, refused: PartitionSet, due: int | None = None
 ) -> PartitionSet:
-    """Partitions of ``refused`` whose tolerance is over; none before the inlet's first update."""
+    """Partitions of ``refused`` that may go on without this inlet because its tolerance is over.
+
+    The tolerance counts from ``due`` (Unix seconds), or without it from the end of each partition. None is tolerated
+    before the inlet's first update.
+    """
     if not refused or inlet.tolerance is None or not context.dataset(inlet).seq:
         return NOTHING
     if due is not None:
@@ -39,9 +43,10 @@ def tolerated_partitions(
 def lacking_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet, *, emptied: bool = False
 ) -> PartitionSet:
-    """Partitions of ``partitions`` for which ``inlet`` lacks partitions that ``require`` demands.
+    """Partitions of ``partitions`` that must wait, as ``inlet`` has too little of what its ``require`` demands.
 
-    Partitions that the inlet can never have, by the declared bounds of all its upstream assets, are not required.
+    Inlet partitions that can never exist, by the declared bounds of all upstream assets, are not required. ``emptied``
+    counts removed inlet partitions as present, see `countable_partitions`.
     """
     if inlet.require.kind == "none" or inlet.aligned:  # an aligned inlet waits for its own run
         return NOTHING
@@ -68,7 +73,11 @@ def lacking_partitions(
 def _lacking_some(
     needed: Dependency, partitions: PartitionSet, there: PartitionSet, possible: PartitionSet, least: int
 ) -> PartitionSet:
-    """Partitions with fewer than ``least`` of their inputs; at the inlet's bounds, fewer than all possible ones."""
+    """Partitions with fewer than ``least`` of their inputs in ``there``.
+
+    Near the inlet's bounds fewer than ``least`` may be possible at all; there, all ``possible`` inputs are enough.
+    These few partitions are counted one by one, the others by ranges.
+    """
     mapped = needed.required_partitions(partitions)
     able = mapped & possible
     asked = needed.affected_partitions(able) & partitions
@@ -81,14 +90,16 @@ def _lacking_some(
 
 
 def _lacks(needed: Dependency, partition: PartitionSet, able: PartitionSet, there: PartitionSet, least: int) -> bool:
+    """Whether one partition has neither all of its possible inputs (``able``) nor ``least`` of them in ``there``."""
     mapped, inlet = needed.inlet.inside(needed.required_partitions(partition) & able), needed.inlet
     whole = inlet.inside(mapped & there)
     return whole != mapped and not inlet.has_at_least(whole, least)
 
 
 def countable_partitions(context: PlanningContext, inlet: InletSpec, *, emptied: bool = False) -> PartitionSet:
-    """Inlet partitions that count: present (or removed, where that does not matter) and over.
+    """Inlet partitions that count as input: present ones whose interval is over.
 
+    Removed partitions count too with ``emptied``, or where ``on_removed: rerun`` computes their consumers without them.
     With `NewestMapping` the newest partition counts before it is over.
     """
     dataset = context.dataset(inlet)
@@ -101,7 +112,11 @@ def countable_partitions(context: PlanningContext, inlet: InletSpec, *, emptied:
 def required_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
-    """What ``partitions`` need of a mapped inlet and it can have; for open time, what it ever had."""
+    """Inlet partitions that ``partitions`` need and the inlet can have; none where the inlet is not mapped.
+
+    Where a mapping is open in time, "all that exist" would have no end, so only partitions that the inlet ever had
+    count.
+    """
     needed = context.dependency(asset, inlet)
     if not needed.is_mapped:
         return NOTHING
@@ -133,7 +148,7 @@ def feedable_partitions(
 def waived_inputs(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
-    """Skipped partitions of a mapped inlet that ``partitions`` would need otherwise."""
+    """Inlet partitions that ``partitions`` would need but that are skipped, so that nothing waits for them."""
     needed, waives = context.dependency(asset, inlet), context.waived_partitions
     if not waives or not needed.is_mapped:
         return NOTHING
@@ -144,13 +159,16 @@ def waived_inputs(
 def partitions_with_input(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
-    """Partitions of ``partitions`` for which at least one partition of a mapped inlet counts."""
+    """Partitions of ``partitions`` for which at least one input partition counts as present."""
     there = countable_partitions(context, inlet) & required_partitions(context, asset, inlet, partitions)
     return context.dependency(asset, inlet).affected_partitions(there) & partitions
 
 
 def newest_input_end(context: PlanningContext, asset: AssetSpec) -> int | None:
-    """The end of the newest partition that any inlet by time has or had; None before the first, or without an end."""
+    """The latest end (Unix seconds) of any partition that an inlet by time has or had.
+
+    None before the first partition, and where no inlet is partitioned by time.
+    """
     inlets = [inlet for inlet in asset.inlets.values() if context.dependency(asset, inlet).tells_time]
     datasets = [context.dataset(inlet) for inlet in inlets]
     extents = [parts.extent for each in datasets for parts in (each.coverage, each.gone)]
@@ -165,10 +183,11 @@ def tolerance_end(inlet: InletSpec, due: int, asset: AssetSpec) -> int | None:
 def explain_refused(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, refused: PartitionSet
 ) -> tuple[Waiting, ...]:
-    """Returns the reasons why the ``refused`` partitions wait.
+    """Splits the ``refused`` partitions by cause and returns a waiting reason for each cause.
 
-    A reason is quiet where the input never existed: before the inlet's first partition, after the newest of all inlets,
-    or removed before it was used. Partitions that the asset's own table lost cannot come back by themselves.
+    A reason is quiet where nobody has to act: the input lies before the inlet's first partition or after the newest of
+    all inlets, or was removed before it was used. A partition that the asset's own table lost, and whose input was
+    removed too, needs a forced backfill.
     """
     dataset, needed = context.dataset(inlet), context.dependency(asset, inlet)
     if not needed.is_mapped or not dataset.ever_present:
@@ -206,12 +225,12 @@ def explain_refused(
 
 
 def _never_fed_segments(parts: PartitionSet, ever: PartitionSet) -> PartitionSet:
-    """Partitions of ``parts`` whose segments never had data."""
+    """Partitions of ``parts`` whose segment never had data at any time; ``ever`` holds all that ever had some."""
     return parts - ever.lift(lambda time: EVERYTHING.time if time else time)
 
 
 def _segments(parts: PartitionSet, partitioning: Partitioning) -> str:
-    """The segments of ``parts``, whatever their time."""
+    """Labels of the segments of ``parts``, without their time."""
     return label_partitions(parts.lift(lambda time: EVERYTHING.time if time else time), partitioning.timeless)
 
 
@@ -233,7 +252,11 @@ def describe_lacking(
     *,
     quiet: bool = False,
 ) -> Waiting:
-    """Reason with the number of needed partitions that are present and the labels of the missing ones."""
+    """Waiting reason that counts the needed partitions that are present and names the missing ones.
+
+    ``then`` is a clause that follows, such as "; which was removed". The wait ends by itself where the data is there
+    and only its interval is not over.
+    """
     up, dataset = context.partitioning(inlet), context.dataset(inlet)
     if not context.dependency(asset, inlet).is_mapped or not dataset.ever_present:
         return explain_never_fed(context, asset, inlet, refused)
@@ -250,6 +273,7 @@ def describe_lacking(
 
 
 def _require(inlet: InletSpec) -> str:
+    """The inlet's ``require`` as in YAML: ``any``, or ``at_least 3``."""
     return f"at_least {inlet.require.count}" if inlet.require.kind == "at_least" else inlet.require.kind
 
 

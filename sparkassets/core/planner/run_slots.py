@@ -22,12 +22,12 @@ from sparkassets.frozen import replace
 
 
 def has_parallel_runs(asset: AssetSpec) -> bool:
-    """Whether each partition of the asset is a run of its own, beside the others."""
+    """Whether each partition of the asset is a run of its own, and several of these runs may go at once."""
     return isinstance(asset.strategy, EveryInstance) and asset.partitioning.is_partitioned
 
 
 def exclusive_reason(asset: AssetSpec, state: AssetState) -> str:
-    """Why parallel runs of an asset go one at a time for now; empty where they need not."""
+    """Why an asset with parallel runs must run them one at a time for now; empty where it need not."""
     if state.table_id is None:
         return "one at a time until its table is there"
     if asset.writes_itself:
@@ -42,12 +42,18 @@ def exclusive_reason(asset: AssetSpec, state: AssetState) -> str:
 
 
 def claims_whole_table(link: ClaimState, state: AssetState) -> bool:
-    """Whether a claim covers the whole table: a rebuild, no partitions, or made for an earlier location or layout."""
+    """Whether a claim excludes all others: a rebuild, a claim without partitions, or one made before the table moved.
+
+    Partitions of a claim for an earlier location or layout cannot be compared with those of now.
+    """
     return link.entry.request.rebuilds or link.entry.partitions.is_everything or link.token < state.placed
 
 
 def busy_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """Partitions that live parallel runs compute; none for an asset whose runs go one at a time."""
+    """Partitions that live parallel runs compute.
+
+    Empty for an asset whose runs go one at a time: while one is live, `describe_live_runs` makes the whole asset wait.
+    """
     if not has_parallel_runs(asset):
         return NOTHING
     live = {link.slot for link in context.live_claims(state)}
@@ -62,7 +68,7 @@ def can_run_beside(context: PlanningContext, asset: AssetSpec, state: AssetState
 
 
 def describe_live_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Waiting]:
-    """Waiting reasons for the live runs of an asset, one for each driver."""
+    """Waiting reasons for the live runs of an asset, one for each driver; empty without live runs."""
     by_driver: dict[str, list[ClaimState]] = {}
     for link in context.live_claims(state):
         by_driver.setdefault(link.driver, []).append(link)
@@ -70,6 +76,7 @@ def describe_live_runs(context: PlanningContext, asset: AssetSpec, state: AssetS
 
 
 def _running(context: PlanningContext, asset: AssetSpec, driver: str, links: list[ClaimState]) -> Waiting:
+    """The waiting reason for the live claims of one driver: its oldest run, and how many more it has."""
     first = min(links, key=lambda link: link.at)
     more = f" and {len(links) - 1} more" if links[1:] else ""
     reason = f"running: {first.entry.run}{more} since {context.format_instant(first.at)} by {driver}"
@@ -77,14 +84,21 @@ def _running(context: PlanningContext, asset: AssetSpec, driver: str, links: lis
 
 
 def find_held_slots(context: PlanningContext, state: AssetState) -> set[int]:
-    """Slots that no run may take over now: those of live runs and of runs that failed here without a fence."""
+    """Slots that no run may take over now.
+
+    They have a live run, or a run that failed in this invocation without a fence. Such a run may still commit, so
+    another run in its place could write the same rows twice.
+    """
     failed = {item.token for item in state.failed if item.invocation == context.invocation}
     unfenced = {slot for slot, chain in state.chains.items() if chain[-1].token in failed}
     return unfenced | {link.slot for link in context.live_claims(state)}
 
 
 def abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """Current partitions that unfinished runs were to compute and that may be computed again."""
+    """Current partitions that unfinished runs were to compute, so that they may be computed again.
+
+    Settled partitions and, for an asset that appends, present ones are left out: rows would be there twice.
+    """
     slots = find_held_slots(context, state)
     newest = [chain[-1] for slot, chain in state.chains.items() if slot not in slots]
     unsettled = (
@@ -112,7 +126,11 @@ class RunSlots:
         self._free = (slot for slot in count(1) if slot not in state.chains)
 
     def assign_slot(self, partitions: PartitionSet) -> int | None:
-        """Returns the slot for a run of ``partitions``; None where the run waits for unsettled claims."""
+        """Returns the slot for a run of ``partitions``, and marks it as taken; None where the run has to wait.
+
+        A run takes over the one slot whose unfinished claims overlap its partitions, or else a new slot. It waits if
+        several slots overlap, or if the one is held or taken.
+        """
         slots = [slot for slot, chain in self.state.chains.items() if self._overlaps(chain, partitions)]
         if len(slots) > 1 or (slots and slots[0] in self.held | self.taken):
             return None
@@ -134,6 +152,7 @@ class RunSlots:
         return [slot for slot in self.state.chains if slot not in self.held | self.taken]
 
     def _overlaps(self, chain: Iterable[ClaimState], partitions: PartitionSet) -> bool:
+        """Whether a claim of the chain may have computed some of the partitions."""
         return any(
             claims_whole_table(link, self.state) or self.partitioning.may_overlap(link.entry.partitions, partitions)
             for link in chain
@@ -148,6 +167,7 @@ def build_settling_runs(
 
 
 def _settling(context: PlanningContext, asset: AssetSpec, state: AssetState, slot: int) -> PlannedRun:
+    """A run of the slot that computes nothing: it finds out what became of the slot's claims and records it."""
     chain = state.chains[slot]
     request = RunRequest(
         asset=asset.name,
@@ -164,9 +184,10 @@ def _settling(context: PlanningContext, asset: AssetSpec, state: AssetState, slo
 def explain_obstacles(
     context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet, *, whole: bool = False
 ) -> Plan | None:
-    """Plan of what must come before a backfill: waiting for live runs, or settling unfinished ones; None if nothing.
+    """Plan of what must come before a backfill of ``partitions``; None where nothing must.
 
-    A table that holds other partitions than the asset has now is rebuilt as a whole first.
+    The plan waits for live runs, or settles unfinished ones. A table with another partitioning than the asset's waits
+    for a rebuild. ``whole`` says that the backfill is such a rebuild, which has to be the only run.
     """
     if waiting := _explain_backfill_wait(context, asset, state, partitions, whole=whole):
         return Plan(context.now, (), waiting)
@@ -186,9 +207,9 @@ def _explain_backfill_wait(
 
 
 def explain_partition_change(asset: AssetSpec, state: AssetState) -> str | None:
-    """Why a table with another partitioning than the asset's is not written, and what to do; None without one.
+    """Why a table with another partitioning than the asset's is not written, and what to do; None where both agree.
 
-    An asset that writes its own table answers for its rows itself.
+    An asset that writes its own table is free to keep both, so it is never refused.
     """
     if state.former is None or not asset.partitioning.is_partitioned or asset.writes_itself:
         return None
@@ -201,7 +222,10 @@ def explain_partition_change(asset: AssetSpec, state: AssetState) -> str | None:
 
 
 def leftover_slots(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[int]:
-    """Slots left from when the asset had parallel runs; their unfinished claims are settled first."""
+    """Slots with unfinished claims from when the asset had parallel runs; empty while it has parallel runs.
+
+    Slot 0 is left out: it belongs to runs that go one at a time.
+    """
     if not state.chain or has_parallel_runs(asset):
         return []
     parallel = [slot for slot in state.chains if slot]

@@ -39,13 +39,14 @@ def describe_withheld(withheld: PartitionSet, partitions: PartitionSet, partitio
 
 
 def _share(word: str, some: PartitionSet, partitions: PartitionSet, partitioning: Partitioning) -> str:
+    """The word alone where all partitions are meant, ``word: 2 of 3 partitions`` for some of them, empty for none."""
     if not some or some == partitions:
         return word if some else ""
     return f"{word}: {partitioning.count(some):,} of {plural(partitioning.count(partitions), 'partition')}"
 
 
 def name_partitions(name: str, parts: PartitionSet, partitioning: Partitioning) -> str:
-    """The asset's name and its partitions, where they have keys: ``sales 2013-01-05``."""
+    """The asset's name followed by its partitions: ``sales 2013-01-05``; the name alone without keys."""
     return " ".join(filter(None, [name, label_partitions(parts, partitioning)]))
 
 
@@ -70,7 +71,7 @@ def listing(names: Sequence[str]) -> str:
 
 
 def leaf_name(leaf: UpdateLeaf | TimeLeaf) -> str:
-    """The name of a condition's leaf in a sentence."""
+    """How a sentence names a condition's leaf: the dataset, the timetable, or "3h without orders"."""
     if isinstance(leaf, UpdateLeaf):
         return leaf.ref
     if leaf.without is not None:
@@ -79,7 +80,9 @@ def leaf_name(leaf: UpdateLeaf | TimeLeaf) -> str:
 
 
 def describe_unmet(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf], bool]) -> str:
-    """The unmet leaves that a condition waits for; empty where it waits for nothing.
+    """The leaves that a condition still waits for, joined by "and" and "or"; empty where it waits for nothing.
+
+    ``lacks`` says whether a leaf is unmet. An "or" with one met branch waits for nothing.
 
     >>> from sparkassets.core.conditions import UpdateLeaf, join_all, join_any
     >>> condition = join_any([UpdateLeaf("a"), join_all([UpdateLeaf("b"), UpdateLeaf("c")])])
@@ -90,7 +93,7 @@ def describe_unmet(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf]
 
 
 def _lacking(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf], bool]) -> tuple[str, bool]:
-    """The unmet leaves as text, and whether it names more than one."""
+    """The unmet leaves as text, and whether the text joins several, so that a caller must put it in parentheses."""
     if isinstance(condition, UpdateLeaf | TimeLeaf):
         return (leaf_name(condition) if lacks(condition) else ""), False
     parts = [_lacking(child, lacks) for child in condition.children]
