@@ -1,1 +1,1 @@
-"""The tick, claims and leases, recovery and execution of runs: core and ports only."""
+"""The driver's loop, claims and leases, recovery and execution of runs; imports core and ports only."""

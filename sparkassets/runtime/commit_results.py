@@ -1,9 +1,8 @@
-"""What is recorded of a run that ended: its verdicts, segments, outlets and own tables, and failures made good.
+"""Derives what a finished run records: verdicts, segments, outlets, unchanged partitions, and repaired failures.
 
-What a run changed that wrote its target itself: its table is looked at once the run has ended.
-
-All that the table's log holds by then, and that was not recorded before, is the run's: one event tells of it, and no
-later look finds it again.
+A run that writes its target itself makes no commit that the driver could read. Its table is looked at once the run has
+ended: whatever its log holds by then and was not recorded before belongs to that run. One event announces it, so no
+later look reports the same change again.
 """
 
 from __future__ import annotations
@@ -32,7 +31,10 @@ MOST_RUNS = 1000
 
 
 def judgement_fields(committed: DataCommit, partitions: PartitionSet) -> Mapping[str, Any]:
-    """What the record of a run of these partitions says of its validations."""
+    """The fields of a success entry that hold validation results: verdicts, withheld partitions and row counts.
+
+    The withheld partitions are cut to the run's ``partitions``. Without a judgement only the verdicts are returned.
+    """
     found, told = committed.judgement, {"verdicts": committed.verdicts}
     if found is None:
         return told
@@ -40,9 +42,10 @@ def judgement_fields(committed: DataCommit, partitions: PartitionSet) -> Mapping
 
 
 def claimed_and_discovered(asset: AssetSpec, outcome: CommittedRun, claimed: PartitionSet) -> PartitionSet:
-    """The partitions of a run: those that were claimed, and of segments that nobody knew those that rows came out of.
+    """Partitions that a run computed: the claimed ones, and those of segments unknown when it was claimed.
 
-    A segment that its function added without rows is computed by the next run.
+    An unknown segment counts if rows came out for it, or if its partitions were withheld. A segment that the function
+    only added, without rows, is left to the next run.
     """
     committed = outcome.first_commit
     return (
@@ -53,7 +56,11 @@ def claimed_and_discovered(asset: AssetSpec, outcome: CommittedRun, claimed: Par
 
 
 def learned_segments(asset: AssetSpec, outcome: CommittedRun, partitions: PartitionSet) -> dict[str, tuple[str, ...]]:
-    """The segments that a run came to know, by column: those that came out of it, and those that it added."""
+    """Dimension column to the segments that the run made known, sorted; columns without any are left out.
+
+    A segment becomes known because rows came out for it, because the function added it, or because its partition was
+    withheld.
+    """
     committed = outcome.first_commit
     added = committed.measures.get("keys", {})
     withheld = asset.partitioning.open_segments(committed.discovered_partitions & committed.withheld & partitions)
@@ -66,13 +73,19 @@ def learned_segments(asset: AssetSpec, outcome: CommittedRun, partitions: Partit
 def resolve_discovered(
     asset: AssetSpec, committed: DataCommit, partitions: PartitionSet, keys: Mapping[str, Any]
 ) -> PartitionSet:
-    """The partitions of a run once the segments that came out of it are known; none where it publishes nothing."""
+    """The run's partitions once "all segments" is replaced by the segments in ``keys``, which came out of it.
+
+    ``partitions`` is returned as it is if all of it is withheld: then no segment was published.
+    """
     nothing = committed.withheld.covers(partitions) and partitions != NOTHING
     return partitions if nothing else asset.partitioning.resolve_whole(partitions, keys)
 
 
 def published_counts(ledger: JournalLedger, asset: AssetSpec) -> PastRowCounts:
-    """What was published before of an asset or an outlet, for those of its rules that compare with it."""
+    """Row counts of earlier runs, by the name of the validation that compares with them, newest run first.
+
+    Only validations that look at history are listed; an outlet's counts are read from the runs of its multi-asset.
+    """
     outlet = asset.name if asset.maker else ""
     found: dict[str, list[PartitionRowCount]] = {rule.name: [] for rule in asset.rules if rule.history_length}
     for numbered in ledger.newest_entries("success", asset=asset.maker or asset.name, most=MOST_RUNS) if found else ():
@@ -83,10 +96,11 @@ def published_counts(ledger: JournalLedger, asset: AssetSpec) -> PastRowCounts:
 
 
 def settle_results(results: Sequence[RunResult]) -> tuple[RunResult, ...]:
-    """The results, in the order in which the runs ended, with what later ones tried again told as planned anew.
+    """The results in the order in which the runs ended, with repaired failures turned into status ``replanned``.
 
-    Later runs have computed all of it, but for what failed by itself again, or among fewer. A run that only records an
-    older one (``adopted``) has computed nothing of its own partitions.
+    A failure is repaired when later runs computed its partitions, or failed for fewer of them: those failures are
+    results
+    of their own. A result with ``adopted`` only records an older run, so it computed none of its own partitions.
     """
     computed: defaultdict[str, PartitionSet] = defaultdict(lambda: NOTHING)
     failed: defaultdict[str, list[PartitionSet]] = defaultdict(list)
@@ -108,6 +122,7 @@ def settle_results(results: Sequence[RunResult]) -> tuple[RunResult, ...]:
 
 
 def _is_narrower(partitions: PartitionSet, than: PartitionSet) -> bool:
+    """Whether ``partitions`` is a proper part of ``than``."""
     return partitions != than and than.covers(partitions)
 
 
@@ -120,14 +135,14 @@ def observe_own_tables(
     state: State,
     targets: TargetObserver,
 ) -> CommittedRun:
-    """The run with where the log of each of its tables stands, and what changed there.
+    """The run with the version of each table that it wrote itself, and with the partitions that changed there.
 
     Args:
-        done: It.
-        asset: Whose run it is.
-        assets: Those of the project.
-        partitions: That it computed.
-        state: As it was before the run is recorded.
+        done: The run.
+        asset: The asset that it is a run of.
+        assets: The project's assets by name.
+        partitions: The partitions that it computed.
+        state: The state before the run is recorded.
         targets: Looks at the tables.
 
     Raises:
@@ -141,6 +156,12 @@ def observe_own_tables(
 def _observe_table(
     committed: DataCommit, asset: AssetSpec, partitions: PartitionSet, state: State, targets: TargetObserver
 ) -> DataCommit:
+    """The commit of one table with its version, its unchanged partitions, and ``besides``: changes outside the run.
+
+    A table that has not changed since it was recorded keeps its recorded version. A change that cannot be told by
+    partition
+    counts for all that the table holds.
+    """
     if asset.storage is None:
         return committed
     known, changed = recorded_table(asset, state), partitions
@@ -182,20 +203,23 @@ MAX_CHANGES = 3
 
 
 class UnsettledSources:
-    """Counts, for one invocation, the runs that failed because a source was no longer what they were planned with."""
+    """Counts runs that failed because a source changed between plan and read; one object for each invocation."""
 
     def __init__(self) -> None:
         self._failed: Counter[tuple[str, str]] = Counter()
 
     def count_change(self, asset: str, outcome: Outcome) -> bool:
-        """Counts the outcome of one of the asset's runs; returns whether it failed of that."""
+        """Counts a failed run of the asset if a changed source caused the failure; returns whether one did."""
         source = _changed_source(outcome)
         if source is not None:
             self._failed[asset, source] += 1
         return source is not None
 
     def abandoned_sources(self) -> Mapping[str, str]:
-        """The sources that this invocation looks at no more, with what to do.
+        """Sources that this invocation stops looking at, with a sentence that says why and what to do.
+
+        Each look would record another change, and the runs that failed because of the last one would be planned again,
+        forever.
 
         A look would find a new cause for the runs that failed, and they would be planned again.
         """
@@ -203,9 +227,9 @@ class UnsettledSources:
         return {source: said for (_, source), times in self._failed.items() if times >= MAX_CHANGES}
 
     def is_change_recorded(self, outcome: Outcome, pins: Mapping[str, InletPin], state: State) -> bool:
-        """Whether a run failed of a change that is recorded by now, so that a new plan is another one.
+        """Whether the source change that failed the run is recorded by now, so that a new plan differs.
 
-        It is not where the source still changes (``settle``): with what is recorded the run would fail again.
+        False for an abandoned source: it still changes, and a run planned with the recorded version would fail again.
         """
         source = _changed_source(outcome)
         pin = pins.get(source) if source is not None else None
@@ -239,7 +263,7 @@ def known_unchanged(asset: AssetState, same: PartitionSet, *, table_id: str | No
 def outlet_entries(
     project: ProjectSpec, state: State, entry: SuccessEntry, done: CommittedRun
 ) -> Iterator[OutletEntry]:
-    """What a run of a multi-asset left in each of its outlets, by the commit that is in it; nothing of any other."""
+    """One entry for each outlet of a multi-asset's run, made from the commit in that outlet; none for other assets."""
     shared = done.first_commit.measures.get("extra", {})
     claim = state.assets[entry.asset].claim_entry(entry.token)
     request = claim.request if claim is not None else None
@@ -274,7 +298,7 @@ def outlet_entries(
 
 
 def find_unchanged(state: State, asset: AssetSpec, done: CommittedRun, partitions: PartitionSet) -> PartitionSet:
-    """Those of a run's partitions that are no news in any of the tables that it wrote."""
+    """The run's partitions whose rows stayed the same in every table it wrote: no consumer becomes stale."""
     same = partitions
     for name, committed in zip(asset.written_assets, done.commits, strict=True):
         same = same & known_unchanged(state.assets[name], committed.unchanged_partitions, table_id=committed.table_id)
@@ -282,7 +306,7 @@ def find_unchanged(state: State, asset: AssetSpec, done: CommittedRun, partition
 
 
 def total_row_counts(commits: Sequence[DataCommit]) -> Mapping[str, int]:
-    """What a run did to rows, in all tables together."""
+    """Rows written, updated and deleted by a run, summed over all of its commits, by the name of the count."""
     total: Counter[str] = Counter()
     for committed in commits:
         total.update(committed.rows)

@@ -1,4 +1,4 @@
-"""The work of an invocation: ticks until nothing is due, a backfill, a rebuild, a rollback or a promotion."""
+"""What a driver is to do in one invocation: run all that is due, a backfill, a rebuild, a rollback or a promotion."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sparkassets.core.spec.model import AssetSpec
 
 
 class DriverWork(Protocol):
-    """Something that a driver does until it is done.
+    """One task of a driver, which plans for it again and again until nothing is left to run.
 
     Attributes:
         select: Assets that may run; None means all.
@@ -39,33 +39,33 @@ class DriverWork(Protocol):
     select: Collection[str] | None
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """What is recorded before anything runs; asked again where another driver was first."""
+        """Entries to record before anything runs; called again with the new state if another driver commits first."""
 
     def plan(self, context: PlanningContext) -> Plan:
-        """What is due now."""
+        """The runs that could start now; empty when the work is done."""
 
     def queue_runs(self, context: PlanningContext) -> RunQueue:
-        """The runs of the plan, to be taken before anything else is planned."""
+        """The runs that the driver starts before it plans again."""
         return RunQueue.from_plan(self.plan(context))
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """Is told how each of its runs ended."""
+        """Called after each run of this work has ended, so that the work knows what it has tried."""
 
 
 class TickWork(DriverWork):
-    """Everything that is due, until nothing is."""
+    """Runs everything that is due, until nothing is."""
 
     def __init__(self, select: Collection[str] | None = None) -> None:
         self.select = select
         self._planner: IncrementalPlanner | None = None
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """Nothing."""
+        """Records nothing."""
         del context
         return ()
 
     def plan(self, context: PlanningContext) -> Plan:
-        """The plan of a tick; what did not change since the one before is not looked at again."""
+        """The plan for all due assets; an asset whose state did not change since the last plan is not decided again."""
         return self._planner_for(context).plan(context)
 
     def queue_runs(self, context: PlanningContext) -> RunQueue:
@@ -78,11 +78,11 @@ class TickWork(DriverWork):
         return self._planner
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """A tick learns what it must from the journal."""
+        """Keeps nothing: the journal says what has run."""
 
 
 class RebuildWork(DriverWork):
-    """All of an asset in one run, whose columns take the place of the table's."""
+    """Computes all of an asset in one run, whose columns replace those of the table."""
 
     def __init__(self, asset: AssetSpec, *, force: bool = False) -> None:
         self.select = (asset.name,)
@@ -91,12 +91,12 @@ class RebuildWork(DriverWork):
         self._done = False
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """Nothing."""
+        """Records nothing."""
         del context
         return ()
 
     def plan(self, context: PlanningContext) -> Plan:
-        """The run, until it has been tried."""
+        """The rebuilding run; empty once it was tried."""
         if self._done:
             return Plan(context.now)
         asset = context.asset(self._asset.name)
@@ -106,12 +106,12 @@ class RebuildWork(DriverWork):
         return plan_within_budget(context, asset, plan)
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """What was tried is not tried again; a run that only settled an older one has tried nothing."""
+        """Ends the work after the rebuild was tried; a run that only recorded an older one does not count."""
         self._done = self._done or (result.adopted is None and run.request.rebuilds)
 
 
 class AttendedWork(DriverWork):
-    """One run of an asset whose work is done in code that is not the project's."""
+    """One run of an asset whose rows other code than the project's computes, inside `project.run_of`."""
 
     def __init__(self, asset: AssetSpec, partitions: PartitionSet, interval: tuple[int, int] | None) -> None:
         self.select = (asset.name,)
@@ -120,12 +120,12 @@ class AttendedWork(DriverWork):
         self._done = False
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """Nothing."""
+        """Records nothing."""
         del context
         return ()
 
     def plan(self, context: PlanningContext) -> Plan:
-        """The run, until it has been tried."""
+        """The run; empty once it was tried."""
         if self._done:
             return Plan(context.now)
         return plan_attended(context, context.asset(self.select[0]), self._partitions, self._interval)
@@ -137,7 +137,7 @@ class AttendedWork(DriverWork):
 
 
 class RollbackWork(DriverWork):
-    """An older iteration of an asset becomes the newest again."""
+    """Makes an older iteration of an asset the newest again."""
 
     def __init__(self, asset: AssetSpec, run: str) -> None:
         self.select = (asset.name,)
@@ -146,31 +146,30 @@ class RollbackWork(DriverWork):
         self._done = False
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """Nothing."""
+        """Records nothing."""
         del context
         return ()
 
     def plan(self, context: PlanningContext) -> Plan:
-        """The run, until it has been tried."""
+        """The run that restores the iteration; empty once it was tried."""
         if self._done:
             return Plan(context.now)
         return plan_rollback(context, context.asset(self._asset.name), self._run)
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """What was tried is not tried again; a run that only settled an older one has tried nothing."""
+        """Ends the work after the rollback was tried; a run that only recorded an older one does not count."""
         self._done = self._done or (result.adopted is None and bool(run.request.restores))
 
 
 class BackfillWork(DriverWork):
-    """Some partitions of one asset, in as many runs as its strategy makes of them.
+    """Computes some partitions of one asset, in as many runs as its strategy needs.
 
-    What comes due by the asset's schedule since it began, besides these partitions, gets its turn after every run of
-    the
-    backfill: both share the asset's chain, and neither waits for more than one run of the other.
+    Runs of the backfill and runs of the asset's schedule share the asset's chain and take turns: after each run of the
+    backfill, one run of what came due since the backfill began may go first.
 
     Attributes:
-        remaining: Partitions that no run of this backfill has taken yet; everything for all that is wanted or there,
-            what other code has made included.
+        remaining: Partitions that no run of this backfill has taken yet. Everything stands for all partitions that are
+            wanted or present, also those that older code computed.
     """
 
     def __init__(
@@ -199,7 +198,12 @@ class BackfillWork(DriverWork):
         self._due_before: PartitionSet = NOTHING
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """What is computed whatever is known of it is recorded: who goes on after a kill knows what is left of it."""
+        """With ``force``, the entry that records the requested partitions; none if such a backfill is open already.
+
+        A forced backfill computes what is current, so the state alone cannot say what is left of it. The recorded entry
+        lets
+        the next driver go on after this one is killed.
+        """
         asset, limited = context.asset(self._asset.name), self._max_runs is not None
         if not asset.partitioning.is_partitioned:
             return ()
@@ -223,19 +227,22 @@ class BackfillWork(DriverWork):
         return (BackfillEntry(asset.name, self._asked, known.left, self._newest_first, limited),)
 
     def _is_held_back(self, context: PlanningContext, asset: AssetSpec) -> bool:
-        """Whether its budget or its columns hold all of it: nothing of it comes before a person acts and asks again."""
+        """Whether the budget or a conflict of columns holds back every run, so that only a person can let it go on.
+
+        Such a backfill is not recorded: it would stay open until somebody asks for it again anyway.
+        """
         if asset.budget is None and not explain_schema_conflict(context, asset, context.state_of(asset)):
             return False
         found = plan_backfill(context, asset, self._recorded, force=True, other_code=self._whole)
         return bool(found.runs) and not _within_limits(context, asset, found).runs
 
     def _resolve_everything(self, context: PlanningContext) -> None:
-        """Looks once what all of the asset is, where that was asked for."""
+        """Replaces "everything" by the partitions that are wanted or present now; later calls change nothing."""
         if self._partitions.is_everything:
             self.remaining = self._partitions = backfillable_partitions(context, context.asset(self._asset.name))
 
     def plan(self, context: PlanningContext) -> Plan:
-        """What is left of the backfill; its first run is the one to claim."""
+        """The runs that are left; the driver claims the first one, a scheduled run if it is the schedule's turn."""
         asset = context.asset(self._asset.name)
         if not asset.partitioning.is_partitioned:
             if not self.remaining:
@@ -256,14 +263,17 @@ class BackfillWork(DriverWork):
         return replace(found, runs=(*self._next_scheduled_run(context, left), *found.runs))
 
     def _next_scheduled_run(self, context: PlanningContext, left: PartitionSet) -> tuple[PlannedRun, ...]:
-        """The run of what came due by the schedule since the backfill began, if anything did."""
+        """One scheduled run of what came due since the backfill began, outside its partitions; empty if nothing did."""
         asset = context.asset(self._asset.name)
         reserved = {asset.name: left | self._due_before}
         decision = find_decision(replace(context, select=None, reserved_partitions=reserved, decisions={}), asset)
         return tuple(run for run in decision.runs if run.kind == "scheduled")[:1]
 
     def _uncomputed_partitions(self, context: PlanningContext) -> PartitionSet:
-        """What no run has computed yet: of this invocation, and of what is recorded, of any."""
+        """Requested partitions not computed yet by this invocation or, if the request is recorded, by any other.
+
+        Partitions of a failed run that is being divided to find the bad ones are included.
+        """
         asset = context.asset(self._asset.name)
         left = self.remaining | (find_divided_partitions(context, asset) & self._partitions)
         if not self._recorded:
@@ -272,7 +282,7 @@ class BackfillWork(DriverWork):
         return left - (self._recorded if known is None else self._recorded - known.left)
 
     def _limit_runs(self, context: PlanningContext, found: Plan) -> Plan:
-        """The plan with as many runs as are wanted still, and what that leaves."""
+        """The plan cut to the runs that ``max_runs`` still allows, with a waiting line for the partitions left out."""
         if self._max_runs is None:
             return found
         chain = context.state_of(self._asset).chain
@@ -290,7 +300,10 @@ class BackfillWork(DriverWork):
         return replace(found, runs=found.runs[:room], waiting=waiting)
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """What was tried is not tried again but in parts; a run that only settled an older one has tried nothing."""
+        """Takes the run's partitions off ``remaining`` and gives the schedule its turn after a backfill run.
+
+        A run that only recorded an older one (``adopted``) computed nothing, so its partitions remain.
+        """
         self._schedules_turn = run.kind == "backfill"
         if result.adopted is None and run.kind == "backfill":
             self._taken += 1
@@ -298,12 +311,12 @@ class BackfillWork(DriverWork):
 
 
 def _within_limits(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
-    """The plan of one asset without the runs that its columns or its budget hold back."""
+    """The asset's plan without the runs that a conflict of columns or the budget holds back."""
     return plan_within_budget(context, asset, plan_within_schema(context, asset, found))
 
 
 class PromotionWork(DriverWork):
-    """What a branch offers, until all of it has been tried.
+    """Promotes what a branch offers to the base, until every offered run has been tried.
 
     Args:
         own: The assets that are promoted, upstream first.
@@ -320,12 +333,12 @@ class PromotionWork(DriverWork):
         self._tried: dict[str, PartitionSet] = {}
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """Nothing."""
+        """Records nothing."""
         del context
         return ()
 
     def plan(self, context: PlanningContext) -> Plan:
-        """The runs that can be claimed now: what is made of what they promote comes after them."""
+        """The promotions that can be claimed now; an asset made from promoted rows follows in a later plan."""
         offer = self._offer(context)
         runs: list[PlannedRun] = []
         waiting: list[Waiting] = []
@@ -342,6 +355,6 @@ class PromotionWork(DriverWork):
         return run.request.promotes is not None and not run.partitions - self._tried.get(run.asset, NOTHING)
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """What was tried is not tried again; a run that only settled an older one has tried nothing."""
+        """Notes the run's partitions as tried; a run that only recorded an older one (``adopted``) does not count."""
         if result.adopted is None and run.request.promotes is not None:
             self._tried[run.asset] = self._tried.get(run.asset, NOTHING) | run.partitions

@@ -1,4 +1,4 @@
-"""The files that a run reads, fixed when it is claimed, and the partitions that an unreadable file makes bad."""
+"""Pins the files that a run reads when it is claimed, and finds the partitions that an unreadable file spoils."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _DIGEST_SIZE = 16
 def find_pinned_files(
     project: ProjectSpec, state: State, reader: AssetSpec, pins: Mapping[str, InletPin]
 ) -> dict[str, Any]:
-    """For each inlet that is read from files, the keys of its cursor for the pinned time, as the state has them."""
+    """Inlet to the recorded fingerprints of the files that its pin covers; only for inlets read from files.
+
+    The keys are those of the source's ``position`` in the state: one a time slot, or one a file for a view.
+    """
     inlets = {name: project.inlet_with_mapping(reader, name) for name in pins}
     return {
         name: _slot_fingerprints(inlet, state.assets[name].position, pins[name].parts)
@@ -37,14 +40,14 @@ def find_pinned_files(
 
 
 def pin_files(project: ProjectSpec, state: State, request: RunRequest) -> RunRequest:
-    """The request whose pins tell these files from any others."""
+    """The request with a digest of the pinned files in each pin, so that the run notices a changed file."""
     found = find_pinned_files(project, state, project.assets[request.asset], request.pins)
     pinned = {name: replace(request.pins[name], files=_digest(files)) for name, files in found.items()}
     return replace(request, pins={**request.pins, **pinned}) if pinned else request
 
 
 def changed_file_inlets(files: Mapping[str, Any], pins: Mapping[str, InletPin]) -> tuple[str, ...]:
-    """The inlets whose files are not those that were pinned."""
+    """Inlets whose files differ from the pinned ones; a pin without a digest is never reported."""
     return tuple(name for name, each in files.items() if pins[name].files not in ("", _digest(each)))
 
 
@@ -53,7 +56,10 @@ def _digest(files: Mapping[str, Any]) -> str:
 
 
 def _slot_fingerprints(source: AssetSpec, position: Mapping[str, Any], parts: PartitionSet) -> dict[str, Any]:
-    """The fingerprints of the pinned time of a file source; a file may span several partitions of it."""
+    """Position key of a time slot to its fingerprint, for the slots of a file source that ``parts`` overlaps.
+
+    All slots without a partitioning, or if everything is pinned. One file may span several partitions of its source.
+    """
     partitioning = source.partitioning
     if parts.is_everything or not partitioning.is_partitioned or source.storage is None:
         return {key: seen for key, seen in position.items() if seen and key != BASE and is_of_slot(key)}
@@ -67,14 +73,14 @@ def _slot_fingerprints(source: AssetSpec, position: Mapping[str, Any], parts: Pa
 
 
 def _view_fingerprints(uri: str, position: Mapping[str, Any], parts: PartitionSet) -> dict[str, str]:
-    """The fingerprints of the files that hold rows of the pinned partitions of a view, by its identity."""
+    """File key to fingerprint, for the files that hold rows of the pinned ``parts`` of the view with this URI."""
     view = view_id(uri)
     known = {key: KnownFile.decode(value) for key, value in position.items() if is_of_file(key)}
     return {key: each.seen for key, each in known.items() if parts.is_everything or each.parts(view).overlaps(parts)}
 
 
 def bad_partitions(order: RunOrder, error: BaseException) -> PartitionSet:
-    """Those of the run's partitions that read a file which the error names; nothing where paths do not tell them."""
+    """The run's partitions that read a file which the error names; nothing if paths do not say the partition."""
     if not issubclass(type(error), RunError) or not isinstance(error, RunError) or order.partitions.is_everything:
         return NOTHING
     found = [_readers(order, upstream, path) for upstream in order.inlets.values() for path in error.files]
@@ -91,7 +97,7 @@ def _readers(order: RunOrder, upstream: AssetSpec, path: str) -> PartitionSet:
 
 
 def _parts_of(source: AssetSpec, path: str) -> PartitionSet:
-    """The partition that a file is in, by its path; nothing where that does not tell it, or the file is another's."""
+    """The source's partition that a file is in by its path; nothing if the path does not say, or is another's."""
     if source.source is None or source.storage is None or source.in_paths is not None:
         return NOTHING
     layout = source.path_partitioning

@@ -1,7 +1,7 @@
-"""Iterations at run time: what a record says of one, and the removal of those that nobody can read any more.
+"""Iterations at run time: the fields that a record has of one, and the removal of iterations that nobody reads.
 
-The journal says first which may go, against a state in which no claim reads them; only then are folders removed, in a
-thread of their own. So a driver that dies in between leaves folders that nobody knows, which the next removal takes.
+First the journal records which iterations may go, decided on a state in which no claim reads them. Only then a thread
+removes their folders. A driver that dies in between leaves unrecorded folders behind, which the next removal takes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ WAIT_SECONDS = 30.0
 
 
 def iteration_order_fields(asset: AssetSpec, state: State, request: RunRequest) -> Mapping[str, Any]:
-    """What an order says of the iteration that it makes, or makes the newest again."""
+    """Order fields: the iteration that a rollback restores, and whether the newest one stays beside the new.
+
+    If the iteration to restore is gone, its run name stands for it. No folder has that name, so the run fails.
+    """
     known = state.assets[asset.name]
     restored = find_iteration(known, request.restores) if request.restores else None
     name = restored.name if restored is not None else request.restores  # which is nowhere, so that the run fails
@@ -36,7 +39,7 @@ def iteration_order_fields(asset: AssetSpec, state: State, request: RunRequest) 
 def with_iteration(
     entry: SuccessEntry, asset: AssetSpec, state: State, request: RunRequest, committed: DataCommit
 ) -> SuccessEntry:
-    """The record of a run with the iteration that is in its target, where the asset publishes any."""
+    """The success entry with the iteration that the commit made or restored; unchanged if the asset publishes none."""
     if not asset.publishes or not entry.published_partitions:
         return entry
     if asset.outlets:
@@ -48,7 +51,7 @@ def with_iteration(
 def outlet_with_iteration(
     entry: OutletEntry, asset: AssetSpec, state: State, request: RunRequest, committed: DataCommit
 ) -> OutletEntry:
-    """The same of an outlet: each has the iteration of its own commit, by whoever made that."""
+    """As `with_iteration`, for one outlet: each outlet has the iteration of its own commit."""
     if not asset.publishes or not entry.published_partitions:
         return entry
     return replace(entry, **_iteration_fields(entry, asset, state, request, committed))
@@ -57,7 +60,7 @@ def outlet_with_iteration(
 def _iteration_fields(
     entry: SuccessEntry | OutletEntry, asset: AssetSpec, state: State, request: RunRequest, committed: DataCommit
 ) -> dict[str, Any]:
-    """Those fields of an entry that tell which iteration the commit made, or made the newest again."""
+    """Entry fields for the iteration: ``iteration`` and ``beside`` of a new one, or ``restores`` of a rollback."""
     known, run = state.assets[asset.name], request.restores or entry.run
     found = find_iteration(known, run) if request.restores else None
     name = found.name if found is not None else _name(committed)
@@ -82,7 +85,7 @@ def _are_files(committed: DataCommit) -> bool:
 
 
 def _retained_iterations(known: AssetState) -> tuple[Collection[str], range]:
-    """The names of the iterations that stay, and the tokens of the runs whose others may go."""
+    """Names of the iterations to keep, and the range of run tokens whose other folders may be removed."""
     return {each.name for each in known.iterations}, range(known.placed, known.done + 1)
 
 
@@ -93,7 +96,7 @@ class IterationRemovals:
         self._threads: list[threading.Thread] = []
 
     def start_removal(self, ledger: JournalLedger, asset: AssetSpec, execution: RunExecution) -> None:
-        """Records which iterations of the asset may go now, and begins to remove them and what attempts left behind."""
+        """Records which iterations expire; starts a thread that removes them and the folders of failed attempts."""
         if not asset.publishes:
             return
         keep = asset.kept_iterations
@@ -116,7 +119,7 @@ class IterationRemovals:
         job.start()
 
     def finish(self) -> None:
-        """Waits for what was begun."""
+        """Waits for the removal threads, each up to ``WAIT_SECONDS``."""
         for job in self._threads:
             job.join(WAIT_SECONDS)
         self._threads.clear()

@@ -1,9 +1,10 @@
-"""Whether the driver of a claim is gone (docs/design/run-protocol.md#leases): its process on this host, or its lease.
+"""Decides whether the driver of a claim is gone, by its process or its lease (docs/design/run-protocol.md#leases).
 
-A process may outlive its drivers, as a notebook or a job server does: of its own process a driver knows who is at work.
+On this host the operating system says whether the process lives. A process may outlive its drivers, as a notebook or
+a job server does, so each process also keeps a list of its drivers that are at work.
 
-Nothing here compares clocks of two drivers: a lease is over when *this* driver has seen the same renewal for longer
-than the lease on its own monotonic clock.
+Nothing here compares the clocks of two drivers. A lease is over when *this* driver has seen the same renewal for longer
+than the lease, on its own monotonic clock.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Alive = Callable[[Sequence[Process]], bool]
 
 @frozen
 class ClaimSighting:
-    """When this driver last saw a claim move.
+    """When this driver last saw a claim renewed.
 
     Attributes:
         renewed: Number of the newest renewal that was seen.
@@ -36,7 +37,7 @@ class ClaimSighting:
 
 
 class ActiveInvocations:
-    """The drivers of this process that are at work, by their invocations; safe for threads."""
+    """Invocation ids of the drivers at work in this process; safe for threads."""
 
     def __init__(self) -> None:
         self._under_way: set[str] = set()
@@ -78,7 +79,10 @@ class LeaseMonitor:
         return frozenset(claim.token for claim in _foreign_claims(state, mine) if self._is_expired(claim))
 
     def seconds_until_expiry(self, state: State, *, mine: frozenset[int]) -> float | None:
-        """Seconds until the first claim of another host may be over; None when none is in doubt."""
+        """Seconds until the lease of a claim from another host may expire; None if no claim is in doubt.
+
+        A claim that was renewed while this driver looked is not in doubt: its driver lives.
+        """
         waits = [
             claim.entry.lease_seconds - (self._clock.monotonic() - seen.since)
             for claim in _foreign_claims(state, mine)
@@ -87,6 +91,7 @@ class LeaseMonitor:
         return max(0.0, min(waits)) if waits else None
 
     def _is_expired(self, claim: ClaimState) -> bool:
+        """Whether the claim's driver is gone; the first sight of a renewal only starts the measurement."""
         if self.host and claim.entry.host == self.host:
             if self.process in claim.entry.processes[:1]:
                 return claim.entry.invocation not in self.invocations

@@ -1,4 +1,4 @@
-"""The journal as the runtime uses it: the folded state, and decisions that are valid against exactly that state."""
+"""The journal for the runtime: the folded state, and commits of decisions that hold for exactly that state."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class JournalLedger:
         return self.state
 
     def refresh(self) -> State:
-        """Folds what other drivers committed meanwhile."""
+        """Folds the entries that other drivers committed since the last look; returns the new state."""
         commit, rows = self._store.read_after(self.state.seq)
         if rows and rows[0].seq != self.state.seq + 1:
             return self.open()  # this process slept for longer than entries are kept
@@ -88,7 +88,7 @@ class JournalLedger:
         return self.state
 
     def commit(self, decide: Callable[[State], Sequence[Entry]]) -> Sequence[NumberedEntry]:
-        """Appends what ``decide`` makes of the state, in one commit; decides again when another driver was first.
+        """Appends the entries that ``decide`` returns, in one commit; calls it again whenever another driver was first.
 
         ``decide`` must be a function of the state alone: each entry is then valid against exactly the state before
         it, for any number of drivers. Returns the entries with their numbers, empty when it decided on nothing.
@@ -112,11 +112,13 @@ class JournalLedger:
         return _fold_entries(self.state, self._number_entries(entries), commit=self.state.commit)
 
     def knows_run(self, run: str, token: int) -> bool:
-        """Whether the journal, as it is by now, has the claim of a run, or may have let go of it.
+        """Whether the journal has the claim of a run, or could have had it and dropped it by retention.
+
+        Reads the store instead of the state: another driver may have claimed the run since the state was read.
 
         Args:
             run: Its name.
-            token: The number of the claim that its commit carries.
+            token: The fence token of the claim, taken from the run's commit.
         """
         return token < self._store.oldest_seq() or bool(self._store.read_history(kinds=["claim"], run=run))
 
@@ -125,9 +127,9 @@ class JournalLedger:
         return [from_row(row) for row in self._store.read_history(kinds=[kind], asset=asset, last=most)]
 
     def maintain(self, *, ending: bool = False) -> None:
-        """Writes a snapshot when the tail has grown enough to be worth it, and lets the store care for its files.
+        """Writes a snapshot once the tail is long enough to be worth it, and lets the store clean up its files.
 
-        What fails of that while a driver is at work is tried again later: nothing of it is needed now.
+        While a driver is at work a failure is ignored, because the next call tries again and nothing depends on it now.
 
         Raises:
             StateError: It fails, and the driver is ``ending``.
@@ -139,6 +141,7 @@ class JournalLedger:
                 raise
 
     def _maintain(self, *, ending: bool) -> None:
+        """Saves a snapshot if the tail is long for the size of the state; maintains and expires every few commits."""
         tail, rows = self.state.seq - self._snapshot_seq, len(self.state.assets) + len(self.state.datasets)
         is_long = tail >= max(SNAPSHOT_EVERY, rows // ROWS_PER_TAIL_ENTRY)
         if is_long or (ending and tail * ROWS_PER_ENTRY >= max(1, rows)):
@@ -159,9 +162,11 @@ class JournalLedger:
         return gone
 
     def expire_entries(self) -> int:
-        """Lets go of the entries that are older than they are kept; returns how many went.
+        """Removes entries older than the retention; returns how many went.
 
-        What they came to is folded into the base first, so that base and entries together always tell all.
+        They are folded into the base table first, so that base and remaining entries together always hold the whole
+        state.
+        Stops at the first entry that is too young or still needed.
         """
         if self._retention is None:
             return 0
@@ -180,6 +185,7 @@ class JournalLedger:
         return max(0, known.seq + 1 - begins)
 
     def _expire_when_due(self) -> None:
+        """Expires entries if the retention allows it and the oldest entry is old enough."""
         if self._retention is None:
             return
         oldest = find_oldest_entry(self._store)
@@ -200,13 +206,14 @@ def read_entries(store: JournalStore, *, after: int, up_to: int) -> Iterator[lis
 
 
 def find_oldest_entry(store: JournalStore) -> tuple[int, datetime] | None:
-    """The number of the oldest entry that is kept, and when it was made; None in an empty journal."""
+    """Sequence number and time of the oldest entry that is kept; None in an empty journal."""
     begins = store.oldest_seq()
     rows = store.read_history(after_seq=begins - 1, up_to_seq=begins)
     return (begins, rows[0].at) if rows else None
 
 
 def _fold_entries(state: State, entries: Sequence[NumberedEntry], *, commit: int) -> State:
+    """The state after the entries at journal commit ``commit``; the same object if nothing changed."""
     if not entries:
         return state if commit == state.commit else replace(state, commit=commit)
     from sparkassets.core.journal.fold.dispatch import fold  # most starts find nothing that is not in the snapshot

@@ -1,4 +1,4 @@
-"""Looks at sources and at assets' own tables before a plan, and makes journal entries of what changed."""
+"""Looks at sources and at the assets' own tables before a plan, and turns what changed into journal entries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ AT_ONCE = 16
 
 
 def look_at_each(assets: Iterable[AssetSpec], look: Callable[[AssetSpec], T]) -> dict[str, T]:
-    """By name what ``look`` says of each asset, in their order; those on a disk are looked at in this thread."""
+    """Asset name to the result of ``look``, in the order of the assets.
+
+    Assets on a local disk are looked at in this thread, all others concurrently: there the round trip is the cost.
+    """
     every = list(assets)
     distant = [asset for asset in every if _is_distant(asset)]
     near = {asset.name: look(asset) for asset in every if not _is_distant(asset)}
@@ -47,7 +50,7 @@ def _is_distant(asset: AssetSpec) -> bool:
 
 @frozen
 class ObservationReport:
-    """Entries that tell what is new, and sources that could not be looked at.
+    """Entries for what changed, and problems of the sources and tables that could not be looked at.
 
     Attributes:
         faults: Asset to what is wrong and what to do, one line.
@@ -62,9 +65,11 @@ class ObservationReport:
 
 
 def changed_spec_entries(project: ProjectSpec, state: State) -> list[Entry]:
-    """An entry for every asset whose compiled spec is not the journal's.
+    """An entry for every asset whose compiled spec differs from the one in the journal.
 
-    What the project has no more runs no more: events are not kept for it. All else of it is, for when it comes back.
+    An asset that left the project keeps its state, in case it comes back. Only the datasets that its condition named
+    are
+    dropped, so that no events are kept for an asset that never runs.
     """
     entries: list[Entry] = [
         SpecEntry(name, replace(known.spec.as_declared, named=()))
@@ -86,9 +91,14 @@ def observe_sources(
     now: datetime,
     leaving: Mapping[str, str] = MappingProxyType({}),
 ) -> ObservationReport:
-    """Looks at every source once, after `changed_spec_entries`; ``now`` is the real clock, by which ``settle`` goes.
+    """Looks at every source once, after `changed_spec_entries` is recorded.
 
-    Those of ``leaving`` are looked at no more; it says what is wrong with each.
+    Args:
+        project: The project.
+        state: The state, which knows the project's assets.
+        observer: Returns what looks at an asset; None if there is nothing to look at.
+        now: The real clock, not ``--at``: ``settle`` compares it with the age of files.
+        leaving: Sources that are not looked at any more, with the problem to report for each.
     """
     assets = [asset for asset in project.assets.values() if asset.name not in leaving]
     sources = {asset.name: source for asset in assets if (source := observer(asset)) is not None}
@@ -108,7 +118,10 @@ def observe_sources(
 def _observe_source(
     asset: AssetSpec, source: SourceObserver, state: State, coverage: PartitionSet, now: datetime
 ) -> Observation | SourceError | None:
-    """What is new in a source, or what is wrong with it; ``coverage`` is what its dataset held by then."""
+    """The change of one source since ``known``, None if there is none, or the error that prevented the look.
+
+    ``coverage`` holds the partitions that its dataset had so far; those it lacks now are reported as removed.
+    """
     known = state.assets[asset.name]
     try:
         return source.observe(
@@ -127,6 +140,7 @@ def _observe_source(
 def _report_observations(
     project: ProjectSpec, seen: Mapping[str, Observation], faults: dict[str, str]
 ) -> ObservationReport:
+    """The report of all looks: entries for sources that changed, and ``faults``, notes and needed sessions by asset."""
     return ObservationReport(
         [_observed_entry(project.assets[name], each) for name, each in seen.items() if each.has_news],
         faults,
@@ -136,12 +150,13 @@ def _report_observations(
 
 
 def error_line(error: SourceError) -> str:
-    """What is wrong and what to do."""
+    """The error's first line and its hint, as one line."""
     said = error.args[0].partition("\n")[0]
     return f"{said}; {error.hint}" if error.hint else said
 
 
 def _observed_entry(asset: AssetSpec, seen: Observation) -> ObservedEntry:
+    """The journal entry that records an observation."""
     return ObservedEntry(
         asset=asset.name,
         uri=asset.uri,
@@ -159,10 +174,10 @@ def _observed_entry(asset: AssetSpec, seen: Observation) -> ObservedEntry:
 def find_unmounted(
     project: ProjectSpec, state: State, observer: TargetObserver, assets: Iterable[AssetSpec]
 ) -> dict[str, str]:
-    """Those of ``assets`` that would be written to a folder that is not there although tables in it are recorded.
+    """Asset to the problem, for ``assets`` that would write to a missing folder in which the journal records tables.
 
-    An asset that was never written counts as well: its first run would make the folder beside the volume, and then
-    the tables of the others would look as if somebody had removed them.
+    An asset that was never written counts as well. Its first run would create the folder beside the unmounted volume,
+    and then all other tables there would look as if somebody had removed them.
     """
     written = [asset for asset in project.assets.values() if asset.source is None and _has_recorded_table(asset, state)]
     lost = {PurePath(folder) for asset in written if (folder := observer.missing_folder(asset)) is not None}
@@ -183,6 +198,7 @@ def find_unmounted(
 
 
 def _has_recorded_table(asset: AssetSpec, state: State) -> bool:
+    """Whether the journal has a table of the asset."""
     known = state.assets.get(asset.name)
     return known is not None and known.table_id is not None
 
@@ -206,21 +222,23 @@ def look_at_targets(
     select: Collection[str] | None = None,
     lost_before: Collection[str] = (),
 ) -> ObservationReport:
-    """What happened to the tables of what may run, and of what that reads, as entries.
+    """Looks at the tables of the assets that may run, and of their inlets; returns changes as entries.
 
-    A table that a live run writes is left alone: what is found there is that run's business. One that was never
-    written by runs, or that others changed, is checked whether runs may write to it: what is against it is a fault,
-    before anything is claimed, and nothing is recorded of the table until it is gone.
+    A table that a live run writes is skipped: what is found there is that run's business. A table without a recorded
+    run,
+    or one that others changed, is also checked for being writable. If it is not, that is a fault before anything is
+    claimed, and nothing is recorded of the table until the obstacle is gone.
 
     Args:
         project: Its assets; the state knows them as they are now.
         state: What is recorded.
         observer: Looks at one table.
         gone: Fence tokens of claims whose driver is known to be gone, or whose lease is over.
-        knows: Whether the journal as it is by now knows of the run of a table's commit.
+        knows: Whether the journal, read now, knows the run of a table's commit.
         select: Assets that may run; None means all.
-        lost_before: Assets of which this invocation has recorded a loss: what is lost again after they ran would be
-            lost for ever, so these are left with a fault. An asset that waits for a person did not run since.
+        lost_before: Assets for which this invocation has already recorded a loss. A second loss after they ran is a
+            fault
+            instead of a new run, or something that keeps deleting the table would keep this driver busy forever.
 
     Raises:
         StateError: A table holds a run that the journal knows nothing of: its state is older, or a copy.
@@ -247,7 +265,7 @@ def look_at_targets(
 def _table_checks(
     assets: Iterable[AssetSpec], state: State, observer: TargetObserver, *, written: Collection[str]
 ) -> dict[str, _TableCheck]:
-    """The checks of those assets that have a table, by name."""
+    """Asset name to the check of its table; assets without a table are left out."""
     return {
         asset.name: _TableCheck(
             observer, asset, recorded_table(asset, state), _commit_chain(asset, state), asset.name in written
@@ -258,30 +276,34 @@ def _table_checks(
 
 
 def _session_reasons(assets: Iterable[AssetSpec], observer: TargetObserver) -> dict[str, str]:
-    """By asset why a Spark session alone can look at its table."""
+    """Asset to the reason why only a Spark session can look at its table; assets that need none are left out."""
     reasons = ((asset.name, observer.session_needed_reason(asset)) for asset in assets)
     return {name: reason for name, reason in reasons if reason is not None}
 
 
 def _is_new_loss(finding: TableFinding, known: AssetState) -> bool:
-    """Whether the asset would be computed anew for that: it does not wait for a person."""
+    """Whether a run would compute the lost partitions anew; not if a person was asked about a loss before."""
     return finding.is_loss and known.stuck_loss is None
 
 
 def _refuse_unknown_run(asset: str, error: UnknownRunError, knows: RunLookup) -> None:
-    """Refuses a state that does not know of a run in the asset's table, unless it was claimed since it was read."""
+    """Raises `StateError` for a table that holds a run unknown to the journal: the state is an older copy.
+
+    Not if another driver claimed that run after the state was read, which ``knows`` says.
+    """
     if not knows(error.run, error.token):
         message = f"the state is older than the table of {asset}: {error.args[0]}, of which the journal knows nothing"
         raise StateError(message, hint=_OLDER)
 
 
 def assets_with_losses(recorded: Iterable[NumberedEntry]) -> set[str]:
-    """The assets of which the journal's new entries tell a loss."""
+    """Assets for which the given entries record that their table lost partitions."""
     entries = (each.entry for each in recorded)
     return {entry.asset for entry in entries if isinstance(entry, TargetEntry) and entry.found.is_loss}
 
 
 def _relevant_assets(project: ProjectSpec, select: Collection[str] | None) -> list[AssetSpec]:
+    """The selected assets with their inlets and outlets, without sources, in project order."""
     assets = project.assets.values()
     named = set(project.assets if select is None else select)
     read = {each for name in named for each in (*project.assets[name].inlets, *project.assets[name].outlets)}
@@ -289,13 +311,13 @@ def _relevant_assets(project: ProjectSpec, select: Collection[str] | None) -> li
 
 
 def _writable_assets(project: ProjectSpec, select: Collection[str] | None) -> set[str]:
-    """What runs may write to."""
+    """Names of the selected assets and of their outlets: the tables that runs may write."""
     named = set(project.assets if select is None else select)
     return named | {each for name in named for each in project.assets[name].outlets}
 
 
 def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:
-    """The table as the journal has it; None where there is none yet."""
+    """The asset's table as the journal records it; None if no run was recorded in one."""
     known, runs = state.assets[asset.name], state.assets.get(asset.maker or asset.name)
     if known.table_id is None or known.version is None or known.seen is None or known.mark is None:
         return None
@@ -307,7 +329,7 @@ def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:
 
 
 def _commit_chain(asset: AssetSpec, state: State) -> tuple[str, Collection[str]]:
-    """The application id of the asset's commits, and the runs that are claimed and not recorded."""
+    """The transaction application id of the asset's commits, and the runs that are claimed and not recorded yet."""
     name = asset.maker or asset.name
     runs = state.assets.get(name)
     links = (link for chain in runs.chains.values() for link in chain) if runs is not None else ()
@@ -315,7 +337,7 @@ def _commit_chain(asset: AssetSpec, state: State) -> tuple[str, Collection[str]]
 
 
 def _has_live_run(asset: AssetSpec, state: State, gone: Collection[int]) -> bool:
-    """Whether a run that writes to it lives."""
+    """Whether the newest claim of a chain of the asset is open and its driver is not known to be gone."""
     runs = state.assets.get(asset.maker or asset.name)
     newest = (chain[-1] for chain in runs.chains.values()) if runs is not None else ()
     return any(link.status == "open" and link.token not in gone for link in newest)
@@ -323,12 +345,12 @@ def _has_live_run(asset: AssetSpec, state: State, gone: Collection[int]) -> bool
 
 @frozen
 class _TableCheck:
-    """A table that is to be looked at.
+    """One table to look at.
 
     Attributes:
-        known: As it is recorded; None where no run has written to it.
+        known: The table as the journal records it; None if no run has written it.
         chain: The application id of its commits, and the runs that are claimed and not recorded.
-        is_written: Whether a run may be about to.
+        is_written: Whether a run may write it in this invocation.
     """
 
     observer: TargetObserver
@@ -338,7 +360,10 @@ class _TableCheck:
     is_written: bool
 
     def run_check(self) -> TableFinding | SourceError | None:
-        """What is not as it was recorded, or what is wrong."""
+        """The difference from the recorded table, None if there is none, or the error that would stop a run.
+
+        An error is returned, not raised, since checks run in threads and one bad table must not hide the others.
+        """
         try:
             found = None if self.known is None else self.observer.detect_changes(self.asset, self.known)
             if self.is_written and not self.asset.writes_itself and (self.known is None or found is not None):

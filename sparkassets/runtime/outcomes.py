@@ -24,7 +24,7 @@ from sparkassets.ports import (
 
 @frozen
 class CommittedRun:
-    """A run is in all of its outlets: this one, or an older one of the chain that was found there.
+    """The run is committed in all of its outlets; possibly an older run of the chain that was found there.
 
     Attributes:
         commits: Of that run, one in each outlet, in the order of the outlets.
@@ -37,7 +37,7 @@ class CommittedRun:
 
     @property
     def first_commit(self) -> DataCommit:
-        """In the first outlet; what it tells of the run is recorded."""
+        """The commit in the first outlet, whose measures describe the whole run."""
         return self.commits[0]
 
 
@@ -66,7 +66,7 @@ class SupersededRun:
 
 @frozen
 class SkippedRun:
-    """The run's code had nothing to do: nothing was written, and nothing of it can land any more."""
+    """The run's code had nothing to do: nothing was written, and no late commit of it can land."""
 
     reason: str
     attempts: int
@@ -76,7 +76,7 @@ Outcome = CommittedRun | FailedRun | SkippedRun | SupersededRun
 
 
 def division_budget(order: RunOrder, error: BaseException) -> int | None:
-    """How many more runs may look for the bad partitions of a failed one; None where it did not fail of its data."""
+    """How many runs may divide a failed run to find its bad partitions; None if the failure was not caused by data."""
     if order.rebuilds or order.partitions.is_everything:
         return None
     if not (issubclass(type(error), RunError) and isinstance(error, RunError) and error.is_data_error):
@@ -87,7 +87,7 @@ def division_budget(order: RunOrder, error: BaseException) -> int | None:
 def read_discovered_segments(
     done: CommittedRun, order: RunOrder, targets: Sequence[Target]
 ) -> Mapping[str, Sequence[str]]:
-    """Column to the segments that nobody knew and that are in any of the outlets: one may have what another has not.
+    """Dimension column to the segments unknown at the claim that are in any outlet, sorted.
 
     Raises:
         RunError: An outlet cannot be read.
@@ -101,7 +101,7 @@ def read_discovered_segments(
 
 
 def with_unchanged(done: CommittedRun, order: RunOrder, targets: Sequence[Target]) -> CommittedRun:
-    """The run with its partitions that came out as they were; where that cannot be found out, all of it is news."""
+    """The run with the partitions whose rows did not change; if comparing fails, every partition counts as changed."""
     with suppress(Exception):
         outlets = zip(targets, order.table_orders, done.commits, strict=True)
         return replace(done, commits=tuple(target.detect_unchanged(own, commit) for target, own, commit in outlets))
@@ -134,12 +134,12 @@ def ask_to_complete(
 
 
 def _describe_cause(error: BaseException) -> str:
-    """What an error says, with its kind where that is not one of ours."""
+    """The error's text; starts with its class unless it is an error of this package."""
     kind = type(error)
     return describe_error(error).removeprefix(f"{kind.__name__}: " if issubclass(kind, SparkAssetsError) else "")
 
 
 def recovery_question(order: RunOrder, older: Sequence[ClaimState], runs: tuple[str, ...]) -> RecoveryQuestion:
-    """The question to a person whether the rows of these runs of the chain are in the table."""
+    """The question to a person: are the rows of these unfinished runs in the table?"""
     claimed = PartitionSet.union(link.entry.partitions for link in older if link.asks is None)
     return RecoveryQuestion(runs, asked_partitions(order.asset.partitioning, claimed))

@@ -1,4 +1,4 @@
-"""Progress and watchers of invocations: told of plans, starts and ends of runs; their errors end only them."""
+"""Progress and watchers of an invocation, called at plans, starts and ends; their errors stop no run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_TOLD = 3
 
 @frozen
 class FailureExplanation:
-    """What a run failed of, for people.
+    """Why a run failed, for people.
 
     Attributes:
         error: Its first line.
@@ -52,7 +52,7 @@ def _rest(failures: tuple[str, ...]) -> list[str]:
 
 
 class Progress(Protocol):
-    """Is told what happens, on the driver's own thread; must return soon."""
+    """Callbacks for what an invocation does, called on the driver's own thread; must return soon."""
 
     def planned(self, runs: int, waiting: int) -> None:
         """A plan with so many runs was made, and so many reasons why something that is wanted waits."""
@@ -68,7 +68,7 @@ class Progress(Protocol):
 
 
 class SilentProgress:
-    """Tells nobody."""
+    """A progress that shows nothing."""
 
     def planned(self, runs: int, waiting: int) -> None:
         """Ignored."""
@@ -84,7 +84,7 @@ class SilentProgress:
 
 
 class GuardedProgress:
-    """Tells a progress as long as it does not raise: who watches may go, the work goes on."""
+    """Passes calls on until the wrapped progress raises, then drops them: the runs go on."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -111,6 +111,7 @@ class GuardedProgress:
 
     @contextlib.contextmanager
     def _guard(self) -> Iterator[None]:
+        """Suppresses an error of the progress, warns once, and stops calling it."""
         try:
             yield
         except Exception as error:  # noqa: BLE001  whatever it is, it is not the runs' fault
@@ -122,25 +123,25 @@ class GuardedProgress:
 
 
 class InvocationWatcher(Progress, Protocol):
-    """Is told of invocations and of their runs, on the driver's own thread; must return soon."""
+    """A progress that is also called when an invocation begins and ends."""
 
     def began(self) -> None:
         """An invocation begins."""
 
     def ended(self, summary: Summary | None, state: State | None) -> None:
-        """It is over, with that summary and what the journal says by then; both are None where it was broken off."""
+        """The invocation is over; summary and state are None if an error broke it off."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class InvocationEnding:
-    """What there is to say of an invocation in its end."""
+    """Holds the summary and the final state of an invocation for its watchers; both None until it ends."""
 
     summary: Summary | None = None
     state: State | None = None
 
 
 class WatchedProgress:
-    """A progress that is told, and beside it all that watch."""
+    """Passes every call on to one progress and to all watchers."""
 
     def __init__(self, progress: Progress, watchers: Sequence[InvocationWatcher]) -> None:
         self._watchers = [_GuardedWatcher(each) for each in watchers]
@@ -148,7 +149,7 @@ class WatchedProgress:
 
     @contextmanager
     def watch_invocation(self) -> Iterator[InvocationEnding]:
-        """An invocation while the block lasts, which says how it ended."""
+        """Announces the beginning and the end of the invocation in the block, which fills in the yielded ending."""
         ending = InvocationEnding()
         for each in self._watchers:
             each.began()
@@ -180,7 +181,7 @@ class WatchedProgress:
 
 
 class _GuardedWatcher(GuardedProgress):
-    """A watcher that is told its beginnings and ends as well, as long as it does not raise."""
+    """A watcher whose errors are suppressed, also at the beginning and end of an invocation."""
 
     def __init__(self, watcher: InvocationWatcher) -> None:
         super().__init__(watcher)
@@ -192,7 +193,7 @@ class _GuardedWatcher(GuardedProgress):
             self._watcher.began()
 
     def ended(self, ending: InvocationEnding) -> None:
-        """It is over; also one that raised is told, as it may have something to put back."""
+        """Announces the end, even to a watcher that raised before: it may have something to restore."""
         with self._guard():
             self._watcher.ended(ending.summary, ending.state)
 

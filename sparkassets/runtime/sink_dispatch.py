@@ -1,4 +1,4 @@
-"""Sinks of the journal, each on a thread of its own: whatever one raises, and however slow it is, no run waits."""
+"""Passes commits on to the sinks, each on its own thread, so that no slow or failing sink holds up a run."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ GRACE_SECONDS = 5.0
 
 
 class SinkDispatcher:
-    """What one process commits, on its way to the sinks.
+    """Queues what one process commits for each sink.
 
     Args:
-        sinks: Who is told.
-        project: Whose journal it is.
-        note: Is given a sentence, without credentials, for each thing that people should know; may raise nothing.
+        sinks: The listeners.
+        project: The project of the journal.
+        note: Called with a sentence, without credentials, for each thing that people should know; must not raise.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class SinkDispatcher:
         self._lines = [_SinkQueue(sink, self._changed, most_waiting) for sink in sinks]
 
     def dispatch(self, entries: Sequence[NumberedEntry], before: State, after: State) -> None:
-        """Puts what was committed in line for every sink; returns at once."""
+        """Adds a commit to every sink's queue; returns at once."""
         if not self._lines:
             return
         names = {name for each in entries for name in _assets_of_entry(each.entry)}
@@ -54,10 +54,11 @@ class SinkDispatcher:
                 line.add(commit)
 
     def end_invocation(self) -> None:
-        """The invocation is over: waits a while for the sinks to hear all of it, and notes what became of them.
+        """Waits up to the grace period until every sink has received all commits, then reports problems of the sinks.
 
-        One that is behind by then goes on by itself, for as long as the process lives; it is not waited for again
-        before it has caught up.
+        A sink that is still behind goes on by itself for as long as the process lives. Later invocations do not wait
+        for it
+        until it has caught up.
         """
         with self._changed:
             waited = [line for line in self._lines if not line.behind]
@@ -84,7 +85,7 @@ def _asset_states(state: State, names: set[str]) -> Mapping[str, AssetState]:
 
 
 class _SinkQueue:
-    """What waits for one sink; everything but `_serve` is called by who holds the lock of ``changed``.
+    """Commits that wait for one sink; callers of every method but `_serve` hold the lock of ``changed``.
 
     Attributes:
         running: Whether a thread serves the line.
@@ -104,7 +105,7 @@ class _SinkQueue:
         self._told_error = False
 
     def add(self, commit: JournalCommit) -> None:
-        """Puts a commit in line, unless too much of it waits already."""
+        """Queues a commit; drops and counts it if too many entries wait already."""
         count = len(commit.entries)
         if self._entries and self._entries + count > self._most_waiting:
             self._dropped += count
@@ -116,13 +117,13 @@ class _SinkQueue:
             self._start()
 
     def end_invocation(self) -> None:
-        """Puts the end of an invocation in line, where there is anything before it."""
+        """Queues the end of an invocation (None), unless the sink got nothing since the last end."""
         if self.running and (not self._waiting or self._waiting[-1] is not None):
             self._waiting.append(None)
             self._changed.notify_all()
 
     def notes(self) -> list[str]:
-        """What people should know by the end of an invocation and were not told yet."""
+        """Sentences about errors, dropped entries and delay that were not reported yet."""
         name, notes = _sink_name(self._sink), []
         if self._error and not self._told_error:
             self._told_error = True
@@ -140,6 +141,7 @@ class _SinkQueue:
         return notes
 
     def _start(self) -> None:
+        """Starts the thread; if the system allows no more threads, the queued entries count as dropped."""
         self.running = True
         name = f"sink {_sink_name(self._sink)}"
         try:
@@ -152,7 +154,7 @@ class _SinkQueue:
             self._entries = 0
 
     def _serve(self) -> None:
-        """Tells the sink all that is in line, until an invocation has ended and nothing came after it."""
+        """Passes queued commits to the sink; ends its thread once an invocation has ended and the queue is empty."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._waiting))
@@ -175,7 +177,7 @@ class _SinkQueue:
 
 
 def _sink_name(sink: Sink) -> str:
-    """What a project calls it, else the name of its class."""
+    """The sink's ``name``, else the name of its class."""
     return getattr(sink, "name", "") or type(sink).__name__
 
 
