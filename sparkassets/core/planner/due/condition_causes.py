@@ -28,11 +28,12 @@ class ConditionUsage:
     """The events and ticks that a run of a condition uses up once it succeeds.
 
     Attributes:
-        leaf_names: Name in the condition by dataset, for the leaves that made it true.
-        consumption: Also events of datasets that the condition does not name, and unchanged ticks of other time leaves;
-            its ``remaining`` is still empty.
-        partitions: For a partitioned asset, the partitions that use a dataset or time leaf which made the condition
-            true or can never decide it.
+        leaf_names: Name in the condition by dataset URI, for the update leaves that made it true.
+        consumption: Also covers events of datasets that the condition does not name, and repeats the last used tick of
+            time leaves that did not make it true. Its ``remaining`` (which partitions have still to answer) is empty
+            yet.
+        partitions: For a partitioned asset, by dataset URI or text of a time leaf: the partitions for which that leaf
+            made the condition true, or can never decide it.
     """
 
     leaf_names: Mapping[str, str] = field(default_factory=dict)
@@ -69,12 +70,15 @@ class ConditionCauses:
         return self.verdict.value
 
     def without_events(self, numbers: tuple[int, ...]) -> ConditionCauses:
-        """The causes of a run that leaves these events, given by sequence number, unused."""
+        """The causes with these events, given by sequence number, left unused for a later run."""
         consumption = replace(self.uses.consumption, skips=numbers)
         return replace(self, uses=replace(self.uses, consumption=consumption))
 
     def split_by_event(self) -> Iterator[ConditionCauses]:
-        """Yields the causes of each event alone, in order; all together unless the condition is an any of datasets."""
+        """Yields one `ConditionCauses` for each event, in order, where any update alone makes the condition true.
+
+        Otherwise, as in ``a & b`` or with a time leaf, the events belong together: yields these causes unchanged.
+        """
         node = self.verdict.node
         choices = node.children if isinstance(node, AnyOf) else (node,)
         if not self.events or not all(isinstance(each, UpdateLeaf) for each in choices):
@@ -88,9 +92,9 @@ class ConditionCauses:
 
 
 def has_news(context: PlanningContext, leaf: UpdateLeaf, state: AssetState) -> bool:
-    """Whether the partitions that the asset reads of the leaf's dataset were updated since it last used them.
+    """Whether the leaf's dataset has an update that the asset has not used, in partitions that the asset reads.
 
-    For a partitioned asset any update counts.
+    For a partitioned asset any update counts, as each update is mapped to its partitions elsewhere.
     """
     uri = context.uri(state.name, leaf)
     if state.spec.partitioning.is_partitioned:
@@ -103,13 +107,17 @@ def has_news(context: PlanningContext, leaf: UpdateLeaf, state: AssetState) -> b
 
 
 def _reads_all(state: AssetState, uri: str) -> bool:
-    """Whether an asset without partitions reads all of a dataset, or only waits for it."""
+    """Whether an asset without partitions needs any update of a dataset: it reads all of it, or only waits for it."""
     reading = [inlet for inlet in state.spec.inlets if inlet.uri == uri]
     return not reading or not all(inlet.needs.is_mapped for inlet in reading)
 
 
 def _is_read(context: PlanningContext, state: AssetState, ref: EventRef) -> bool:
-    """Whether an event updated partitions that the asset reads, or read until the newest one was removed."""
+    """Whether an event concerns inlet partitions that the asset reads.
+
+    For an inlet that is read by its newest partition, an event from there on counts too: it may be the removal of what
+    was the newest until now.
+    """
     there = context.state.dataset(ref.uri).coverage
     for inlet in state.spec.inlets:
         if inlet.uri == ref.uri:
@@ -122,9 +130,9 @@ def _is_read(context: PlanningContext, state: AssetState, ref: EventRef) -> bool
 
 
 def leaf_timetable(context: PlanningContext, leaf: TimeLeaf, state: AssetState) -> Timetable | None:
-    """The timetable of a time leaf; a timer counts from the last update of its dataset, else from its ``start``.
+    """The timetable of a time leaf; a timer (``every`` without updates) starts at its dataset's last update.
 
-    None while neither is known, so that the timer does not run.
+    Before the first update a timer starts at its ``start``. None where it has neither, so that it does not run yet.
     """
     if leaf.without is None:
         return leaf.timetable
@@ -137,7 +145,7 @@ def leaf_timetable(context: PlanningContext, leaf: TimeLeaf, state: AssetState) 
 
 
 def find_passed_tick(context: PlanningContext, leaf: TimeLeaf, state: AssetState) -> PassedTick | None:
-    """The newest tick of a time leaf since the last run that used it."""
+    """The newest tick of a time leaf that no run has used; None when it was used or none has passed."""
     clock = leaf_timetable(context, leaf, state)
     slot = clock.last_at(from_unix(context.now)) if clock is not None else None
     since = state.ticks.get(leaf.source_text, state.last.planned if state.last else None)
@@ -164,7 +172,7 @@ def evaluate_now(
 
 
 def consume_everything(context: PlanningContext, state: AssetState) -> RunConsumption:
-    """Uses up all present events: the consumption of a run that no condition asked for."""
+    """Consumption of a run that no condition asked for: all events so far of the datasets that trigger the asset."""
     return RunConsumption({uri: context.state.dataset(uri).seq for uri in state.spec.listens})
 
 
@@ -175,7 +183,10 @@ def condition_usage(
     ticks: Mapping[TimeLeaf, PassedTick | None],
     verdict: ConditionResult[bool] | ConditionResult[PartitionSet],
 ) -> ConditionUsage:
-    """The events and ticks that a run uses up for those parts of the condition that hold."""
+    """The events and ticks that a run uses up for the parts of the condition that hold.
+
+    Events of the leaves that do not hold stay unused. Datasets that the condition does not name are used up as well.
+    """
     used = verdict.used_leaves()
     refs = {context.uri(state.name, leaf): leaf.ref for leaf in used if isinstance(leaf, UpdateLeaf)}
     kept = {context.uri(state.name, leaf) for leaf in condition.leaves()} - refs.keys()
@@ -201,7 +212,7 @@ def condition_usage(
 
 
 def find_causes(context: PlanningContext, condition: Condition, state: AssetState) -> ConditionCauses:
-    """Returns the truth of the condition with its causes, and what a run for it would use up."""
+    """Evaluates the condition now: its truth, the events and ticks behind it, and what a run for it would use up."""
     times = find_passed_ticks(context, condition, state)
     verdict = evaluate_now(context, condition, state, times)
     uses = condition_usage(context, condition, state, times, verdict)
@@ -233,7 +244,10 @@ def _true_since(
     state: AssetState,
     ticks: Mapping[TimeLeaf, PassedTick | None],
 ) -> int:
-    """When a condition that holds became true: with the last of `all`, with the first of `any`; Unix seconds."""
+    """When the condition became true, Unix seconds: with the last part of an `all`, with the first part of an `any`.
+
+    Falls back to now where a part has no known event or tick.
+    """
     match verdict.node:
         case TimeLeaf():
             tick = ticks[verdict.node]

@@ -37,32 +37,34 @@ class DecisionInput:
 
 @frozen
 class RunCandidate:
-    """A run that may come of the decision.
+    """A run that the decision may plan; each step narrows it or removes it.
 
     Attributes:
         partitions: The partitions that it would compute.
         schedule_date: The earliest time at which it might start, Unix seconds.
         uses: The events and ticks that it uses up.
-        asked_partitions: Partitions that the schedule asks for or a vanished driver left; lookback owes the others.
+        asked_partitions: Partitions that the schedule asks for or that a vanished driver left unfinished; the others
+            are computed only as lookback.
         triggered_partitions: Partitions that a tick or an event makes due by itself.
         rounds: Each tick with the partitions that answer it; only for segments without time under ``every_instance``.
         reason: The schedule's reason.
         due_since: When the run was due, from which tolerances count, Unix seconds; None where each partition is due at
             its own end.
-        tick: The tick of the timetable that it stands for.
-        newest: The newest tick behind it that is a cause by itself, Unix seconds.
+        tick: The tick of the timetable that it stands for; None without one.
+        newest: The newest tick behind it that is a new cause after a failure, Unix seconds; None without one.
         interval: Data interval, Unix seconds; None where it follows from partitions or events.
-        cursor: The newest interval of the timetable that it stands for.
+        cursor: The newest interval of the timetable that it stands for: the asset's cursor once it succeeds.
         events: The events that a run of an asset without partitions answers.
         is_recovery: Whether it is due only because an older run never ended.
         pins: What it reads of aligned inlets and of inlets that are read by their changes.
         notes: Remarks about its inlets, for people.
         kind: Whether the schedule or a person asked for it.
         newest_first: Whether the newest partitions run first where more than one run is needed.
-        accepted: Everything where a person accepted failing validations of an asset without partitions.
+        accepted: For an asset without partitions: everything if a person accepted the failing validations, else
+            nothing.
         rereads_all: Whether it also reads rows below the watermark.
         rebuilds: Whether its rows replace the whole table.
-        retried_record: The withheld run of an instance that it repeats.
+        retried_record: The run id of the withheld instance that it repeats; empty where it repeats none.
     """
 
     partitions: PartitionSet
@@ -91,7 +93,7 @@ class RunCandidate:
 
 @frozen
 class DecisionProgress:
-    """How far a decision has come.
+    """How far a decision has come: the candidates that are left, and the reasons for what was removed.
 
     Attributes:
         candidates: Candidate runs in order; at least one for a partitioned asset, even without partitions to compute.
@@ -100,7 +102,7 @@ class DecisionProgress:
         waiting: Why the rest does not run.
         coming, barriers: As in `AssetDecision`.
         runs: The runs made of the candidates.
-        later: Partitions that are not over and whose inputs are still coming or blocked.
+        later: Partitions whose own interval is not over and whose inputs are still coming or blocked.
     """
 
     candidates: tuple[RunCandidate, ...] = ()
@@ -127,7 +129,7 @@ class DecisionProgress:
         return replace(self, candidates=candidates, waiting=(*self.waiting, *waiting))
 
     def with_waiting(self, waiting: tuple[Waiting, ...]) -> DecisionProgress:
-        """The progress with these reasons in place of its own."""
+        """The progress with its waiting reasons replaced by these."""
         return replace(self, waiting=waiting)
 
     def with_notes(self, notes: tuple[str, ...]) -> DecisionProgress:

@@ -68,7 +68,11 @@ def evaluate_readiness(
     found: PendingPartitions,
     ticks: Mapping[TimeLeaf, PassedTick | None],
 ) -> ConditionResult[PartitionSet]:
-    """Returns the partitions that the condition, and each leaf of it, makes ready."""
+    """Evaluates the condition for each partition: for which partitions it, and each of its leaves, holds.
+
+    A time leaf that ticked holds for all due partitions. Before that it holds for those that have still to answer an
+    earlier tick, such as partitions that failed then.
+    """
     due = found.due_partitions | found.by_trigger
 
     def ready(leaf: UpdateLeaf | TimeLeaf) -> PartitionSet:
@@ -86,7 +90,10 @@ def explain_unready(
     partitions: PartitionSet,
     found: PendingPartitions,
 ) -> tuple[Waiting, ...]:
-    """Why ``partitions``, for which the condition does not hold, wait; quietly where their input never existed."""
+    """Why ``partitions``, for which the condition does not hold, wait; quietly where their input never existed.
+
+    Partitions that lack the same leaves share one reason.
+    """
     waiting: list[Waiting] = []
     for inlet in asset.inlets.values():
         refused = NOTHING
@@ -101,7 +108,7 @@ def explain_unready(
 def _group_by_lacking(
     context: PlanningContext, asset: AssetSpec, verdict: ConditionResult[PartitionSet], partitions: PartitionSet
 ) -> tuple[Waiting, ...]:
-    """Groups ``partitions`` by the leaves that they lack; one waiting reason for each group."""
+    """Waiting reasons for ``partitions``, one for each group that lacks the same leaves."""
     parts: list[tuple[PartitionSet, tuple[UpdateLeaf | TimeLeaf, ...]]] = [(partitions, ())]
     for leaf, ready in _leaves(verdict):
         split = [(part & ready, wanted) for part, wanted in parts]
@@ -116,7 +123,7 @@ def _group_by_lacking(
 
 
 def _leaves(verdict: ConditionResult[PartitionSet]) -> Iterator[tuple[UpdateLeaf | TimeLeaf, PartitionSet]]:
-    """Yields each leaf with the partitions that need not wait for it."""
+    """Yields each leaf of the condition with the partitions for which it holds, or that it can never decide."""
     if isinstance(verdict.node, UpdateLeaf | TimeLeaf):
         yield verdict.node, verdict.value | (verdict.never_decidable or NOTHING)
     for child in verdict.children:
@@ -124,7 +131,7 @@ def _leaves(verdict: ConditionResult[PartitionSet]) -> Iterator[tuple[UpdateLeaf
 
 
 def _mapped_inlets(context: PlanningContext, asset: AssetSpec, leaf: UpdateLeaf) -> list[InletSpec]:
-    """The inlets of the leaf's dataset that map an update to partitions, by their time at least."""
+    """Inlets that read the leaf's dataset and map its time to partitions, so that readiness differs by partition."""
     uri = context.uri(asset.name, leaf)
     own = (inlet for inlet in asset.inlets.values() if inlet.uri == uri)
     needs = ((inlet, context.dependency(asset, inlet)) for inlet in own)
@@ -134,6 +141,12 @@ def _mapped_inlets(context: PlanningContext, asset: AssetSpec, leaf: UpdateLeaf)
 def _ready(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions, leaf: UpdateLeaf
 ) -> PartitionSet:
+    """The due partitions for which an update leaf holds.
+
+    Mapped inlets tell: a missing partition is ready once its input is present, a present one once it is stale. Without
+    a mapped inlet any unused update makes all due partitions ready, and else those that have still to answer an earlier
+    one.
+    """
     due, mapped = found.due_partitions | found.by_trigger, _mapped_inlets(context, asset, leaf)
     if not mapped:
         return (
@@ -152,7 +165,7 @@ def _ready(
 def _never_fed_partitions(
     context: PlanningContext, asset: AssetSpec, leaf: UpdateLeaf | TimeLeaf, due: PartitionSet
 ) -> PartitionSet:
-    """The ``due`` partitions for which a leaf's dataset can never have any data."""
+    """The ``due`` partitions for which a leaf's dataset can never have data, by the declared bounds of its inlets."""
     mapped = _mapped_inlets(context, asset, leaf) if isinstance(leaf, UpdateLeaf) else []
     never = due if mapped else NOTHING
     for inlet in mapped:
@@ -161,7 +174,10 @@ def _never_fed_partitions(
 
 
 def _unanswered_partitions(asset: AssetSpec, state: AssetState, key: str, due: PartitionSet) -> PartitionSet:
-    """The ``due`` partitions that have still to answer an event or a tick."""
+    """The ``due`` partitions that have still to answer an event or a tick that a run used for others only.
+
+    ``key`` is the dataset's URI or the text of the time leaf.
+    """
     return asset.partitioning.cover(due & state.unanswered_partitions(key)) & due
 
 
@@ -175,9 +191,9 @@ class _ScheduledPartitions:
     Attributes:
         partitions: Partitions that it lets through.
         waiting: Why it holds back others.
-        tick: The due tick of a timetable.
+        tick: The due tick of a timetable; None without one.
         uses: Events and ticks that a run uses up; for a tick, all events.
-        open: Whether lookback that an earlier run owes may run.
+        open: Whether lookback that an earlier run could not finish may run now.
         triggered: Partitions that are due by the tick or the event alone.
         rounds: Each tick with the partitions that answer it; only for segments without time under ``every_instance``.
     """
@@ -192,7 +208,11 @@ class _ScheduledPartitions:
 
 
 def find_due_partitions(case: DecisionInput, found: PendingPartitions) -> DecisionProgress:
-    """Returns one candidate with all due partitions: scheduled, left by a vanished driver, owed, redone or accepted."""
+    """Returns one candidate with all partitions that may run now, whatever made them due.
+
+    They come from the schedule, an unfinished run, unfinished lookback, a person's mark (missing or accept), or a run
+    that discovered segments. Partitions that a running sibling computes are left out.
+    """
     context, asset, state = case.context, case.asset, case.state
     scheduled = _select_scheduled(context, asset, state, found)
     partitions = scheduled.partitions | _abandoned_partitions(context, asset, state)
@@ -221,12 +241,15 @@ def find_due_partitions(case: DecisionInput, found: PendingPartitions) -> Decisi
 def find_triggered_partitions(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions
 ) -> PartitionSet:
-    """Present partitions that a tick or an event alone makes due."""
+    """Present partitions that a tick or an event alone makes due, although no inlet shows that they are out of date."""
     return _select_scheduled(context, asset, state, found).triggered if found.by_trigger else NOTHING
 
 
 def _abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """Current partitions that an unfinished run was to compute."""
+    """Partitions that an unfinished run was to compute and that still exist: due again, whatever the schedule.
+
+    ``placed`` is the entry since which the asset stands where it is: older claims wrote to another place.
+    """
     if has_parallel_runs(asset):
         return abandoned_partitions(context, asset, state)
     if not state.chain or state.chain[-1].token < state.placed:
@@ -238,14 +261,20 @@ def _abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: Ass
 
 
 def _redo_partitions(asset: AssetSpec, state: AssetState, found: PendingPartitions) -> PartitionSet:
-    """Partitions that a person marked to be computed again; they wait for no tick and no event."""
+    """Missing partitions that a person marked as missing; they wait for no tick and no event.
+
+    Empty for an asset that runs by hand.
+    """
     if not state.marks or (asset.schedule.timetable is None and asset.schedule.condition is None):
         return NOTHING
     return asset.partitioning.cover(state.redo_partitions) & found.missing
 
 
 def _added_partitions(asset: AssetSpec, state: AssetState, found: PendingPartitions) -> PartitionSet:
-    """Partitions that a run added without computing them; they wait for no tick. A full refresh computes all then."""
+    """Missing partitions of segments that a run discovered and did not compute; they wait for no tick.
+
+    Under ``full_refresh`` they bring all partitions along, as a run replaces the whole table.
+    """
     if not state.additions or (asset.schedule.timetable is None and asset.schedule.condition is None):
         return NOTHING
     added = asset.partitioning.inside(state.additions.due) & found.missing
@@ -255,7 +284,10 @@ def _added_partitions(asset: AssetSpec, state: AssetState, found: PendingPartiti
 def _further_additions(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions
 ) -> PartitionSet:
-    """Partitions that a run of added partitions added in turn; this invocation leaves them, so that it ends."""
+    """Partitions of segments that a run of discovered segments discovered in turn.
+
+    This invocation leaves them to the next, or a query that finds a new segment on every run would never end.
+    """
     if not state.additions or state.additions.invocation != context.invocation:
         return NOTHING
     return asset.partitioning.inside(state.additions.further) & found.missing
@@ -264,7 +296,7 @@ def _further_additions(
 def _select_scheduled(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions
 ) -> _ScheduledPartitions:
-    """Selects the missing and stale partitions that the schedule lets through."""
+    """Selects the missing and stale partitions that the schedule lets through: a timetable, or a condition."""
     schedule = asset.schedule
     if schedule.timetable is not None and is_instance_of_tick(asset):
         return _by_rounds(context, asset, schedule.timetable, state, found)
@@ -319,14 +351,23 @@ def _by_timetable(
 
 
 def _tick_before(timetable: Timetable, state: AssetState, used: int | None) -> DueTick | None:
-    """The last tick, to which a run of partitions belongs that earlier runs of the tick left or added."""
+    """The tick to which partitions belong that earlier runs of it left or added; None before the first.
+
+    Args:
+        timetable: The asset's timetable.
+        state: The asset's state.
+        used: The last used tick, Unix seconds; None where ticks are no cause, so that the asset's cursor tells it.
+    """
     if used is not None:
         return tick_at(timetable, used, state)
     return DueTick(state.cursor[1], state.cursor, state.cursor) if state.cursor is not None else None
 
 
 def _of_tick(context: PlanningContext, state: AssetState, tick: int | None, asked: PartitionSet) -> ConditionUsage:
-    """What a run for a timetable uses up: all events and, where the tick is a cause itself, the tick for ``asked``."""
+    """The events and ticks that a run of a timetable uses up: all events, and ``tick`` for the ``asked`` partitions.
+
+    ``tick`` is None where a tick alone makes nothing due: then no partition has to answer it.
+    """
     if tick is None:
         return ConditionUsage({}, consume_everything(context, state))
     return ConditionUsage({}, replace(consume_everything(context, state), ticks={TIMETABLE: tick}), {TIMETABLE: asked})
@@ -335,7 +376,10 @@ def _of_tick(context: PlanningContext, state: AssetState, tick: int | None, aske
 def _by_rounds(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: PendingPartitions
 ) -> _ScheduledPartitions:
-    """Selects each segment at each tick that it has not answered; segments never computed join the last tick."""
+    """Selects segments at each tick that they have not answered: each segment and tick is an instance of its own.
+
+    A segment that was never computed and has no unanswered tick joins the newest one.
+    """
     answering = unanswered_rounds(context, asset, timetable, state, found.due_partitions | found.by_trigger)
     asked = PartitionSet.union([parts for _, parts in answering])
     late, newest = found.missing - asked, instance_tick(context, timetable)
@@ -355,7 +399,11 @@ def _by_rounds(
 def _by_interval(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: PendingPartitions
 ) -> _ScheduledPartitions:
-    """Selects missing partitions that ended in an interval whose tick has passed; stale ones wait for a new tick."""
+    """Selects missing partitions that ended in an interval whose tick has passed; stale ones wait for a new tick.
+
+    For assets whose partitions run side by side. ``catchup: latest`` skips missing partitions before the newest
+    interval.
+    """
     tick = instance_tick(context, timetable)
     if tick is None:
         coming = find_due_ticks(context, asset, timetable, state)
@@ -393,7 +441,10 @@ def _explain_not_scheduled(
 def _by_default(
     context: PlanningContext, condition: Condition, state: AssetState, found: PendingPartitions
 ) -> _ScheduledPartitions:
-    """Selects all missing and stale partitions: the default condition is any update of an inlet."""
+    """Selects all missing and stale partitions, as the default condition is any update of an inlet.
+
+    An unfinished run uses up the events even where nothing else is due.
+    """
     if not found.due_partitions and not state.chain:
         return _ScheduledPartitions(found.due_partitions)
     named = {context.uri(state.name, leaf): leaf.ref for leaf in condition.leaves()}
@@ -410,7 +461,7 @@ def _span_ticks(ticks: tuple[DueTick, ...]) -> DueTick:
 
 
 def _owed_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """Lookback that an earlier run left."""
+    """Lookback that an earlier run could not finish (``owed``): present partitions that are computed once more."""
     if not state.owed or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NOTHING
     listed = asset.partitioning.cover(state.owed) & asset.partitioning.known_partitions
@@ -418,7 +469,7 @@ def _owed_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
 
 
 def assets_with_idle_ticks(project: ProjectSpec) -> list[AssetSpec]:
-    """The assets whose ticks may find nothing to do."""
+    """Assets under ``segments`` whose ticks may find nothing to do; not with a continuous or one-time timetable."""
     return [
         asset
         for asset in project.assets.values()
@@ -429,7 +480,11 @@ def assets_with_idle_ticks(project: ProjectSpec) -> list[AssetSpec]:
 
 
 def find_idle_ticks(context: PlanningContext) -> Iterator[TickPassedEntry]:
-    """Those of the ticks that have come, of a planned context in which nothing runs or is to come."""
+    """Yields an entry for each tick that has come and found nothing to do.
+
+    The context must be planned, with no run planned or expected. Recording the tick makes what changes later wait for
+    the next one.
+    """
     for asset in assets_with_idle_ticks(context.project):
         state, timetable = context.state_of(asset), asset.schedule.timetable
         if timetable is not None and _has_nothing_to_do(context, asset, state):
@@ -439,7 +494,7 @@ def find_idle_ticks(context: PlanningContext) -> Iterator[TickPassedEntry]:
 
 
 def _has_nothing_to_do(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
-    """Whether the asset may run, and nothing of it is out of date or comes upstream."""
+    """Whether the asset could run now, and neither its partitions nor the decisions upstream give it anything to do."""
     decided = context.decisions.get(asset.name)
     if decided is None or decided.runs or decided.coming or decided.barriers or state.chain:
         return False

@@ -44,6 +44,11 @@ def find_due_runs(case: DecisionInput) -> DecisionProgress:
 
 
 def _schedule_runs(case: DecisionInput) -> DecisionProgress:
+    """The due runs, before the reasons of marked instances are added.
+
+    A person's mark comes first: it makes due runs read everything. Otherwise withheld runs may have to be retried
+    first.
+    """
     found, again, withheld = _due(case), _redo_candidates(case), find_withheld(case.context, case.asset, case.state)
     if isinstance(found, Waiting):
         return _unscheduled_runs(case, found, again, withheld)
@@ -57,7 +62,10 @@ def _schedule_runs(case: DecisionInput) -> DecisionProgress:
 def _unscheduled_runs(
     case: DecisionInput, found: Waiting, again: tuple[str, ...], withheld: WithheldStatus
 ) -> DecisionProgress:
-    """Runs without a due schedule: for changed code, a person's mark, an unfinished run or withheld rows."""
+    """Runs where the schedule asks for none: for changed code, a person's mark, an unfinished run or withheld rows.
+
+    ``found`` is the schedule's reason; ``again`` are the texts of the marks that ask to compute the asset again.
+    """
     if (
         case.asset.schedule.condition is not None
         and outdated_partitions(case.asset, case.state)
@@ -76,9 +84,10 @@ def _unscheduled_runs(
 
 
 def _withheld_first(case: DecisionInput, withheld: WithheldStatus) -> DecisionProgress | None:
-    """Retries of withheld runs that come before all due runs where each run builds on the one before; else None.
+    """Retries of withheld runs that come before all due runs; None where the due runs go ahead.
 
-    An accepted run is published with the inputs that were judged, unless that failed; newer inputs follow.
+    That is so where each run builds on the one before. Under ``latest_only`` an accepted run comes first too: it is
+    published with the inputs that were judged, unless a run failed or is unfinished; newer inputs follow.
     """
     asset, state = case.asset, case.state
     if reason := explain_held_instances(asset, state):
@@ -90,7 +99,7 @@ def _withheld_first(case: DecisionInput, withheld: WithheldStatus) -> DecisionPr
 
 
 def _with_instances(case: DecisionInput, course: DecisionProgress, withheld: WithheldStatus) -> DecisionProgress:
-    """Adds the retries of withheld instances after the due runs, and the reasons of those that rest."""
+    """Adds the retries of withheld instances after the due runs, and the reasons of those that are not retried."""
     if not any(each.apart for each in case.state.withheld):
         return course
     said = explain_withheld(case.context, case.asset, case.state)
@@ -98,13 +107,13 @@ def _with_instances(case: DecisionInput, course: DecisionProgress, withheld: Wit
 
 
 def _settles(case: DecisionInput, withheld: WithheldStatus) -> bool:
-    """Whether a retried instance settles the unfinished run; an unfinished backfill has to be completed instead."""
+    """Whether retrying a withheld instance also settles the unfinished run; a backfill has to be completed instead."""
     apart = any(each.apart for each, _ in withheld.tried)
     return apart and case.state.chain[-1].entry.kind == "scheduled"
 
 
 def _without_due_runs(case: DecisionInput, found: Waiting, withheld: WithheldStatus) -> DecisionProgress:
-    """Progress where the schedule asks for nothing: retries of withheld runs, or the reason of the idle schedule."""
+    """Progress where nothing is due: retries of withheld runs, or the reasons why nothing runs."""
     said = explain_withheld(case.context, case.asset, case.state)
     if withheld.tried:
         return DecisionProgress(_retried_runs(case, withheld), EVERYTHING, waiting=said)
@@ -125,9 +134,10 @@ def _retried_runs(case: DecisionInput, found: WithheldStatus) -> tuple[RunCandid
 
 
 def _retried_run(case: DecisionInput, record: WithheldPartitions, standing: WithheldStanding) -> RunCandidate:
-    """Retry of a withheld run that a person accepted, or whose inputs, rules or code changed; it uses up nothing.
+    """Retry of a withheld run that a person accepted, or whose inputs, rules or code changed since.
 
-    An accepted run reads the same pins as when it was judged.
+    It uses up no events or ticks, because the withheld run did. An accepted one reads the same pins as when it was
+    judged.
     """
     accepted, now = standing == "accepted", case.context.now
     said = [record.said, *(mark.text for mark in case.state.marks if mark.kind == "accept")]
@@ -148,7 +158,10 @@ def _retried_run(case: DecisionInput, record: WithheldPartitions, standing: With
 
 
 def _with_earlier_withheld(case: DecisionInput, candidate: RunCandidate) -> RunCandidate:
-    """The run, extended by the interval and events of the withheld run before it under ``latest_only``."""
+    """The candidate, extended by the interval and events of the withheld run before it; only under ``latest_only``.
+
+    The watermark did not move for the withheld run, so this run reads its rows again.
+    """
     records = [each for each in case.state.withheld if not each.apart]
     if not records or not isinstance(case.asset.strategy, LatestOnly):
         return candidate
@@ -166,7 +179,7 @@ def _with_earlier_withheld(case: DecisionInput, candidate: RunCandidate) -> RunC
 
 
 def _as_marked(case: DecisionInput, found: Waiting) -> Waiting:
-    """Adds to the reason what a skipped run or a person's mark said about the asset since it ran."""
+    """The idle reason, extended by why the last run was skipped and by what a person's marks (done, skip) say."""
     skip = case.state.skip
     said = [f"{skip.run} was skipped: {skip.reason}"] if skip is not None else []
     said += [mark.text for mark in case.state.marks if mark.kind in ("done", "skip")]
@@ -174,6 +187,10 @@ def _as_marked(case: DecisionInput, found: Waiting) -> Waiting:
 
 
 def _due(case: DecisionInput) -> tuple[RunCandidate, ...] | Waiting:
+    """The runs that the schedule asks for, or the reason why it asks for none.
+
+    One for each due tick, one for a condition that holds, or one for each event under ``every_instance``.
+    """
     context, asset, state = case.context, case.asset, case.state
     schedule = asset.schedule
     if schedule.timetable is not None:
@@ -194,7 +211,10 @@ def _due(case: DecisionInput) -> tuple[RunCandidate, ...] | Waiting:
 
 
 def _redo_candidates(case: DecisionInput) -> tuple[str, ...]:
-    """Texts of the marks that ask to compute the asset again; they wait for no tick and no event."""
+    """Texts of the marks (missing) that ask to compute the asset again; they wait for no tick and no event.
+
+    Empty without such marks, and for an asset that runs by hand.
+    """
     schedule = case.asset.schedule
     if schedule.timetable is None and schedule.condition is None:
         return ()
@@ -202,7 +222,7 @@ def _redo_candidates(case: DecisionInput) -> tuple[str, ...]:
 
 
 def _of_tick(case: DecisionInput, tick: DueTick) -> RunCandidate:
-    """The run of a tick; it uses up the updates since the last run, although they did not trigger it."""
+    """The run of a tick; it uses up all updates since the last run, although they did not trigger it."""
     context, schedule = case.context, case.asset.schedule
     reason = f"{schedule.text} at {context.format_instant(tick.run_after)}" + (f"; {tick.note}" if tick.note else "")
     at = tick.run_after
@@ -221,7 +241,10 @@ def _of_tick(case: DecisionInput, tick: DueTick) -> RunCandidate:
 
 
 def _instances(case: DecisionInput, found: ConditionCauses) -> tuple[RunCandidate, ...]:
-    """Returns a run for each event; events whose own run failed are left for another invocation."""
+    """Runs for each event under ``every_instance``, at most `MOST_RUNS`; the reason of the last says if more follow.
+
+    Events whose own run failed in this invocation are left for the next one, and stay unused.
+    """
     tried = [set(item.events) for item in case.state.failed if item.invocation == case.context.invocation]
     own = ((part, {ref.seq for ref in part.events}) for part in found.split_by_event())
     parts = ((part, events) for part, events in own if not any(events <= failing for failing in tried))
@@ -236,6 +259,7 @@ def _instances(case: DecisionInput, found: ConditionCauses) -> tuple[RunCandidat
 
 
 def _of_causes(context: PlanningContext, found: ConditionCauses) -> RunCandidate:
+    """The run of a condition that holds, or of one event of it."""
     return RunCandidate(
         EVERYTHING,
         found.run_after if found.run_after is not None else context.now,
@@ -251,7 +275,10 @@ def _of_causes(context: PlanningContext, found: ConditionCauses) -> RunCandidate
 def _idle(
     context: PlanningContext, asset: AssetSpec, condition: Condition, state: AssetState, found: ConditionCauses
 ) -> Waiting:
-    """Why the condition does not hold."""
+    """Why the condition does not hold: which updates and times it lacks.
+
+    It is quiet for an asset that is up to date. Before the first run it names a faulty or absent input.
+    """
     truths = dict(found.verdict.leaves())
     wanted = describe_unmet(condition, lambda leaf: not truths[leaf])
     if any(truths.values()):
@@ -265,7 +292,7 @@ def _idle(
 
 
 def _up_to_date(state: AssetState, wanted: str) -> str:
-    """Why nothing is due for an asset that ran or that a person marked."""
+    """Sentence for an asset with nothing to do that ran before or that a person marked."""
     if state.skip_marks:
         return f"waits for {wanted} to come again"
     return f"up to date since {state.last.run}" if state.last is not None else "up to date"
@@ -278,7 +305,10 @@ def _code_change_candidate(case: DecisionInput) -> RunCandidate:
 
 
 def _recovery_candidate(case: DecisionInput) -> RunCandidate:
-    """A run that is due only because an older one never ended; it may have to compute the same again."""
+    """A run that is due only because an older run never ended; it stands for the same interval, cursor and events.
+
+    If the older run did not commit, this one computes the same again.
+    """
     request, state = case.state.chain[-1].entry.request, case.state
     tried = set(request.events)
     # Of all datasets: the condition may have changed and no longer name those that triggered the unfinished run.

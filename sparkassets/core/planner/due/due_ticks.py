@@ -23,9 +23,11 @@ MOST_RUNS = 100
 
 @frozen
 class DueTick:
-    """A due tick of a timetable; Unix seconds.
+    """A due tick of a timetable; all times are Unix seconds.
 
     Attributes:
+        run_after: The instant of the tick.
+        interval: Data interval of its run; it may span several slots.
         cursor: The newest slot that it stands for: the asset's cursor once the run succeeds.
         note: Remark about its interval, for people.
     """
@@ -39,7 +41,7 @@ class DueTick:
 def find_due_ticks(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState
 ) -> tuple[DueTick, ...] | Waiting:
-    """Returns the ticks without a run, oldest first, or until when there is none.
+    """Returns the ticks that still need a run, oldest first; or, as `Waiting`, when the next one is.
 
     Under ``catchup: latest`` only the newest, under ``rollup`` one that spans all of them. The first begins where the
     last interval that ran ended, even if the schedule changed in between.
@@ -78,7 +80,7 @@ def catchup_of(asset: AssetSpec, timetable: Timetable) -> Catchup:
 
 
 def _catchup(strategy: Strategy | None) -> Catchup:
-    """The default catchup mode of a strategy; under `LatestOnly` a run goes from the watermark to now."""
+    """The default catchup mode of a strategy; `LatestOnly` rolls up: its run reads from the watermark to now."""
     match strategy:
         case EveryInstance():
             return "all"
@@ -88,9 +90,9 @@ def _catchup(strategy: Strategy | None) -> Catchup:
 
 
 def instance_tick(context: PlanningContext, timetable: Timetable) -> DueTick | None:
-    """The newest tick; every partition that is over by the end of its interval is an instance. None before the first.
+    """The newest tick, for assets whose instances are partitions: each that is over by the end of its interval.
 
-    A timetable that ticks once, or continuously, ticks now.
+    A timetable that ticks once, or continuously, ticks now. None before the first tick, or outside of start and end.
     """
     match timetable:
         case ContinuousTimetable() | OnceTimetable():
@@ -113,7 +115,7 @@ def next_tick_of(context: PlanningContext, asset: AssetSpec) -> int | None:
 
 
 def tick_at(timetable: Timetable, at: int, state: AssetState) -> DueTick:
-    """The tick at an instant, Unix seconds, at which the timetable ticks, or ticked before it was changed."""
+    """The `DueTick` at a known instant, Unix seconds; the timetable may have changed and no longer tick then."""
     begin = min(state.cursor[1], at) if state.cursor is not None and isinstance(timetable, ContinuousTimetable) else at
     slot = None if isinstance(timetable, ContinuousTimetable | OnceTimetable) else timetable.last_at(from_unix(at))
     interval = (begin, at) if slot is None else _interval(slot)
@@ -121,7 +123,7 @@ def tick_at(timetable: Timetable, at: int, state: AssetState) -> DueTick:
 
 
 def before_tick(timetable: Timetable, tick: DueTick) -> int:
-    """When the interval before that of the tick ended; Unix seconds."""
+    """End of the slot before the tick's own, Unix seconds; the start of the tick's interval where it is the first."""
     earlier = timetable.last_at(from_unix(tick.run_after - 1))
     return tick.interval[0] if earlier is None else min(to_unix(earlier.end), tick.interval[1])
 
@@ -129,7 +131,7 @@ def before_tick(timetable: Timetable, tick: DueTick) -> int:
 def find_due_intervals(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState
 ) -> Iterator[InstanceInterval]:
-    """Yields the interval of every due instance, oldest first, without the limit of `find_due_ticks`."""
+    """Yields (interval, cursor) of every due instance, oldest first, without the limit of `find_due_ticks`."""
     newest = timetable.last_at(from_unix(context.now))
     if newest is None or catchup_of(asset, timetable) != "all":
         ticks = find_due_ticks(context, asset, timetable, state)
@@ -146,21 +148,25 @@ def slots_after(timetable: Timetable, at: int) -> Iterator[Slot]:
 
 
 def _marked_intervals(state: AssetState) -> frozenset[tuple[int, int]]:
-    """The intervals that need no run because a person marked them."""
+    """The slots that need no run because a person marked them as done or skipped."""
     return frozenset(mark.interval for mark in state.marked_ticks)
 
 
 def _missed_slots(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
     """Yields the unmarked slots since the last one that ran, oldest first; from the timetable's start if none ran.
 
-    Slots may share an end: those that follow the one that ran are missed too. After a change of the schedule the one
-    that ran is none of its slots, and nothing up to its end is missed.
+    Slots may share an end: those that follow the last one that ran are missed too. After a change of the schedule the
+    last interval that ran is no slot of the new timetable, and nothing up to its end is missed.
     """
     slots, marked = _since_the_last(timetable, newest, state, now), _marked_intervals(state)
     return (slot for slot in slots if _interval(slot) not in marked) if marked else slots
 
 
 def _since_the_last(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
+    """Yields the slots after the asset's cursor, up to ``now``, marked ones included; see `_missed_slots`.
+
+    Without a cursor: all from the timetable's start, or only the newest where it has none.
+    """
     if state.cursor is None:
         start = timetable.start
         return iter([newest]) if start is None else timetable.between(from_unix(start), from_unix(now))
@@ -170,6 +176,7 @@ def _since_the_last(timetable: Timetable, newest: Slot, state: AssetState, now: 
 
 
 def _after(cursor: tuple[int, int], slots: Iterable[Slot]) -> Iterator[Slot]:
+    """Yields the slots that come after ``cursor``: a later end, or the same end and listed after it."""
     seen = False
     for slot in slots:
         end = to_unix(slot.end)
@@ -180,10 +187,15 @@ def _after(cursor: tuple[int, int], slots: Iterable[Slot]) -> Iterator[Slot]:
 
 
 def _interval(slot: Slot) -> tuple[int, int]:
+    """The slot's data interval, Unix seconds."""
     return to_unix(slot.start), to_unix(slot.end)
 
 
 def _tick(context: PlanningContext, slot: Slot, timetable: Timetable, state: AssetState) -> DueTick:
+    """The tick of one slot; it begins where the last interval ended, if that lies inside the slot.
+
+    That happens after a change of the schedule, when the new slots do not meet the old ones.
+    """
     start, end = _interval(slot)
     ended = state.cursor[1] if state.cursor is not None else start
     if timetable.abutting and start < ended < end:
@@ -197,7 +209,10 @@ def _add_note(tick: DueTick, note: str) -> DueTick:
 
 
 def _not_yet(context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState) -> Waiting:
-    """Until when there is no run; slots still to come may have run already in a plan for a later time."""
+    """Reason why no tick is due, with the time of the next one that has not run.
+
+    Coming slots may have run already: a plan made with ``--at`` for a later time moves the cursor past them.
+    """
     coming, done, marked = timetable.first_after(from_unix(context.now)), "", _marked_intervals(state)
     if coming is not None and state.cursor is not None and to_unix(coming.end) <= state.cursor[1]:
         done = f" ran already up to {context.format_instant(state.cursor[1])}, in a later plan;"
@@ -214,7 +229,7 @@ def _not_yet(context: PlanningContext, asset: AssetSpec, timetable: Timetable, s
 
 
 def _following(timetable: Timetable, slot: Slot) -> Iterator[Slot]:
-    """The slots from ``slot`` on."""
+    """Yields the slots from ``slot`` on; several may share one ``run_after``."""
     found: Slot | None = slot
     while found is not None:
         yield from timetable.between(found.run_after, found.run_after)
@@ -224,6 +239,10 @@ def _following(timetable: Timetable, slot: Slot) -> Iterator[Slot]:
 def _once_ticks(
     context: PlanningContext, asset: AssetSpec, timetable: OnceTimetable, state: AssetState
 ) -> tuple[DueTick, ...] | Waiting:
+    """The single tick of a ``once`` timetable: at its start, or now without one.
+
+    A waiting reason after its run, and outside of its start and end.
+    """
     if ended := _explain_ended(state):
         return Waiting(asset.name, f"{asset.schedule.text}: {ended}", quiet=True)
     over = timetable.start is None and timetable.end is not None and timetable.end <= context.now
@@ -234,7 +253,10 @@ def _once_ticks(
 
 
 def _explain_ended(state: AssetState) -> str:
-    """Why an asset with ``once`` does not run again; empty before its run."""
+    """Why an asset with ``once`` does not run again; empty before its run.
+
+    A withheld or skipped run counts as its run. A cursor without any run means that a person marked it.
+    """
     ended = state.last or (state.withheld[-1] if state.withheld else None) or state.skip
     if ended is not None:
         return f"{ended.run} was it"
@@ -244,6 +266,7 @@ def _explain_ended(state: AssetState) -> str:
 def _continuous_ticks(
     context: PlanningContext, asset: AssetSpec, timetable: ContinuousTimetable, state: AssetState
 ) -> tuple[DueTick, ...] | Waiting:
+    """The tick of a continuous timetable: one from the cursor to now in each invocation, within its start and end."""
     if timetable.start is not None and timetable.start > context.now:
         until = timetable.start
         return Waiting(

@@ -1,4 +1,7 @@
-"""Which instance of an asset without partitions a person names by its data interval, and what a mark of it changes."""
+"""Marks of single instances: which one a person names by its data interval, and what the mark changes.
+
+An instance is one run of an asset without partitions under ``every_instance``: a slot of its timetable, or an event.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from sparkassets.errors import InputError
 from sparkassets.frozen import replace
 
 DataInterval = tuple[int, int]
-"""A data interval, Unix seconds; of one that a person wrote both may be the instant at which the interval starts."""
+"""A data interval, Unix seconds; as a person names it, start and end may both be the instant at which it starts."""
 
 MOST_NAMED = 5
 """Intervals that a refusal lists."""
@@ -33,10 +36,10 @@ MOST_SLOTS = 100_000
 def mark_instance(
     context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval, said: MarkEntry
 ) -> MarkEntry:
-    """Resolves which instance a person means; returns their mark with it and with the causes that it uses up.
+    """Resolves the instance that a person names; returns their mark with it and with the causes that it uses up.
 
-    An instance can be marked if it is due or withheld; with ``skip`` also if it lies ahead. Without an ``instance`` the
-    mark changes nothing.
+    An instance can be marked if it is due or withheld; with ``skip`` also if it lies ahead. Where the instance has this
+    mark already, ``said`` comes back as it was, without an ``instance``: it changes nothing.
 
     Raises:
         InputError: There is no such instance, it is no longer due, or this mark does not apply to it.
@@ -56,7 +59,7 @@ def mark_instance(
 def _find_instance(
     context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval, said: MarkEntry
 ) -> MarkEntry | None:
-    """The mark of an instance that is due, that is withheld, or that is still to come; None where it is none."""
+    """The mark with the instance of that interval: due, withheld or still to come; None where there is none."""
     of_schedule = _due_by_ticks if asset.schedule.timetable is not None else _due_by_events
     if (due := of_schedule(context, asset, state, asked, said)) is not None:
         return due
@@ -66,7 +69,10 @@ def _find_instance(
 
 
 def _refuse_what_is_asked(asset: AssetSpec, state: AssetState) -> None:
-    """Refuses intervals of an asset that has no instances, or of whose runs something else has to be told first."""
+    """Refuses an interval where no mark of one instance can apply to the asset.
+
+    It has no instances, runs by hand or continuously, or a person must settle one of its runs first.
+    """
     name, schedule = asset.name, asset.schedule
     if not isinstance(asset.strategy, EveryInstance):
         raise InputError(
@@ -85,12 +91,14 @@ def _refuse_what_is_asked(asset: AssetSpec, state: AssetState) -> None:
 
 
 def _fits(asked: DataInterval, interval: DataInterval | None) -> bool:
+    """Whether ``asked`` names the interval: both ends, or its start alone."""
     if interval is None:
         return False
     return asked == interval or (asked[0] == asked[1] == interval[0])
 
 
 def _backfill(name: str) -> str:
+    """Hint with the command that computes one interval."""
     return f"`sparkassets backfill {name} --interval A..B` computes one"
 
 
@@ -102,7 +110,10 @@ def _revoke_mark(
     said: MarkEntry,
     before: InstanceMark | None,
 ) -> MarkEntry:
-    """Takes back the mark of an instance that lies ahead, so that the schedule runs it after all."""
+    """The mark (missing) that takes back an earlier mark of an instance still ahead, so that the schedule runs it.
+
+    ``before`` is the mark that it takes back; None where the instance has none, which is refused.
+    """
     if before is None or not before.is_ahead(state.cursor):
         raise InputError(
             f"{_name_instance(context, asset, asked)} is not marked, or is past: "
@@ -117,7 +128,11 @@ def _revoke_mark(
 def _due_by_ticks(
     context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval, said: MarkEntry
 ) -> MarkEntry | None:
-    """The mark, where a tick has the instance due; of the first of all, the next run goes on after it."""
+    """The mark with the instance that a tick makes due; None where none has that interval.
+
+    If it is the oldest due tick, the mark also moves the asset's cursor past it. A later one leaves the cursor, as
+    earlier ticks have still to run.
+    """
     timetable = asset.schedule.timetable
     due = find_due_intervals(context, asset, timetable, state) if timetable is not None else iter(())
     near = takewhile(lambda item: item[1][0][0] <= asked[1], enumerate(due))
@@ -129,7 +144,10 @@ def _due_by_ticks(
 def _due_by_events(
     context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval, said: MarkEntry
 ) -> MarkEntry | None:
-    """The mark, where events have the instance due, with these events; all that have that interval."""
+    """The mark with the instance that events make due, and with these events; None where none has that interval.
+
+    Several events may share the interval: the mark is about all of them, and leaves the other events unused.
+    """
     parts = _parts(context, asset, state)
     chosen = [part for part in parts if _fits(asked, _span(context, part))]
     if not chosen:
@@ -144,7 +162,7 @@ def _due_by_events(
 
 
 def _parts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ConditionCauses]:
-    """What is due of an asset that a condition runs, each instance by itself."""
+    """The due instances of an asset that a condition runs, one `ConditionCauses` each; empty where it does not hold."""
     if asset.schedule.condition is None:
         return []
     found = find_causes(context, asset.schedule.condition, state)
@@ -152,13 +170,14 @@ def _parts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> lis
 
 
 def _span(context: PlanningContext, part: ConditionCauses) -> DataInterval | None:
+    """The data interval of an instance: from its events, else from its ticks; None without one."""
     return context.interval_of_events(part.events) or part.interval
 
 
 def _mark_future_instance(
     context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval, said: MarkEntry
 ) -> MarkEntry | None:
-    """The mark of an instance that a mark has told of otherwise, or that is still to come; None where it is none."""
+    """The mark with an instance that is marked already or whose tick is still to come; None where none is."""
     timetable = asset.schedule.timetable
     slot = _slot(timetable, asked) if timetable is not None else None
     if slot is None:
@@ -175,14 +194,14 @@ def _mark_future_instance(
 
 
 def _slot(timetable: Timetable, asked: DataInterval) -> Slot | None:
-    """The slot of that interval, whenever it is."""
+    """The slot of the timetable with that interval, past or future; None where there is none."""
     coming = islice(slots_after(timetable, asked[0] - 1), MOST_SLOTS)
     near = takewhile(lambda slot: to_unix(slot.start) <= asked[1], coming)
     return next((slot for slot in near if _fits(asked, (to_unix(slot.start), to_unix(slot.end)))), None)
 
 
 def _not_due_error(context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval) -> InputError:
-    """Why an interval cannot be marked, of which no instance is due."""
+    """The error for an interval that is not due: it ran already, or the schedule has no such interval."""
     called, timetable = _name_instance(context, asset, asked), asset.schedule.timetable
     if timetable is None:
         return _not_of_events(context, asset, state, called)
@@ -195,6 +214,7 @@ def _not_due_error(context: PlanningContext, asset: AssetSpec, state: AssetState
 
 
 def _not_of_events(context: PlanningContext, asset: AssetSpec, state: AssetState, called: str) -> InputError:
+    """The error for an interval of an asset that runs by events, with the due intervals as a hint."""
     parts = _parts(context, asset, state)
     spans = list(dict.fromkeys(span for part in parts if (span := _span(context, part)) is not None))
     if spans:
@@ -213,6 +233,7 @@ def _texts(context: PlanningContext, spans: Iterable[DataInterval]) -> str:
 
 
 def _text(context: PlanningContext, span: DataInterval) -> str:
+    """The interval as a person writes it: ``start..end``, or one instant where both are equal."""
     return "..".join(map(context.format_instant, dict.fromkeys(span)))
 
 
@@ -221,7 +242,7 @@ def _name_instance(context: PlanningContext, asset: AssetSpec, asked: DataInterv
 
 
 def explain_marked_instances(context: PlanningContext, state: AssetState) -> list[Waiting]:
-    """The instances of an asset without partitions that need no run, and why, quietly."""
+    """Quiet reasons for the marked instances that need no run, with the command that takes the mark back."""
     found = []
     for mark in state.marked_ticks:
         span = _text(context, mark.interval)
@@ -231,5 +252,5 @@ def explain_marked_instances(context: PlanningContext, state: AssetState) -> lis
 
 
 def describe_instance_mark(context: PlanningContext, mark: InstanceMark) -> str:
-    """What was said of an instance and when, for `explain`."""
+    """The sentence of `explain` about a marked instance: what the person said of it, and when."""
     return f"{_text(context, mark.interval)} {mark.text} (at {context.format_instant(mark.at)})"

@@ -1,4 +1,4 @@
-"""What other code than its own has made of an asset: what of that is computed again, and what is told of the rest."""
+"""Partitions that other code than the asset's present definition computed: recomputed, or noted for people."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from sparkassets.frozen import replace
 
 
 def outputs_of_other_code(asset: AssetSpec, state: AssetState) -> tuple[DefinitionOutput, ...]:
-    """What is there by each definition that is not the asset's, in the order in which these came; not what is skipped.
+    """Present partitions by each definition other than the asset's own, in the order the journal heard of them.
 
-    Of what only is added to, nothing once a run with the asset's own has succeeded: the rest stays as it is.
+    Skipped partitions are left out. For an asset that appends, empty once a run with its own definition has succeeded,
+    because earlier rows stay as they are.
     """
     own = own_definition_id(asset)
     found = [each for each in state.made if each.definition.id != own]
@@ -28,7 +29,7 @@ def outputs_of_other_code(asset: AssetSpec, state: AssetState) -> tuple[Definiti
 
 
 def partitions_made_by(asset: AssetSpec, state: AssetState, made: DefinitionOutput) -> PartitionSet:
-    """The partitions of the asset that a definition made and that are there; everything without partitions."""
+    """Present partitions that a definition computed; everything for an asset without partitions."""
     partitioning = asset.partitioning
     if not partitioning.is_partitioned:
         return EVERYTHING if made.partitions and state.last is not None else NOTHING
@@ -42,7 +43,10 @@ def partitions_made_by(asset: AssetSpec, state: AssetState, made: DefinitionOutp
 
 
 def outputs_of_older_code(asset: AssetSpec, state: AssetState) -> tuple[DefinitionOutput, ...]:
-    """Those of `others` that came before the asset's own definition; all where only one checkout computes it."""
+    """The outputs of definitions that the journal heard of before the asset's own.
+
+    All outputs of other code where only one checkout computes the asset: then other code is always older.
+    """
     if asset.sole_checkout:
         return outputs_of_other_code(asset, state)
     since = _own_definition_seq(asset, state)
@@ -50,10 +54,10 @@ def outputs_of_older_code(asset: AssetSpec, state: AssetState) -> tuple[Definiti
 
 
 def outdated_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """What is to be computed again because of code alone; everything without partitions.
+    """Partitions to compute again because of changed code alone; everything for an asset without partitions.
 
-    What a newer definition made is not, but in a branch: then this is an older checkout, or a change was taken back,
-    and two checkouts would compute against each other for ever.
+    Outputs of newer code are left alone, except in a branch: this is then an older checkout, or a change was taken
+    back, and two checkouts would compute against each other for ever.
     """
     if asset.on_code_change != "backfill" or not asset.is_recomputable:
         return NOTHING
@@ -63,7 +67,7 @@ def outdated_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
 def add_code_notes(
     context: PlanningContext, asset: AssetSpec, state: AssetState, decision: AssetDecision
 ) -> AssetDecision:
-    """The decision, with what other code has made and no run of it computes again."""
+    """Adds to the decision a note on partitions that other code computed and that no planned run computes again."""
     note = code_note(context, asset, state)
     if note is None:
         return decision
@@ -72,7 +76,10 @@ def add_code_notes(
 
 
 def code_note(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetNote | None:
-    """What people are told of what other code has made; None where there is nothing, or they do not want to know."""
+    """Note for people on partitions of other code that stay as they are.
+
+    None where there are none, or the asset ignores changed code.
+    """
     if asset.on_code_change == "ignore":
         return None
     found = outputs_of_other_code(asset, state)
@@ -88,6 +95,7 @@ def code_note(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
 def _sentence(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: tuple[DefinitionOutput, ...]
 ) -> str:
+    """The note's text: by which code and run the outputs were made, and the command that computes them again."""
     last = max(found, key=lambda each: (each.at, each.since))
     when = f"{last.run} at {context.format_instant(last.at)}" if last.run else "it was computed"
     if all(each.since > _own_definition_seq(asset, state) for each in found):
@@ -105,7 +113,11 @@ def _sentence(
 
 
 def _has_other_columns(asset: AssetSpec, made: DefinitionOutput) -> bool:
-    """Whether the query surely returns other columns now, which only a rebuild may write, and there is one."""
+    """Whether the query certainly returns columns that the table lacks, or lacks columns of a strict schema.
+
+    Only a rebuild may write these. False where the columns cannot be told, or where the query's parameters differ by
+    segment.
+    """
     was, now = _columns(made.definition), _columns(asset.definition)
     if not was or not now or asset.segment_params is not None:
         return False
@@ -113,7 +125,7 @@ def _has_other_columns(asset: AssetSpec, made: DefinitionOutput) -> bool:
 
 
 def _columns(definition: AssetDefinition | None) -> set[str]:
-    """The columns that a query returns, in small letters; none where that is not sure."""
+    """The columns that a query returns, casefolded; empty where its text does not tell them for certain."""
     from sparkassets.core.query_text import yielded_columns  # where code has changed
 
     text = definition.text if definition is not None else ""
@@ -121,14 +133,15 @@ def _columns(definition: AssetDefinition | None) -> set[str]:
 
 
 def _own_definition_seq(asset: AssetSpec, state: AssetState) -> int:
-    """The place of the asset's own definition; before all where the journal has not heard of it."""
+    """When the journal first heard of the asset's own definition, as a sequence number; 0 where it has not."""
     return next((each.since for each in state.made if each.definition.id == own_definition_id(asset)), 0)
 
 
 def own_definition_id(asset: AssetSpec) -> str:
-    """The asset's own definition, as the journal has it; empty where it computes nothing."""
+    """The id of the asset's own definition, as the journal records it; empty where it computes nothing."""
     return asset.definition.id if asset.definition is not None else ""
 
 
 def _newest(state: AssetState) -> DefinitionOutput:
+    """The output whose run was recorded last."""
     return max(state.made, key=lambda each: (each.at, each.since))

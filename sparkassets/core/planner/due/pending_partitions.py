@@ -1,15 +1,12 @@
 """Finds which partitions are wanted, missing, stale, failed or skipped, and which of them run first.
 
-Finds what a trigger makes due by itself: a tick, or an event that no inlet maps to partitions.
-
 A schedule says when an asset is written. An asset by time knows which partition is missing once a slot is over; an
 asset with the segments of its inlets knows which of them changed. For any other asset only the tick or the event of its
-schedule shows that it is out of date, so the trigger makes all of it due.
+schedule (the trigger) shows that it is out of date, so it makes all partitions due.
 
-Chooses the partitions of the next run: those that failed because of their data run apart from the rest.
-
-One run takes all partitions that did not fail. Failures of an earlier invocation then run as they failed, and failures
-of this invocation in the parts of their division (`RunDivision`).
+Partitions that failed because of their data run apart from the rest. One run takes all partitions that did not fail.
+Failures of an earlier invocation then run as they failed, and failures of this invocation in the parts of their
+division (`RunDivision`).
 """
 
 from __future__ import annotations
@@ -65,13 +62,13 @@ def is_instance_of_tick(asset: AssetSpec) -> bool:
 
 
 def unanswered_partitions(asset: AssetSpec, state: AssetState, tick: DueTick, partitions: PartitionSet) -> PartitionSet:
-    """Partitions of ``partitions`` that have still to answer a tick of the timetable: all where no run has yet."""
+    """The given partitions that have still to answer a tick of the timetable; all where no run has used it."""
     used = state.ticks.get(TIMETABLE)
     return partitions if used is None or used < tick.run_after else partly_answered_partitions(asset, state, partitions)
 
 
 def partly_answered_partitions(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> PartitionSet:
-    """Partitions of ``partitions`` that have still to answer a tick that others have answered."""
+    """The given partitions that have still to answer the last used tick, which a run answered for others only."""
     left = state.unanswered_partitions(TIMETABLE)
     return asset.partitioning.cover(partitions & left) & partitions if left else NOTHING
 
@@ -79,9 +76,10 @@ def partly_answered_partitions(asset: AssetSpec, state: AssetState, partitions: 
 def unanswered_rounds(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, partitions: PartitionSet
 ) -> list[TickRound]:
-    """Ticks that some of ``partitions`` have still to answer, oldest first: all under ``catchup: all``, else the last.
+    """Ticks that some of ``partitions`` have still to answer, oldest first; without ``catchup: all`` only the last.
 
-    A partition answers its ticks in order, so it is listed only with the first that it has not answered.
+    Each tick comes with the partitions for which it is the oldest one. A partition answers its ticks in order, so it is
+    listed only once.
     """
     newest = instance_tick(context, timetable)
     if newest is None:
@@ -101,14 +99,14 @@ def unanswered_rounds(
 def _of_newest(
     asset: AssetSpec, timetable: Timetable, state: AssetState, newest: DueTick, partitions: PartitionSet
 ) -> PartitionSet:
-    """Partitions that have still to answer the newest tick; a timetable that ticks once is answered once."""
+    """The given partitions that have still to answer the newest tick; a timetable that ticks once is answered once."""
     if isinstance(timetable, OnceTimetable) and TIMETABLE in state.ticks:
         return partly_answered_partitions(asset, state, partitions)
     return unanswered_partitions(asset, state, newest, partitions)
 
 
 def _first_unused(timetable: Timetable, state: AssetState, newest: DueTick) -> DueTick | None:
-    """The oldest tick that no run has answered."""
+    """The oldest tick that no run has answered; None where runs have answered all up to ``newest``."""
     used = state.ticks.get(TIMETABLE)
     if used is None:
         used = timetable.start - 1 if timetable.start is not None else newest.run_after - 1
@@ -160,7 +158,7 @@ class NextPartitions:
 def choose_next_partitions(
     partitioning: Partitioning, ready: PartitionSet, suspects: Sequence[SuspectPartitions]
 ) -> NextPartitions:
-    """Chooses from the ``ready`` partitions: all that are not suspects, else partitions of one suspect."""
+    """The ``ready`` partitions of the next run: all that are not suspects, or else partitions of a single suspect."""
     sound = ready - PartitionSet.union(each.partitions for each in suspects)
     if sound or not suspects:
         return NextPartitions(sound)
@@ -171,11 +169,12 @@ def choose_next_partitions(
 
 
 def _first_known(suspect: SuspectPartitions) -> bool:
-    """Sort key that puts parts first of which nothing is known: they are probably good."""
+    """Sort key: suspects whose parts may well be good come before those that are known to hold a bad partition."""
     return suspect.failure.division is None or suspect.failure.division.known != "unknown"
 
 
 def _note(partitioning: Partitioning, suspect: SuspectPartitions, some: PartitionSet) -> str:
+    """Remark for a run that computes only some of a suspect's partitions; empty where it computes all of them."""
     if suspect.is_retried_whole or some == suspect.partitions:
         return ""
     return f"looking for what failed among {plural(partitioning.count(suspect.partitions), 'partition')}"
@@ -265,7 +264,7 @@ def find_pending(context: PlanningContext, asset: AssetSpec, state: AssetState) 
 
 
 def _trigger_due_partitions(context: PlanningContext, asset: AssetSpec, there: PartitionSet) -> PartitionSet:
-    """Finished partitions of ``there`` if only a tick or an event makes the asset due; else nothing."""
+    """Finished partitions of ``there`` (present or withheld), if a tick or an event alone makes the asset due."""
     return (
         there & context.finished_partitions(asset.partitioning)
         if there and is_due_by_trigger(context, asset)
@@ -288,9 +287,9 @@ def cut_off_partitions(context: PlanningContext, asset: AssetSpec, state: AssetS
 def resolve_partitions(
     context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet
 ) -> PartitionSet:
-    """Resolves partitions named by keys: ``*`` in place of the time means those that are wanted or present.
+    """Resolves partitions that a person names by keys; ``*`` for the time means those that are wanted or present.
 
-    Returns ``partitions`` unchanged where they are everything, and for sources.
+    Returns ``partitions`` unchanged where they are everything, and for sources, which want no partitions.
     """
     return (
         partitions
@@ -310,9 +309,10 @@ def limit_open_partitions(
 
 
 def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str, PartitionSet]:
-    """By inlet, the present partitions ``have`` whose inputs changed since they were computed.
+    """By inlet, the present partitions (``have``) whose inputs changed since they were computed.
 
-    Appended rows are never computed again; but an instance of segments without time adds rows at each update.
+    Appended rows are never computed again, so they are not stale. The exception is an instance that is a segment at an
+    update: it appends further rows each time.
     """
     if not state.stale or not is_computed_again(asset):
         return {}
@@ -327,7 +327,11 @@ def is_computed_again(asset: AssetSpec) -> bool:
 
 
 def _suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[SuspectPartitions, ...]:
-    """Failed partitions without a new cause since."""
+    """Failures by partitions, each without the partitions that have a new cause since.
+
+    A failure is left out where an inlet that is read as a whole was updated: that is a new cause for all its
+    partitions.
+    """
     return tuple(
         SuspectPartitions(
             failed,
@@ -340,7 +344,7 @@ def _suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
 
 
 def _without_cause(asset: AssetSpec, state: AssetState, failed: FailedPartitions) -> PartitionSet:
-    """The failed partitions whose inputs were not updated since."""
+    """The failed partitions that still exist and that no update of an inlet has made stale since the failure."""
     fresh = PartitionSet.union(marks.stamped_after(failed.token).stamped_partitions() for marks in state.stale.values())
     return asset.partitioning.cover(failed.partitions - fresh) & asset.partitioning.known_partitions
 
@@ -362,7 +366,7 @@ def _has_ticked_since(asset: AssetSpec, failed: FailedPartitions, now: int) -> b
 
 
 def explain_skipped(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Waiting]:
-    """What is skipped of an asset, and why, quietly."""
+    """Quiet reasons for the partitions that a person skipped, and for those whose inputs are all skipped."""
     found = []
     for mark, own in partitions_by_mark(asset, state.skip_marks) if state.marks else ():
         reason = f"{mark.text}; `sparkassets mark {asset.name} --missing` wants it again"
@@ -373,12 +377,12 @@ def explain_skipped(context: PlanningContext, asset: AssetSpec, state: AssetStat
 
 
 def partitions_by_mark(asset: AssetSpec, marks: Sequence[PartitionMark]) -> list[tuple[PartitionMark, PartitionSet]]:
-    """Which partitions each mark is about, of those that the asset has now."""
+    """Each mark with its partitions that the asset has now; marks without any are left out."""
     inside, known = asset.partitioning.inside, asset.partitioning.known_partitions
     return [(mark, own) for mark in marks if (own := inside(mark.partitions) & known)]
 
 
 def explain_cut_off(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> str:
-    """Why ``partitions`` are cut off."""
+    """Reason of partitions that are not wanted because their inputs are all skipped, naming the inlets."""
     names = [inlet.name for inlet in asset.inlets.values() if waived_inputs(context, asset, inlet, partitions)]
     return f"not wanted: what it would be made of is skipped in {listing(names)}"

@@ -1,4 +1,4 @@
-"""What somebody asked to be computed again and what is left of it: runs of it come after those of the schedule."""
+"""Unfinished backfill requests: their remaining partitions, and runs for them after the schedule's runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sparkassets.frozen import replace
 
 
 def remaining_request(context: PlanningContext, asset: AssetSpec, request: RedoRequest) -> PartitionSet:
-    """The partitions of a request that are still to be computed, of those that the asset has now."""
+    """Partitions left of a request that the asset has now, without those that a parallel run computes."""
     left = (
         asset.partitioning.cover(request.left)
         & asset.partitioning.known_partitions
@@ -28,26 +28,27 @@ def remaining_request(context: PlanningContext, asset: AssetSpec, request: RedoR
 
 
 def requested_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """What somebody asked to be computed again and no run has computed yet."""
+    """Partitions that somebody asked to compute again and that no run has computed yet."""
     return PartitionSet.union(remaining_request(context, asset, each) for each in state.redo)
 
 
 def open_request(asset: AssetSpec, state: AssetState, asked: PartitionSet) -> RedoRequest | None:
-    """The request of exactly these partitions; None where nothing is left of it that the asset still has."""
+    """The request of exactly these partitions, with what is left of it; None where nothing is left."""
     found = next((each for each in state.redo if each.asked == asked), None)
     left = asset.partitioning.cover(found.left) & asset.partitioning.known_partitions if found is not None else NOTHING
     return replace(found, left=left) if found is not None and left else None
 
 
 def add_redo_runs(case: DecisionInput, course: DecisionProgress, steps: Sequence[DecisionStep]) -> DecisionProgress:
-    """The step after the schedule's runs: where there is none, one of the oldest request that can run.
+    """Step after the schedule's runs: where there are none, plans a run of the oldest request that can run.
 
-    Whoever was to do it may be gone. A request of so many runs alone (``--max-runs``) is left to who asks again.
+    The driver that was to compute a request may be gone. One that its person limited (``--max-runs``) goes on only when
+    the same command is given again.
 
     Args:
-        case: The asset.
-        course: What came of the schedule.
-        steps: Through which a candidate goes.
+        case: The asset and its state.
+        course: The progress of the schedule's decision.
+        steps: The steps through which the request's candidate goes.
     """
     for request in case.state.redo:
         left = remaining_request(case.context, case.asset, request)
@@ -64,7 +65,7 @@ def add_redo_runs(case: DecisionInput, course: DecisionProgress, steps: Sequence
 def _explain_later_redo(
     case: DecisionInput, course: DecisionProgress, request: RedoRequest, left: PartitionSet
 ) -> DecisionProgress:
-    """What of a request comes after the runs that come first."""
+    """Adds the rest of a request that comes after the planned runs: as coming partitions, with a waiting reason."""
     rest = left - PartitionSet.union(run.partitions for run in course.runs)
     after = replace(course, coming=course.coming | left)
     if not rest:
@@ -75,7 +76,7 @@ def _explain_later_redo(
 
 
 def _join_redo_runs(course: DecisionProgress, found: DecisionProgress) -> DecisionProgress:
-    """What came of the schedule, with the runs of a request."""
+    """The schedule's progress with the runs, reasons and barriers of a request; common reasons are listed once."""
     return replace(
         course,
         waiting=(*course.waiting, *(each for each in found.waiting if each not in course.waiting)),
@@ -88,6 +89,7 @@ def _join_redo_runs(course: DecisionProgress, found: DecisionProgress) -> Decisi
 def _of_request(
     case: DecisionInput, request: RedoRequest, left: PartitionSet, steps: Sequence[DecisionStep]
 ) -> DecisionProgress:
+    """The progress of a run for what is left of a request, after all steps."""
     note = f"asked {case.context.format_instant(request.at)}"
     candidate = RunCandidate(
         left, case.context.now, ConditionUsage(), kind="backfill", newest_first=request.newest_first, notes=(note,)
@@ -99,5 +101,6 @@ def _of_request(
 
 
 def _limit_reason(case: DecisionInput, left: PartitionSet) -> str:
+    """Reason of a request with ``--max-runs``: how much of it is left, and that the same command goes on."""
     count = plural(case.asset.partitioning.count(left), "partition")
     return f"{count} left of a backfill with --max-runs; the same command goes on with it"

@@ -43,7 +43,10 @@ class WantedPartitions:
 def find_wanted(
     context: PlanningContext, asset: AssetSpec, state: AssetState, bounds: PartitionSet
 ) -> WantedPartitions:
-    """Returns the partitions that should exist, within ``bounds``."""
+    """Returns the partitions that should exist, within ``bounds`` (what the asset's declared start and end allow).
+
+    Inlets by time tell which; without any, the asset's start and the time tell.
+    """
     needs = [(inlet, context.dependency(asset, inlet)) for inlet in asset.inlets.values()]
     telling = [
         _TimingInlet(inlet, need, _partitions_needing(context, inlet, need) & bounds)
@@ -66,7 +69,7 @@ def find_wanted(
 
 @frozen
 class _TimingInlet:
-    """An inlet by time, how partitions depend on it, and those that need a partition which it has or had."""
+    """An inlet by time, with the dependency on it and the partitions that need inlet partitions which it has or had."""
 
     inlet: InletSpec
     need: Dependency
@@ -76,9 +79,10 @@ class _TimingInlet:
 def _without_inlets(
     context: PlanningContext, asset: AssetSpec, state: AssetState, telling: Sequence[_TimingInlet]
 ) -> PartitionSet:
-    """Finished partitions that the gates of all inlets by time let run without input.
+    """Finished partitions that may run without input, by ``require: none`` or a ``tolerance`` that is over.
 
-    They begin at the asset's start, or at the first partition that was computed or has an input.
+    Nothing unless all inlets by time allow it. They begin at the asset's start, or at the first partition that was
+    computed or has an input; nothing where none of these is known.
     """
     inlets = [each.inlet for each in telling]
     if asset.partitioning.time is None or not all(each.is_dispensable for each in inlets):
@@ -94,12 +98,15 @@ def _without_inlets(
 
 
 def _between(telling: Sequence[_TimingInlet]) -> PartitionSet:
-    """All partitions from the first to the last that needs a partition of an inlet; not for inlets by values."""
+    """All partitions from the first to the last that needs a partition of an inlet, so that holes between are found.
+
+    Inlets that map by values in rows are left out: their values have no order.
+    """
     return PartitionSet.union([each.need.hull(each.parts) for each in telling if each.inlet.view is None])
 
 
 def _fillable(context: PlanningContext, telling: Sequence[_TimingInlet]) -> PartitionSet:
-    """Partitions with an input that is not skipped; everything where nothing is skipped."""
+    """Partitions with at least one input that is not skipped; everything where nothing is skipped."""
     if not context.waived_partitions:
         return EVERYTHING
     return PartitionSet.union(
@@ -108,12 +115,15 @@ def _fillable(context: PlanningContext, telling: Sequence[_TimingInlet]) -> Part
 
 
 def mapped_inlets(context: PlanningContext, asset: AssetSpec) -> list[InletSpec]:
-    """The inlets of which each partition needs some partitions, by a mapping."""
+    """The inlets that map their partitions to the asset's, unlike inlets that are read as a whole."""
     return [inlet for inlet in asset.inlets.values() if context.dependency(asset, inlet).is_mapped]
 
 
 def _by_time(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """Finished partitions from the start on, or from the first one ever computed, or only the last."""
+    """Finished partitions of an asset without inlets by time.
+
+    They begin at the asset's start; or else at the first partition that was ever computed; or else only the last one.
+    """
     partitioning, over = asset.partitioning, context.finished_partitions(asset.partitioning)
     if asset.start is not None:
         return partitioning.partitions_between(asset.start, None) & over
@@ -127,7 +137,7 @@ def _partitions_needing(context: PlanningContext, inlet: InletSpec, need: Depend
 
 
 def _ahead(context: PlanningContext, asset: AssetSpec, missing: PartitionSet) -> PartitionSet:
-    """Missing partitions after the newest partition of all inlets that ``require`` holds back."""
+    """Missing partitions after the newest partition that all inlets have, as far as ``require`` holds them back."""
     last = newest_input_end(context, asset) if missing else None
     partitions = missing & asset.partitioning.partitions_between(last, None) if last is not None else NOTHING
     ahead = NOTHING
@@ -137,7 +147,7 @@ def _ahead(context: PlanningContext, asset: AssetSpec, missing: PartitionSet) ->
 
 
 def explain_beyond_newest(context: PlanningContext, asset: AssetSpec, ahead: PartitionSet) -> tuple[Waiting, ...]:
-    """Quiet reasons of partitions that are ahead of their inlets."""
+    """Quiet reasons of partitions that need newer inlet partitions than there are (``ahead``)."""
     waiting: list[Waiting] = []
     for inlet in mapped_inlets(context, asset) if ahead else ():
         refused = split_refused_partitions(context, asset, inlet, ahead)[0]
@@ -147,7 +157,7 @@ def explain_beyond_newest(context: PlanningContext, asset: AssetSpec, ahead: Par
 
 
 def explain_hole(context: PlanningContext, asset: AssetSpec, holes: PartitionSet) -> tuple[Waiting, ...]:
-    """Why holes wait: none of their inputs ever existed."""
+    """Reasons of wanted partitions for which no inlet ever had data (holes): the inlet partitions that they lack."""
     waiting: list[Waiting] = []
     for inlet in asset.inlets.values() if holes else ():
         lacking = required_partitions(context, asset, inlet, holes) - context.dataset(inlet).coverage
@@ -159,7 +169,7 @@ def explain_hole(context: PlanningContext, asset: AssetSpec, holes: PartitionSet
 
 
 def explain_left_out(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> tuple[Waiting, ...]:
-    """Reason of the partitions after the asset's start and before the first input, which nothing could compute."""
+    """Quiet reason of partitions between the asset's start and the first input, which nothing can compute."""
     if asset.start is None:
         return ()
     inlets = [inlet.name for inlet in mapped_inlets(context, asset)] if partitions else []

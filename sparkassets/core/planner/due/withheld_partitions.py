@@ -18,7 +18,7 @@ from sparkassets.core.validations import RuleVerdict
 from sparkassets.frozen import frozen, replace
 
 WithheldStanding = Literal["resting", "accepted", "caused", "rejudged"]
-"""Status of a withheld record of an asset without partitions, named as the attributes of `WithheldStatus`."""
+"""Status of one withheld record of an asset without partitions; `WithheldStatus` describes each under its name."""
 
 
 @frozen
@@ -84,6 +84,10 @@ def find_withheld(context: PlanningContext, asset: AssetSpec, state: AssetState)
 
 
 def _withheld_of_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> WithheldStatus:
+    """Status of a partitioned asset: its withheld partitions rest, are accepted, have a new cause or are rejudged.
+
+    Rejudged are partitions whose record names other rules or code than the asset's present ones.
+    """
     own, definition, accepted = (
         _current_partitions(context, asset),
         context.project.judge_of(asset),
@@ -124,13 +128,17 @@ def _withheld_of_runs(context: PlanningContext, asset: AssetSpec, state: AssetSt
 
 
 def _counting_records(asset: AssetSpec, state: AssetState) -> Sequence[WithheldPartitions]:
-    """The records that count; without those of instances where each run replaces the whole table by now."""
+    """The withheld records that still matter.
+
+    Under ``full_refresh`` without those of instances: since the strategy changed, each run replaces the whole table.
+    """
     if not isinstance(asset.strategy, FullRefresh):
         return state.withheld
     return [each for each in state.withheld if not each.apart]
 
 
 def _find_standing(record: WithheldPartitions, definition: str, state: AssetState) -> WithheldStanding:
+    """The status of one record; a new cause counts before changed rules, and these before a person's acceptance."""
     if record.caused:
         return "caused"
     if definition not in record.judges:
@@ -148,7 +156,10 @@ def runs_in_order(asset: AssetSpec) -> bool:
 
 
 def explain_held_instances(asset: AssetSpec, state: AssetState) -> str:
-    """Why instances wait for withheld ones; empty where they do not."""
+    """Why further instances wait for withheld ones; empty where they do not.
+
+    Each builds on the one before it, or too many are withheld.
+    """
     apart = [each for each in state.withheld if each.apart]
     if not apart:
         return ""
@@ -158,7 +169,10 @@ def explain_held_instances(asset: AssetSpec, state: AssetState) -> str:
 
 
 def _by_rules(record: WithheldPartitions, parts: PartitionSet) -> list[tuple[WithheldPartitions, PartitionSet]]:
-    """Splits a record into groups of partitions that fail the same rules, each with the verdicts of its partitions."""
+    """Splits a record into groups of partitions that fail the same rules; each group with a record of its own.
+
+    A record with more than `MOST_SPLIT` failed rules stays whole.
+    """
     found: list[tuple[tuple[RuleVerdict, ...], PartitionSet]] = [((), parts)] if parts else []
     for verdict in record.verdicts if len(record.verdicts) <= MOST_SPLIT else ():
         split = [((*failed, verdict), some & verdict.partitions) for failed, some in found]
@@ -176,7 +190,7 @@ def _by_rules(record: WithheldPartitions, parts: PartitionSet) -> list[tuple[Wit
 
 
 def _current_partitions(context: PlanningContext, asset: AssetSpec) -> Callable[[PartitionSet], PartitionSet]:
-    """Returns a function that limits partitions to those that the asset has now and may have."""
+    """Returns a function that reduces partitions to those that the asset has now, within its declared bounds."""
     allowed = context.allowed_partitions(asset)
     return lambda parts: asset.partitioning.inside(parts) & asset.partitioning.known_partitions & allowed
 
@@ -191,7 +205,7 @@ def quarantine_path(asset: AssetSpec) -> str:
 def explain_withheld(
     context: PlanningContext, asset: AssetSpec, state: AssetState, *, among: PartitionSet = EVERYTHING
 ) -> tuple[Waiting, ...]:
-    """The waiting reasons of the resting partitions in ``among``."""
+    """The waiting reasons of withheld and skipped partitions in ``among`` that rest; skipped ones quietly."""
     found = find_withheld(context, asset, state)
     records = [(restrict_record(each, among), parts & among) for each, parts in found.records]
     skips = ((each, parts & among) for each, parts in found.skips)
@@ -222,7 +236,10 @@ def restrict_record(record: WithheldPartitions, parts: PartitionSet) -> Withheld
 def withheld_reason(
     context: PlanningContext, state: AssetState, record: WithheldPartitions, *, named: PartitionSet
 ) -> str:
-    """Why partitions of a record are not published, with the command that publishes them (`accept_command`)."""
+    """Why partitions of a record are not published, with the command that publishes them.
+
+    ``named`` are the partitions that the command must name; empty where it may publish all that is withheld.
+    """
     which = f" ({span})" if (span := instance_span(context, record)) else ""
     command = accept_command(context, state, record, named=named)
     return f"withheld by {record.run}{which}: {record.text}; `{command}` publishes it"
@@ -272,6 +289,7 @@ def add_withheld_barriers(
 
 
 def _sentence(context: PlanningContext, asset: AssetSpec, record: WithheldPartitions, parts: PartitionSet) -> str:
+    """Clause on withheld partitions for a consumer that waits for them: asset, partitions, failed rules."""
     which = label_partitions(parts, asset.partitioning) or instance_span(context, record)
     if not which:
         return f"{asset.name}, which is withheld ({record.text})"
@@ -280,7 +298,10 @@ def _sentence(context: PlanningContext, asset: AssetSpec, record: WithheldPartit
 
 
 def describe_retry(asset: AssetSpec, found: WithheldStatus, partitions: PartitionSet) -> list[str]:
-    """Reasons of a run that computes withheld partitions again; accepted ones carry a reason of their own."""
+    """Counts with reasons for a run that computes withheld or skipped partitions again.
+
+    Accepted partitions are left out: the run states their reason elsewhere.
+    """
     reasons = {
         "skipped before": found.unskipped & partitions,
         "withheld before": (found.caused & partitions) - found.unskipped,

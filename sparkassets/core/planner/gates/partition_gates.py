@@ -1,9 +1,8 @@
-"""Keeps back partitions that failed in this invocation, or of which a part was appended before.
+"""Keeps back partitions that failed in this invocation, and partitions of which a part was appended before.
 
-Assets whose partitions changed after something was computed by the former ones.
-
-A table that can be computed again waits for a rebuild, as no new partition replaces exactly the rows of
-former ones. What was appended stays: a new partition of which a part was appended waits for a person.
+After the partitioning of an asset changed, a new partition may hold rows that former partitions appended. Computing it
+would append them twice, so it waits for a person. A table that can be computed again waits for a rebuild instead, as no
+new partition replaces exactly the rows of former ones.
 """
 
 from __future__ import annotations
@@ -22,11 +21,12 @@ from sparkassets.frozen import replace
 
 
 def remove_failed(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step: without what failed."""
+    """Step that removes what failed in this invocation and has no new cause since."""
     return _runs(case, course) if case.pending is None else _partitions(case, course, case.pending)
 
 
 def _partitions(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
+    """Removes failed partitions of a partitioned asset; a barrier makes consumers wait for them and name them."""
     failed = found.failed & course.due
     if not failed:
         return course
@@ -37,7 +37,10 @@ def _partitions(case: DecisionInput, course: DecisionProgress, found: PendingPar
 
 
 def _runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """Where each run is for events of its own, one that failed keeps no other from running."""
+    """Removes the runs of an asset without partitions after a failure, unless a new cause came since.
+
+    Under ``every_instance`` with events a failed run keeps no other from running: each answers events of its own.
+    """
     name, context = case.asset.name, case.context
     failed = tuple(item for item in case.state.failed if item.invocation == context.invocation)
     if not failed or not course.due:
@@ -53,14 +56,14 @@ def _runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
 
 
 def _has_newer_cause(case: DecisionInput, course: DecisionProgress, failed: FailedPartitions) -> bool:
-    """Whether there is a cause that the failed run did not have."""
+    """Whether an update or a tick came since the failed run was claimed."""
     updated = (case.context.state.dataset(uri).seq > failed.token for uri in case.state.spec.listens)
     ticked = (each.newest is not None and each.newest > failed.planned for each in course.candidates)
     return any(updated) or any(ticked)
 
 
 def remove_partly_appended(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step: without the partitions of which a part was appended by former partitions."""
+    """Step that removes partitions of which former partitions appended a part."""
     missing = case.pending.missing & course.due if case.pending is not None else NOTHING
     partitions = partly_appended_partitions(case.asset, case.state, missing)
     return (
@@ -69,7 +72,7 @@ def remove_partly_appended(case: DecisionInput, course: DecisionProgress) -> Dec
 
 
 def partly_appended_partitions(asset: AssetSpec, state: AssetState, missing: PartitionSet) -> PartitionSet:
-    """Those of the partitions of which a part alone was appended, so that computing them would append it twice."""
+    """The ``missing`` partitions of which a part was appended already, so that computing them would append it twice."""
     if not missing or not asset.partitioning.is_partitioned or not asset.appends:
         return NOTHING
     lacking = missing - asset.partitioning.inside(state.coverage)  # what a tick has computed anew is there as a whole
@@ -77,7 +80,7 @@ def partly_appended_partitions(asset: AssetSpec, state: AssetState, missing: Par
 
 
 def explain_partly_appended(asset: AssetSpec, partitions: PartitionSet) -> Waiting:
-    """Why partitions of which a part was appended are not computed."""
+    """Reason why partly appended partitions wait for a person, with the command to go on without the rest."""
     reason = (
         f"appended in part, by partitions that the asset had before: `sparkassets mark {asset.maker or asset.name} "
         f"--partition … --done` goes on without the rest"

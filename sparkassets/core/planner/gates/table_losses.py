@@ -34,7 +34,7 @@ def _explain_manual_only(asset: AssetSpec, state: AssetState) -> str | None:
 
 
 def loss_advice(asset: AssetSpec, loss: TableLoss) -> str:
-    """Why a loss cannot be repaired without a person, and how it can."""
+    """Reason of an asset whose table lost appended rows, which only a person can repair, and how."""
     return (
         f"{loss.reason}; what was appended cannot be computed again: put the table back as it was, or go on with what "
         f"is there by `sparkassets backfill {asset.maker or asset.name}`"
@@ -44,7 +44,10 @@ def loss_advice(asset: AssetSpec, loss: TableLoss) -> str:
 def partitions_reading_loss(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
-    """Those of ``partitions`` that read lost rows of the inlet's table; all of them where it cannot be observed."""
+    """The given partitions that read lost rows of the inlet's table; all of them where the table cannot be observed.
+
+    Nothing where the table is whole.
+    """
     if not _reason(context, inlet):
         return NOTHING
     loss = _loss(context, inlet)
@@ -77,7 +80,7 @@ def add_loss_notes(
 def _repairing(
     asset: AssetSpec, loss: TableLoss, decision: AssetDecision, notes: tuple[AssetNote, ...]
 ) -> AssetDecision:
-    """Adds to the decision which of its runs repair a loss, and a note about the rest of the loss."""
+    """Notes in the decision which of its runs compute lost partitions again, and what stays missing until later."""
     runs = tuple(_because(run, loss.reason) if _repairs(run, loss) else run for run in decision.runs)
     if left := _unrepaired_loss(loss, runs):
         notes = (AssetNote(asset.name, f"{loss.reason}; this is missing until it is computed again", left), *notes)
@@ -105,7 +108,7 @@ def describe_table(context: PlanningContext, asset: AssetSpec, state: AssetState
 
 
 def unlisted_segment_notes(asset: AssetSpec, state: AssetState) -> list[AssetNote]:
-    """Notes about present partitions whose segments left the list, or were removed; mostly none."""
+    """Notes about present partitions whose segment is no longer listed or was removed; usually empty."""
     if not asset.partitioning.segments:
         return []
     found = asset.partitioning.unknown_partitions(asset.partitioning.inside(state.coverage))
@@ -123,6 +126,7 @@ def foreign_change_notes(context: PlanningContext, asset: AssetSpec, state: Asse
 
 
 def _foreign(context: PlanningContext, asset: AssetSpec, commit: ForeignCommit) -> str:
+    """Text of a note on another writer's commit: what it did, when, and how to compute the partitions again."""
     at = f" at {context.format_instant(commit.at)}" if commit.at is not None else ""
     said = f"changed by another writer: {commit.operation} in version {commit.version}{at}"
     if asset.appends:
@@ -132,6 +136,7 @@ def _foreign(context: PlanningContext, asset: AssetSpec, commit: ForeignCommit) 
 
 
 def _because(run: PlannedRun, reason: str) -> PlannedRun:
+    """The run with ``reason`` added to its own."""
     return replace(run, request=replace(run.request, reason=f"{run.reason}; {reason}"))
 
 
@@ -140,6 +145,7 @@ def _repairs(run: PlannedRun, loss: TableLoss) -> bool:
 
 
 def _loss(context: PlanningContext, inlet: InletSpec) -> TableLoss | None:
+    """What the inlet's table lost, without unlisted segments; None where nothing is lost."""
     state = context.state.assets.get(inlet.name)
     return _loss_in_listed_segments(context.project.assets[inlet.name], state.loss) if state is not None else None
 
