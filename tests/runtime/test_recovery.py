@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from sparkassets.errors import RunError
-from sparkassets.runtime import driver, execution
+from sparkassets.runtime import execution
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -136,9 +136,9 @@ def test_a_dead_run_with_nothing_left_to_do_is_closed():
     assert w.driver().run_works([TickWork()]).ok
 
 
-def left_without_a_table(**more) -> World:
+def left_without_a_table() -> World:
     """Its first run died before it wrote, so the next claim creates the table with a fence."""
-    w = world(**more)
+    w = world()
     w.tell("s", "2025-01-01")
     dying(w, "compute")
     return w
@@ -146,14 +146,15 @@ def left_without_a_table(**more) -> World:
 
 def test_computing_the_columns_of_a_missing_table_ends_by_the_timeout_of_the_run(monkeypatch):
     monkeypatch.setattr(execution, "GRACE_SECONDS", 0.05)
-    monkeypatch.setattr(driver, "POLL_SECONDS", 30)  # the driver that died does not look again
-    w, done = left_without_a_table(timeout_seconds=0.05), threading.Event()
+    w, done = left_without_a_table(), threading.Event()
+    patient, w.project = w.project, world(timeout_seconds=0.05).project  # the dead driver's run never ends
     w.engine.hooks["a", "compute"] = lambda _: done.wait(10)
     (result,) = w.driver().run_works([TickWork()]).runs
     done.set()
     assert (result.status, result.error) == ("failed", "a: no result within its timeout of 0.05 s")
     assert w.store.read_history(asset="a")[-1].kind == "unfenced"
     w.engine.hooks.clear()
+    w.project = patient
     assert w.driver().run_works([TickWork()]).ok
     assert len(w.engine.data("a")) == 1
 
