@@ -1,1 +1,1 @@
-"""The use cases: what can be asked of a project and done with it, given what reaches the outside."""
+"""The use cases: what people ask of a project or do with it, independent of how state and tables are reached."""

@@ -1,4 +1,4 @@
-"""What the use cases are given to reach the outside by; `sparkassets.wiring` makes the real ones."""
+"""Ports through which the use cases reach storage, Spark and the host; `sparkassets.wiring` makes the real ones."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
 
 @frozen
 class Adapters:
-    """The outside of one project.
+    """Everything outside of the program that one project needs.
 
     Attributes:
-        observer: Who looks at a source; None for what has nothing to look at.
-        targets: Makes who looks at assets' own tables.
-        computing: Makes what computes, in this session or in one that it finds or starts, and what is written with it.
-        leases: Makes what an invocation sees of other drivers' claims.
-        process: What this process is called in the journal.
-        user: Who runs it, for people.
-        check_storage: Refuses a project that would write where something else of it is, as the disk has it now.
-        explain_failure: Tells of a run what it failed of, and writes down the whole of it; never raises.
-        volumes: Makes who tells how much is read.
-        feeds: Makes who tells whether changes are told.
-        stored: Tells the columns of an asset's table as it is; None where they are not known.
-        sinks: Are told what is committed to the journal.
-        watchers: Makes those that watch an invocation.
-        beside: Makes the same for the project as it is in a branch.
-        comparing: Makes what compares tables.
-        folders: Names the folders in a folder; none of one that is not there.
-        remove: Removes a folder of a folder, with all that is in it; one that is not there is none.
-        lend: Is given the session of a run before anything is asked of the state.
-        close: Stops what was started to reach the outside.
+        observer: Returns what looks at a source; None for an asset that cannot be looked at.
+        targets: Makes the observer of the assets' own tables.
+        computing: Makes the engine, in the given session or one that it finds or starts, and the factory of targets.
+        leases: Makes the monitor of other drivers' claims.
+        process: Returns this process's name for the journal.
+        user: Returns the name of the person who runs this process.
+        check_storage: Raises if the project would write to a place that another part of it uses, as the disk is now.
+        explain_failure: Returns why a run failed and writes the whole traceback to a file; never raises.
+        volumes: Makes the estimator of how much a run reads.
+        feeds: Makes the check whether a table's changes can still be read.
+        stored: Returns the present columns of an asset's table; None if they are not known.
+        sinks: Listeners to every commit to the journal.
+        watchers: Makes the watchers of an invocation.
+        beside: Makes the adapters of the project as it is in a branch.
+        comparing: Makes the comparer of tables.
+        folders: Lists the folders in a folder; empty if it does not exist.
+        remove: Removes a folder in a folder with its content; ignores a missing one.
+        lend: Passes on the session of a run, so that the state uses the same one.
+        close: Stops the session and whatever else was started.
     """
 
     store: JournalStore

@@ -1,4 +1,4 @@
-"""`AssetCommands`: what people decide about assets, and correct of what is known of them, without running them."""
+"""`AssetCommands`: people's decisions about assets, and corrections to their recorded state, without a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @frozen
 class PartitionSelection:
-    """What a person names of an asset.
+    """The partitions, interval or run of an asset that a person names.
 
     Attributes:
         partitions: Keys ``A..B`` or ``A``.
@@ -43,10 +43,10 @@ class PartitionSelection:
     run: str = ""
 
     def interval_of(self, asset: AssetSpec) -> tuple[int, int] | None:
-        """The interval in Unix seconds.
+        """The named interval in Unix seconds; None if none was named.
 
         Raises:
-            InputError: The asset has partitions, or the interval is none.
+            InputError: The asset has partitions, or the text is no interval.
         """
         if asset.partitioning.is_partitioned and (self.run or self.interval is not None):
             given = "--run" if self.run else "--interval"
@@ -170,6 +170,7 @@ class AssetCommands:
         return self._runner.run([RollbackWork(spec, run)], spark, check=check, over_budget=True, computing=computing)
 
     def _mark(self, asset: str, kind: MarkKind, named: PartitionSelection, reason: str, *, verb: str) -> MarkResult:
+        """Looks at sources and tables, then records the mark for the partitions to which it applies by the state."""
         from sparkassets.core.planner.due.pending_partitions import resolve_partitions
         from sparkassets.core.planner.explain.partition_marks import build_mark_entries
 
@@ -196,7 +197,7 @@ class AssetCommands:
     def _request_mark(
         self, asset: str, kind: MarkKind, named: PartitionSelection, reason: str, *, verb: str
     ) -> MarkRequest:
-        """What a person asks to be marked; refuses what no mark is for."""
+        """The mark that a person asks for; checks that the asset can be marked, the keys and the reason."""
         from sparkassets.core.planner.explain.partition_marks import MarkRequest, check_reason
 
         self._context.refuse_scope(verb)
@@ -213,9 +214,9 @@ class AssetCommands:
         return MarkRequest(spec, partitions, kind, check_reason(reason), by, named.interval_of(spec), named.run)
 
     def _find_news(self, ledger: JournalLedger, state: State, asset: str) -> Sequence[Entry]:
-        """What happened until now to the sources and to the tables of the asset and of what it reads.
+        """Entries for what changed until now in the sources, and in the tables of the asset and of its inlets.
 
-        The mark is about that, too: what is due as it is made is what a run would find.
+        They are recorded before a mark, so that the mark covers these changes: a later run would find them too.
         """
         given, gone = self._context.adapters, self._context.lost_claims(state)
         news = observe_sources(self._context.spec, state, given.observer, now=given.clock.now())
@@ -229,6 +230,7 @@ class AssetCommands:
         return PlanningContext(self._context.spec, state, now, now, gone_claims=self._context.lost_claims(state))
 
     def _set_paused(self, assets: Sequence[str], *, paused: bool) -> list[str]:
+        """Records the wanted ``paused`` for the assets that differ from it; returns their names."""
         verb = "pause" if paused else "resume"
         self._context.refuse_scope(verb)
         for name in assets:
@@ -251,7 +253,14 @@ class AssetCommands:
 def _mark_result(
     asked: MarkRequest, recorded: Iterable[NumberedEntry], *, known: PartitionSet, settled: tuple[str, ...]
 ) -> MarkResult:
-    """What a mark changed: ``known`` are the partitions that it was asked for, ``settled`` the runs that it ended."""
+    """What a mark changed.
+
+    Args:
+        asked: The requested mark.
+        recorded: The entries that it made.
+        known: The partitions that were asked for; those that got no mark are reported as unchanged.
+        settled: Names of runs whose open question the mark answered.
+    """
     from sparkassets.core.journal.marks import MarkEntry, MarkResult
 
     entries, spec = (each.entry for each in recorded), asked.asset

@@ -1,4 +1,4 @@
-"""`BackfillCommands`: computes partitions again, and says what that would run, make due and cost."""
+"""`BackfillCommands`: computes partitions again, and shows beforehand what would run, follow and cost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ALL_ALONE = "--all computes all that is wanted: leave --partition, --interval a
 
 @frozen
 class BackfillRequest:
-    """What a backfill is asked to do.
+    """The options of a backfill.
 
     Attributes:
         partition: Keys ``A..B`` or ``A``, inclusive; for an asset with partitions.
@@ -63,10 +63,10 @@ class BackfillRequest:
 
 
 def backfill_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
-    """The work of a driver that computes the request of ``asset``.
+    """The driver's work for this request.
 
     Raises:
-        InputError: It makes no sense for that asset.
+        InputError: The request makes no sense for that asset.
     """
     from sparkassets.runtime.driver_work import BackfillWork
 
@@ -84,7 +84,7 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | Re
 
 
 def _partitions_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
-    """What a request names of an asset with partitions; everything for all that is wanted or there."""
+    """Partitions that the request names; without any, everything, which means all that are wanted or present."""
     _refuse_misnamed(asset, request)
     if request.whole:
         return EVERYTHING
@@ -111,7 +111,7 @@ def _refuse_misnamed(asset: AssetSpec, request: BackfillRequest) -> None:
 
 
 def _refuse_of_partitions(asset: AssetSpec, request: BackfillRequest) -> None:
-    """Refuses what makes sense for partitions only."""
+    """Raises `InputError` for options that only make sense for an asset with partitions."""
     if request.partition is not None:
         raise InputError(f"asset {asset.name!r} has no partitions: use --interval A..B, or nothing for all of it")
     if request.whole and request.interval is not None:
@@ -127,10 +127,10 @@ def _refuse_of_partitions(asset: AssetSpec, request: BackfillRequest) -> None:
 
 
 def parse_interval(asset: AssetSpec, interval: str | None) -> tuple[int, int] | None:
-    """The data interval that a person wrote, instants ``A..B`` or one that is both; Unix seconds.
+    """The data interval ``A..B``, or the single instant ``A``, in Unix seconds; None for None.
 
     Raises:
-        InputError: It is none, or it ends before it starts.
+        InputError: It is no interval, or it ends before it starts.
     """
     if interval is None:
         return None
@@ -143,6 +143,7 @@ def parse_interval(asset: AssetSpec, interval: str | None) -> tuple[int, int] | 
 
 
 def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
+    """The work of a rebuild; an ordinary backfill if every run of the asset replaces the whole table anyway."""
     from sparkassets.runtime.driver_work import BackfillWork, RebuildWork
 
     _refuse_rebuild(asset, request)
@@ -180,10 +181,10 @@ def refuse_without_run(plan: Plan) -> None:
 
 
 def named_partitions(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
-    """The partitions of all of these keys ``A..B`` or ``A``; everything of an asset without partitions, which has none.
+    """The union of the keys ``A..B`` or ``A``; everything for an asset without partitions, which has no keys.
 
     Raises:
-        InputError: It has partitions and none is named, or it has no such keys.
+        InputError: The asset has partitions and none is named, or has no such keys.
     """
     if asset.partitioning.is_partitioned and not keys:
         which = f"--partition {asset.partitioning.placeholder}"
@@ -201,7 +202,7 @@ def _lacks_a_segment(asset: AssetSpec, keys: str) -> bool:
 
 
 def _parse_keys(partitioning: Partitioning, keys: str) -> PartitionSet:
-    """The keys, or several of them with the separator between that they are printed with.
+    """One key or range, or several as sparkassets prints them: with ``;`` between if keys contain commas, else ``,``.
 
     Raises:
         PartitionError: One of them is no key.
@@ -212,7 +213,7 @@ def _parse_keys(partitioning: Partitioning, keys: str) -> PartitionSet:
 
 
 def partitions_of(asset: AssetSpec, keys: str) -> PartitionSet:
-    """The partitions of the keys ``A..B`` or ``A``, inclusive, or of several as they are printed: ``A, B..C``.
+    """The partitions of ``A..B`` or ``A``, both ends included, or of several as they are printed: ``A, B..C``.
 
     Raises:
         InputError: The asset has no partitions, or no such keys.
@@ -229,7 +230,7 @@ def partitions_of(asset: AssetSpec, keys: str) -> PartitionSet:
 
 
 class BackfillCommands:
-    """Computes again, and says beforehand what that would do."""
+    """Runs and plans backfills of one project."""
 
     def __init__(self, context: ProjectContext, runner: WorkRunner) -> None:
         self._context = context
@@ -294,7 +295,7 @@ class BackfillCommands:
         return self._context.show_plan(works[0].plan(context), context, estimate=estimate)
 
     def downstream(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, PartitionSet]:
-        """What the runs of a plan make due after them, upstream first: by asset, everything for all of one."""
+        """Asset to the partitions that become due after the plan's runs, upstream first; everything means all."""
         from sparkassets.core.planner.explain.impact import recomputed_by_update
 
         updated: dict[str, PartitionSet] = {}
@@ -305,13 +306,13 @@ class BackfillCommands:
     def downstream_costs(
         self, due: Mapping[str, PartitionSet], *, at: datetime | str | None = None
     ) -> dict[str, tuple[CostEstimate, ...]]:
-        """What the runs of a `downstream` are to cost, by asset, as if they read what is there now."""
+        """Asset to the estimated cost of each run of a `downstream`, as if it read what is there now."""
         from sparkassets.core.planner.batch.cost_estimates import estimate_followers
 
         return estimate_followers(self._context.look(at=at), due, self._context.weigh)
 
     def give_up(self, asset: str) -> PartitionSet:
-        """Gives up what is left of the asset's forced backfills: nobody goes on with it; returns what that is.
+        """Ends the asset's recorded (forced) backfills, so that no driver continues them; returns what was left.
 
         Raises:
             InputError: There is no such asset.

@@ -1,4 +1,4 @@
-"""Branches of a project: what they see of their base, and what they offer it."""
+"""How a branch sees its base: it observes the base's journal like a source, and offers its own results to it."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ MISSED = "; all of it counts as new, as the base does not keep what the branch h
 
 
 class JournalReader:
-    """A journal that is only read here; it follows what others commit.
+    """Reads a journal that this process does not write; follows what others commit.
 
     Attributes:
-        project: Whose it is, with the code that there is now.
+        project: The project of the journal, with its present code.
     """
 
     def __init__(self, store: JournalStore, project: ProjectSpec, clock: Clock) -> None:
@@ -53,7 +53,7 @@ class JournalReader:
         self._opened = False
 
     def state(self) -> State:
-        """What it says now; nothing where there is none."""
+        """The newest state; an empty one if there is no journal."""
         if self._opened:
             return self._ledger.refresh()
         if not self._store.exists():
@@ -62,13 +62,16 @@ class JournalReader:
         return self._ledger.open()
 
     def since(self, seq: int, *, uri: str | None = None, kinds: Sequence[str] = EVENT_KINDS) -> list[NumberedEntry]:
-        """Its entries of these kinds after a number."""
+        """Entries of these kinds after sequence number ``seq``; with ``uri`` only those of a dataset."""
         if not self._store.exists():
             return []
         return [from_row(row) for row in self._store.read_history(kinds=kinds, uri=uri, after_seq=seq)]
 
     def is_cut(self, seq: int) -> bool:
-        """Whether it does not keep all of its entries after a number; asked after `since`, it is true of that too."""
+        """Whether entries after ``seq`` have expired.
+
+        Call it after `since`: entries may expire between the two calls, and then the answer covers what `since` missed.
+        """
         return self._store.exists() and self._store.oldest_seq() > seq + 1
 
     def assume(self, state: State, entries: Sequence[Entry]) -> State:
@@ -82,7 +85,7 @@ class JournalReader:
 
 
 class BaseObserver:
-    """Looks at an asset of the base by the base's journal; implements `ports.SourceObserver`."""
+    """Observes an asset of the base in the base's journal, not in its table; implements `ports.SourceObserver`."""
 
     def __init__(self, base: JournalReader) -> None:
         self._base = base
@@ -98,10 +101,10 @@ class BaseObserver:
         viewed: Mapping[str, PartitionSet],
         now: datetime,
     ) -> Observation | None:
-        """What the base has recorded of it since.
+        """What the base has recorded of the asset since the last look; None if nothing changed.
 
         Raises:
-            SourceError: The base does not know it any more.
+            SourceError: The base does not have the asset any more.
         """
         del table_id, now
         state = self._base.state()
@@ -134,9 +137,9 @@ class BaseObserver:
 
 
 class BranchWork(DriverWork):
-    """A work of a branch, which keeps of its base, before it begins, up to where that was known.
+    """A driver's work in a branch, which first records how far the branch knew its base.
 
-    What becomes the branch's own is told apart by it later from what others have made of it since.
+    From that point on, a promotion can tell the branch's changes from those that the base made since.
     """
 
     def __init__(self, work: DriverWork, fork: BranchProject, base: State) -> None:
@@ -146,7 +149,7 @@ class BranchWork(DriverWork):
         self._base = base
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """An event for each own asset of which there is none yet, and what the work records."""
+        """For each computed asset without one, an event with the base's sequence number; then the work's entries."""
         known, extra = context.state, {"seq": self._base.seq, "journal": self._base.journal_id}
         began = [name for name in self._fork.computed_assets if not known.dataset(base_uri(name)).seq]
         return [*(EventEntry(base_uri(name), extra=extra) for name in began), *self._work.begin(context)]
@@ -165,7 +168,7 @@ class BranchWork(DriverWork):
 
 
 class Branch:
-    """A branch beside its base, both as they are now.
+    """A branch with the journal of its base and its own, both as they are now.
 
     Attributes:
         fork: Which project it is.
@@ -194,7 +197,7 @@ class Branch:
         return lambda asset: of_base if asset.name in self.fork.reused_assets else observer(asset)
 
     def unknown(self) -> list[str]:
-        """The assets it computes that are not as it ran them last, or that it never ran."""
+        """Assets that the branch computes and that did not run with their present code yet."""
         changed = {
             each.asset
             for each in changed_spec_entries(self.fork.project, self.own.state())
@@ -203,7 +206,7 @@ class Branch:
         return [name for name in self.fork.computed_assets if name in changed]
 
     def notes(self, context: PlanningContext) -> tuple[AssetNote, ...]:
-        """What is computed in the branch, and what is read of the base, and why."""
+        """A note for each asset: computed in the branch and why, or read from the base and how far."""
         fork, state = self.fork, context.state
         own = (AssetNote(name, f"computed in branch {fork.name}: {why}") for name, why in fork.computed_assets.items())
         fresh = (
@@ -213,6 +216,7 @@ class Branch:
         return (*own, *fresh, *(AssetNote(name, self._reuse_note(name, state)) for name in fork.reused_assets))
 
     def _reuse_note(self, name: str, state: State) -> str:
+        """The note for an asset that the branch reads from the base."""
         known = state.assets.get(name)
         if known is None or (known.version is None and not state.dataset(known.spec.uri).seq):
             return "reused: the base has nothing of it yet"
@@ -220,7 +224,7 @@ class Branch:
         return f"reused, as the base has recorded it{at}{MISSED if self._has_missed(name) else ''}"
 
     def _has_missed(self, name: str) -> bool:
-        """Whether the base does not keep any more what the branch has not read of an asset."""
+        """Whether changes of an asset that the branch has not read have expired in the base's journal."""
         asset, known, base = self.fork.project.assets[name], self.own.state().assets.get(name), self.base.state()
         read = read_up_to(known.position, base) if known is not None else None
         if read is None or not self.base.is_cut(read):
@@ -228,13 +232,20 @@ class Branch:
         return any(has_missed_entries(uri, read, base, cut=True) for uri in (asset.uri, *asset.views))
 
     def offer(self, context: PlanningContext) -> PromotionOffer:
-        """What the branch offers, with all that the base has recorded up to the state of ``context``."""
+        """What the branch offers for promotion, given what the base has recorded up to the state of ``context``.
+
+        Kept until that state changes.
+        """
         seq = context.state.seq
         if seq not in self._offers:
             self._offers = {seq: self._offer(context)}
         return self._offers[seq]
 
     def _offer(self, context: PlanningContext) -> PromotionOffer:
+        """The offer: the branch's successes and columns, and its state with the base's news applied.
+
+        The branch is read once, at the first call, so that all plans of a promotion offer the same results.
+        """
         fork = self.fork
         if self._successes is None:  # what is offered is the branch as it was then
             state = self.own.state()
@@ -254,14 +265,14 @@ class Branch:
         return PromotionOffer(fork.name, beside, own, read.journal_id, read.seq, *more)
 
     def _reshaping(self, name: str) -> ColumnChanges:
-        """How the columns of an asset's table in the branch differ from those in the base, as far as both are known."""
+        """Difference of the columns of an asset's table from base to branch; empty if either table's are not known."""
         assets = (self.base.project.assets[name], self.fork.project.assets[name])
         stored = (self.adapters.stored(each) if each.storage is not None else None for each in assets)
         before, after = (each or () for each in stored)
         return ColumnChanges.from_columns(before, after) if before and after else ColumnChanges()
 
     def _news(self, name: str, base: State) -> Entry | None:
-        """What the base has recorded of an asset and the branch has not seen."""
+        """The entry for what the base has recorded of an asset and the branch has not seen; None without news."""
         asset, known = self.fork.project.assets[name], self._known.assets[name]
         read = read_up_to(known.position, base)
         since = self.base.since(read or 0, uri=asset.uri)

@@ -1,4 +1,4 @@
-"""`BranchCommands`: runs changed code beside the base, compares it, and promotes or drops it."""
+"""`BranchCommands`: runs changed code beside the base; compares, promotes or drops the results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ P = TypeVar("P")
 
 
 class BranchCommands(Generic[P]):
-    """Opens branches, compares, promotes and drops them.
+    """Opens, compares, promotes and drops the branches of a project.
 
     Args:
         open_in: Opens the project of a branch, given what reaches it and the part of it that is computed there.
@@ -53,7 +53,7 @@ class BranchCommands(Generic[P]):
         self._open_in = open_in
 
     def open(self, name: str, *, existing: bool = False) -> P:
-        """The project as it is in a branch; nothing is made before something runs there.
+        """The project as it is in a branch; nothing is created before something runs there.
 
         >>> project.branches.open("new-prices").run(spark)  # doctest: +SKIP
 
@@ -68,7 +68,7 @@ class BranchCommands(Generic[P]):
         return self._open_in(branch.fork.project, branch.adapters, BranchScope(branch, self._context))
 
     def differs(self, name: str) -> bool:
-        """Whether the code of a branch differs from the base's: whether there is anything that it computes.
+        """Whether the branch's code differs from the base's, so that the branch computes anything.
 
         Raises:
             InputError: No branch may have that name, or there is no base yet.
@@ -76,7 +76,7 @@ class BranchCommands(Generic[P]):
         return bool(self._branch(name).fork.computed_assets)
 
     def plan_promotion(self, name: str, *, select: Selection = None, rebuild: bool = False) -> Plan:
-        """What `promote` would make the base's now, and why not the rest.
+        """What `promote` would take over into the base now, and why it would not take the rest.
 
         Raises:
             InputError: There is no such branch, or it has not run what it computes as it is now.
@@ -98,7 +98,7 @@ class BranchCommands(Generic[P]):
         progress: Progress | None = None,
         check: bool = True,
     ) -> Summary:
-        """Makes what a branch has the base's, partition by partition, where a run of the base would make the same.
+        """Takes over a branch's partitions into the base, where a run of the base would compute the same rows.
 
         >>> project.branches.promote("new-prices", spark)  # doctest: +SKIP
 
@@ -128,7 +128,7 @@ class BranchCommands(Generic[P]):
         select: Selection = None,
         samples: int = 5,
     ) -> list[AssetDifference]:
-        """How what a branch has computed differs from what the base has: in columns, partitions and rows.
+        """How the branch's computed assets differ from the base's: in columns, partitions and rows.
 
         >>> [each.asset for each in project.branches.diff("new-prices", spark)]  # doctest: +SKIP
 
@@ -143,7 +143,7 @@ class BranchCommands(Generic[P]):
         return find_differences(branch, self._of_branch(branch, select), partial(comparing, spark), samples=samples)
 
     def drop(self, name: str) -> Sequence[str]:
-        """Removes a branch with all that it has computed; returns its assets. What was promoted stays.
+        """Removes a branch with its state and tables; returns its assets. Promoted rows stay in the base.
 
         Raises:
             InputError: There is no such branch, or something of it runs, or is being promoted.
@@ -197,6 +197,7 @@ class BranchCommands(Generic[P]):
             return True
 
     def _refuse_promotions(self, name: str, branch_id: str) -> None:
+        """Raises `InputError` if the base has an unsettled run that promotes this branch."""
         for known in self._context.read_state("drop").assets.values():
             for claim in (link.entry for link in known.chain):
                 promotes = claim.request.promotes
@@ -206,6 +207,11 @@ class BranchCommands(Generic[P]):
                     raise InputError(f"branch {name!r} is being promoted: {what}", hint=hint)
 
     def _branch(self, name: str) -> Branch:
+        """The branch of this name, whether or not anything ran in it.
+
+        Raises:
+            InputError: The name is not allowed, this is a branch itself, or the base has no state yet.
+        """
         from sparkassets.core.branches.branch_project import branch_state_location, check_branch_name
 
         if self._context.scope is not None:
@@ -220,6 +226,11 @@ class BranchCommands(Generic[P]):
         return Branch(name, base, beside, clock=clock)
 
     def _existing(self, name: str) -> Branch:
+        """The branch of this name.
+
+        Raises:
+            InputError: Nothing has run in it.
+        """
         from sparkassets.core.suggestions import did_you_mean
 
         branch = self._branch(name)
@@ -229,6 +240,11 @@ class BranchCommands(Generic[P]):
         return branch
 
     def _promotable(self, name: str) -> Branch:
+        """The branch of this name, if it has run all that it computes with the present code.
+
+        Raises:
+            InputError: There is no such branch, or some assets have not run.
+        """
         branch = self._existing(name)
         if unknown := branch.unknown():
             hint = f"`sparkassets run --branch {name}` computes what has changed; then promote it"
@@ -236,13 +252,13 @@ class BranchCommands(Generic[P]):
         return branch
 
     def _of_branch(self, branch: Branch, select: Collection[str] | None) -> tuple[str, ...]:
-        """The branch's own assets among those of ``select``."""
+        """The assets that the branch computes, limited to ``select``; all of them for None."""
         chosen = self._context.select(select)
         return tuple(name for name in branch.fork.computed_assets if chosen is None or name in chosen)
 
 
 class BranchScope:
-    """What a branch computes of a project; implements `context.WorkScope`.
+    """Limits commands to the assets that a branch computes; implements `context.WorkScope`.
 
     Attributes:
         title: What it is called in messages.
@@ -254,10 +270,12 @@ class BranchScope:
         self._base = base
 
     def select(self, select: Selection) -> Collection[str] | None:
-        """Those of the assets that the branch computes.
+        """The selected assets that the branch computes; None, which means all, without a selection.
+
+        None also if the branch computes nothing: then there is nothing to refuse.
 
         Raises:
-            InputError: One of them is not in the project, or the branch computes none of them.
+            InputError: An asset is not in the project, or the branch computes none of the selected ones.
         """
         own = self._branch.fork.computed_assets
         if select is None or not own:
@@ -280,7 +298,7 @@ class BranchScope:
             raise InputError(message, hint=f"`sparkassets {verb} {name}` without --branch does it in the base")
 
     def notes(self, context: PlanningContext) -> tuple[AssetNote, ...]:
-        """What is computed in the branch and what is reused, and why."""
+        """Which assets are computed in the branch and which are read from the base, and why."""
         return self._branch.notes(context)
 
     def begin(self, works: Sequence[DriverWork]) -> list[DriverWork]:
@@ -292,7 +310,10 @@ class BranchScope:
 def find_differences(
     branch: Branch, names: Collection[str], comparing: Callable[[], TableComparer], *, samples: int
 ) -> list[AssetDifference]:
-    """How the branch's own assets of these names differ from the base's; Spark starts where rows are compared."""
+    """How each of the named assets differs between base and branch; Spark starts only if rows are compared.
+
+    Rows are compared in the partitions that both sides have; the others are listed as being on one side only.
+    """
     found: list[AssetDifference] = []
     comparer: TableComparer | None = None
     base, own = branch.base.state(), branch.own.state()
@@ -325,7 +346,7 @@ def find_differences(
 
 
 def _side(asset: AssetSpec, path: str, known: AssetState | None) -> ComparedTable | None:
-    """What is there of an asset; None where nothing is."""
+    """The table of an asset on one side, with its partitions; None if that side has no rows."""
     if known is None or known.table_id is None or known.version is None:
         return None
     partitions = asset.partitioning.inside(known.coverage) if asset.partitioning.is_partitioned else EVERYTHING

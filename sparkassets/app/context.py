@@ -1,4 +1,4 @@
-"""`ProjectContext`: a project, its state and its adapters, for every namespace; selects assets, adds keys."""
+"""`ProjectContext`: a project with its state and adapters, for all commands; selects assets, adds keys."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Named = TypeVar("Named", "PlannedRun", "Waiting", "AssetNote", "RunResult", "Run
 
 
 def plan_with_keys(plan: Plan, project: ProjectSpec) -> Plan:
-    """The plan, its partitions told by their keys."""
+    """The plan with the partition keys of its runs, waiting lines and notes filled in."""
     return replace(
         plan,
         runs=tuple(with_keys(run, project) for run in plan.runs),
@@ -45,14 +45,14 @@ def plan_with_keys(plan: Plan, project: ProjectSpec) -> Plan:
 
 
 def summary_with_keys(summary: Summary, project: ProjectSpec) -> Summary:
-    """The summary, its partitions told by their keys."""
+    """The summary with the partition keys of its runs, waiting lines and notes filled in."""
     runs = tuple(_with_withheld_keys(with_keys(run, project), project) for run in summary.runs)
     waiting = tuple(with_keys(item, project) for item in summary.waiting)
     return replace(summary, runs=runs, waiting=waiting, notes=tuple(with_keys(note, project) for note in summary.notes))
 
 
 def _with_withheld_keys(run: RunResult, project: ProjectSpec) -> RunResult:
-    """The result, what it withheld told by its keys; of an instance by its data interval."""
+    """The result with the keys of its withheld partitions; for a run of one instance, its data interval."""
     asset = project.assets.get(run.asset)
     if not run.withheld or asset is None:
         return run
@@ -62,7 +62,7 @@ def _with_withheld_keys(run: RunResult, project: ProjectSpec) -> RunResult:
 
 
 def with_keys(item: Named, project: ProjectSpec) -> Named:
-    """The item, its partitions told by their keys, as far as the project has its asset."""
+    """The item with its partition keys filled in; unchanged if the project does not have its asset."""
     asset = project.assets.get(item.asset)
     labels = asset.partitioning.labels(item.partitions) if asset is not None else []
     return replace(item, partition_keys=tuple(labels)) if labels else item
@@ -115,7 +115,7 @@ def _fitting(project: ProjectSpec, name: str) -> list[str]:
 
 
 class WorkScope(Protocol):
-    """The part of a project that is worked on where that is not all of it, as in a branch.
+    """The part of a project that commands work on, such as the assets that a branch computes.
 
     Attributes:
         title: What it is called in messages.
@@ -124,10 +124,10 @@ class WorkScope(Protocol):
     title: str
 
     def select(self, select: Selection) -> Collection[str] | None:
-        """The assets of a selection that the scope computes.
+        """The selected assets that the scope computes; None means no limit.
 
         Raises:
-            InputError: One of them is not in the project, or the scope computes none of them.
+            InputError: An asset is not in the project, or the scope computes none of the selected ones.
         """
 
     def check(self, name: str, verb: str) -> None:
@@ -141,11 +141,11 @@ class WorkScope(Protocol):
         """Notes for a plan: which assets the scope computes, which it does not, and why."""
 
     def begin(self, works: Sequence[DriverWork]) -> list[DriverWork]:
-        """The works as they are done there."""
+        """The works wrapped in what the scope has to record before them."""
 
 
 class ProjectContext:
-    """A project, and what reaches its state and the outside.
+    """A project with what reaches its state and the outside; every namespace of commands uses it.
 
     Attributes:
         spec: The project as its files say it.
@@ -162,7 +162,7 @@ class ProjectContext:
         self._sinks = SinkDispatcher(adapters.sinks, project=spec, note=_warn)
 
     def runnable(self, name: str, verb: str) -> AssetSpec:
-        """The asset of that name, which has runs of its own; ``verb`` is what is to be done to it.
+        """The asset of that name, if it has runs of its own; ``verb`` is the command, for messages.
 
         Raises:
             InputError: There is none, it is an outlet, or the scope does not compute it.
@@ -176,7 +176,7 @@ class ProjectContext:
         return asset
 
     def select(self, select: Selection) -> Collection[str] | None:
-        """The assets that may run; for an outlet the asset whose runs write it, too. None means all.
+        """The assets that may run; None means all. For an outlet, its multi-asset is added, whose runs write it.
 
         Raises:
             InputError: A name is not in the project, or no asset fits a pattern.
@@ -190,11 +190,7 @@ class ProjectContext:
         return tuple(dict.fromkeys([*names, *filter(None, makers)]))
 
     def refuse_scope(self, verb: str) -> None:
-        """Refuses what is done to a whole project only.
-
-        Raises:
-            InputError: This is a part of one.
-        """
+        """Raises `InputError` for a command that only makes sense for the whole project, if this is a part of one."""
         if self.scope is not None:
             message = f"`{verb}` is for the project itself, not for {self.scope.title}"
             raise InputError(message, hint="what is changed in the base reaches the branch when it runs")
@@ -208,17 +204,20 @@ class ProjectContext:
         return parse_instant(at, zone=self.spec.timezone) if isinstance(at, str) else at
 
     def read_state(self, verb: str) -> State:
-        """What the journal says; nothing where there is none yet."""
+        """The state of the journal; an empty one if there is no journal. ``verb`` is the command, for its readers."""
         return self.make_ledger(verb).open() if self.adapters.store.exists() else State()
 
     def known_project(self, verb: str) -> ProjectSpec:
-        """The project with the segments that the journal knows, where they come to be known as it runs."""
+        """The project with the segments that the journal knows, for assets whose segments come up at run time.
+
+        The journal is only read if there is such an asset.
+        """
         if not any(asset.partitioning.is_open for asset in self.spec.assets.values()):
             return self.spec
         return self.read_with_segments(verb)[0]
 
     def read_with_segments(self, verb: str) -> tuple[ProjectSpec, State]:
-        """The project with the segments that the journal knows, and what the journal says."""
+        """The project with the segments that the journal knows, and the journal's state."""
         from sparkassets.core.journal.known_segments import with_known_segments
 
         state = self.read_state(verb)
@@ -235,12 +234,12 @@ class ProjectContext:
         select: Selection = None,
         begin: Callable[[PlanningContext], Sequence[Entry]] | None = None,
     ) -> PlanningContext:
-        """What a plan is made of: the state with what a look at sources and tables finds, which nobody records.
+        """Looks at sources and tables and returns the planner's input; the news is used, but not recorded.
 
         Args:
             at: Fixes the planner's now.
             select: Assets that may run; None means all.
-            begin: Makes entries that the plan takes as recorded.
+            begin: Returns more entries that the plan treats as recorded.
         """
         names = self.select(select)
         ledger = self.make_ledger("plan")
@@ -271,7 +270,7 @@ class ProjectContext:
         return replace(context, state=ledger.assume([*news.entries, *found.entries, *begun])) if begun else context
 
     def show_plan(self, plan: Plan, planning: PlanningContext, *, estimate: bool = False) -> Plan:
-        """The plan as it is shown: its partitions by their keys, with ``estimate`` what its runs are to cost."""
+        """The plan with partition keys; with ``estimate`` also with the expected cost of its runs."""
         if estimate:
             from sparkassets.core.planner.batch.cost_estimates import add_cost_estimates
 
@@ -279,7 +278,7 @@ class ProjectContext:
         return plan_with_keys(plan, planning.project)
 
     def forget_volumes(self) -> None:
-        """Forgets what was read of tables' volumes and feeds: they may be others by now."""
+        """Drops what was read about tables' volumes and change feeds, since they may have changed."""
         self._volumes = self._feeds = None
 
     def weigh(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
@@ -289,14 +288,17 @@ class ProjectContext:
         return self._volumes.estimate_volume(asset, pin, known)
 
     def check_changes(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
-        """Whether what changed in an asset's table is told."""
+        """Whether the changes of the asset's table from ``position`` up to ``version`` can be read."""
         if self._feeds is None:
             self._feeds = self.adapters.feeds()
         return self._feeds.check_availability(asset, position, version)
 
     @contextmanager
     def recording(self, verb: str) -> Iterator[JournalLedger]:
-        """A ledger to write to, made where there is none yet; left in order, and with the sinks told."""
+        """Yields an open ledger to commit to; creates the journal if there is none.
+
+        At the end a snapshot is written if it is due, and the sinks get some time to receive the commits.
+        """
         self.adapters.store.create(project=self.spec.name)
         ledger = self.make_ledger(verb)
         ledger.open()
@@ -306,14 +308,14 @@ class ProjectContext:
 
     @contextmanager
     def wait_for_sinks(self) -> Iterator[None]:
-        """An invocation that commits: at its end the sinks are waited for, for a while."""
+        """After the block, waits a limited time for the sinks to receive what was committed in it."""
         try:
             yield
         finally:
             self._sinks.end_invocation()
 
     def make_ledger(self, verb: str) -> JournalLedger:
-        """The journal, not yet read; ``verb`` is done to it, for its readers."""
+        """A ledger that has not read the journal yet; ``verb`` is the command, for the driver's name in entries."""
         driver = f"{self.adapters.process()} {verb}"
         store, clock = self.adapters.store, self.adapters.clock
         retention = RetentionPolicy(self.spec.retention) if self.spec.retention is not None else None

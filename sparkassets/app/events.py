@@ -1,4 +1,4 @@
-"""`EventCommands`: announces what others updated, each event once, and lists events; needs no Spark."""
+"""`EventCommands`: announces updates by others, each event only once, and lists events; needs no Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sparkassets.runtime.observation import changed_spec_entries
 
 
 class EventCommands:
-    """Announces updates, one or many in one commit."""
+    """Announces one update, or many in one commit."""
 
     def __init__(self, context: ProjectContext) -> None:
         self._context = context
@@ -93,6 +93,7 @@ class EventCommands:
     def _announce(
         self, entries: Sequence[EventEntry], on_known: Callable[[dict[str, Any]], None] | None
     ) -> list[dict[str, Any]]:
+        """Records the events and returns them as documents; ``on_known`` gets each whose id was known before."""
         if not entries:
             return []
 
@@ -115,9 +116,14 @@ def newest(
     *,
     last: int | None,
 ) -> list[T]:
-    """The newest ``last`` (None: all) of what ``parse`` makes of rows: some rows come to nothing.
+    """The newest ``last`` items that ``parse`` makes of journal rows; all for None.
 
-    ``rows`` gives the newest so many of the journal, oldest first.
+    Some rows make no item, so it reads more and more rows until there are enough items or no more rows.
+
+    Args:
+        rows: Returns the newest so many rows of the journal, oldest first; all for None.
+        parse: Makes items of rows, in their order.
+        last: The number of items.
     """
     if last is None:
         return parse(rows(None))
@@ -131,7 +137,7 @@ def newest(
 
 
 def describe_events(spec: ProjectSpec, store: JournalStore, entries: Sequence[NumberedEntry]) -> list[dict[str, Any]]:
-    """The events of these entries, with the runs that used them."""
+    """Documents of the events in these entries, each with the runs that it triggered and those that included it."""
     found = [(each, ref) for each in entries if (ref := EventRef.from_entry(each)) is not None]
     if not found:
         return []
@@ -157,7 +163,7 @@ _AT_ONCE = 1000
 
 @frozen
 class EventReceipt:
-    """What became of an event.
+    """What was recorded for an announced event.
 
     Attributes:
         recorded: Its own entry, or the first one of its id.
@@ -175,16 +181,16 @@ def record_events(
     *,
     before: Callable[[State], Sequence[Entry]],
 ) -> list[EventReceipt]:
-    """Records the events, in one commit; returns what became of each, in their order.
+    """Records the events in one commit; returns a receipt for each, in their order.
 
-    An event with an id that the dataset's events know already is not recorded again: its entry is the first one's. This
-    is decided against exactly the journal before the commit, so it holds for any number of processes.
+    An event whose id the dataset already has is not recorded again, and its receipt holds the first entry with that id.
+    This is decided against exactly the journal before the commit, so it holds for any number of processes.
 
     Args:
-        ledger: Open.
-        store: The ledger's own, whose history knows the ids.
-        entries: What to record.
-        before: Entries that belong before them, such as changed specs.
+        ledger: An open ledger.
+        store: The ledger's store, whose history knows the ids.
+        entries: The events to record.
+        before: Returns entries to record before them, such as changed specs.
     """
     known = _KnownEvents(store, {entry.id for entry in entries if entry.id is not None})
     fresh: list[EventEntry] = []
@@ -212,7 +218,7 @@ def record_events(
 
 
 class _KnownEvents:
-    """The events with one of some ids; every look reads on where the last one ended."""
+    """Recorded events with one of the given ids; each call reads on where the last one ended."""
 
     def __init__(self, store: JournalStore, ids: Collection[str]) -> None:
         self.first: dict[EventIdentity, NumberedEntry] = {}
@@ -221,7 +227,7 @@ class _KnownEvents:
         self._read = 0
 
     def read_through(self, seq: int) -> dict[EventIdentity, NumberedEntry]:
-        """Those up to the entry ``seq`` at least."""
+        """(Dataset URI, id) to its first event, for all events up to the entry ``seq`` at least."""
         for at in range(0, len(self._ids), _AT_ONCE):
             ids = self._ids[at : at + _AT_ONCE]
             for row in self._store.read_history(kinds=("event",), ids=ids, after_seq=self._read):

@@ -1,4 +1,4 @@
-"""`HistoryCommands`: what the journal says of the past: runs, events, iterations, and its rows as they are."""
+"""`HistoryCommands`: the journal's record of the past: runs, events, iterations, and its rows as they are."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class HistoryCommands:
     def runs(
         self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
     ) -> list[RunRecord]:
-        """Runs in the order of their claims; only the newest ``last``.
+        """Runs in the order of their claims; with ``last`` only the newest so many.
+
+        ``asset`` may also be one that has left the project. For an outlet, the runs of its multi-asset are listed.
 
         Those of an asset that is in the project, or was: of an outlet those that write it.
 
@@ -90,7 +92,7 @@ class HistoryCommands:
         return describe_events(self._context.spec, self._context.adapters.store, found)
 
     def iterations(self, asset: str) -> list[ListedIteration]:
-        """The iterations of an asset that are there, the newest record first.
+        """The iterations of an asset that still exist, the newest record first.
 
         >>> [each.iteration.run for each in project.history.iterations("model")]  # doctest: +SKIP
 
@@ -124,10 +126,10 @@ class HistoryCommands:
         run: str | None = None,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
-        """Rows of the journal, oldest first; only the newest ``last``.
+        """Rows of the journal, oldest first; with ``last`` only the newest so many.
 
         Raises:
-            InputError: There is no such asset in the project, nor was there one.
+            InputError: The asset is not in the project and never was.
         """
         if asset is not None:
             self._known_by(asset)
@@ -138,7 +140,7 @@ class HistoryCommands:
         return store.read_history(kinds=kinds, asset=asset, uri=uri, run=run, last=last)
 
     def cut_note(self) -> str:
-        """A sentence on what the journal does not keep any more, by its retention; empty where it keeps all."""
+        """A sentence on how far back the journal reaches; empty if it still has all entries."""
         store = self._context.adapters.store
         if not store.exists() or store.oldest_seq() == 1:
             return ""
@@ -149,10 +151,10 @@ class HistoryCommands:
         return f"what was before {when} is not kept (`retention` of the state)"
 
     def _known_by(self, asset: str) -> str:
-        """The name by which the journal has the runs of an asset, also of one that is not in the project any more.
+        """The name under which the journal has an asset's runs: the multi-asset of an outlet, else its own.
 
         Raises:
-            InputError: There is no such asset, nor was there one.
+            InputError: The asset is not in the project and never was.
         """
         known = self._context.read_state("runs").assets if asset not in self._context.spec.assets else {}
         if asset in known:
@@ -161,7 +163,7 @@ class HistoryCommands:
 
 
 def publishing_asset(spec: ProjectSpec, name: str) -> AssetSpec:
-    """The asset of that name, which publishes.
+    """The asset of that name, if it publishes iterations.
 
     Raises:
         InputError: There is none, or it has no iterations.

@@ -1,4 +1,4 @@
-"""`LineageCommands`: where partitions and columns come from, and what follows from them; needs no Spark."""
+"""`LineageCommands`: what partitions and columns were made of, and what is made of them; needs no Spark."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ FIRST_READ = 256
 
 
 class LineageCommands:
-    """Goes back from partitions and columns to what made them, and ahead to what is made of them."""
+    """Traces partitions and columns back to their origins, and ahead to what depends on them."""
 
     def __init__(self, context: ProjectContext) -> None:
         self._context = context
 
     def trace(self, asset: str, *partitions: str, depth: int | None = None) -> PartitionLineage:
-        """Where partitions of an asset came from: which runs computed them, of which versions and partitions.
+        """The runs that computed these partitions, and the versions and partitions that those runs read.
 
         The journal is read from its newest entry back.
 
@@ -61,7 +61,7 @@ class LineageCommands:
         )
 
     def impact(self, asset: str, *partitions: str, at: datetime | str | None = None) -> UpdateImpact:
-        """What follows, all the way down, if these partitions of an asset changed or are bad; none without partitions.
+        """What would have to be computed again, all the way down, if these partitions changed or turned out wrong.
 
         >>> [reach.asset for reach in project.lineage.impact("orders", "2025-01-02").reaches]  # doctest: +SKIP
 
@@ -77,7 +77,7 @@ class LineageCommands:
         return trace_impact(context, spec, named_partitions(spec, partitions))
 
     def column(self, asset: str, column: str) -> ColumnLineage:
-        """From which columns one is made, back to the sources, and what is made of it; by the queries alone.
+        """The columns that this one is made of, back to the sources, and those made of it; derived from queries alone.
 
         Raises:
             InputError: There is no such asset, or no such column.
@@ -87,7 +87,7 @@ class LineageCommands:
         return trace_column(self._derivations(), self._context.spec.asset(asset), column)
 
     def columns(self, asset: str) -> AssetColumnLineage:
-        """From which columns each column of an asset is made, one step back; by its query alone.
+        """For each column of an asset the columns that it is made of, one step back; derived from its query alone.
 
         Raises:
             InputError: There is no such asset.
@@ -103,7 +103,7 @@ class LineageCommands:
 
 
 class _DatasetHistory:
-    """The journal's entries of each dataset, newest first; what was read once is kept."""
+    """The journal's entries of each dataset, newest first; keeps what it has read."""
 
     def __init__(self, store: JournalStore) -> None:
         self._store = store
@@ -111,7 +111,7 @@ class _DatasetHistory:
         self._limits: dict[str, int | None] = {}
 
     def of(self, uri: str) -> Iterator[NumberedEntry]:
-        """Those of one dataset."""
+        """Entries of one dataset, newest first; reads more of the journal as they are consumed."""
         at = 0
         while True:
             known = self._read.get(uri, [])

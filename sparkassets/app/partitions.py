@@ -1,4 +1,4 @@
-"""`PartitionCommands`: which partitions an asset has, how they are, and segments that are told by hand; no Spark."""
+"""`PartitionCommands`: lists an asset's partitions with their status, and adds or removes segments; no Spark."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class PartitionCommands:
-    """Lists the partitions of an asset in several ways; adds and removes segments."""
+    """Lists the partitions of an asset in three forms; adds and removes segments."""
 
     def __init__(self, context: ProjectContext) -> None:
         self._context = context
 
     def statuses(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, str]]:
-        """Every partition of an asset that is wanted or there, with its status.
+        """Every partition of an asset that is wanted or present, with its status.
 
         >>> project.partitions.statuses("daily_sales")  # doctest: +SKIP
         [('2025-01-01', 'current'), ('2025-01-02', 'missing')]
@@ -36,7 +36,7 @@ class PartitionCommands:
         return list(partition_grid(context, self._find_partitioned(context, asset)))
 
     def ranges(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, int, str]]:
-        """Those partitions as ``A..B`` of neighbours that share a status, with their number; none spans a gap."""
+        """(``A..B``, count, status) for each stretch of neighbouring partitions of one status; none spans a gap."""
         from sparkassets.core.planner.explain.status import status_stretches
 
         context = self._context.look(at=at)
@@ -45,7 +45,7 @@ class PartitionCommands:
         return [(labels(each)[0], count(each), status) for each, status in status_stretches(context, spec)]
 
     def grid(self, asset: str, *, at: datetime | str | None = None) -> PartitionGrid:
-        """Those partitions with time down and segments across; rows and columns that are alike are one."""
+        """Partition statuses in a table, time down and segments across; equal rows and equal columns are merged."""
         from sparkassets.core.partitions.partition_grid import build_partition_grid
         from sparkassets.core.planner.explain.status import partition_statuses
 
@@ -68,7 +68,7 @@ class PartitionCommands:
         }
 
     def add(self, asset: str, *keys: str, dimension: str | None = None) -> list[str]:
-        """Says that there are these segments of an asset; returns those that were not known.
+        """Makes segments of an asset known; returns those that were not known before.
 
         One that was removed is wanted again, and computed anew.
 
@@ -86,7 +86,7 @@ class PartitionCommands:
         return self._record(asset, keys, dimension, adds=True)
 
     def remove(self, asset: str, *keys: str, dimension: str | None = None) -> list[str]:
-        """Says that these segments of an asset are not wanted any more; returns those that were not removed before.
+        """Makes segments of an asset unwanted; returns those that were not removed before.
 
         Their data stays. They stay removed, whatever brings them, until somebody adds them again.
 
@@ -101,6 +101,11 @@ class PartitionCommands:
         return self._record(asset, keys, dimension, adds=False)
 
     def _find_partitioned(self, context: PlanningContext, name: str) -> AssetSpec:
+        """The asset of that name, if it has partitions.
+
+        Raises:
+            InputError: There is none, or it has none.
+        """
         self._context.spec.asset(name)
         spec = context.asset(name)
         if not spec.partitioning.is_partitioned:
@@ -108,6 +113,7 @@ class PartitionCommands:
         return spec
 
     def _record(self, name: str, keys: Sequence[str], dimension: str | None, *, adds: bool) -> list[str]:
+        """Records added or removed segments; returns the keys that changed anything."""
         from sparkassets.core.journal.known_segments import build_segment_entry, find_open_column, parse_added_segment
 
         verb = "partitions add" if adds else "partitions remove"

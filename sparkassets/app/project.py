@@ -1,4 +1,4 @@
-"""`OpenProject`: what is asked of a project first and done with it, and by namespaces the rest."""
+"""`OpenProject`: plans, runs and explains a project; everything else is in its namespaces."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class OpenProject:
         return replace(node, children=(*node.children, *map(ExplanationNode, committers)))
 
     def _committers(self, tables: list[AssetSpec]) -> Iterator[str]:
-        """Who commits to these tables, by which of them where it is not the same."""
+        """Sentences on who commits the asset's runs, the driver or Spark, and why; one a table if they differ."""
         whys = {table.name: self._context.adapters.targets().spark_commit_reason(table) for table in tables}
         for name, why in whys.items() if len({*whys.values()}) > 1 else [("", next(iter(whys.values())))]:
             who = "the driver" if why is None else f"Spark: {why}"
@@ -204,7 +204,7 @@ class OpenProject:
 
     @cached_property
     def assets(self) -> AssetCommands:
-        """What people decide about assets: pause, resume, mark, accept, roll back."""
+        """People's decisions about assets: pause, resume, mark, accept, roll back."""
         from sparkassets.app.assets import AssetCommands
 
         return AssetCommands(self._context, self._runner)
@@ -218,7 +218,7 @@ class OpenProject:
 
     @cached_property
     def backfills(self) -> BackfillCommands:
-        """What is computed again, and what that would cost."""
+        """Backfills: computes partitions again, and shows what that would cost."""
         from sparkassets.app.backfills import BackfillCommands
 
         return BackfillCommands(self._context, self._runner)
@@ -232,28 +232,28 @@ class OpenProject:
 
     @cached_property
     def events(self) -> EventCommands:
-        """Updates by others, announced by hand."""
+        """Events: announces updates by others."""
         from sparkassets.app.events import EventCommands
 
         return EventCommands(self._context)
 
     @cached_property
     def history(self) -> HistoryCommands:
-        """What the journal says of the past: runs, events, iterations."""
+        """The past by the journal: runs, events, iterations."""
         from sparkassets.app.history import HistoryCommands
 
         return HistoryCommands(self._context)
 
     @cached_property
     def lineage(self) -> LineageCommands:
-        """Where partitions and columns come from, and what follows from them."""
+        """Origins of partitions and columns, and what depends on them."""
         from sparkassets.app.lineage import LineageCommands
 
         return LineageCommands(self._context)
 
     @cached_property
     def timetables(self) -> TimetableCommands:
-        """What time alone says: the coming runs, and which runs belong together."""
+        """Runs that time alone starts, and which runs of two timetables belong together."""
         from sparkassets.app.timetables import TimetableCommands
 
         return TimetableCommands(self._context)

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @frozen
 class CompactionResult:
-    """What a compaction did.
+    """The result of a compaction.
 
     Attributes:
-        entries: That are kept.
-        let_go: That are not any more.
+        entries: Number of entries that remain in the journal.
+        let_go: Number of entries that expired.
     """
 
     entries: int
@@ -38,13 +38,13 @@ class CompactionResult:
 
 @frozen
 class VerificationResult:
-    """What a look at the whole state found.
+    """The result of reading the whole state.
 
     Attributes:
         begins: The number of the oldest entry that is kept.
-        entries: That were read.
-        damages: What is wrong, with what to do.
-        tables: Assets whose tables are not as they were recorded, with why; the next run takes account of it.
+        entries: Number of entries that were read.
+        damages: Each problem, with what to do.
+        tables: Assets whose tables differ from what is recorded, with how; the next run takes account of it.
     """
 
     begins: int
@@ -54,13 +54,13 @@ class VerificationResult:
 
 
 class StateCommands:
-    """Compacts, verifies, exports and migrates the state; reads all of it for the report."""
+    """Compacts, verifies, exports and migrates the state, and reads all of it for the report."""
 
     def __init__(self, context: ProjectContext) -> None:
         self._context = context
 
     def compact(self) -> CompactionResult:
-        """Saves a snapshot, lets go of old entries, merges files and removes what nothing refers to; also what is new.
+        """Saves a snapshot, expires old entries, merges files and deletes unneeded ones, whether or not it is due.
 
         Safe beside drivers that run.
 
@@ -97,7 +97,7 @@ class StateCommands:
         return VerificationResult(begins, entries, tuple(damages), tuple(tables))
 
     def _replay(self, image: JournalImage) -> Iterator[StateDamage]:
-        """What is wrong with the snapshot, by the entries before it; every entry is decoded."""
+        """Differences between the snapshot and the entries that it stands for; decodes and folds every entry."""
         from sparkassets.core.journal.codec import decode
         from sparkassets.core.journal.fold.dispatch import fold
         from sparkassets.ports import StateDamage
@@ -121,7 +121,7 @@ class StateCommands:
             )
 
     def export_lines(self) -> Iterator[dict[str, Any]]:
-        """All that is stored, an object a line of an export and without credentials.
+        """All that is stored, as objects for the lines of an export; credentials are redacted.
 
         Raises:
             StateError: There is no state, or it cannot be used.
@@ -163,7 +163,7 @@ class StateCommands:
         return store.migrate(FormatUpgrade(upgrade_entry_row, upgrade_snapshot_row))
 
     def report(self, *, at: datetime | str | None = None) -> ReportDocuments:
-        """The documents of the report, as of now or of ``at``; sources and tables are looked at, nothing is recorded.
+        """The documents of the report, as of now or of ``at``; looks at sources and tables, records nothing.
 
         Raises:
             StateError: The state cannot be used.
@@ -186,7 +186,7 @@ class StateCommands:
         return self._context.read_state("report").seq
 
     def _changed_tables(self, ledger: JournalLedger) -> Iterator[tuple[str, str]]:
-        """Assets whose tables are not as the journal has them."""
+        """Assets whose tables differ from what the journal records, each with how, or why it cannot be looked at."""
         from sparkassets.core.journal.table_findings import TargetEntry
         from sparkassets.runtime.observation import changed_spec_entries, look_at_targets
 
@@ -202,7 +202,7 @@ class StateCommands:
 
 
 def find_differences(replayed: State, snapshot: State) -> list[str]:
-    """The names of assets and URIs of datasets whose rows differ, ascending."""
+    """Names of assets and URIs of datasets whose rows differ between the two states, ascending."""
     ours, theirs = _encoded_rows(replayed), _encoded_rows(snapshot)
     return sorted(
         {asset or uri for asset, uri in ours.keys() | theirs.keys() if _rows_differ(ours, theirs, (asset, uri))}

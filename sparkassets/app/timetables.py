@@ -1,4 +1,4 @@
-"""`TimetableCommands`: what time alone says: the coming runs, and which runs of two timetables belong together."""
+"""`TimetableCommands`: the runs that time alone starts, and which runs of two timetables belong together."""
 
 from __future__ import annotations
 

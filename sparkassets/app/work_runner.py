@@ -1,4 +1,4 @@
-"""`WorkRunner`: does the works of one project, each invocation by a driver of its own, in one session."""
+"""`WorkRunner`: runs the works of one project, each invocation by a new driver, all in one Spark session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class WorkRunner:
-    """What runs the works of a project.
+    """Runs the works of a project.
 
     Attributes:
         watchers: Are told of all invocations, besides those that the project asks for.
@@ -44,7 +44,16 @@ class WorkRunner:
         over_budget: bool = False,
         computing: Callable[[], tuple[Engine, TargetFactory]] | None = None,
     ) -> Summary:
-        """Does the works; what ``computing`` makes once something is due is started, Spark by default.
+        """Runs the works in one invocation.
+
+        Args:
+            works: What to do, in order.
+            spark: The session; None takes the active one, else starts one when something is due.
+            at: Fixes the planner's now.
+            progress: Called at plans, starts and ends of runs.
+            check: Whether a failure is raised.
+            over_budget: Whether runs may exceed their asset's budget.
+            computing: Makes the engine and the targets once something is due; Spark by default.
 
         Raises:
             RunFailedError: Something failed, and ``check`` is on; it holds the summary.
@@ -111,13 +120,13 @@ class WorkRunner:
             self._context.adapters.lend(spark)
 
     def open_engine(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
-        """What computes in this session, else in the one of the last time, and what is written with it."""
+        """The engine for this session, and the factory of targets; without a session, those of the last call."""
         if self._computing is None or spark is not None:
             self._computing = self._context.adapters.computing(spark)
         return self._computing
 
     def open_lazy_engine(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
-        """The same with an engine that is not started before it is used."""
+        """As `open_engine`, but the engine starts only when it computes: some runs only commit."""
         engine, outlets = self.open_engine(spark)
         return LazyEngine(engine), outlets
 
@@ -130,16 +139,16 @@ class WorkRunner:
 
 
 class LazyEngine:
-    """Another engine, which is not started before it computes; implements `ports.Engine`."""
+    """Wraps an engine so that it starts only when it computes; implements `ports.Engine`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def start(self) -> None:
-        """Nothing yet."""
+        """Does nothing: the engine starts when it computes."""
 
     def processes(self) -> Sequence[Process]:
-        """Those of the engine."""
+        """The processes of the wrapped engine."""
         return self._engine.processes()
 
     def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:

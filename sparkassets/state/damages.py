@@ -1,4 +1,4 @@
-"""Finds what is damaged in the state's tables, and checks that a repair mended it."""
+"""Finds damage in the state's tables, and checks that the state is readable without its torn files."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def find_table_damages(journal: NumberedTable, watermarks: SnapshotTable, base: 
 
 
 def _file_damages(table: NumberedTable, *, repair: str) -> Iterator[StateDamage]:
+    """Live files of the table that are missing or not as the log describes them; ``repair`` is the advice for each."""
     files = table.live_files()
     try:
         there = table.files.modification_times([file.path for file in files])
@@ -50,7 +51,7 @@ def _describe_content(file: DataFile) -> str:
 
 
 def _broken_reason(table: NumberedTable, file: DataFile) -> str:
-    """Why a file is not as the log describes it; empty where it is."""
+    """Why a file cannot be read or has another number of rows than the log says; empty if it is sound."""
     try:
         rows = table.files.read_table(file.path)
     except (OSError, ValueError) as error:
@@ -61,7 +62,7 @@ def _broken_reason(table: NumberedTable, file: DataFile) -> str:
 
 
 def _gap_damages(journal: NumberedTable) -> Iterator[StateDamage]:
-    """Missing and duplicate entries."""
+    """Entries that are missing in the journal, or that it holds twice."""
     expected = journal.oldest_seq
     for seq in sorted(journal.scan().column("seq").to_pylist()):
         if seq > expected:
@@ -72,6 +73,7 @@ def _gap_damages(journal: NumberedTable) -> Iterator[StateDamage]:
 
 
 def _snapshot_damages(snapshots: SnapshotTable) -> Iterator[StateDamage]:
+    """Damage of a snapshot table; none if the table does not exist."""
     try:
         if snapshots.open():
             snapshots.table.refresh()
@@ -83,10 +85,14 @@ def _snapshot_damages(snapshots: SnapshotTable) -> Iterator[StateDamage]:
 def check_mended(
     state: str, journal: NumberedTable, snapshot: NumberedTable, base: NumberedTable, *, project: str
 ) -> None:
-    """Checks that the state is readable once torn files are put aside; does nothing if no log is torn.
+    """Checks that the state would be readable without the torn files at the end of its logs; nothing is changed.
+
+    Works on copies without those files. Does nothing if no log is torn.
 
     Raises:
-        StateError: It is another project's, or what is left of one table does not fit the others.
+        StateError: It is another project's, or what is left of one table does not fit the others: the snapshot stands
+            for
+            an entry that the journal has lost, or entries between them are missing.
     """
     with ExitStack() as copies:
         mended = [copies.enter_context(each.mended()) for each in (journal, snapshot, base)]
@@ -107,10 +113,10 @@ def check_mended(
 
 
 def _is_there(copy: NumberedTable, table: NumberedTable) -> bool:
-    """Opens what is left of a table.
+    """Whether ``copy``, the table without its torn files, exists; opens it. ``copy`` is ``table`` if nothing was torn.
 
     Raises:
-        StateError: It cannot be read.
+        StateError: It exists and cannot be read.
     """
     try:
         return copy.open()

@@ -28,7 +28,7 @@ _ROWS_IN_A_GROUP = 10_000
 
 @frozen
 class DataFile:
-    """A live file of the journal.
+    """A live data file of one of the state's tables.
 
     Attributes:
         path: Relative to the table.
@@ -57,9 +57,9 @@ class FileAccess:
         self._handler = DeltaFileSystemHandler(uri, dict(options))
 
     def write(self, data: pa.Table, *, name: str, data_change: bool = True) -> AddAction:
-        """Writes a `pyarrow.Table` with a column ``seq`` as a file of its own, which no reader sees before a commit.
+        """Writes a `pyarrow.Table` with a column ``seq`` as a new file, which no reader sees before a commit adds it.
 
-        Returns the action that adds it, with the statistics of ``seq`` by which readers skip files.
+        Returns the Delta action that adds it, with the statistics of ``seq`` by which readers skip files.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -127,6 +127,7 @@ def milliseconds() -> int:
 
 
 def _statistics(seqs: Sequence[int]) -> str:
+    """The Delta statistics of a file with these ``seq`` values, as JSON."""
     if not seqs:
         return json.dumps({"numRecords": 0})
     return json.dumps(

@@ -23,7 +23,7 @@ REBUILT = f"remove the folder {WATERMARKS}, which is made anew from the journal"
 
 
 class DeltaStore:
-    """`ports.JournalStore` in ``<uri>/journal`` and ``<uri>/watermarks``; nothing is opened before it is needed.
+    """`ports.JournalStore` in ``<uri>/journal`` and ``<uri>/watermarks``; opens each table when it is needed.
 
     Safe for threads and for processes; not across ``fork``: processes that use a store must be spawned.
 
@@ -46,8 +46,9 @@ class DeltaStore:
     def create(self, *, project: str) -> None:
         """Creates both tables; if two processes do so at once, one creates them and both continue.
 
-        Puts aside what a power failure left torn at the end of their logs: nobody had acted upon it. Nothing is
-        touched if the rest could not be read, either.
+        First puts aside the files that a power failure left torn at the end of the logs. Their commits were never
+        confirmed, so
+        nobody acted upon them. Nothing is touched if the state could not be read without them either.
         """
         if not self._journal.is_open:
             self._check_mended(project)
@@ -68,11 +69,14 @@ class DeltaStore:
             raise
 
     def read_image(self, *, project: str) -> JournalImage:
-        """Reads the snapshot before the journal, which can only be ahead of it; the base if entries between expired."""
+        """Reads the snapshot, then the tail of the journal; if entries between them have expired, the base instead.
+
+        In this order the journal can only be ahead of the snapshot, never behind it.
+        """
         try:
             return self._read(project)
         except StateError:
-            self._check_mended(project)  # what the next run will say, which mends what is torn
+            self._check_mended(project)  # a run puts torn files aside: say here what it would say
             raise
 
     def _read(self, project: str) -> JournalImage:
@@ -97,7 +101,10 @@ class DeltaStore:
             )
 
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
-        """Reads the log once if nothing is new; commits without rows (merges of files) count."""
+        """The journal's commit number and the rows after ``seq``; reads the log once if there are none.
+
+        The number also grows by commits without rows, such as merges of files.
+        """
         journal = self._open_journal()
         with journal.lock:
             journal.refresh()
@@ -140,7 +147,7 @@ class DeltaStore:
             return journal.oldest_seq
 
     def read_base(self) -> tuple[Sequence[SnapshotRow], int]:
-        """From a table of its own, which exists once entries have expired."""
+        """The rows of the base table and the entry that they stand for; no rows and 0 before any entry has expired."""
         self._open_journal()
         return self._base.read_snapshot()
 
@@ -153,7 +160,12 @@ class DeltaStore:
         return find_table_damages(journal, self._watermarks, self._base)
 
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
-        """Writes one small file and commits it under the next number, by compare-and-set on Delta's log."""
+        """Writes one small file and commits it under number ``after`` + 1, by compare-and-set on Delta's log.
+
+        Raises:
+            JournalConflictError: Another driver has committed since number ``after``.
+            StateError: The table cannot be written.
+        """
         from sparkassets.state.maintenance import checkpoint_after_commit
         from sparkassets.state.numbered_table import TRIES
 
@@ -213,10 +225,10 @@ class DeltaStore:
         return changed
 
     def _check_mended(self, project: str) -> None:
-        """Checks that the state is readable once torn files at the end of its logs are put aside.
+        """Checks that the state would be readable without the torn files at the end of its logs.
 
         Raises:
-            StateError: It is not, so a person has to look at it as it is.
+            StateError: It would not be, so the files stay as they are for a person to look at.
         """
         from sparkassets.state.damages import check_mended
 
@@ -249,8 +261,13 @@ class DeltaStore:
         return SnapshotTable(uri, app_id=app_id, journal=self._journal, options=self._options, repair=repair)
 
     def _open_journal(self) -> NumberedTable:
+        """The open journal.
+
+        Raises:
+            StateError: It does not exist, or its folder was removed since it was opened.
+        """
         if self._journal.is_open:
-            self._journal.check_there(self._location.uri)  # writing creates folders, and a state that nobody can open
+            self._journal.check_there(self._location.uri)  # or a write would create the folder anew, without a log
         elif not self.exists():
             raise refusals.absent_error(self._location.uri)
         return self._journal

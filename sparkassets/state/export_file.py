@@ -1,4 +1,4 @@
-"""Writes an export of the state into a file: whole, or not at all."""
+"""Writes an export of the state to a file, completely or not at all."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sparkassets.errors import InputError
 
 
 def write_export(file: Path, lines: Iterable[Mapping[str, Any]], *, project: str) -> int:
-    """Writes the lines as JSON; returns their number. Replaces an older export of the project once complete.
+    """Writes each line as JSON and returns their number; replaces an older export once the new one is complete.
 
     Raises:
-        InputError: Another file is there, or it cannot be written.
+        InputError: The file exists and is no export of the project, or it cannot be written.
     """
     _refuse_others(file, project)
     part, count = file.with_name(f".{file.name}.{os.getpid()}.part"), 0
@@ -36,6 +36,7 @@ def write_export(file: Path, lines: Iterable[Mapping[str, Any]], *, project: str
 
 
 def _refuse_others(file: Path, project: str) -> None:
+    """Raises `InputError` if the file exists and is no export of this project."""
     if not file.exists() and not file.is_symlink():
         return
     try:

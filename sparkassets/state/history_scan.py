@@ -25,7 +25,7 @@ def find_rows(
     between: tuple[int, int | None],
     last: int | None,
 ) -> Sequence[JournalRow]:
-    """Matching rows, ascending by ``seq``; only the newest ``last``, which leaves most of the journal unread.
+    """Matching rows, ascending by ``seq``; with ``last`` only the newest so many, which leaves older files unread.
 
     ``between`` selects rows after the first number, up to the second.
     """

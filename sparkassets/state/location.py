@@ -1,4 +1,4 @@
-"""The place of a state, and what its folder says before anything is opened."""
+"""The folder or URI of a state, and the checks on its folder before any table is opened."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class StateLocation:
             raise unreachable_error(self.uri, error) from error
 
     def holds(self, name: str) -> bool:
-        """Whether a local folder holds the Delta table ``name``; a half-created one does not count.
+        """Whether a local folder holds the Delta table ``name``; one without a complete log entry does not count.
 
         Raises:
-            StateError: The folder cannot be read, or is none of ours: it holds other files and no journal.
+            StateError: The folder cannot be read, or is no state: it holds other files and no journal.
         """
         if self.folder is None:
             raise ValueError(f"{self.uri!r} is not a local folder")
@@ -77,6 +77,7 @@ class StateLocation:
             raise StateError(f"{what} a file, not a folder", hint=_OTHER_FOLDER)
 
     def _refuse_other_things(self, folder: Path) -> None:
+        """Raises `StateError` for a folder without a journal that holds other files: no state may begin among them."""
         self._refuse_file(folder)
         if not folder.exists():
             return

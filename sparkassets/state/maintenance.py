@@ -83,11 +83,13 @@ def _last_checkpoint(table: NumberedTable) -> int:
 
 
 def _delete_old_entries(table: NumberedTable) -> None:
-    """Keeps the newest checkpoint that is ``LOG_KEPT`` versions old, and everything after it.
+    """Deletes log entries before the newest checkpoint that is at least ``LOG_KEPT`` versions old.
 
     By count, not by age as Delta does it: the time of a commit grows with the entries in the folder (3 ms at 300 of
-    them, 10 ms at 2,000), however young they are. A writer that sleeps through so many versions finds the entry that
-    its own would follow gone and cannot commit (tried); a reader starts again from the newest checkpoint.
+    them,
+    10 ms at 2,000), however young they are. A writer that sleeps through so many versions cannot commit afterwards
+    (tried):
+    the log entry that its own would follow is gone. A reader starts again from the newest checkpoint.
     """
     entries = {
         name: int(found[1]) for name in table.files.list_names("_delta_log") if (found := _ENTRY.fullmatch(name))
@@ -122,14 +124,14 @@ def replace_files(
     name: str,
     data_change: bool = False,
 ) -> bool:
-    """Replaces ``inputs`` by the file of what ``make`` returns, or by none; False when another was first with one.
+    """Replaces ``inputs`` by one file of the rows that ``make`` returns; False if another driver replaced one first.
 
     Args:
         journal: The journal's table.
         inputs: Live files.
-        make: Makes the new rows of each file's rows; None for no rows.
+        make: Makes the new rows from the rows of each file; if it returns None, no file takes their place.
         name: The prefix of the new file's name.
-        data_change: Whether rows change.
+        data_change: Whether rows change; false for a mere merge of files.
 
     Raises:
         StateError: A file is broken, or cannot be written.
@@ -138,7 +140,7 @@ def replace_files(
         rows = make([read_file(journal, file.path) for file in inputs])
     except FileNotFoundError:
         check_files(journal)
-        return False  # another driver replaced it an hour ago
+        return False  # another driver replaced it: replaced files are deleted after an hour
     except (OSError, ValueError) as error:
         raise refusals.unreadable_error(journal.uri, error) from error
     begun, written = time.time(), list[AddAction]()
@@ -186,7 +188,11 @@ def commit_replacement(
     begun: float,
     data_change: bool = False,
 ) -> bool:
-    """Commits the written files in place of the inputs; False if one of these is no longer live."""
+    """Commits the written files in place of the inputs; False if one of these is no longer live.
+
+    Also False if ``begun``, the Unix time at which writing began, is too long ago: the new files may be deleted as
+    unreferenced.
+    """
     paths = {file.path for file in inputs}
     while time.time() - begun < _FRESH_SECONDS:
         with journal.lock:
@@ -201,7 +207,7 @@ def commit_replacement(
 
 
 def _check_written(journal: NumberedTable, path: str, rows: pa.Table) -> None:
-    """Reads a replacement before the originals go.
+    """Reads a replacement back before the originals are removed; deletes it if it is wrong.
 
     Raises:
         StateError: It differs from what was written.
@@ -224,7 +230,7 @@ def level_prefix(level: int) -> str:
 
 
 def compact(journal: NumberedTable, *, least: int = FAN_IN) -> int:
-    """Merges files until no level has ``least`` of them; returns the number of merged files."""
+    """Merges files until no level has ``least`` of them; returns the number of merges."""
     done = 0
     journal.refresh()
     check_files(journal)
@@ -237,7 +243,10 @@ def compact(journal: NumberedTable, *, least: int = FAN_IN) -> int:
 
 
 def _full_level(files: Sequence[DataFile], least: int) -> tuple[int, Sequence[DataFile]] | None:
-    """The lowest full level and its oldest files; the rows of a level have no gaps."""
+    """The lowest level with at least ``least`` files, and its oldest files; None if there is none.
+
+    Files beyond a certain size are never merged again. The rows of a level have no gaps, so neither has a merged file.
+    """
     levels: dict[int, list[DataFile]] = defaultdict(list)
     for file in files:
         if file.size < _AT_REST_BYTES:
@@ -252,7 +261,7 @@ def level_of_path(path: str) -> int:
 
 
 def _merge(journal: NumberedTable, inputs: Sequence[DataFile], *, level: int) -> bool:
-    """Replaces these files by one; False when another driver was first with one of them."""
+    """Replaces these files by one of the next level; False if another driver replaced one of them first."""
     import pyarrow as pa
 
     def merge_tables(tables: Sequence[pa.Table]) -> pa.Table:
@@ -262,10 +271,11 @@ def _merge(journal: NumberedTable, inputs: Sequence[DataFile], *, level: int) ->
 
 
 def expire(journal: NumberedTable, *, up_to: int) -> None:
-    """Removes the entries up to ``up_to`` from the journal's newest version; their files go an hour later.
+    """Removes the entries up to ``up_to`` from the journal's newest version; their files are deleted an hour later.
 
-    Makes one commit for files with no other entries, and one for each file with newer ones, too. If others merge files
-    meanwhile, it looks again; what remains after many attempts is left to the next time.
+    Makes one commit for all files without later entries, and one for each file that must be rewritten because it has
+    some.
+    If other drivers merge files meanwhile, it looks again; after many attempts the rest is left to the next call.
     """
     journal.refresh()
     for _ in range(TRIES):
@@ -282,7 +292,7 @@ def expire(journal: NumberedTable, *, up_to: int) -> None:
 
 
 def _oldest_file(journal: NumberedTable, up_to: int) -> DataFile | None:
-    """A file with such entries; one without statistics may have some."""
+    """A file that may hold entries up to ``up_to``: by its statistics, or for lack of them. None if none is so old."""
     if journal.oldest_seq > up_to:
         return None
     return next(file for file in journal.live_files() if file.first_seq is None or file.first_seq <= up_to)
@@ -298,7 +308,7 @@ def _rows_after(tables: Sequence[pa.Table], *, up_to: int) -> pa.Table | None:
 def migrate(journal: NumberedTable, upgrade: FormatUpgrade) -> int:
     """Rewrites each file with entries of an older format; returns the number of changed entries.
 
-    If it is killed, some files are rewritten and others not; a repetition finds out which.
+    A killed migration leaves some files rewritten and others not; calling it again migrates the rest.
 
     Raises:
         StateError: A file is missing, broken, or cannot be written.
@@ -313,7 +323,10 @@ def migrate(journal: NumberedTable, upgrade: FormatUpgrade) -> int:
 
 
 def _migrate_file(journal: NumberedTable, file: DataFile, upgrade: FormatUpgrade) -> int:
-    """Rewrites a file if it must; another driver may merge it meanwhile, and the merged one comes later."""
+    """Rewrites a file if any of its entries changes; returns the number of changed ones.
+
+    0 if another driver merged the file meanwhile: the merged file is live by then and has its own turn.
+    """
     changed = 0
 
     def upgrade_tables(tables: Sequence[pa.Table]) -> pa.Table | None:

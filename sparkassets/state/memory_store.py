@@ -60,7 +60,7 @@ class MemoryStore:
             )
 
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
-        """What is new."""
+        """The journal's commit number and the rows after ``seq``."""
         with self._lock:
             self._check()
             return self._commit, self._rows_after(seq)
@@ -110,7 +110,7 @@ class MemoryStore:
         return found if last is None else found[max(0, len(found) - last) :]
 
     def maintain(self, *, fully: bool = False) -> None:
-        """Does nothing: nothing grows here."""
+        """Does nothing: there are no files."""
         del fully
         with self._lock:
             self._check()
@@ -122,7 +122,7 @@ class MemoryStore:
             return self._base_seq + 1
 
     def read_base(self) -> tuple[Sequence[SnapshotRow], int]:
-        """What was known before the oldest entry."""
+        """The base rows and the entry that they stand for; no rows and 0 before any entry has expired."""
         with self._lock:
             self._check()
             return self._base, self._base_seq
@@ -139,7 +139,7 @@ class MemoryStore:
                     self._snapshot, self._snapshot_seq = tuple(rows), seq
 
     def find_damages(self) -> Sequence[StateDamage]:
-        """None."""
+        """No damages: memory holds exactly what was appended."""
         with self._lock:
             self._check()
         return ()

@@ -47,18 +47,18 @@ _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_lo
 
 
 class NumberedTable:
-    """One open table; safe for the threads of a process.
+    """One open table whose commits are numbered; safe for the threads of a process.
 
     Attributes:
-        uri: Of the table.
+        uri: The table's folder or URI.
         app_id: The transaction id whose version is the number.
-        lock: Held while only one version may be seen; reentrant.
-        watched_from: The first version that this process opened, from which it tidies.
+        lock: Held by a caller that makes several reads of one version; reentrant.
+        watched_from: The first version that this process opened; clean-up is due so many versions after it.
 
     Args:
-        columns: Those it must have.
+        columns: The columns that the table must have.
         options: deltalake's options for the object store.
-        repair: What to do when it is damaged; None asks for a backup.
+        repair: What to do when the table is damaged; None advises to restore a backup.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class NumberedTable:
         return self._table is not None
 
     def open(self) -> bool:
-        """Loads the newest version; False when there is no such table.
+        """Loads the newest version; False if there is no such table.
 
         Raises:
-            StateError: It is not ours, newer, damaged or out of reach.
+            StateError: The table is not the state's, has a newer format, is damaged or out of reach.
         """
         with self.lock:
             table, self._table = self._load(), None
@@ -149,7 +149,7 @@ class NumberedTable:
 
     @property
     def last_seq(self) -> int:
-        """The greatest ``seq`` in the table by its files' statistics, 0 without rows."""
+        """The greatest ``seq`` in the table, by its files' statistics; 0 without rows."""
         return self._cached_fact(
             "last_seq", lambda _: max((file.last_seq or 0 for file in self.live_files()), default=0)
         )
@@ -210,7 +210,7 @@ class NumberedTable:
 
     @contextmanager
     def mended(self) -> Iterator[NumberedTable | None]:
-        """Yields a copy of the table as `set_aside_torn` will leave it; None if its log is whole or unlistable."""
+        """Yields a temporary copy of the table without its torn files; None if its log is whole or cannot be listed."""
         try:
             is_torn = self._folder is not None and bool(durability.find_torn_files(self._folder))
         except PermissionError:
@@ -263,10 +263,12 @@ class NumberedTable:
         removes: Sequence[RemoveAction] = (),
         overwrite: bool = False,
     ) -> bool:
-        """Commits on top of the loaded version under ``number`` and refreshes; False when others were first.
+        """Commits on top of the loaded version under ``number`` and refreshes; False if another driver was first.
+
+        Whatever deltalake returns, the log decides whether the commit is in.
 
         Raises:
-            StateError: The table cannot be written, and nothing was; or nobody can tell whether it was.
+            StateError: The table cannot be written, and nothing was; or it cannot be found out whether it was.
         """
         with self.lock:
             table, before = self._loaded_table, self.version
@@ -293,7 +295,7 @@ class NumberedTable:
                 raise
             if failure is not None and self.version == before:
                 raise refusals.unwritable_error(self.uri, failure) from failure
-            # also when the refresh does not see it yet, or the folder was moved away since
+            # the commit counts also if the refresh does not see it yet, or the folder was moved away since
             stands = failure is None and self.version <= before + 1
             paths = [*(add.path for add in adds), *(remove.path for remove in removes)]
             if not (stands or self._is_committed(before + 1, paths, returned=failure is None)):
@@ -327,7 +329,7 @@ class NumberedTable:
             self.open()
 
     def note_format(self) -> None:
-        """Records in the table's properties that all of it has today's format.
+        """Records in the table's properties that all of its rows have the current format.
 
         Raises:
             StateError: It cannot be written.
@@ -353,6 +355,11 @@ class NumberedTable:
 
     @property
     def _loaded_table(self) -> DeltaTable:
+        """The open deltalake table; opened if it is not.
+
+        Raises:
+            StateError: It does not exist.
+        """
         if self._table is None:
             self.open()
         if self._table is None:
@@ -360,7 +367,7 @@ class NumberedTable:
         return self._table
 
     def _cached_fact(self, name: str, find: Callable[[DeltaTable], int]) -> int:
-        """Asks once a version: deltalake takes a third of a millisecond for each such question."""
+        """The value of ``find`` for the loaded version; computed once, as each call of deltalake takes 0.3 ms."""
         with self.lock:
             table = self._loaded_table
             if self._facts_of != table.version() or name not in self._facts:
@@ -374,7 +381,10 @@ class NumberedTable:
         self._facts[name] = fact
 
     def _number_of(self, table: DeltaTable) -> int:
-        """Read from the newest entry, if it has it: deltalake would read all since the last checkpoint."""
+        """The number of the last commit in the loaded version, 0 before the first.
+
+        Read from the newest log entry if that has it: deltalake would read all entries since the last checkpoint.
+        """
         transactions = parse_transactions(self._log_entry(table.version()) or b"")
         if self.app_id in transactions:
             return transactions[self.app_id]
@@ -384,6 +394,11 @@ class NumberedTable:
             raise refusals.unreadable_error(self.uri, error, repair=self._repair) from error
 
     def _load(self) -> DeltaTable | None:
+        """The newest version of the table, checked for format and columns; None if there is no table.
+
+        Raises:
+            StateError: It cannot be read or is not the state's.
+        """
         try:
             table = DeltaTable(self.uri, storage_options=self._options)
         except TableNotFoundError:
@@ -399,9 +414,19 @@ class NumberedTable:
         return table
 
     def _is_committed(self, version: int, paths: Sequence[str], *, returned: bool) -> bool:
-        """Whether log entry ``version`` is this commit, if others have committed since.
+        """Whether log entry ``version`` is this commit: whether it names all of ``paths``.
 
-        An object store may carry out a put whose answer is lost, and then a commit that raised is in.
+        An object store may carry out a put whose answer is lost, so a commit that raised may be in. If the entry has
+        been
+        deleted since, nobody can tell.
+
+        Args:
+            version: The version that the commit would have.
+            paths: Files that it adds or removes; their names are unique.
+            returned: Whether deltalake reported success.
+
+        Raises:
+            StateError: It cannot be found out, as too many commits followed.
         """
         entry = self._log_entry(version)
         ours = entry is not None and all(path.encode() in entry for path in paths)
@@ -414,6 +439,7 @@ class NumberedTable:
         )
 
     def _log_entry(self, version: int) -> bytes | None:
+        """The content of a log entry; None if the entry does not exist."""
         try:
             return self.files.read_bytes(f"_delta_log/{version:020d}.json")
         except FileNotFoundError:
@@ -422,9 +448,9 @@ class NumberedTable:
             raise refusals.unreadable_error(self.uri, error, repair=self._repair) from error
 
     def _check_entries(self, table: DeltaTable, number: int) -> None:
-        """Refuses a log whose newest entries are empty files, which a lost power supply leaves; Delta reads past them.
+        """Refuses a log whose newest entries are empty files, which a power failure leaves and Delta reads past.
 
-        Every commit of ours moves the version and the number by one, so only where they differ a look is needed.
+        Each commit of the state moves version and number by one, so only versions that have no number need a look.
         """
         behind = table.version() - number
         for version in range(table.version(), max(-1, table.version() - min(behind, RELOAD_EVERY)), -1):

@@ -1,4 +1,4 @@
-"""Checks of what is appended to the state, and the errors that refuse or explain."""
+"""Checks of what is appended to the state, and the errors that refuse a table or explain it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def removed_error(uri: str) -> StateError:
 
 
 def damaged_error(table: str, why: str, *, repair: str | None = None) -> StateError:
-    """Files of a table are missing or broken; ``repair`` says what to do if not to restore a backup."""
+    """The error for missing or broken files of a table; ``repair`` is the advice, by default to restore a backup."""
     return StateError(
         f"the table {table} is damaged: {why}", hint=f"{repair or 'restore it from a backup'}; {_UNTOUCHED}"
     )
@@ -106,7 +106,7 @@ def unsettled_error(table: str, error: BaseException) -> StateError:
 
 
 def unreadable_error(table: str, error: BaseException, *, repair: str | None = None) -> StateError:
-    """A table cannot be read: it is newer, out of reach, or damaged, as the text of its error tells."""
+    """The error for a table that cannot be read, by the text of the cause: newer, out of reach, or damaged."""
     text = reason(error)
     if "Unsupported" in text:
         return StateError(
@@ -149,7 +149,7 @@ def translate_write_errors(table: str) -> Iterator[None]:
 
 
 def check_format(table: str, properties: Mapping[str, str]) -> None:
-    """Refuses a table that is not ours or comes from a newer release.
+    """Refuses a table that is not the state's or has a newer format than this release reads.
 
     Raises:
         StateError: With the reason; nothing was touched.
@@ -184,10 +184,10 @@ def check_project(table: str, properties: Mapping[str, str], *, project: str) ->
 
 
 def check_journal(table: str, properties: Mapping[str, str], *, journal_id: str) -> None:
-    """Refuses the snapshot of another journal, such as one restored from a backup without it.
+    """Refuses a snapshot that belongs to another journal, as after a restore of the journal alone.
 
     Raises:
-        StateError: It can be removed: the journal tells all.
+        StateError: Says that the snapshot can be removed: it is made anew from the journal.
     """
     if properties.get(JOURNAL_PROPERTY) != journal_id:
         raise StateError(
@@ -212,7 +212,7 @@ def check_append(rows: Sequence[JournalRow], *, last_seq: int) -> None:
     """Refuses rows that do not continue the journal without a gap.
 
     Raises:
-        ValueError: They do not: whoever numbered them had another journal in mind.
+        ValueError: There are no rows, or their numbers do not follow ``last_seq``: the caller has another journal.
     """
     if not rows:
         raise ValueError("a commit needs at least one row")
@@ -222,10 +222,10 @@ def check_append(rows: Sequence[JournalRow], *, last_seq: int) -> None:
 
 
 def check_snapshot(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> None:
-    """Refuses rows that do not all stand for ``seq``, or a ``seq`` that the journal has not reached.
+    """Refuses rows that do not all stand for entry ``seq``, or a ``seq`` that the journal has not reached.
 
     Raises:
-        ValueError: They do not.
+        ValueError: With the number that is wrong.
     """
     if not 0 < seq <= last_seq:
         raise ValueError(f"a snapshot of seq {seq}, but the journal ends at {last_seq}")
@@ -235,7 +235,7 @@ def check_snapshot(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> N
 
 
 def find_sequence_fault(tail: Sequence[JournalRow], seq: int) -> str | None:
-    """What is wrong with the ascending rows after ``seq``; None if each is there exactly once."""
+    """The first gap or repetition in the ascending rows after ``seq``; None if each number is there exactly once."""
     for expected, row in enumerate(tail, start=seq + 1):
         if row.seq != expected:
             return f"entry {row.seq} is there twice" if row.seq < expected else f"entry {expected} is missing"
@@ -243,10 +243,12 @@ def find_sequence_fault(tail: Sequence[JournalRow], seq: int) -> str | None:
 
 
 def check_base(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> None:
-    """Refuses rows that do not all stand for ``seq``, or without a later entry.
+    """Refuses rows that do not all stand for entry ``seq``, and a ``seq`` that is the newest entry.
+
+    At least one entry stays in the journal, so that its numbers go on.
 
     Raises:
-        ValueError: They do not, or none does.
+        ValueError: With the number that is wrong.
     """
     check_snapshot(rows, seq=seq, last_seq=last_seq)
     if seq == last_seq:
@@ -260,7 +262,7 @@ def conflict_error(*, found: int, after: int) -> JournalConflictError:
 
 @frozen
 class StateCommitMark:
-    """The mark of one commit to one of the state's tables.
+    """What a commit to one of the state's tables says of itself in its ``userMetadata``.
 
     Attributes:
         app: The transaction id whose version the number is.
@@ -276,7 +278,7 @@ class StateCommitMark:
 
     @classmethod
     def parse(cls, text: str | None, app: str) -> StateCommitMark | None:
-        """The mark of a commit of that transaction id; None without one.
+        """Parses the ``userMetadata`` of a commit; None if it has no mark, or that of another transaction id ``app``.
 
         >>> StateCommitMark.parse(str(StateCommitMark("journal", 7)), "journal")
         StateCommitMark(app='journal', number=7, attempt='')

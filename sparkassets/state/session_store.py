@@ -39,10 +39,11 @@ _ONE_AT_A_TIME: Final = {
 class SessionStore:
     """`ports.JournalStore` in the tables ``journal``, ``watermarks`` and ``base`` of a schema, or in folders of a path.
 
-    Safe for threads and, where the log of the tables has put-if-absent, for any number of drivers.
+    Safe for threads. Safe for any number of drivers where the storage can create a log entry only if it is missing
+    (put-if-absent); elsewhere two drivers overwrite each other's commits, and creating the state warns of it.
 
     Args:
-        session: Gives the session; not asked before something is needed of the state.
+        session: Returns the session; not called before the state is needed.
         schema: Catalog and schema of the tables; instead of ``uri``.
         uri: A folder or URI as Spark takes it.
     """
@@ -80,7 +81,10 @@ class SessionStore:
         refusals.check_project(self._shown, self._open_journal().properties, project=project)
 
     def read_image(self, *, project: str) -> JournalImage:
-        """The snapshot first, then the journal, which can only be ahead of it; the base where entries between went."""
+        """Reads the snapshot, then the tail of the journal; if entries between them have expired, the base instead.
+
+        In this order the journal can only be ahead of the snapshot, never behind it.
+        """
         self.check(project=project)
         snapshot, snapshot_seq = self._read_snapshot_table(self._watermarks)
         with self._lock:
@@ -98,7 +102,7 @@ class SessionStore:
             return JournalImage(self._journal.table_id, moment.number, snapshot, snapshot_seq, tail)
 
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
-        """Looks once at the history if nothing is new."""
+        """The journal's commit number and the rows after ``seq``; asks the history once if there are none."""
         self._open_journal()
         with self._lock:
             moment = self._journal.current_moment()
@@ -120,7 +124,7 @@ class SessionStore:
         up_to_seq: int | None = None,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
-        """One query."""
+        """Matching rows in one query; ``last`` keeps the newest so many."""
         journal = self._open_journal()
         if last == 0:
             return ()
@@ -165,7 +169,7 @@ class SessionStore:
     def maintain(self, *, fully: bool = False) -> None:
         """Merges the journal's files if they are many for its length, and removes unreferenced ones.
 
-        Both logs are kept short by Spark itself.
+        Spark itself shortens the logs.
         """
         journal = self._open_journal()
         number = journal.current_moment().number
@@ -184,14 +188,16 @@ class SessionStore:
         return (journal.smallest_seq() or 1) if self._ensure_open(self._base) else 1
 
     def read_base(self) -> tuple[Sequence[SnapshotRow], int]:
-        """In a table of its own, which is there once entries were let go of."""
+        """The rows of the base table and the entry that they stand for; no rows and 0 before any entry has expired."""
         self._open_journal()
         return self._read_snapshot_table(self._base)
 
     def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
-        """The base first, which is read again before anything goes; killed in between, the journal holds too much.
+        """Writes the base, reads it back, then deletes the entries up to ``seq`` from the journal.
 
-        A deletion takes no number of the journal's: where another driver commits meanwhile, it is tried again.
+        Killed in between, the journal holds entries that the base has folded, which does no harm. A deletion takes no
+        commit
+        number of the journal: if another driver commits meanwhile, it is tried again.
         """
         journal = self._open_journal()
         check_base(rows, seq=seq, last_seq=self._last_seq(journal.current_moment()))
@@ -227,13 +233,13 @@ class SessionStore:
         return SessionTable(self._session, sql, shown=shown, app_id=app_id, columns=columns, repair=repair)
 
     def _name(self, table: str) -> tuple[str, str]:
-        """One of the state's tables as SQL takes it, and for people."""
+        """The quoted SQL name of one of the state's tables, and its name for people."""
         if self._schema:
             return quote_table_name((*self._schema, table)), format_table_name((*self._schema, table))
         return f"delta.{quote_table_name((f'{self._uri}/{table}',))}", f"{self._uri}/{table}"
 
     def _make_schema(self) -> None:
-        """Who may not create schemas may still use one that is there."""
+        """Creates a missing schema; looks first, as a user without the right to create may use an existing one."""
         if not self._schema:
             return
         name, session = quote_table_name(self._schema), self._session()
@@ -243,6 +249,7 @@ class SessionStore:
             self._journal.execute(f"CREATE SCHEMA IF NOT EXISTS {name}")
 
     def _warn_of_unsafe_commits(self) -> None:
+        """Warns if the storage has no put-if-absent, so that two drivers could overwrite each other's commits."""
         scheme = self._journal.location.partition(":")[0].lower()
         if scheme in _ONE_AT_A_TIME:
             text = f"the state {self._shown} is in {self._journal.location}: {_ONE_AT_A_TIME[scheme]}; "
@@ -254,7 +261,7 @@ class SessionStore:
         return self._journal
 
     def _ensure_open(self, table: SessionTable) -> bool:
-        """Whether the table of what is known is there; not when it was never made or was removed."""
+        """Whether the snapshot or base table exists; opens it and checks that it belongs to this journal."""
         if not table.is_open:
             if not table.open():
                 return False
@@ -266,7 +273,7 @@ class SessionStore:
             table.create({refusals.JOURNAL_PROPERTY: self._journal.table_id})
 
     def _read_snapshot_table(self, table: SessionTable) -> tuple[Sequence[SnapshotRow], int]:
-        """Its rows, and the entry's number that they stand for; nothing and 0 without it."""
+        """The table's rows and the entry that they stand for; no rows and 0 if the table is missing or empty."""
         if not self._ensure_open(table):
             return (), 0
         moment = table.current_moment()
@@ -278,7 +285,7 @@ class SessionStore:
         return found, moment.number
 
     def _save_rows(self, table: SessionTable, rows: Sequence[SnapshotRow], *, seq: int) -> None:
-        """Replaces all rows in one commit under the number ``seq``; a greater one that is there already stays."""
+        """Replaces all rows of the table in one commit numbered ``seq``, unless its number is already that high."""
         self._ensure_created(table)
         for _ in range(_TRIES):
             moment = table.current_moment()
@@ -287,11 +294,11 @@ class SessionStore:
         raise refusals.busy_error(table.shown)
 
     def _check_entries(self) -> None:
-        """Reads all that is kept."""
+        """Reads all entries that are kept, to find missing or unreadable ones."""
         self._read_tail(self._journal.current_moment(), 0)
 
     def _seen_or_current(self, after: int) -> tuple[NumberedVersion, int]:
-        """The journal as it was seen last, where that is what the caller has seen; else as it is."""
+        """The journal's version and last entry: as last seen if its number is ``after``, else looked up again."""
         if self._seen is None or self._seen[0].number != after:
             moment = self._journal.current_moment()
             self._seen = (moment, self._last_seq(moment))

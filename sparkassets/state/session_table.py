@@ -1,7 +1,7 @@
 """A numbered table of the state that a Spark session reads and writes, and its rows as Spark has them.
 
-A session reveals no transaction versions, and a write that it skips returns as if it had succeeded. So each commit has
-its number and its writer in its ``userMetadata``, and the table's history is asked after it.
+A session shows no transaction versions, and a write that it skips returns as if it had succeeded. So each commit names
+its number and its writer in its ``userMetadata``, and after each write the table's history is searched for it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def build_frame(
 
 
 def collect_rows(frame: DataFrame, columns: Columns, make: type[Row]) -> list[Row]:
-    """The rows of a frame that has these columns, ascending by ``seq``."""
+    """The rows of a frame with these columns, ascending by ``seq``."""
     taken = [f"unix_micros({_quote(name)})" if kind == "timestamp" else _quote(name) for name, kind in columns.items()]
     kinds = tuple(columns.values())
     found = [
@@ -75,6 +75,7 @@ def _wire_kind(kind: Kind) -> Kind:
 
 
 def _select_expressions(columns: Columns) -> list[str]:
+    """SQL that turns a field of the parsed struct ``r`` into each column of the table."""
     values = []
     for name, kind in columns.items():
         value = f"timestamp_micros(r.{_quote(name)})" if kind == "timestamp" else f"r.{_quote(name)}"
@@ -104,7 +105,7 @@ _MISSING: Final = (
     "DELTA_PATH_DOES_NOT_EXIST",
 )
 _OTHERS: Final = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
-"""What Spark says where somebody else committed meanwhile."""
+"""Prefixes of Spark's error conditions if somebody else committed meanwhile."""
 _BROKEN: Final = (
     "DELTA_FILE_NOT_FOUND",
     "DELTA_LOG_FILE",
@@ -115,7 +116,7 @@ _BROKEN: Final = (
 )
 _CALLED: Final = re.compile(r"^An error occurred while calling [^\n]*\n: (?:[a-z]\w*\.)*")
 _PAGES: Final = (1, 20, 400, 2**31 - 1)
-"""How many of the newest commits are asked for, until what is sought is among them."""
+"""Numbers of newest commits to ask for, one after the other, until the one that is searched for is among them."""
 _PROPERTIES: Final = {
     "delta.deletedFileRetentionDuration": "interval 1 hours",
     "delta.logRetentionDuration": "interval 2 days",
@@ -132,7 +133,7 @@ Choose = Callable[["DataFrame"], "DataFrame"]
 
 @frozen
 class NumberedVersion:
-    """A version of a table, and the number of the last commit of ours in it, 0 before the first."""
+    """A version of a table, and the number of the newest commit with a mark in it; 0 before the first."""
 
     version: int
     number: int
@@ -142,13 +143,13 @@ class SessionTable:
     """One table; safe for the threads of a process.
 
     Attributes:
-        shown: The table for people.
+        shown: The table's name for people.
 
     Args:
-        session: Gives the session.
-        name: Of the table, as SQL takes it.
+        session: Returns the session.
+        name: The table's name, quoted for SQL.
         app_id: The transaction id whose version is the number.
-        repair: What to do when it is damaged; None asks for a backup.
+        repair: What to do when the table is damaged; None advises to restore a backup.
     """
 
     def __init__(
@@ -175,10 +176,10 @@ class SessionTable:
         return self._detail is not None
 
     def open(self) -> bool:
-        """Looks at the table; False when there is none.
+        """Looks at the table; False if there is none.
 
         Raises:
-            StateError: It is not ours, newer, damaged or out of reach.
+            StateError: The table is not the state's, has a newer format, is damaged or out of reach.
         """
         try:
             (detail,) = self._session().sql(f"DESCRIBE DETAIL {self._name}").collect()
@@ -194,7 +195,7 @@ class SessionTable:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The table's configuration, as it was found."""
+        """The table's properties when it was opened."""
         found: Mapping[str, str] = self._table_detail["properties"]
         return found
 
@@ -205,18 +206,19 @@ class SessionTable:
 
     @property
     def location(self) -> str:
-        """Where its files are."""
+        """The URI of the table's folder."""
         return str(self._table_detail["location"])
 
     def count_files(self) -> int:
-        """How many live files it has now."""
+        """The number of live files now."""
         return int(self._query(f"DESCRIBE DETAIL {self._name}")[0]["numFiles"])
 
     def current_moment(self) -> NumberedVersion:
-        """The newest version.
+        """The newest version, with the number of the newest commit that has a mark.
 
         Raises:
-            StateError: The table is gone or out of reach, or nobody can tell the number.
+            StateError: The table is gone or out of reach, or its history has writes and no mark, so the number is
+                unknown.
         """
         newest, oldest, wrote = -1, -1, False
         for commit in self._newest_commits():
@@ -235,7 +237,7 @@ class SessionTable:
     def read_rows(
         self, make: type[Row], *, version: int | None = None, choose: Choose = lambda frame: frame
     ) -> list[Row]:
-        """The rows that ``choose`` takes of a version, by default of the newest; ascending by ``seq``.
+        """Rows of a version, by default the newest, that ``choose`` selects from its frame; ascending by ``seq``.
 
         Raises:
             StateError: They cannot be read.
@@ -285,12 +287,18 @@ class SessionTable:
         upon: NumberedVersion,
         overwrite: bool = False,
     ) -> bool:
-        """Commits under ``number``; False when others were first. A look decides, whatever Spark returned or raised.
+        """Commits under ``number``; False if another driver was first.
 
-        The number is greater than that of ``upon``, when the table was looked at.
+        Spark's return value and error prove nothing: the history is searched for the commit's mark.
+
+        Args:
+            rows: The rows to write.
+            number: Greater than the number in ``upon``.
+            upon: The version that the caller has seen; the search goes back to it.
+            overwrite: Whether the rows replace all others.
 
         Raises:
-            StateError: The table cannot be written, and nothing was; or nobody can tell whether it was.
+            StateError: The table cannot be written, and nothing was; or it cannot be found out whether it was.
         """
         from pyspark.sql import functions as sql
 
@@ -309,7 +317,7 @@ class SessionTable:
         raise self._unwritable(failure) from failure
 
     def merge_files(self) -> None:
-        """Merges its many small files into few.
+        """Merges many small files into few.
 
         Raises:
             StateError: It cannot be written.
@@ -355,6 +363,11 @@ class SessionTable:
         return self._session().sql(f"SELECT * FROM {self._name}{at}")  # noqa: S608  quoted
 
     def _query(self, statement: str) -> list[Any]:
+        """The rows of a statement's result.
+
+        Raises:
+            StateError: The table is missing or cannot be read.
+        """
         try:
             found: list[Any] = self._session().sql(statement).collect()
         except Exception as error:
@@ -364,7 +377,7 @@ class SessionTable:
         return found
 
     def _newest_commits(self) -> Iterator[Any]:
-        """Its commits, newest first, as far back as its history goes."""
+        """The table's commits, newest first, as far back as its history goes; asked for in growing pages."""
         seen: int | None = None
         for page in _PAGES:
             found = self._query(f"DESCRIBE HISTORY {self._name} LIMIT {page}")
@@ -376,6 +389,11 @@ class SessionTable:
                 return
 
     def _is_committed(self, mark: StateCommitMark, *, after: int) -> bool:
+        """Whether a commit after version ``after`` has this mark.
+
+        Raises:
+            StateError: The history no longer reaches back to ``after``, so it cannot be found out.
+        """
         version = after + 1
         for commit in self._newest_commits():
             if StateCommitMark.parse(commit["userMetadata"], self._app_id) == mark:
@@ -401,7 +419,7 @@ class SessionTable:
 
 
 class _SparkMessage(Exception):  # noqa: N818  it is never raised: what a refusal tells of
-    """An error of Spark's as one line, without credentials."""
+    """The message of a Spark error as one line, without credentials; made to be passed on, never raised."""
 
     def __init__(self, error: BaseException) -> None:
         text = _CALLED.sub("", str(getattr(error, "_desc", None) or error).strip()).partition("\n")[0]
@@ -409,7 +427,7 @@ class _SparkMessage(Exception):  # noqa: N818  it is never raised: what a refusa
 
 
 def _has_condition(error: BaseException, conditions: Sequence[str]) -> bool:
-    """Whether the error or one of its causes has one of these conditions."""
+    """Whether the error or one of its causes names a Spark error condition that begins with one of ``conditions``."""
     seen: BaseException | None = error
     while seen is not None:
         text = str(getattr(seen, "_desc", None) or seen)

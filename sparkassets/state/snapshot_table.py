@@ -1,4 +1,4 @@
-"""A table of what is known as of one entry: the newest snapshot, or the base of the kept entries."""
+"""A table that holds the folded state up to one entry: the newest snapshot, or the base before the oldest entry."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sparkassets.state.table_columns import SNAPSHOT_COLUMNS, arrow_table, rows_
 
 
 class SnapshotTable:
-    """One such table, whose commits have the entries' numbers that they stand for.
+    """A snapshot or base table; the number of its newest commit is the entry that its rows stand for.
 
     Attributes:
-        table: The Delta table, which may not be there.
+        table: The Delta table, which may not exist yet.
         repair: What to do when it is damaged.
     """
 
@@ -27,10 +27,10 @@ class SnapshotTable:
         self.repair = repair
 
     def open(self) -> bool:
-        """Whether it is there.
+        """Whether the table exists; opens it.
 
         Raises:
-            StateError: It is not this journal's, newer, damaged or out of reach.
+            StateError: It belongs to another journal, has a newer format, is damaged or out of reach.
         """
         if self.table.is_open:
             return True
@@ -40,13 +40,13 @@ class SnapshotTable:
         return True
 
     def make(self) -> NumberedTable:
-        """The table; created if it is missing."""
+        """The table, created if it is missing."""
         if not self.open():
             self.table.create({refusals.JOURNAL_PROPERTY: self._journal.table_id})
         return self.table
 
     def read_snapshot(self) -> tuple[Sequence[SnapshotRow], int]:
-        """The rows and the number that they stand for; nothing and 0 where there is no table."""
+        """The rows and the entry that they stand for; no rows and 0 if there is no table."""
         opened_before = self.table.is_open
         if not self.open():
             return (), 0
@@ -61,7 +61,7 @@ class SnapshotTable:
         return found, seq
 
     def save(self, found: Sequence[SnapshotRow], *, seq: int) -> None:
-        """Replaces all rows in one commit under the number ``seq``, unless a greater one is there."""
+        """Replaces all rows in one commit numbered ``seq``, unless the table's number is already that high."""
         table = self.make()
         with table.lock:
             table.refresh()
@@ -69,7 +69,7 @@ class SnapshotTable:
                 self._replace(found, seq=seq, beaten=lambda: table.number >= seq)
 
     def migrate(self, upgrade: FormatUpgrade) -> int:
-        """Upgrades the rows by ``upgrade``, under their number; returns how many changed."""
+        """Rewrites the rows with ``upgrade`` under the same number; returns how many changed."""
         table = self.table
         with table.lock:
             known, seq = self.read_snapshot()
@@ -80,6 +80,7 @@ class SnapshotTable:
             return changed
 
     def _replace(self, found: Sequence[SnapshotRow], *, seq: int, beaten: Callable[[], bool]) -> None:
+        """Commits the rows as the table's only ones; gives up when ``beaten`` says that another commit wins."""
         from sparkassets.state.maintenance import checkpoint_after_commit
 
         table = self.table

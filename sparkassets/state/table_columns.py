@@ -89,6 +89,7 @@ def arrow_table(columns: Columns, rows: Sequence[JournalRow] | Sequence[Snapshot
 
 
 def _array(kind: Kind, values: Sequence[Any]) -> Array:
+    """An arro3 array of the values of one column."""
     from arro3.core import Array, DataType, list_array
 
     match kind:
@@ -109,10 +110,7 @@ def _microseconds(at: datetime) -> int:
 
 
 def rows_from_table(columns: Columns, table: Table, make: type[Row]) -> list[Row]:
-    """Rows of an Arrow table that has these columns, ascending by ``seq``.
-
-    A scan gives its batches in no order.
-    """
+    """The rows of an Arrow table with these columns, ascending by ``seq``: a scan returns batches in any order."""
     values = [_values(kind, table.column(name).to_pylist()) for name, kind in columns.items()]
     found = list(map(make, *values))
     found.sort(key=lambda row: row.seq)
@@ -120,6 +118,7 @@ def rows_from_table(columns: Columns, table: Table, make: type[Row]) -> list[Row
 
 
 def _values(kind: Kind, values: list[Any]) -> Iterable[Any]:
+    """A column's values as the row classes have them: tuples for lists, UTC datetimes for timestamps."""
     match kind:
         case "longs" | "strings":
             return [tuple(value or ()) for value in values]
