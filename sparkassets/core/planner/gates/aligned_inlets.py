@@ -39,12 +39,12 @@ SECOND = timedelta(seconds=1)
 
 @frozen
 class InletAlignment:
-    """The aligned inlets of one run.
+    """What one run reads of its aligned inlets, or why it cannot run.
 
     Attributes:
-        pins: Pin of each aligned inlet, by name.
+        pins: Pin of each aligned inlet, by inlet name.
         notes: The upstream runs that it reads, for people.
-        waiting: Why it may not run yet, or never.
+        waiting: Why it may not run yet, or never; empty where it may run.
         unwanted: Whether it never runs because there is no upstream run to read; later runs do not wait for it.
     """
 
@@ -55,11 +55,15 @@ class InletAlignment:
 
 
 def align_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """Step that pins the upstream runs of each candidate and removes candidates that wait for one."""
+    """Step that pins the upstream runs which each candidate reads, and removes candidates that wait for one."""
     return _of_runs(case, course) if case.pending is None else _of_partitions(case, course)
 
 
 def _of_partitions(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """Splits the candidate of a partitioned asset by the upstream runs that its partitions read.
+
+    Groups that wait are removed with their reasons. Where none is left, a candidate without partitions stays.
+    """
     (candidate,) = course.candidates
     shared = group_by_upstream_runs(case.context, case.asset, candidate.partitions)
     waiting = tuple(wait for group in shared for wait in group.inlet_alignment.waiting)
@@ -78,7 +82,10 @@ def _of_partitions(case: DecisionInput, course: DecisionProgress) -> DecisionPro
 
 
 def _of_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """Aligns candidate runs in order: those after a waiting one wait too, unless an unfinished run must be settled."""
+    """Aligns the candidate runs of an asset without partitions, in order: those after a waiting one wait too.
+
+    An unfinished run is settled without waiting, as its commit may already be in the table.
+    """
     kept: list[RunCandidate] = []
     waiting: tuple[Waiting, ...] = ()
     for candidate in course.candidates:
@@ -94,14 +101,17 @@ def _of_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
 
 @frozen
 class AlignedGroup:
-    """Partitions that share their upstream runs."""
+    """Partitions that read the same upstream runs, and what they read of them."""
 
     partitions: PartitionSet
     inlet_alignment: InletAlignment
 
 
 def align_unpartitioned(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int] | None) -> InletAlignment:
-    """Returns the aligned inlets of the run with this data interval (Unix seconds)."""
+    """Returns the aligned inlets of the run with this data interval (Unix seconds).
+
+    Without aligned inlets, or for a run without an interval, there is nothing to align: no pins and no reasons.
+    """
     inlets = _inlets(asset)
     if not inlets or interval is None:
         return InletAlignment()
@@ -115,7 +125,10 @@ def align_unpartitioned(context: PlanningContext, asset: AssetSpec, interval: tu
 def group_by_upstream_runs(
     context: PlanningContext, asset: AssetSpec, partitions: PartitionSet
 ) -> tuple[AlignedGroup, ...]:
-    """Groups partitions by the upstream runs that they share, oldest first; one group without aligned inlets."""
+    """Groups partitions by the upstream runs that they read, oldest first.
+
+    All are one group without aligned inlets; there is no group without partitions.
+    """
     inlets, timetable = _inlets(asset), asset.schedule.timetable
     if not inlets or timetable is None:
         return (AlignedGroup(partitions, InletAlignment()),) if partitions else ()
@@ -141,11 +154,11 @@ def group_by_upstream_runs(
 
 @frozen
 class _SharedUpstream:
-    """Consecutive partitions that share their upstream runs.
+    """Consecutive partitions that read the same upstream runs.
 
     Attributes:
-        theirs: The slot of the upstream run of each aligned inlet; None without one.
-        interval: Data interval of the first partition's own tick.
+        theirs: The slot of the upstream run of each aligned inlet; None where it has no run to read.
+        interval: Data interval of the first partition's own tick, Unix seconds.
     """
 
     partitions: PartitionSet
@@ -172,7 +185,10 @@ def _find_shared_upstream(
 
 
 def _next_over(context: PlanningContext, inlet: InletSpec, end: int) -> int | None:
-    """When the upstream run that follows the newest one over at ``end`` is over itself; None if there is no next."""
+    """End of the upstream slot after the newest one that is over at ``end``, Unix seconds; None without a next.
+
+    From then on later partitions read another upstream run.
+    """
     timetable = context.project.assets[inlet.name].schedule.timetable
     if timetable is None:
         return None
@@ -187,17 +203,24 @@ def _next_over(context: PlanningContext, inlet: InletSpec, end: int) -> int | No
 
 
 def _last_before(timetable: Timetable, partitioning: Partitioning, bound: int, own: Slot | None) -> int:
-    """The end of the last partition whose tick's interval ends before ``bound``; without a tick its own end."""
+    """End of the last partition that belongs to a tick whose interval ends before ``bound``, Unix seconds.
+
+    Without a tick (``own`` is None) the last partition that itself ends before ``bound``.
+    """
     newest = None if own is None else timetable.last_over(from_unix(bound) - SECOND)
     return partitioning.finished_partitions(bound - 1 if newest is None else to_unix(newest.end)).last
 
 
 def _inlets(asset: AssetSpec) -> list[InletSpec]:
+    """The inlets with ``partitions: aligned``."""
     return [inlet for inlet in asset.inlets.values() if inlet.aligned]
 
 
 def _tick_of(timetable: Timetable, end: int) -> Slot | None:
-    """The first tick of the downstream at or after the end of a block: the one that processes it."""
+    """The asset's own tick that processes a partition: the first whose interval ends at its ``end`` or later.
+
+    None where the timetable has no such tick.
+    """
     slot = timetable.first_after(from_unix(end) - SECOND)
     while slot is not None:
         at_once = timetable.between(slot.run_after, slot.run_after)
@@ -218,6 +241,17 @@ def _aligned_inlet(
     *,
     ticks: Ticks,
 ) -> InletAlignment:
+    """What a run with this data interval reads of one aligned inlet, or why it waits.
+
+    Args:
+        context: The planner's view.
+        asset: The asset that reads the inlet.
+        inlet: The aligned inlet.
+        slot: The slot of the upstream run to read; None where the upstream has no such run.
+        interval: Data interval of the asset's run, Unix seconds.
+        partitions: Partitions of the run, for the waiting reason.
+        ticks: Cache of the upstream's due ticks.
+    """
     if slot is None:
         return InletAlignment(waiting=(_not_wanted(context, asset, inlet, interval, partitions),), unwanted=True)
     which = _named(context, slot, interval)
@@ -241,7 +275,7 @@ def _aligned_inlet(
 
 
 def _read(context: PlanningContext, slot: Slot, found: Published, which: str) -> str:
-    """Which run is read, for a sentence: ``which``, unless it stands for several intervals."""
+    """Names the upstream run for a sentence: ``which``, or its span where it stands for several intervals."""
     if found.since is None:
         return which
     span = f"{context.format_instant(found.since)}..{context.format_instant(to_unix(slot.end))}"
@@ -251,7 +285,7 @@ def _read(context: PlanningContext, slot: Slot, found: Published, which: str) ->
 def _not_wanted(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, interval: tuple[int, int], partitions: PartitionSet
 ) -> Waiting:
-    """Quiet reason of an interval for which the inlet has no run that could be read."""
+    """Quiet reason of a run that never comes, because the inlet has no run at or before its interval."""
     timetable, when = context.project.assets[inlet.name].schedule.timetable, context.format_instant(interval[1])
     newest = timetable.last_over(from_unix(interval[1])) if timetable is not None else None
     if newest is not None:
@@ -265,6 +299,7 @@ def _not_wanted(
 
 
 def _named(context: PlanningContext, slot: Slot, interval: tuple[int, int]) -> str:
+    """Names the upstream's run of a slot for a sentence, with its distance in time to the asset's own run."""
     start = to_unix(slot.start)
     return f"run of {context.format_instant(start)} (execution delta {delta_text(interval[0] - start)})"
 
@@ -279,7 +314,10 @@ def _wait(
     *,
     over: int | None,
 ) -> Waiting:
-    """Reason to wait for the upstream's run of ``slot``; until ``over`` if an earlier run can be read then."""
+    """Reason to wait for the upstream's run of ``slot``.
+
+    It ends at ``over`` (the end of the tolerance), if there is an earlier run that can be read from then on.
+    """
     said, due = f"waits for {inlet.name}'s {which}", to_unix(slot.run_after)
     until = due if due > context.now else None
     if over is not None and over > context.now and last_published(context, inlet, slot) is not None:
@@ -290,6 +328,7 @@ def _wait(
 
 
 def _join_alignments(parts: list[InletAlignment]) -> InletAlignment:
+    """The alignment of a run from that of each of its inlets; the run waits if any of them does."""
     pins = {name: pin for part in parts for name, pin in part.pins.items()}
     return InletAlignment(
         pins,

@@ -27,16 +27,23 @@ MOST_SKIPPED = 10_000
 """Most skipped runs in a row that are searched for the run that published."""
 
 Ticks = dict[str, tuple[int, ...]]
-"""Cache of the ends of the due intervals by aligned inlet, filled on demand; the same for all partitions."""
+"""Cache, by aligned inlet, of where the intervals of its due ticks end (Unix seconds); filled on demand.
+
+It is the same for all partitions of one decision.
+"""
 
 
 def _newest_over(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
+    """The upstream's newest slot that is over at ``end``; None before the first and without a timetable."""
     timetable = context.project.assets[inlet.name].schedule.timetable
     return timetable.last_over(from_unix(end)) if timetable is not None else None
 
 
 def run_read_at(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
-    """The upstream's run that is read at ``end``: the newest that is over and was not skipped."""
+    """The slot of the upstream's run that is read at ``end``: the newest that is over and was not skipped.
+
+    None where the upstream has no such slot.
+    """
     slot, looked = _newest_over(context, inlet, end), 0
     while slot is not None and looked < MOST_SKIPPED and _is_skipped(context, inlet, slot):
         slot, looked = _newest_over(context, inlet, to_unix(slot.end) - 1), looked + 1
@@ -59,7 +66,10 @@ class Published:
 
 
 def published(context: PlanningContext, inlet: InletSpec, slot: Slot, *, some: bool = False) -> Published:
-    """The output of the upstream's run of ``slot``; with ``some``, also where only some of its partitions exist."""
+    """The output of the upstream's run of ``slot``; without a pin where it does not exist.
+
+    With ``some`` the output counts even if some of the slot's partitions are missing.
+    """
     upstream, end = context.project.assets[inlet.name], to_unix(slot.end)
     if upstream.partitioning.is_partitioned:
         parts = _parts(upstream, slot)
@@ -81,7 +91,10 @@ def _parts(upstream: AssetSpec, slot: Slot) -> PartitionSet:
 
 
 def _skipped_parts(context: PlanningContext, upstream: AssetSpec) -> PartitionSet:
-    """Absent partitions of the upstream that its runs or a person skipped."""
+    """Partitions of the upstream that its runs or a person skipped, or that lack all input for that reason.
+
+    For an outlet, the skips are those of its multi-asset.
+    """
     waived = context.waived_partitions
     return (
         waived.get(upstream.maker or upstream.name, NOTHING) | context.inherited_skips(upstream) if waived else NOTHING
@@ -99,7 +112,7 @@ def _is_skipped(context: PlanningContext, inlet: InletSpec, slot: Slot) -> bool:
 
 
 def newest_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> tuple[Slot, Published] | None:
-    """The newest of the upstream's runs up to ``slot`` with an output, and that output."""
+    """The newest of the upstream's runs up to ``slot`` with an output, as (slot, output); None where there is none."""
     timetable = context.project.assets[inlet.name].schedule.timetable
     found = published(context, inlet, slot, some=True)
     while found.pin is None:
@@ -112,7 +125,7 @@ def newest_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> 
 
 
 def last_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> int | None:
-    """The end of the newest interval that the upstream published before ``slot``; None without one."""
+    """The end of the newest interval before ``slot`` that the upstream published, Unix seconds; None without one."""
     if context.project.assets[inlet.name].partitioning.is_partitioned:
         extent = context.dataset(inlet).coverage.clip(None, to_unix(slot.start)).extent
         return None if extent is None else extent[1]
@@ -122,7 +135,7 @@ def last_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> in
 
 
 def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts: PartitionSet) -> InletPin:
-    """Pins the partitions at the newest version, or, where no column holds them, their newest iteration."""
+    """Pins the partitions: at the table's newest version if its columns hold them, else their newest iteration."""
     if upstream.partitioning.has_columns:
         return context.pin(inlet, parts)
     known = context.state.assets[inlet.name]
@@ -133,6 +146,7 @@ def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts:
 
 
 def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> AlignedInstance | None:
+    """The recorded run of the upstream whose interval ends at ``end``; None where none is recorded."""
     state = context.state.assets.get(inlet.name)
     instances = state.instances if state is not None else ()
     at = bisect_left(instances, end, key=lambda each: each.end)
@@ -141,11 +155,11 @@ def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> AlignedIn
 
 @frozen
 class Fate:
-    """Why the upstream's run of a slot has no output.
+    """What became of an upstream's run that has no output.
 
     Attributes:
         text: Clause for a sentence; empty when the run is still to come.
-        settled: Whether only a person can bring it: it is withheld, or no run will come for it any more.
+        settled: Whether only a person can bring its output: it is withheld, or no run will come for it any more.
     """
 
     text: str = ""
@@ -153,7 +167,15 @@ class Fate:
 
 
 def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: PartitionSet | None, ticks: Ticks) -> Fate:
-    """Returns why the upstream's run of ``slot`` has no output; ``lacking`` are its missing partitions."""
+    """Returns why the upstream's run of ``slot`` has no output: withheld, failed, passed over, or still to come.
+
+    Args:
+        context: The planner's view.
+        inlet: The aligned inlet.
+        slot: The slot of its run.
+        lacking: The missing partitions of a partitioned upstream; None for one without partitions.
+        ticks: Cache of the upstream's due ticks; this fills it.
+    """
     upstream, state = context.project.assets[inlet.name], context.state.assets.get(inlet.name)
     timetable = upstream.schedule.timetable
     if state is None or timetable is None:
@@ -177,7 +199,7 @@ def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Par
 
 
 def _fate_of_partitions(context: PlanningContext, maker: AssetState, state: AssetState, lacking: PartitionSet) -> Fate:
-    """Why a run has published some of its partitions and not the ``lacking`` ones."""
+    """Why the ``lacking`` partitions of a run are not published: withheld, failed, or still to come."""
     records = (each for each in reversed(maker.withheld) if not each.skipped)
     record = next((each for each in records if each.partitions.overlaps(lacking)), None)
     if record is None:
@@ -188,20 +210,25 @@ def _fate_of_partitions(context: PlanningContext, maker: AssetState, state: Asse
 def _ends_of_due_ticks(
     context: PlanningContext, upstream: AssetSpec, timetable: Timetable, state: AssetState
 ) -> tuple[int, ...]:
+    """The ends of the upstream's due intervals, oldest first, Unix seconds; empty where no tick is due."""
     due = find_due_ticks(context, upstream, timetable, state)
     return () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
 
 
 def _withheld_instance(maker: AssetState, end: int) -> WithheldPartitions | None:
-    """The withheld run whose data interval ends then."""
+    """The withheld run whose data interval ends at ``end``; None where there is none."""
     return next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
 
 
 def _has_passed(state: AssetState, end: int, coming: Sequence[int]) -> bool:
-    """Whether no run comes any more for the tick whose interval ends then; ``coming`` are the ends of due ticks."""
+    """Whether no run comes any more for the tick whose interval ends at ``end``.
+
+    The asset's cursor has passed it, or only later ticks are due (``coming`` has the ends of their intervals).
+    """
     return (state.cursor is not None and end <= state.cursor[1]) or (bool(coming) and end < coming[0])
 
 
 def _withheld(context: PlanningContext, maker: AssetState, record: WithheldPartitions, lacking: PartitionSet) -> str:
+    """Clause that the output is withheld, with the command that publishes it."""
     named = find_withheld(context, context.asset(maker.name), maker).partitions_to_name(record.partitions & lacking)
     return f", which is withheld ({record.text}): `{accept_command(context, maker, record, named=named)}` publishes it"

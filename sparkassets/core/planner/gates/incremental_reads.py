@@ -1,4 +1,7 @@
-"""Plans the reads of inlets whose changes alone are read, and refuses runs whose changes are not available."""
+"""Plans the reads of inlets of which only the changes are read.
+
+A run is refused where the changes since its last read are no longer available and rereading would append rows twice.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,10 @@ _TURN_ON = "ALTER TABLE … SET TBLPROPERTIES (delta.enableChangeDataFeed = true
 
 @frozen
 class InletIncrement:
-    """The read of one inlet whose changes alone are read.
+    """The planned read of one inlet of which only the changes are read.
 
     Attributes:
-        pin: Pin with the position after which it reads; without a position it reads all.
+        pin: Pin with the position (``low``) after which it reads; without a position it reads all.
         note: Remark for the run's reason.
         refusal: Why it cannot be read, and what a person can do; None where it can.
         anew: Whether all rows are read again although some were read before.
@@ -58,12 +61,12 @@ def apply_increments(case: DecisionInput, course: DecisionProgress) -> DecisionP
 
 
 def increment_refusals(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[str]:
-    """Why changes of the asset's inlets cannot be read, each with what a person can do."""
+    """Why the changes of the asset's inlets cannot be read, each with what a person can do; empty if they can."""
     return [each.refusal for each in _find_increments(context, asset, state).values() if each.refusal is not None]
 
 
 def _find_increments(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, InletIncrement]:
-    """The read of each inlet that is read by its changes, or was before."""
+    """The planned read, by inlet name, of inlets that are read by their changes or were read in another way before."""
     if all(inlet.read is None for inlet in asset.inlets.values()):
         return {}
     found = {
@@ -75,10 +78,10 @@ def _find_increments(context: PlanningContext, asset: AssetSpec, state: AssetSta
 def _with_increments(
     case: DecisionInput, course: DecisionProgress, found: Mapping[str, InletIncrement]
 ) -> DecisionProgress:
-    """The progress whose candidates read these increments.
+    """Pins these reads in every candidate.
 
-    Nothing reports which rows left an inlet that is read anew, so the run's rows replace the whole table. They also do
-    where all is read again for another reason while the position advances past unread changes.
+    No change feed says which rows left an inlet that is read anew, so the run's rows replace the whole table. They also
+    do where a run rereads all for another reason while the position advances past unread changes.
     """
     asset = case.asset
     again = asset.is_recomputable
@@ -101,12 +104,18 @@ def _with_increments(
 
 
 def _describe_increment(inlet: str, found: InletIncrement, *, anew: bool) -> str:
-    """Remark about a run that reads the increment, or the whole inlet ``anew`` for another reason."""
+    """Remark about a read for the run's reason.
+
+    ``anew`` is whether the run reads everything, which may have another reason than this inlet.
+    """
     return f"reads all of {inlet} (version {found.pin.version})" if anew and found.pin.low is not None else found.note
 
 
 def plan_increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> InletIncrement:
-    """Plans the read of an inlet that is read by its changes."""
+    """Plans the read of an inlet that is read by its changes: those after the last read version, or all of it.
+
+    The first read takes all. So does one whose changes were lost, unless the asset appends, which is refused.
+    """
     text = state.watermarks.get(inlet.name)
     pin = context.pin(inlet, EVERYTHING, text)
     if pin.version is None or pin.table_id is None:
@@ -126,12 +135,12 @@ def plan_increment(context: PlanningContext, asset: AssetSpec, state: AssetState
 
 
 def _is_there(context: PlanningContext, asset: AssetSpec) -> bool:
-    """Whether a run would write to a table that is there already."""
+    """Whether a run would write to a table that exists already."""
     return any(context.state_of(context.asset(name)).table_id is not None for name in asset.written_assets)
 
 
 def _with_position(asset: AssetSpec, state: AssetState) -> list[InletSpec]:
-    """The inlets that are read above a column's highest value, and were read otherwise before."""
+    """The inlets that are read above a column's highest value now, and were read in another way before."""
     return [each for each in asset.inlets.values() if _read_before(state, each)]
 
 
@@ -147,7 +156,10 @@ def _read_before(state: AssetState, inlet: InletSpec) -> str:
 
 
 def _by_column(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> InletIncrement:
-    """All of an inlet, as nobody knows the highest value that was read."""
+    """The read of an inlet that was read in another way before: all of it, as the highest value read is unknown.
+
+    Refused where the asset only adds rows, because rereading would append them twice.
+    """
     text, before = state.watermarks[inlet.name], _read_before(state, inlet)
     pin = replace(context.pin(inlet, EVERYTHING, text), column=state.columns.get(inlet.name, ""))
     now = inlet.read.column if isinstance(inlet.read, ReadAfter) else ""
@@ -163,7 +175,7 @@ def _by_column(context: PlanningContext, asset: AssetSpec, state: AssetState, in
 
 
 def current_positions(context: PlanningContext, asset: AssetSpec) -> dict[str, TablePosition]:
-    """What is there now of each inlet that is read by its changes, by its name; those not there are left out."""
+    """The present table and version of each inlet that is read by its changes, by inlet name; without absent tables."""
     pins = {name: context.pin(inlet, EVERYTHING) for name, inlet in asset.inlets.items() if _by_changes(inlet)}
     return {
         name: TablePosition(pin.table_id, pin.version)
@@ -173,7 +185,7 @@ def current_positions(context: PlanningContext, asset: AssetSpec) -> dict[str, T
 
 
 def current_watermarks(context: PlanningContext, asset: AssetSpec) -> dict[str, str]:
-    """The watermarks of who has read all of these."""
+    """The watermarks of an asset that has read all present versions of these inlets, by inlet name."""
     return {name: str(position) for name, position in current_positions(context, asset).items()}
 
 
@@ -182,13 +194,13 @@ def _by_changes(inlet: InletSpec) -> bool:
 
 
 def read_without_position(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, InletPin]:
-    """What a backfill, which moves no position, reads of inlets that are read by their changes: all of them.
+    """Pins of a backfill for inlets that are read by their changes: it reads all of them, as it moves no position.
 
-    Where that would be there twice it reads nothing: it only goes on with what is there of a table that lost rows. What
-    runs by backfills alone goes on from its positions, as others do on their schedule.
+    Where the asset only adds rows, that would append them twice. An asset that runs by hand reads on from its positions
+    instead, and one whose table lost rows reads nothing and goes on with what is there.
 
     Raises:
-        InputError: There is nothing to go on with, or what came since is not told.
+        InputError: The asset's schedule appends what changed, or the changes since its positions are not available.
     """
     found = current_positions(context, asset)
     for inlet in _with_position(asset, state):
@@ -202,7 +214,10 @@ def read_without_position(context: PlanningContext, asset: AssetSpec, state: Ass
 def _appending(
     context: PlanningContext, asset: AssetSpec, state: AssetState, pins: Mapping[str, InletPin]
 ) -> dict[str, InletPin]:
-    """What a backfill reads that appends."""
+    """Pins of a backfill of an asset that appends; see `read_without_position`.
+
+    A pin whose ``low`` is the inlet's present version reads nothing.
+    """
     if state.stuck_loss is None and _runs_by_hand(asset):
         return {name: _read_on(context, asset, state, name) for name in pins}
     if pins and state.stuck_loss is None:
@@ -216,22 +231,22 @@ def _appending(
 
 
 def _runs_by_hand(asset: AssetSpec) -> bool:
-    """Whether it runs by backfills alone."""
+    """Whether the asset has neither a timetable nor a condition, so that only backfills run it."""
     return asset.schedule.timetable is None and asset.schedule.condition is None
 
 
 def _read_on(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: str) -> InletPin:
-    """What came since the position."""
+    """The pin that reads the inlet's changes since its position."""
     found = plan_increment(context, asset, state, asset.inlets[inlet])
     _refuse(asset, found)
     return found.pin
 
 
 def _refuse(asset: AssetSpec, found: InletIncrement) -> None:
-    """Refuses a backfill of what cannot be read.
+    """Refuses a backfill whose inlet cannot be read.
 
     Raises:
-        InputError: As its refusal says.
+        InputError: The read has a refusal; the message is that.
     """
     if found.refusal is not None:
         raise InputError(f"{asset.name}: {found.refusal}")
@@ -250,7 +265,10 @@ def describe_versions(position: TablePosition, version: int) -> str:
 def _check_changes(
     context: PlanningContext, inlet: InletSpec, position: TablePosition | None, pin: InletPin
 ) -> ChangeAvailability:
-    """Whether what came after the position can be told."""
+    """Whether the inlet's changes after the position are still available.
+
+    ``lost`` where its table cannot tell them: it was replaced or restored, or the position is a column's value.
+    """
     if position is None:
         return ChangeAvailability("lost", "it was read after the highest value of a column before")
     if position.table_id != pin.table_id:
@@ -264,6 +282,7 @@ def _check_changes(
 
 
 def _explain_unavailable(inlet: InletSpec, told: ChangeAvailability) -> str:
+    """Why the inlet's changes cannot be read, and how to turn on the change feed where that would help."""
     if told.kind == "unreadable":
         return f"the changes of {inlet.name} are not told: {told.reason}"
     return (
@@ -273,7 +292,7 @@ def _explain_unavailable(inlet: InletSpec, told: ChangeAvailability) -> str:
 
 
 def _reread_all(asset: AssetSpec, inlet: InletSpec, pin: InletPin, reason: str) -> InletIncrement:
-    """All of it is read once more, but into a table where it would be twice."""
+    """The read of all rows once more; refused where the asset only adds rows, because these would be there twice."""
     note = f"reads all of {inlet.name} anew (version {pin.version}): {reason}"
     if asset.write is None or not asset.write.only_adds:
         return InletIncrement(replace(pin, low=None), note, anew=True)

@@ -45,7 +45,7 @@ def explain_stale_inlet(context: PlanningContext, asset: AssetSpec, inlet: Inlet
 
 
 def unquiet_until(context: PlanningContext, inlet: InletSpec) -> int | None:
-    """When the inlet will have been quiet for its ``settle``, Unix seconds; None when it has."""
+    """When the inlet will have been quiet for its ``settle``, Unix seconds; None if it has, or has no ``settle``."""
     dataset = context.dataset(inlet)
     quiet_at = dataset.at + inlet.settle_seconds
     return quiet_at if inlet.settle_seconds and dataset.seq and context.clock < quiet_at else None
@@ -54,7 +54,10 @@ def unquiet_until(context: PlanningContext, inlet: InletSpec) -> int | None:
 def unquiet_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> tuple[PartitionSet, int | None]:
-    """Those of ``partitions`` that read what was updated less than ``settle`` ago, and when they may run."""
+    """The given partitions that read what was updated less than ``settle`` ago, and when they may run.
+
+    The time is in Unix seconds. (nothing, None) where the inlet is quiet.
+    """
     if not inlet.settle_seconds:
         return NOTHING, None
     dataset, needed = context.dataset(inlet), context.dependency(asset, inlet)
@@ -68,7 +71,7 @@ def unquiet_partitions(
 
 
 def explain_settling(inlet: InletSpec) -> str:
-    """Why ``settle`` keeps what reads an inlet from running."""
+    """Reason of partitions that wait for an inlet's ``settle``."""
     return f"waits until {inlet.name} has been quiet for {_seconds(inlet.settle_seconds)}"
 
 
@@ -79,7 +82,10 @@ def _seconds(seconds: int) -> str:
 def find_kept_partitions(
     context: PlanningContext, asset: AssetSpec, partitions: PartitionSet
 ) -> list[tuple[InletSpec, PartitionSet, PartitionSet]]:
-    """Which of ``partitions`` keep the rows of what an inlet has lost: (inlet, partitions, what it lost of theirs)."""
+    """The given partitions that keep rows whose input was removed (``on_removed: keep``).
+
+    One (inlet, partitions, removed inlet partitions) for each inlet; empty where there are none.
+    """
     found, state = [], context.state_of(asset)
     if not state.kept:
         return []
@@ -97,14 +103,17 @@ def find_kept_partitions(
 def explain_protection(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, lost: PartitionSet, gone: PartitionSet
 ) -> Waiting:
-    """Why a partition that keeps its rows is not computed again."""
+    """Reason of partitions (``lost``) that keep their rows although their input (``gone``) was removed.
+
+    Computing them again would lose the rows, so only ``backfill --force`` does.
+    """
     removed = describe_removed_input(context, inlet, gone)
     reason = f"{removed}, and would lose its rows; `sparkassets backfill --force` computes it again"
     return Waiting(asset.name, reason, None, lost)
 
 
 def describe_removed_input(context: PlanningContext, inlet: InletSpec, gone: PartitionSet) -> str:
-    """Which partitions of an inlet are gone, although what was computed from them is not, for a sentence."""
+    """Clause that names removed inlet partitions whose derived rows are kept."""
     up = context.partitioning(inlet)
     verb = "were" if up.count(gone) > 1 else "was"
     return f"kept without {name_partitions(inlet.name, gone, up)}, which {verb} removed"
@@ -129,7 +138,7 @@ class GateResult:
 
 @frozen
 class _GateQuery:
-    """What all gates of one check share.
+    """What the gates of one check have in common.
 
     Attributes:
         due: When the run was due, Unix seconds; None where each partition is due at its own end.
@@ -143,7 +152,7 @@ class _GateQuery:
 
 
 def apply_gates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """Step that removes partitions held back by gates of inlets, and holes, which nothing would fill."""
+    """Step that removes the partitions that inlets' gates hold back, and holes, which no input will ever fill."""
     if not course.candidates:
         return course
     first = course.candidates[0]
@@ -197,7 +206,10 @@ def check_gates(
 
 
 def _is_readable(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
-    """Gate that holds until an inlet with ``require: none`` was written once, or declares its columns."""
+    """Gate of ``require: none``: closed until the inlet was written once or declares its columns.
+
+    Until then nobody knows which columns to read.
+    """
     context, upstream = asked.context, asked.context.project.assets[inlet.name]
     if inlet.require.kind != "none" or inlet.waits_only or upstream.columns:
         return gated
@@ -209,12 +221,14 @@ def _is_readable(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> Gate
 
 
 def _is_whole(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+    """Gate that is closed for partitions which read lost rows of the inlet's table."""
     lost = partitions_reading_loss(asked.context, asked.asset, inlet, gated.ready)
     wait = explain_lost_input(asked.context, asked.asset, inlet, lost) if lost else None
     return gated if wait is None else gated.without_partitions(lost, wait)
 
 
 def _is_fresh(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+    """Gate of ``fresh_within``: closed while the inlet's last update is too old."""
     closed = explain_stale_inlet(asked.context, asked.asset, inlet)
     if closed is None:
         return gated
@@ -222,6 +236,7 @@ def _is_fresh(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateRes
 
 
 def _is_quiet(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+    """Gate of ``settle``: closed for partitions whose input was updated a moment ago."""
     unquiet, until = unquiet_partitions(asked.context, asked.asset, inlet, gated.ready)
     return (
         gated.without_partitions(unquiet, Waiting(asked.asset.name, explain_settling(inlet), until, unquiet))
@@ -231,6 +246,10 @@ def _is_quiet(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateRes
 
 
 def _is_there(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+    """Gate of ``require`` and ``tolerance``: closed while too few of the required inlet partitions are present.
+
+    Open partitions get a note on inputs that they go without: tolerated, skipped or not required.
+    """
     context, asset = asked.context, asked.asset
     if not asset.partitioning.is_partitioned and not context.dependency(asset, inlet).is_mapped:
         return _require_one_update(asked, inlet, gated)
@@ -250,7 +269,7 @@ def _is_there(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateRes
 
 
 def _note_missing_inputs(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
-    """Adds a note about absent partitions of an inlet with ``require: none``."""
+    """Adds a note about the absent inlet partitions that ``require: none`` lets a run go without."""
     lacks = required_partitions(asked.context, asked.asset, inlet, gated.ready) - countable_partitions(
         asked.context, inlet
     )
@@ -261,7 +280,11 @@ def _note_missing_inputs(asked: _GateQuery, inlet: InletSpec, gated: GateResult)
 
 
 def _require_one_update(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
-    """Gate of an inlet that is read as a whole: it needs one update; one that is only waited for may be tolerated."""
+    """Gate of an inlet that is read as a whole: closed until its first update.
+
+    Only an inlet that the asset waits for without reading it can be tolerated: otherwise there would be no rows to
+    read.
+    """
     context, asset = asked.context, asked.asset
     if inlet.require.kind == "none" or inlet.aligned or context.dataset(inlet).seq:
         return gated
@@ -274,6 +297,7 @@ def _require_one_update(asked: _GateQuery, inlet: InletSpec, gated: GateResult) 
 
 
 def _note_tolerated(gated: GateResult, without: str, inlet: InletSpec) -> GateResult:
+    """Adds a note that the run goes on without something, because the inlet's tolerance is over."""
     note = f"goes on without {without}: the tolerance of {_text(inlet.tolerance)} is over"
     return replace(gated, notes=(*gated.notes, note))
 
@@ -289,7 +313,10 @@ _GATES: tuple[Callable[[_GateQuery, InletSpec, GateResult], GateResult], ...] = 
 
 
 def _until_tolerance(asked: _GateQuery, inlet: InletSpec, said: Waiting) -> Waiting:
-    """The waiting reason with the end of the tolerance, where that comes first."""
+    """Adds the end of the inlet's tolerance to a waiting reason.
+
+    Unchanged without a tolerance, or if the inlet was never updated: then the tolerance does not count.
+    """
     context, asset, due, partitions = asked.context, asked.asset, asked.due, said.partitions
     if due is None:
         due = asset.partitioning.first_finish_time(partitions)

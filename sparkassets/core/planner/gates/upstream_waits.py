@@ -53,7 +53,7 @@ def apply_upstream_waits(case: DecisionInput, course: DecisionProgress) -> Decis
 
 
 def _has_news_or_failure(case: DecisionInput) -> bool:
-    """Whether a partition of an inlet is coming, or cannot come."""
+    """Whether a decision upstream expects new partitions of an inlet, or has a barrier for some."""
     decided = case.context.decisions
     for name in case.asset.inlets:
         before = decided.get(name)
@@ -63,6 +63,7 @@ def _has_news_or_failure(case: DecisionInput) -> bool:
 
 
 def _wait_partitions(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
+    """Removes partitions that wait for an upstream run, and notes the withheld inputs that the others go without."""
     waits = find_upstream_waits(case.context, case.asset, found.wanted)
     course = course.with_notes(
         _lacks(case.context, case.asset, course.partitions - waits.coming - waits.blocked_partitions)
@@ -88,7 +89,10 @@ def _wait_partitions(case: DecisionInput, course: DecisionProgress, found: Pendi
 def _partitions_reading_first(
     context: PlanningContext, asset: AssetSpec, partitions: PartitionSet
 ) -> tuple[PartitionSet, tuple[Waiting, ...]]:
-    """Due partitions that read coming partitions of inlets with ``on_update: ignore``, with the waiting reasons."""
+    """Due partitions that read what is still coming of inlets with ``on_update: ignore``, with the waiting reasons.
+
+    Such an update makes nothing due by itself, but partitions that are due anyway wait to read it.
+    """
     found, waiting = NOTHING, []
     for inlet, coming in _ignored_updates(context, asset):
         own = (_down(context, asset, inlet, coming, partitions) & partitions) - found
@@ -99,14 +103,17 @@ def _partitions_reading_first(
 
 
 def _ignored_updates(context: PlanningContext, asset: AssetSpec) -> list[tuple[InletSpec, PartitionSet]]:
-    """Inlets with ``on_update: ignore`` that have coming partitions, with these."""
+    """The inlets with ``on_update: ignore`` of which partitions are still coming, each with these partitions."""
     inlets = (each for each in asset.inlets.values() if each.on_update == "ignore" and not each.aligned)
     found = ((each, context.decisions.get(each.name, AssetDecision()).coming) for each in inlets)
     return [(inlet, coming) for inlet, coming in found if coming]
 
 
 def _wait_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """Waits for an asset without partitions, due or not: an upstream run will be its cause if a condition runs it."""
+    """Makes an asset without partitions wait for an upstream run that is coming or failed.
+
+    It waits even if it is not due: where a condition runs it, the upstream run will be its cause.
+    """
     inlets = [inlet for inlet in case.asset.inlets.values() if inlet.on_update == "rerun"]
     decided = [(inlet, case.context.decisions.get(inlet.name, AssetDecision())) for inlet in inlets]
     name, barrier = case.asset.name, _first_barrier(case, decided)
@@ -125,7 +132,10 @@ def _wait_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgres
 
 
 def _first_barrier(case: DecisionInput, decided: Sequence[tuple[InletSpec, AssetDecision]]) -> UpstreamBarrier | None:
-    """The first barrier among what the asset reads; what is withheld is none where the inlet has anything else."""
+    """The first barrier of an inlet that the asset reads; None where nothing blocks it.
+
+    Withheld partitions block it only where the inlet has no other data.
+    """
     for inlet, before in decided:
         for barrier in before.barriers:
             if _reads(case, inlet, barrier.partitions) and not (barrier.withheld and _has_any(case.context, inlet)):
@@ -139,7 +149,7 @@ def _reads(case: DecisionInput, inlet: InletSpec, parts: PartitionSet) -> bool:
 
 
 def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: PartitionSet) -> UpstreamWaits:
-    """Finds partitions that wait for an upstream run, or are behind a failure; ``wanted`` are all that count."""
+    """Finds the partitions of ``wanted`` whose input is coming in this invocation, or cannot come."""
     coming, blocked, later = NOTHING, NOTHING, NOTHING
     waiting: list[Waiting] = []
     barriers: list[UpstreamBarrier] = []
@@ -169,12 +179,15 @@ def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Part
 
 
 def _can_delay(inlet: InletSpec, before: AssetDecision) -> bool:
-    """Whether the decision for an inlet can make partitions wait."""
+    """Whether a decision upstream can make partitions wait: it has coming or blocked ones, and updates count."""
     return inlet.on_update != "ignore" and bool(before.coming or before.barriers)
 
 
 def _behind(asset: AssetSpec, inlet: InletSpec, barrier: UpstreamBarrier, partitions: PartitionSet) -> Waiting:
-    """Reason of partitions behind a failure, which counts even if ``require`` demands less than all."""
+    """Reason of partitions whose input failed or is withheld.
+
+    It counts even if ``require`` demands less than all inputs, and the reason then says so.
+    """
     kind, reason = inlet.require.kind, f"waits for {barrier.reason}"
     if kind != "all":
         reason += f", and counts whatever `require: {kind}` says: `sparkassets mark {inlet.name}` accepts or skips it"
@@ -184,9 +197,9 @@ def _behind(asset: AssetSpec, inlet: InletSpec, barrier: UpstreamBarrier, partit
 def _partitions_not_waiting(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
-    """Partitions that do not wait for withheld ones of the inlet, because they read what is published.
+    """The given partitions that do not wait for withheld ones of the inlet: they read what is published.
 
-    A partition waits if it requires all of its inputs, and only for the tolerance.
+    A partition waits only if it requires all of its inputs, and no longer than the tolerance.
     """
     needed = context.dependency(asset, inlet)
     if inlet.require.kind == "all" and needed.is_mapped and not needed.is_open:
@@ -200,7 +213,7 @@ def _has_any(context: PlanningContext, inlet: InletSpec) -> bool:
 
 
 def _lacks(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> tuple[str, ...]:
-    """Sentences about the withheld inlet partitions that a run goes on without."""
+    """Sentences about the withheld inlet partitions that a run of ``partitions`` goes without, at most `MOST_LACKS`."""
     found: dict[str, None] = {}
     for inlet in asset.inlets.values() if partitions else ():
         for barrier in context.decisions.get(inlet.name, AssetDecision()).barriers:
@@ -213,7 +226,7 @@ def _lacks(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet)
 def _complete(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, coming: PartitionSet, partitions: PartitionSet
 ) -> PartitionSet:
-    """Partitions whose input is complete once ``coming`` has come, without those that need still newer ones."""
+    """The given partitions whose input is complete once ``coming`` has come; not those that need still newer inputs."""
     needed = context.dependency(asset, inlet)
     if not partitions or coming.is_everything or not needed.is_mapped or inlet.view is not None:
         return partitions
@@ -223,7 +236,10 @@ def _complete(
 
 
 def _partitions_begun_before(later: PartitionSet, asset: AssetSpec, before: AssetDecision) -> PartitionSet:
-    """Partitions that begin before the newest upstream partition which comes or failed."""
+    """The partitions of ``later`` that begin before the newest upstream partition that is coming or blocked.
+
+    Later ones would not wait for these: their input is not expected yet.
+    """
     if not later or before.coming.is_everything or before.blocked_partitions.is_everything:
         return later
     return later - asset.partitioning.partitions_between((before.coming | before.blocked_partitions).last, None)
@@ -232,7 +248,10 @@ def _partitions_begun_before(later: PartitionSet, asset: AssetSpec, before: Asse
 def _down(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, parts: PartitionSet, everything: PartitionSet
 ) -> PartitionSet:
-    """Partitions that read ``parts`` of the inlet; ``everything`` where the inlet is read as a whole."""
+    """Partitions that read ``parts`` of the inlet; ``everything`` where the inlet is read as a whole.
+
+    Nothing without ``parts``.
+    """
     needed = context.dependency(asset, inlet, also=parts)
     if not needed.is_mapped or parts.is_everything or inlet.view is not None:
         return everything if parts else NOTHING
@@ -240,5 +259,6 @@ def _down(
 
 
 def _first(context: PlanningContext, inlet: InletSpec, parts: PartitionSet) -> str:
+    """Clause that names upstream partitions that run first."""
     up = context.project.assets[inlet.name].partitioning
     return f"{name_partitions(inlet.name, parts, up)}, which runs first"
