@@ -199,6 +199,10 @@ def _sync_files(path: str, change: CommitRequest, names: Iterable[str]) -> None:
 
 
 def _write_commit(table: DeltaTable, change: CommitRequest) -> None:
+    """Writes one commit through deltalake.
+
+    A checkpoint or cleaning that fails would make the commit look failed, so `commit` does both afterwards.
+    """
     from deltalake import PostCommitHookProperties
 
     now = time.time_ns() // 1_000_000

@@ -156,7 +156,10 @@ class _CommitCollector:
         self.commits: list[ForeignCommit] = []
 
     def take(self, commit: LogCommit) -> bool:
-        """Takes the commit, unless it is of an unrecorded run: the run protocol settles that first."""
+        """Takes the commit and returns True; False, without taking it, for an unrecorded run of the asset.
+
+        The run protocol must settle such a run first, so the commits from there on wait for a later look.
+        """
         look = self.look
         own = look.is_own(commit)
         if look.is_settled(commit):
@@ -182,6 +185,11 @@ class _CommitCollector:
         return True
 
     def build_result(self) -> TableFinding | None:
+        """What all taken commits together mean; None if the table is still at the accounted version.
+
+        The kind says how rows were lost, if any were. Otherwise ``changed`` means that others changed rows, and
+        ``moved`` that only the version advanced.
+        """
         if self.version == self.look.known.accounted_version:
             return None
         lost = bool(self.lost)
@@ -206,14 +214,21 @@ class _CommitCollector:
         self.commits.append(ForeignCommit(commit.version, commit.operation or "a commit", at, partitions))
 
     def _write(self, partitions: PartitionSet) -> None:
-        """A recorded run rewrote its partitions; if it is unknown which, others keep what is known of them."""
+        """Removes the partitions that a recorded run wrote from the lost and changed ones: its rows are as recorded.
+
+        Does nothing if it is unknown which it wrote.
+        """
         if not partitions.is_everything and not self.lost.is_everything:
             self.lost = self.lost - partitions
             left = (replace(each, partitions=each.partitions - partitions) for each in self.commits)
             self.commits = [each for each in left if each.partitions]
 
     def _restore(self, commit: LogCommit) -> None:
-        """Takes out rows of runs after the version restored to, and what others changed since."""
+        """Accounts for a RESTORE: partitions written by runs after the restored version are lost.
+
+        Rows that others changed after that version have changed once more. If the commits in between are unknown, all
+        computed partitions that the restore touched count as lost.
+        """
         look, to = self.look, _restored_to(commit)
         undone = look.commits_after(to)[: commit.version - to - 1] if to is not None else []
         which = f"version {to}" if to is not None else "an earlier version"

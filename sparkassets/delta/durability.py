@@ -137,6 +137,7 @@ def _is_whole_entry(path: Path) -> bool:
 
 
 def _is_whole_parquet(path: Path) -> bool:
+    """Whether the file begins and ends as Parquet does, so is not torn; True for a file that is not there."""
     try:
         with path.open("rb") as file:
             begins = file.read(len(_PARQUET)) == _PARQUET

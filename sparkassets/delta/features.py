@@ -125,6 +125,7 @@ def keeps_paths(paths: Iterator[str]) -> bool:
 
 
 def _of_protocol(table: DeltaTable) -> str | None:
+    """Why the table's protocol leaves its commits to Spark, as the end of a sentence; None where it does not."""
     protocol = table.protocol()
     named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     if unknown := sorted(named - _HARMLESS):
@@ -137,6 +138,7 @@ def _of_protocol(table: DeltaTable) -> str | None:
 
 
 def _of_properties(properties: Mapping[str, str | None]) -> str | None:
+    """Why table properties leave its commits to Spark, as the end of a sentence; None where they do not."""
     for key, reason in _PROPERTIES.items():
         if (properties.get(key) or "").lower() == "true":
             return reason
@@ -199,6 +201,7 @@ def _walk_fields(
 
 
 def _within(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:  # noqa: ANN401  JSON
+    """The fields within a type, at any depth, each with its path; elements, keys and values are steps of the path."""
     if not isinstance(kind, Mapping):
         return
     match kind["type"]:

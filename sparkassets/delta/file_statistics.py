@@ -73,6 +73,7 @@ def prefix_length(properties: Mapping[str, str]) -> int:
 
 
 def _list_columns(fields: Sequence[Mapping[str, Any]], above: _Path = ()) -> Iterator[IndexedColumn]:
+    """Every column without fields of its own, at any depth of structs; arrays and maps count as one column."""
     for field in fields:
         path, type_ = (*above, field["name"]), field["type"]
         if isinstance(type_, str):
@@ -213,6 +214,10 @@ class FileStatistics:
         return self._last[1]
 
     def _find_columns(self, schema: ParquetSchema) -> list[_FooterColumn]:
+        """The table's columns with statistics, each with its place in files of this schema.
+
+        Empty if two columns of a file are equal in lower case: nothing can then be told apart.
+        """
         there = _places(schema)
         if there is None:
             return []

@@ -341,6 +341,7 @@ def _name(version: int) -> str:
 
 
 def _file(kind: str, action: Mapping[str, Any]) -> FileAction:
+    """An add or remove action as a `FileAction`; its key joins the path with what identifies the deletion vector."""
     vector = action.get("deletionVector") or {}
     mark = [vector.get(part) for part in ("storageType", "pathOrInlineDv", "offset")] if vector else []
     return FileAction(

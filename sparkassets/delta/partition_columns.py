@@ -108,6 +108,11 @@ def find_columns(schema: str, partitioning: Partitioning) -> PartitionColumns | 
 
 
 def _time_column(fields: Mapping[str, Any], partition: TimePartition, *, source: str) -> PartitionColumn:
+    """The column of the time dimension.
+
+    Raises:
+        SourceError: The partition names no column, or the column's type cannot tell its slots apart.
+    """
     if partition.column is None:
         raise SourceError(
             f"the partition of the source '{source}' names no column",
@@ -124,6 +129,11 @@ def _time_column(fields: Mapping[str, Any], partition: TimePartition, *, source:
 
 
 def _segment_column(fields: Mapping[str, Any], partition: SegmentPartition, *, source: str) -> PartitionColumn:
+    """The column of a segment dimension.
+
+    Raises:
+        SourceError: Its type cannot hold segments, or a listed key is no value of that type in its usual spelling.
+    """
     found = _field(fields, partition.column, source=source)
     kind = _kind(found)
     if not holds_segments(kind):
@@ -143,6 +153,11 @@ def _segment_column(fields: Mapping[str, Any], partition: SegmentPartition, *, s
 
 
 def _field(fields: Mapping[str, Any], name: str, *, source: str) -> Mapping[str, Any]:
+    """The field of that name.
+
+    Raises:
+        SourceError: There is none; with all columns, and a suggestion.
+    """
     found: Mapping[str, Any] | None = fields.get(name)
     if found is None:
         from difflib import get_close_matches

@@ -63,6 +63,7 @@ def _files(log: Path) -> dict[tuple[int, str], Path]:
 
 
 def _checkpoint_fault(path: Path | None) -> str | None:
+    """Why a checkpoint cannot be read, found by reading all of it; None if it can, or if it has several files."""
     if path is None:  # one of several files, whose form depends on the writer
         return None
     import pyarrow as pa
@@ -78,6 +79,7 @@ def _checkpoint_fault(path: Path | None) -> str | None:
 
 
 def _entries_fault(entries: dict[int, Path], expected: int) -> str | None:
+    """Why the log cannot be read from version ``expected`` on: an entry is missing or no JSON; None if it can."""
     for version in range(expected, max(entries, default=-1) + 1):
         if version not in entries:
             return f"the entry {version:020d}.json of its log is missing"

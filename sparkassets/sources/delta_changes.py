@@ -212,6 +212,10 @@ class TableParts:
     def _by_key(
         self, files: Mapping[str, FileAction], parts: Mapping[str, FilePart], kept: Mapping[str, Array]
     ) -> dict[str, Rows | OSError]:
+        """The rows of each file by its key, or the error of reading it.
+
+        Where deleted rows of a file are unknown, its partitions are known and their numbers of rows are not (None).
+        """
         plain = {files[key].path: part for key, part in parts.items() if not files[key].has_deletion_vector}
         cut = {files[key].path: part for key, part in parts.items() if files[key].has_deletion_vector}
         rows = self._rows(plain, {})
@@ -237,6 +241,11 @@ class TableParts:
         return found
 
     def _readable(self, path: str, rows: Rows | OSError) -> Rows:
+        """The rows of a file.
+
+        Raises:
+            SourceError: The file could not be read, and the log says too little of it.
+        """
         if not isinstance(rows, OSError):
             return rows
         reason = str(rows.strerror or rows).partition("\n")[0]

@@ -78,6 +78,7 @@ def parse_columns(schema: str) -> dict[str, str]:
 
 
 def _type(kind: Any) -> str:  # noqa: ANN401  as JSON has it
+    """Spark's name of a type in Delta's JSON, such as ``array<bigint>`` for an array of ``long``."""
     if not isinstance(kind, Mapping):
         return _NAMES.get(kind, str(kind))
     match kind["type"]:

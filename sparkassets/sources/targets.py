@@ -207,6 +207,11 @@ class _PathCommitInspector(CommitInspector):
         return None if content is None else self.log.parse_commit(version, content)
 
     def detect_changes(self) -> TableFinding | None:
+        """The finding about the commits since the seen version; None if there are none.
+
+        If that version's commit file is still the seen one, only later commits are read; otherwise the table is opened.
+        An asset that was renamed is looked at under the application id of the run that was seen.
+        """
         seen = self.known.accounted_version
         content = self.log.read_content(seen)
         by = None if content is None else self._find_writer(content)

@@ -64,6 +64,10 @@ class LogVolumeEstimator:
         parts: PartitionSet = EVERYTHING,
         partitioning: Partitioning = UNPARTITIONED,
     ) -> InletVolume:
+        """Bytes and number of the files of a table's version that may hold rows of ``parts``.
+
+        Both are None, with the reason, where the table cannot be read. An opened version is kept for later inlets.
+        """
         key = path, table_id, version
         if key not in self._tables:
             self._tables[key] = _files_of(*key)

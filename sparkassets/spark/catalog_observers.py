@@ -179,6 +179,10 @@ class _NamedInspection:
         whole: bool,
         extra: Mapping[str, Any],
     ) -> Observation:
+        """The observation at the table's version; ``parts`` is None for an asset without partitions.
+
+        The cursor remembers values that name no partition, so that a later look without news can report them again.
+        """
         left = (
             {} if parts is None else {name: sorted(values) for name, values in parts.file_parts.ignored_values.items()}
         )

@@ -139,6 +139,10 @@ def _frame(
     name: str,
     by_keys: bool,
 ) -> DataFrame:
+    """The changed rows of a table at a path, all in the table's columns as of ``version``.
+
+    Feed and appended files cover different commits, so their rows are put together; no rows if nothing changed.
+    """
     table.load_as_version(version)
     schema = spark_schema(table.schema().to_json())
     refuse_taken(schema.names, f"the inlet {name!r}")
@@ -169,6 +173,13 @@ def refuse_taken(columns: Sequence[str], owner: str) -> None:
 def _read_feed(
     session: SparkSession, fed: FeedRange, schema: StructType, *, path: str, name: str, by_keys: bool
 ) -> DataFrame:
+    """The change rows of consecutive versions, with the columns of ``schema`` and then those of a change.
+
+    Where the versions replaced files, rows that are equal before and after are left out, if Spark can compare them.
+
+    Raises:
+        SourceChangedError: A column is gone meanwhile.
+    """
     reader = session.read.format("delta").option("readChangeFeed", "true")
     rows = reader.option("startingVersion", fed.first).option("endingVersion", fed.last).load(path)
     there = {column.lower() for column in rows.columns}
@@ -201,6 +212,7 @@ def is_comparable(schema: StructType) -> bool:
 
 
 def _compares(kind: DataType) -> bool:
+    """Whether equal values of the type are the same bytes: not so for maps, variants and text with a collation."""
     from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
 
     match kind:

@@ -116,6 +116,7 @@ def _bound(table: OpenedTable, before: TableMoment | None, *, above: int) -> int
 
 
 def _make_data_commit(own_marker: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str) -> DataCommit:
+    """The commit as the run protocol knows it; metrics that are no numbers are left out."""
     metrics = {key: int(value) for key, value in (commit.get("operationMetrics") or {}).items() if str(value).isdigit()}
     return DataCommit(
         run=own_marker["run"],

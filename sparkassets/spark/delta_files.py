@@ -152,6 +152,7 @@ def _is_plain(field: Mapping[str, Any]) -> bool:
 
 
 def _is_plain_type(kind: str | Mapping[str, Any]) -> bool:
+    """Whether the type reads the same from Parquet as from Delta; elements that may not be NULL read differently."""
     if isinstance(kind, str):
         return is_plain_type(kind)
     match kind["type"]:

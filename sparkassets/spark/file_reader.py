@@ -158,6 +158,10 @@ class PinnedFiles:
         return file.slot.key if self.asset.in_paths is None else file_key(file.relative)
 
     def _file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
+        """The file as the run reads it; None if it matches no partition of the run, or surely holds no row.
+
+        Where values of rows, not paths, tell the partitions, every matching file is read.
+        """
         text, partitioning, source = pattern.match(relative), self.asset.path_partitioning, self.asset.source
         if text is None or (source is not None and source.files is not None and source.files.is_rowless(size)):
             return None
@@ -215,6 +219,11 @@ def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: 
 def _rows(
     session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, options: Mapping[str, str]
 ) -> DataFrame:
+    """The rows of the files without the columns of their paths; no rows, in the declared columns, without files.
+
+    Raises:
+        RunError: There are no files and no declared columns, or the files do not fit the declared ones.
+    """
     fields = path_columns(asset)
     declared = {name: kind for name, kind in asset.columns.items() if name not in fields}
     if not files:
@@ -284,6 +293,11 @@ def _options(asset: AssetSpec) -> dict[str, str]:
 
 
 def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
+    """The rows with the fields of their file's path as columns, in place of columns of the same names.
+
+    If all files have the same fields these are constants. Otherwise each row is joined to its file by Spark's
+    ``_metadata.file_path``, which is encoded as a URL; a file that was not listed fails the job.
+    """
     from pyspark.sql import functions as sql
 
     fields = path_columns(asset)
@@ -395,6 +409,10 @@ def _contents(
 def _together(
     session: SparkSession, asset: AssetSpec, view: Partitioning, files: Sequence[FoundFile]
 ) -> Iterator[tuple[str, FileContent]]:
+    """The relative path and the content of each file, from one Spark job over all of them.
+
+    Only distinct values of the partition columns are collected; columns that the paths tell are not read at all.
+    """
     fields = asset.path_partitioning.segment_columns
     in_path = [column for column in view.columns if column in fields]
     frame = read_leniently(session, files, asset=asset)

@@ -328,6 +328,13 @@ def _describe_result(value: object) -> str:
 
 
 def _last_rows(steps: Iterator[Any], context: Context, *, place: str, outlets: Sequence[str]) -> Any:  # noqa: ANN401  the author's
+    """The last rows that a generator yields or returns; None if it has none.
+
+    A dict of frames is the result of a multi-asset; any other dict that it yields is added to ``context.extra``.
+
+    Raises:
+        RunError: It yields anything else.
+    """
     last: object = None
     while True:
         try:
@@ -351,6 +358,11 @@ def _refuse_all_unrecordable(context: Context, body: PythonBody, outlets: Sequen
 
 
 def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, *, of: str = "context.extra") -> None:
+    """Refuses an extra that the journal cannot hold, and names the key at fault where one alone is.
+
+    Raises:
+        RunError: A value is no JSON, or all of it is too large, too deep, or holds a credential.
+    """
     for key, value in extra.items():
         try:
             json.dumps({key: value}, allow_nan=False)

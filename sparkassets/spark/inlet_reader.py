@@ -178,6 +178,10 @@ def _changes(session: SparkSession, order: RunOrder, name: str, read: ReadInlets
 def _open_inlet(
     session: SparkSession, order: RunOrder, name: str, read: ReadInlets, *, newer: NewerRows | None = None
 ) -> DataFrame:
+    """The rows of one inlet at its pin, not computed yet; files that it lists are added to ``read``.
+
+    ``newer`` lets files be skipped that hold no row above the watermark; the caller still filters the rows.
+    """
     asset, pin = order.inlets[name], order.pins[name]
     source = asset.source
     if asset.is_known_by_events:
@@ -202,6 +206,10 @@ def _by_values(frame: DataFrame, asset: AssetSpec, pin: InletPin) -> DataFrame:
 
 
 def _delta(session: SparkSession, asset: AssetSpec, pin: InletPin, newer: NewerRows | None) -> DataFrame:
+    """The rows of a Delta table at the pinned version, of the pinned partitions only.
+
+    No rows, in the declared columns, for a table that was not written when the run was planned.
+    """
     owner = f"the inlet {asset.name!r}"
     if pin.version is None:
         return _unwritten(session, asset)

@@ -273,7 +273,7 @@ class JarFetch:
 
 
 def _fetch(wanted: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
-    """Fills the folder by one atomic rename; if two processes try at once, the second one's work is dropped."""
+    """Fills the folder by one atomic rename; of two processes that fetch at once, the later one drops its copy."""
     folder = wanted.folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -294,6 +294,13 @@ def _fetch(wanted: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
 
 
 def _run_ivy(wanted: JarFetch, *, work: Path, into: Path, spark_home: Path, java: JavaRuntime) -> None:
+    """Fetches the jars into a folder with the Ivy that Spark ships, from the mirror if the environment names one.
+
+    Judges success by the main jar, and not by Ivy's exit code.
+
+    Raises:
+        SparkUnavailableError: The main jar is not there afterwards.
+    """
     repository = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY", _CENTRAL)
     (work / "ivy.xml").write_text(wanted.module, encoding="utf-8")
     (work / "settings.xml").write_text(_settings(repository), encoding="utf-8")

@@ -79,6 +79,7 @@ class PartitionGuard:
         return found if self.order.with_new_segments(found) is not self.order else {}
 
     def _outside(self, strangers: DataFrame) -> RunError:
+        """The error for rows outside the run's partitions, with a few of their values and the number of NULLs."""
         values = [f"{self._text(column)} AS v{number}" for number, column in enumerate(self.columns)]
         first = strangers.selectExpr(*values).distinct().orderBy(*(f"v{number}" for number in range(len(values))))
         found = first.limit(_SHOWN + 1).collect()

@@ -302,6 +302,7 @@ def refuse_unfit_type(column: str, kind: str, *, partition: TimePartition, owner
 
 
 def _bounds(kind: str, partition: TimePartition, exact: Iterable[tuple[int, int]]) -> Iterator[tuple[str, str]]:
+    """First value and first value after each range, as SQL text of the column's type."""
     for start, end in exact:
         match kind:
             case "date":

@@ -97,6 +97,11 @@ def check_session(session: SparkSession) -> None:
 
 
 def _create(settings: Mapping[str, str], *, name: str) -> SparkSession:
+    """Starts Spark with the settings, and arranges that its JVM writes the class data archive if one is wanted.
+
+    Raises:
+        SparkUnavailableError: Packages or Java do not fit, or Spark does not start.
+    """
     from pyspark.sql import SparkSession
 
     check_installed()

@@ -102,6 +102,7 @@ def run_statements(
 
 
 def _render(body: SqlBody, relations: _TemplateRelations) -> str:
+    """The query of one run; every error of the template becomes a RunError at its line."""
     try:
         return render_sql(
             body.template, relations.names(), double_quoted_names=partial(_has_double_quoted_names, relations.session)
@@ -249,6 +250,7 @@ class _TemplateRelations:
         return frame
 
     def _partition(self) -> object:
+        """The run's one partition, for the name `partition`; for other runs an undefined value that says why."""
         partitioning = self._order.asset.partitioning
         if not partitioning.is_partitioned:
             return _make_unfit(f"{self._order.asset.name} has no partitions")

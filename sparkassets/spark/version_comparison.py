@@ -66,6 +66,11 @@ class SparkTableComparer:
 
 
 def _read_side(session: SparkSession, asset: AssetSpec, side: ComparedTable) -> DataFrame:
+    """The rows of one of the two versions, of the compared partitions only.
+
+    Raises:
+        RunError: The table is gone, or another one has taken its place.
+    """
     own = asset.storage is not None and asset.storage.path == side.path
     storage = asset.storage if own and asset.storage is not None else StorageLocation(side.path, side.path)
     table = open_relation(session, TableRelation(storage))
@@ -127,6 +132,11 @@ def _rows(
     keys: Sequence[str],
     samples: int,
 ) -> RowComparison:
+    """Compares the rows of two versions by their shared columns: by key if possible, else as whole rows.
+
+    The key counts only if both versions have all of its columns, and if it occurs once in each: otherwise rows are
+    counted as equal or not, and none as changed.
+    """
     there = {name.lower() for name in old.schema.names}
     shared = tuple(name for name in new.schema.names if name.lower() in there)
     named = {name.lower(): name for name in shared}
@@ -210,7 +220,7 @@ def _by_all(both_sides: DataFrame, layout: _ComparedColumns) -> DataFrame:
 def _count_rows(
     found: DataFrame, layout: _ComparedColumns, tell: PartitionGrouping, samples: int, asset: AssetSpec
 ) -> RowComparison | None:
-    """The differing rows by partition, and samples of them; None where keys are not unique."""
+    """The differing rows by partition, and samples of them; None if a key occurs more than once on a side."""
     from pyspark.errors import PySparkException
 
     with contextlib.suppress(PySparkException):  # a serverless session holds nothing

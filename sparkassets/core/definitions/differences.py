@@ -46,6 +46,7 @@ def _of_text(old: AssetDefinition, new: AssetDefinition) -> Iterator[str]:
 
 
 def _of_parts(old: AssetDefinition, new: AssetDefinition) -> Iterator[str]:
+    """The lines of parts that were removed, added or changed; with their values only for params and options."""
     if not old.text and not old.parts:
         return  # what it was is not known any more
     for name in sorted(old.parts.keys() | new.parts.keys()):
@@ -72,6 +73,11 @@ def layout_query(normal: str) -> list[str]:
 
 
 def _laid_out(found: Sequence[str]) -> Iterator[str]:
+    """The lines of a query whose words are ``found``, each indented by the brackets around it.
+
+    A line begins only outside calls, so each open bracket is remembered with whether a query stands in it. The AND of
+    ``BETWEEN … AND`` begins no line.
+    """
     line, before = "", ""
     around: list[bool] = []  # of each bracket that is open, whether a query is in it
     between = False

@@ -106,6 +106,10 @@ def _self(node: nodes.Node) -> Iterator[nodes.Name]:
 def _names(
     asset: AssetSpec, template: Template, params: Mapping[str, object], relations: dict[str, str]
 ) -> dict[str, object]:
+    """The names of a template with values that stand for those of any run.
+
+    Values that differ by run are `MARK`, or one fixed moment. Rendering adds the relations it uses to ``relations``.
+    """
     moment = _moment(template)
     times = ("schedule_date", "data_interval_start", "data_interval_end", "logical_date")
     before = ("prev_data_interval_start_success", "prev_data_interval_end_success")
@@ -225,6 +229,10 @@ class AssetDerivations:
             yield from ((reader, name, use) for name, use in self._made_of(reader, asset, column))
 
     def _made_of(self, reader: AssetSpec, asset: str, column: str) -> Iterator[tuple[str, ColumnUse]]:
+        """The columns of ``reader`` that use the column, each with its use; ``*`` where it decides the set of rows.
+
+        Yields ``?`` if some uses are uncertain, unless the reader reads itself.
+        """
         found = self.derivation_of(reader)
         unsure = ColumnUse(asset, column)
         if found is None:

@@ -131,6 +131,10 @@ class _UpstreamTracer:
         return tuple(self._trace_further(_step(*key, own), key) for key, own in _merge_uses(uses))
 
     def _trace_further(self, step: LineageStep, key: tuple[str, str]) -> LineageStep:
+        """The step with the columns that its own column comes from; ``key`` identifies the column.
+
+        A column that was traced before is marked as repeated instead: its steps are listed where it came first.
+        """
         asset = self._derivations.project.assets.get(step.asset)
         found = self._derivations.derivation_of(asset) if asset is not None else None
         uses = found.uses_of_column(step.column) if found is not None else None

@@ -161,6 +161,11 @@ def uses_of(node: exp.Expr, resolve: ResolveColumn) -> ColumnUses:
 
 
 def _uses(node: exp.Expr, resolve: ResolveColumn) -> Iterator[ColumnUse]:
+    """Each use of a column in the expression, with how it contributes; one column may occur several times.
+
+    Raises:
+        UncertainDerivation: The expression has a query or a field of a STRUCT, or a name has several meanings.
+    """
     match node:
         case exp.Column():
             yield from resolve(node)

@@ -123,6 +123,7 @@ def _parse_query(sql: str) -> exp.Expr | SyntaxFault | None:
 
 
 def _fault(error: ParseError) -> SyntaxFault | None:
+    """The parser's first error in our words, at its place; None where the error has no place."""
     found = error.errors[0] if error.errors else {}
     token, line, end = str(found.get("highlight") or ""), found.get("line"), found.get("col")
     if not token or line is None or end is None:

@@ -139,6 +139,11 @@ def _relation_rows(relation: QueryRelation) -> _RowSource:
 
 
 def _derive_node(node: exp.Expr, known: _RowSources) -> _RowSource:
+    """The rows of a query in any form: a SELECT, a set operation, or one of these in brackets.
+
+    Raises:
+        UncertainDerivation: It is something else, or has a clause that is not understood here.
+    """
     match node:
         case exp.Subquery():
             _derive_sole_select(node, _SUBQUERY)
@@ -182,6 +187,14 @@ def _apply_column_aliases(rows: _RowSource, alias: exp.Expr | None) -> _RowSourc
 
 
 def _derive_set_operation(node: exp.SetOperation, known: _RowSources) -> _RowSource:
+    """The rows of UNION, INTERSECT or EXCEPT.
+
+    In a UNION both sides supply values. In the others the left side does, and every column of the right side only
+    decides which of its rows remain.
+
+    Raises:
+        UncertainDerivation: The columns of a side are unknown, or the sides differ in their number.
+    """
     left, right = _derive_node(node.this, known), _derive_node(node.expression, known)
     if left.columns is None or right.columns is None or len(left.columns) != len(right.columns):
         raise UncertainDerivation
@@ -243,6 +256,13 @@ class _SelectDerivation:
     # ----------------------------------------------------------------- the list
 
     def _item(self, item: exp.Expr) -> Iterator[_DerivedColumn]:
+        """The columns of one item of the SELECT list: several for a star, else one.
+
+        Uncertain uses of one item leave the others certain; its name can be used by later items of the list.
+
+        Raises:
+            UncertainDerivation: The item's columns cannot be listed, such as a star over an unknown table.
+        """
         if isinstance(item, exp.Star):
             yield from self._all(item)
             return
@@ -280,6 +300,11 @@ class _SelectDerivation:
     # ----------------------------------------------------------------- names
 
     def _resolve(self, column: exp.Column) -> ColumnUses:
+        """The columns that a name stands for; an unqualified name may be a column of USING, or of any source.
+
+        Raises:
+            UncertainDerivation: The name may be a field of a STRUCT, or may have several meanings.
+        """
         name = column.name
         if column.args.get("db") or column.args.get("catalog") or isinstance(column.this, exp.Star):
             raise UncertainDerivation
@@ -329,6 +354,10 @@ class _SelectDerivation:
         return merge_uses([*found, *(rows.rows for rows in self.sources.values())])
 
     def _clauses(self, columns: Sequence[_DerivedColumn]) -> Iterator[tuple[UseKind, ColumnUses]]:
+        """The column uses of each clause that decides which rows come out, with the kind of the clause.
+
+        ORDER BY counts only with LIMIT or OFFSET: without them it changes no row.
+        """
         args = self.node.args
         for name in ("where", "having", "qualify"):
             if args.get(name) is not None:

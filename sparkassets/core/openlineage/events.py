@@ -103,6 +103,11 @@ def _complete_event(
     before: Mapping[str, AssetState],
     telling: FacetBuilder,
 ) -> Event:
+    """The COMPLETE event of a run that succeeded, with the datasets it read and the tables it wrote.
+
+    ``outlets`` are the entries of a multi-asset's tables, empty for a run of one table. ``before`` holds the states of
+    the assets before the commit, from which the event tells a new table from a changed one.
+    """
     written: Sequence[SuccessEntry | OutletEntry] = outlets or [entry]
     asset = telling.project.assets.get(entry.asset)
     inputs = []
@@ -134,6 +139,10 @@ def _run_event(
     inputs: Sequence[Mapping[str, Any]] | None = None,
     outputs: Sequence[Mapping[str, Any]] | None = None,
 ) -> Event:
+    """An event of the claimed run; inputs and outputs come from its claim where they are not given.
+
+    An asset that no longer exists has neither; RUNNING, which repeats START, leaves them out.
+    """
     claim, asset = link.entry, telling.project.assets.get(link.entry.asset)
     if asset is not None and kind != "RUNNING":
         pins = claim.request.pins

@@ -128,6 +128,7 @@ class FacetBuilder:
         return self._build_once("job", asset, self._job_facets)
 
     def _job_facets(self, asset: AssetSpec) -> Facets:
+        """The facets of an asset that follow from its declaration: its type, documentation, owner and code."""
         facets: Facets = {"jobType": _job_type("ASSET")}
         if asset.description:
             facets["documentation"] = facet("DocumentationJobFacet", description=asset.description)
@@ -230,6 +231,7 @@ class FacetBuilder:
         return self._build_once("dataset", asset, self._build_dataset_facets)
 
     def _build_dataset_facets(self, asset: AssetSpec) -> Facets:
+        """The facets that follow from the declaration alone: type, storage, description, owner, other name."""
         facets: Facets = {}
         kind = "TABLE" if asset.source is None or asset.source.kind in ("delta", "tables") else ""
         kind = "FILE" if asset.source is not None and asset.source.files is not None else kind

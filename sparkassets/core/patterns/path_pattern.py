@@ -349,6 +349,11 @@ def _is_literal(token: Token) -> bool:
 
 
 def _tokens(text: str, segments: Collection[str]) -> Iterator[Token]:
+    """Splits a pattern into literal text, globs (``*``, ``?``, ``**/``) and fields, in order.
+
+    Raises:
+        PatternError: A brace has no partner, a field is none, or ``**`` is not a folder of its own.
+    """
     position = 0
     for found in re.finditer(r"\*\*/|\*+|\?|\{[^{}]*\}|[{}]", text):
         if found.start() > position:
@@ -382,6 +387,11 @@ def _field(piece: str, segments: Collection[str], *, before: str) -> TimeField |
 
 
 def _one_field(tokens: Sequence[Token]) -> TimeField | None:
+    """The only time field of a pattern; None without one.
+
+    Raises:
+        PatternError: A field occurs twice, two fields are time, or a field's end cannot be told from what follows.
+    """
     names = [token.name for token in tokens if not isinstance(token, str)]
     fields = [token for token in tokens if isinstance(token, TimeField)]
     if twice := next((name for name in names if names.count(name) > 1), None):

@@ -158,6 +158,10 @@ def _check_part(piece: str, part: str, *, before: tuple[str, ...]) -> None:
 
 
 def _local(values: Mapping[str, int]) -> datetime | None:
+    """The local time that a field's parts name, by their letters of ``strftime``; None if there is no such time.
+
+    The parts are a week of ISO's calendar, a day of the year, or a date; what is missing is the first of its kind.
+    """
     try:
         if "G" in values:
             day = date.fromisocalendar(values["G"], values["V"], 1)

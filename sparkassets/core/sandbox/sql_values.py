@@ -124,6 +124,11 @@ class PrintedValues:
         double_quoted_names: Callable[[], bool],
         /,
     ) -> str:
+        """The token with the SQL of the values in it; a token without marks stays as it is.
+
+        Where the token is text, a quoted name or a comment, a value becomes a part of it; in a comment it is dropped.
+        Anywhere else a token with a mark is the mark alone. ``made`` is the text that was resolved before it.
+        """
         if "\x00v" not in token:
             return token
         if kind in ("comment", "block"):
@@ -164,6 +169,11 @@ class PrintedValues:
         return value if isinstance(value, str) else str(value)
 
     def _resolve_bare(self, token: str, text: str, start: int, end: int, made: list[str]) -> str:
+        """The SQL of a value that is a token of its own: a literal, or the name that it was marked as.
+
+        Raises:
+            ValueInSqlError: A name is meant there, or the literal would become one with the word beside it.
+        """
         value = self._found[int(token[2:-1])]
         before, after = text[start - 1 : start], text[end : end + 1]
         if isinstance(value, _NameValue):

@@ -163,6 +163,10 @@ def _document(file: SourceFile, root: Node, problems: list[SpecProblem]) -> Yaml
 
 
 def _draft(document: YamlDocument, project: ProjectDraft) -> AssetDraft:
+    """One document of an asset file as a draft; every mistake in it becomes a problem of the document.
+
+    Works on this document and the project's defaults alone: nothing here looks at other assets.
+    """
     yaml_values.read_values(document, environment=project.environment, secrets=project.keys.secrets)
     at, keys = DocumentPlace(document), check_shape(AssetFile, document, stand_in={"asset": "unnamed"})
     path, store = without_store_name(at, keys.path, project.keys.storage)
@@ -233,6 +237,7 @@ def _check_extra(at: DocumentPlace, keys: AssetFile) -> None:
 
 
 def _check_columns(at: DocumentPlace, keys: AssetFile) -> None:
+    """Refuses names that differ by case only, names that Delta does not allow, and types that it cannot store."""
     spellings: dict[str, str] = {}
     for name, text in keys.types.items():
         place = at / "columns" / name

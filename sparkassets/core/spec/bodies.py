@@ -269,6 +269,7 @@ def _sql(draft: AssetDraft, files: Mapping[str, SourceFile | None]) -> AssetBody
 
 
 def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFile | None]) -> None:
+    """Adds the problem that the file ``path`` does not exist; at its key, or at the asset if no key names a file."""
     near = sibling_path(draft.file.path, path)
     if draft.keys.sql is None and draft.maker:
         message = f"outlet {draft.name!r} has no 'sql', asset {draft.maker!r} no 'python', and there is no file {path}"
@@ -282,6 +283,11 @@ def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFi
 
 
 def _template(draft: AssetDraft, text: str, file: SourceFile, at: DocumentPlace | None) -> AssetBody:
+    """The body of an asset in SQL, with the place of each inlet that the template names.
+
+    ``at`` is where the SQL stands in the YAML, None for a file of its own. A template that cannot be parsed, or is
+    nested too deep for Spark's parser, becomes a problem of the draft, and the body is empty.
+    """
     problems = draft.at.document.problems
     try:
         template = Template.parse(text)
@@ -305,6 +311,7 @@ def _python(
     modules: Mapping[str, ModuleSource],
     declared: ModuleFunction | None,
 ) -> AssetBody:
+    """The body of the function that ``python`` names; empty where finding it failed, which is a problem already."""
     found = find_function(draft.at / "python", written, project, modules, declared=declared)
     if found is None:
         return AssetBody()
@@ -381,6 +388,10 @@ def find_function(
 def _function(
     draft: AssetDraft, module_name: str, name: str, module: ModuleSource, function: ModuleFunction
 ) -> AssetBody:
+    """The body of an asset in Python: each argument that the runtime does not fill itself names an inlet.
+
+    Problems of the draft are ``*args``, which names no inlet, and attributes that a run's context does not have.
+    """
     named: dict[str, AssetMention] = {}
     file = function.file or module.file
     for argument in function.arguments:

@@ -32,6 +32,10 @@ def _find_assets_with_named_columns(drafts: Mapping[str, AssetDraft], bodies: Ma
 
 
 def _columns(draft: AssetDraft, body: AssetBody, tables: TableColumns | None) -> KnownColumns | None:
+    """All columns of the asset in order, and how they are known: declared, selected, or stored; None if unknown.
+
+    A declaration wins over the SELECT, which wins over the stored table; code that writes its table itself tells none.
+    """
     if draft.keys.types:
         return KnownColumns.of_declaration(draft.name, _with_partition(draft, list(draft.keys.types)))
     if draft.writes_itself:

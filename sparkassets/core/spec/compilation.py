@@ -106,6 +106,7 @@ def compile_project(
 
 
 def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> ProjectSpec:
+    """The project's own settings with its compiled assets, and the warnings of all documents in order of place."""
     keys = project.keys
     return ProjectSpec(
         name=keys.project,
@@ -160,6 +161,17 @@ def _compile(
     columns: Mapping[str, KnownColumns],
     code: CodeCatalog,
 ) -> AssetSpec:
+    """One asset from its draft and its code; mistakes become problems of the draft, and the rest is compiled.
+
+    Args:
+        draft: The asset.
+        project: Supplies the defaults.
+        files: All assets, which inlets and conditions may name.
+        body: The asset's compiled code.
+        timetables: Those that installed packages registered, by name.
+        columns: All columns of an asset, by its name, where they are known.
+        code: The Python functions that validations may call.
+    """
     keys, own, partitioning, drafts = draft.keys, draft.bounds, draft.partitioning, files.drafts
     inlets: dict[str, InletSpec] = {}
     strategy = write = None
@@ -308,6 +320,10 @@ def _check_template(
     files: AssetFiles,
     columns: Mapping[str, KnownColumns],
 ) -> None:
+    """Checks the names in the asset's SQL against its inlets, params and schedule; does nothing for Python.
+
+    Checks that need the schedule, the partitions or the inlets are left out where those keys are wrong themselves.
+    """
     if body.sql is None:
         return
     faults = check_template(

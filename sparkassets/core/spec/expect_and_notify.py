@@ -122,6 +122,7 @@ def compile_notify(
 
 
 def _rule(at: DocumentPlace, keys: NotifyMap, project: ProjectDraft, modules: Mapping[str, ModuleSource]) -> NotifyRule:
+    """One notification rule; a rule without receivers, or with a URL in place of a variable's name, is a problem."""
     on = (keys.on,) if isinstance(keys.on, str) else tuple(dict.fromkeys(keys.on))
     to = (keys.to,) if isinstance(keys.to, str) else tuple(dict.fromkeys(keys.to or ()))
     if not to and keys.python is None and "notify" not in at.document.failed:

@@ -411,6 +411,11 @@ class _InletCompiler:
             (self.at / "require").add_key_problem(f"'require' counts mapped partitions, {why}")
 
     def _compile_require(self, need: Dependency) -> PartitionRequirement:
+        """How many of the inlet partitions in ``need`` must be present before a run may start.
+
+        By default all of them; any one, if an asset without partitions reads a whole partitioned inlet, whose
+        partitions nobody can count in advance. More than can ever map to one partition of the asset is a problem.
+        """
         require = self.options.require
         if not isinstance(require, RequireMap):
             whole = not need.consumer.is_partitioned and need.inlet.is_partitioned

@@ -215,6 +215,11 @@ def compile_partition(
 def _dimensions(
     at: DocumentPlace, keys: AssetFile, *, within: TimeBounds, field: str | None
 ) -> list[_DeclaredDimension]:
+    """The dimensions that `partition` declares, in the order of the file; empty for an asset without partitions.
+
+    Where `partition` is missing, `every_instance` gets the interval of its schedule as its dimension, if the write mode
+    needs no column to find a partition's rows. ``field`` is the time field of the asset's path, None without one.
+    """
     written = keys.partition
     if written is None and keys.strategy == "every_instance" and needs_no_column(keys):
         assumed = own_interval(keys, within=within)
@@ -363,6 +368,10 @@ def compile_segment_params(draft: AssetDraft, strategy: Strategy | None) -> Segm
 
 
 def _build_segment_params(draft: AssetDraft, at: DocumentPlace, given: list[dict[str, Any]]) -> SegmentParams | None:
+    """The params by segment, by every listed dimension whose column is a name in all of the params.
+
+    None, with a problem, if there is no such dimension: nothing would tell which params a run has.
+    """
     segments = draft.partitioning.segments
     listed = [i for i, each in enumerate(segments) if not each.is_open]
     places = tuple(i for i in listed if all(segments[i].column in one for one in given))

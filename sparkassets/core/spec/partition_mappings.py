@@ -125,6 +125,10 @@ class _MappingReader:
         self.whole: set[str] = set()
 
     def read_map(self, written: PartitionsMap) -> DeclaredMapping:
+        """Reads a map that holds either lists of partition keys only, or one entry for each dimension.
+
+        A map that mixes the two is a problem.
+        """
         lists = {key: value for key, value in written.items() if isinstance(value, list)}
         if not written:
             self.at.add_problem("the map of partitions is empty", hint="write {<key>: [<key>, …], …}")
@@ -141,6 +145,10 @@ class _MappingReader:
         return DeclaredMapping(self.time, self._matches())
 
     def _matches(self) -> tuple[SegmentMatch, ...] | None:
+        """The matches of segments, in the order of the inlet's dimensions; None if nothing was declared of segments.
+
+        Dimensions that the map does not name match by column. Two matches of one inlet dimension are a problem.
+        """
         if not self.found and not self.whole:
             return None
         others = [match for match in self.by_column.values() if match.column not in {*self.found, *self.whole}]
@@ -171,6 +179,7 @@ class _MappingReader:
         self._read_segment_keys(self.at, free[0], self._counterpart(self.at, free[0]), keys)
 
     def _read_dimension(self, column: str, value: object) -> None:
+        """Reads what the map says of one column, and stores it; what means nothing there becomes a problem."""
         at, own = self.at / column, self.down.dimension(column)
         if own is None:
             self._read_time_window(at, column, value)
@@ -184,6 +193,11 @@ class _MappingReader:
             self._read_segment_map(at, own, value)
 
     def _read_time_window(self, at: DocumentPlace, column: str, value: object) -> None:
+        """Reads an entry about time, which can only be ``all`` or ``latest``; overlap is what holds without an entry.
+
+        ``column`` may be the time column of either asset; any other name is a problem, because no segment has it
+        either.
+        """
         times = [each.partitioning.time for each in (self.down, self.up)]
         names = {time.column.lower() for time in times if time is not None and time.column is not None}
         if column.lower() not in names:
@@ -253,6 +267,10 @@ class _MappingReader:
     def _read_segment_keys(
         self, at: DocumentPlace, own: SegmentPartition, theirs: SegmentPartition | None, written: Mapping[str, object]
     ) -> None:
+        """Reads which segments of the inlet each of the consumer's segments requires, and stores the match.
+
+        ``theirs`` is the inlet's dimension; None where finding it failed, which is a problem already.
+        """
         if theirs is None:
             return
         keys: dict[str, tuple[str, ...]] = {}
@@ -279,6 +297,10 @@ class _MappingReader:
     def _warn_of_unmapped_keys(
         self, at: DocumentPlace, own: SegmentPartition, theirs: SegmentPartition, keys: Mapping[str, tuple[str, ...]]
     ) -> None:
+        """Warns of segments that the map leaves out on either side: a forgotten one would silently read nothing.
+
+        Open dimensions are exempt, because their segments are only known at run time.
+        """
         left = [key for key in own.keys if key not in keys and not own.is_open]
         if left:
             message = (

@@ -200,6 +200,7 @@ def check_states(at: DocumentPlace, keys: ProjectFile) -> None:
 
 
 def _check(at: DocumentPlace, state: str | StateMap) -> None:
+    """Refuses a state with no place or with two, with an invalid name, or where its commits would be unsafe."""
     if isinstance(state, str):
         _check_scheme(at, state)
         return
@@ -352,6 +353,11 @@ def read_project_file(
 
 
 def _only_document(file: SourceFile) -> YamlDocument:
+    """The project file's one map of keys.
+
+    Raises:
+        SpecError: The file is no YAML, is empty, or holds several documents or something else than a map.
+    """
     composed = compose_documents(file.text)
     if broken := composed.fault:
         raise SpecError(

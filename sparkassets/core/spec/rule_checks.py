@@ -170,6 +170,7 @@ def range_(given: Mapping[str, RangeMap], at: DocumentPlace, asked: CheckContext
 
 
 def _check_bounds(at: DocumentPlace, bounds: RangeMap) -> None:
+    """Refuses bounds that are booleans, of different kinds, or the wrong way round."""
     low, high = bounds.min, bounds.max
     booleans = [(key, bound) for key, bound in (("min", low), ("max", high)) if isinstance(bound, bool)]
     for key, bound in booleans:

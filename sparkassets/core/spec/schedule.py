@@ -135,6 +135,11 @@ def _fires(timetable: Timetable) -> bool:
 def _from_condition(
     draft: AssetDraft, written: object, assets: AssetFiles, installed: Mapping[str, Factory]
 ) -> Schedule:
+    """The schedule of a condition over updates; a condition with mistakes becomes problems and a manual schedule.
+
+    The datasets that the condition names are checked even if the rest of it cannot be read.
+    """
+
     def clock(value: str | Mapping[str, object]) -> Timetable:
         return _part(value, draft, installed)
 
@@ -197,6 +202,10 @@ def _report(at: DocumentPlace, error: TimetableError) -> None:
 
 
 def _check_leaf(draft: AssetDraft, leaf: UpdateLeaf, assets: AssetFiles, *, alone: bool) -> None:
+    """Refuses a name in a condition: the asset itself, its own dataset, an outlet of it, or an unknown asset.
+
+    ``alone`` says that the name is the whole condition, so that it may be a misspelt `manual`.
+    """
     at = draft.at / "schedule"
     if leaf.is_uri:
         if leaf.ref == draft.uri and draft.are_reliable("uri", "path"):

@@ -183,6 +183,10 @@ class _ShapeFinding:
 
 
 def _findings(error: ValidationError, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_ShapeFinding]:
+    """One finding for each path that pydantic reports, in its order.
+
+    pydantic puts the chosen branch of a union into the path; such steps are removed, because the file has no such key.
+    """
     done: set[KeyPath] = set()
     for each in error.errors(include_url=False):
         path = tuple(step for step in each["loc"] if not (isinstance(step, str) and _TAG.fullmatch(step)))
@@ -200,6 +204,11 @@ def _findings(error: ValidationError, model: type[BaseModel], data: dict[str, An
 
 
 def _unknown_key(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> _ShapeFinding:
+    """The finding for a key that the map does not have, with the likeliest explanation as its hint.
+
+    In order: a key of the other kind of partition, a key that lost its indentation, a misspelling. For a misspelt
+    top-level key, the key that was probably meant counts as unreliable, so that no later check builds on its absence.
+    """
     key = str(path[-1])
     inner = _find_describing_model(path[:-1], model, data)
     if inner is schedule_models.SegmentsMap and key in value_kinds.written_keys(schedule_models.PartitionMap):
@@ -262,6 +271,10 @@ def _missing(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> Ite
 
 
 def _bad_value(path: KeyPath, kind: str, words: str, context: Mapping[str, Any], data: dict[str, Any]) -> _ShapeFinding:
+    """The finding for a value of the wrong kind, in the words of this project.
+
+    ``kind`` and ``words`` are pydantic's error type and message; known types have words and hints of their own here.
+    """
     value = _value(data, path)
     general = _generalize_path(path)
     hint = None
@@ -325,6 +338,7 @@ def _generalize_path(path: KeyPath) -> str:
 
 
 def _subject(path: KeyPath) -> str:
+    """The value at a path as messages call it, such as ``item 2 of 'columns'`` or ``'read' of inlet 'orders'``."""
     *before, last = path
     if isinstance(last, int):
         return f"item {last + 1} of {_subject(tuple(before))}"
@@ -345,6 +359,7 @@ def _subject(path: KeyPath) -> str:
 
 
 def _owner(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> str:
+    """The map that holds the path's last key, as messages call it, such as ``asset 'orders'`` or ``inlet 'a'``."""
     match path[:-1]:
         case ():
             name = data.get("asset")

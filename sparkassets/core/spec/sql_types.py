@@ -95,6 +95,7 @@ class _SqlTypeParser:
             self._parse_nested(name)
 
     def _parse_decimal(self) -> None:
+        """The ``(precision, scale)`` of a decimal, with no more digits than Spark has; a missing scale is 0."""
         start = self.position
         self.take("(")
         precision, scale = self._parse_number(), 0
@@ -107,6 +108,7 @@ class _SqlTypeParser:
             self._fail(f"no decimal has ({precision},{scale}); {what}", position=start, width=self.position - start)
 
     def _parse_nested(self, name: str) -> None:
+        """The part in angle brackets of an array, a map (two types) or a struct (named fields)."""
         self.take("<")
         while True:
             if name == "struct":

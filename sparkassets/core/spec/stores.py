@@ -134,6 +134,10 @@ def bucket_of(written: str) -> str | None:
 
 
 def _check(at: DocumentPlace, storage: Mapping[str, StoreMap]) -> None:
+    """Refuses keys of `storage` that name no bucket, two keys for one bucket, and invalid options.
+
+    A key that is neither a bucket nor a URL is a name for paths such as ``s3://name@bucket/…``, and may share a bucket.
+    """
     first: dict[str, str] = {}
     for written, options in storage.items():
         place, bucket = at / written, bucket_of(written)
@@ -155,6 +159,7 @@ def _check(at: DocumentPlace, storage: Mapping[str, StoreMap]) -> None:
 
 
 def _check_credentials(place: DocumentPlace, options: StoreMap) -> None:
+    """Refuses a credential in place of its name, half a pair of keys, and keys for anonymous requests."""
     named = {key: getattr(options, key) for key in _CREDENTIALS if getattr(options, key) is not None}
     for key, name in named.items():
         if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME or secret_in_text(name):

@@ -58,6 +58,7 @@ def compile_write(draft: AssetDraft, installed: Mapping[str, Factory]) -> WriteM
 
 
 def _upsert(draft: AssetDraft, given: UpsertMap, at: DocumentPlace) -> UpsertWrite:
+    """The upsert of the options that stand at ``at``; what does not fit the asset becomes problems of the draft."""
     newest = given.newest_by
     newest_by = () if newest is None else (newest,) if isinstance(newest, str) else tuple(newest)
     _check_columns(draft, given.keys, at / "keys", stored=True)

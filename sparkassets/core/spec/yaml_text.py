@@ -168,6 +168,11 @@ _RULES: Final = (
 
 
 def _explain_yaml_error(error: yaml.MarkedYAMLError, lines: list[str]) -> YamlFault:
+    """The error of the YAML parser in words for an author, with the place to change.
+
+    The parser often reports where it gave up. For the usual causes, such as missing quotes or tabs, the message names
+    the cause instead, and its place is where that stands; otherwise the parser's own words are quoted.
+    """
     context, problem = error.context or "", error.problem or ""
     mark = error.problem_mark or error.context_mark
     if mark is None:

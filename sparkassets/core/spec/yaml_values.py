@@ -191,6 +191,10 @@ class _ValueReader:
         return _NOTHING if _NOTHING in items else items
 
     def _map(self, node: MappingNode, key: str) -> dict[str, object]:
+        """The map of a node without keys that are refused or have no value; ``key`` is its top-level key, else empty.
+
+        Variables in the sections of other profiles stay as they are written: they may not be set on this machine.
+        """
         data: dict[str, object] = {}
         places: dict[str, Node] = {}
         for name, inner in node.value:

@@ -276,6 +276,12 @@ class TableTarget:
     def _commit_by_spark(
         self, own: SparkComputation, plan: PlannedWrite, table: OpenedTable | None, marker: CommitMarker
     ) -> None:
+        """Commits the planned write in one commit of Spark: a merge of staged rows, or the rows themselves.
+
+        Raises:
+            CommitConflictError: Others changed the table since rows were made from it; Spark does not check that itself.
+            RunError: Whatever Spark says; nothing was published.
+        """
         self._enlist()
         if table is not None and own.read_version is not None:
             spark_commit.refuse_conflicts(self._asset, table, marker=marker, since=own.read_version)

@@ -143,6 +143,7 @@ def _differ(names: Sequence[str], place: Mapping[str, str], kinds: Mapping[str, 
 
 
 def _is_comparable(kind: object) -> bool:
+    """Whether Spark can compare values of the type, to leave out rows that are the same: not maps and variants."""
     from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
 
     match kind:

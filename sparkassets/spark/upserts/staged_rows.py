@@ -179,6 +179,7 @@ class UpsertRows:
         return refusal
 
     def _nulls(self, columns: Sequence[str]) -> str:
+        """The number of rows with NULL in each of these columns, for a message; empty if there are none."""
         counts = (
             self._mark_deleted().selectExpr(*(f"count_if({sqltext.name(name)} IS NULL)" for name in columns)).collect()
         )
@@ -195,6 +196,7 @@ class UpsertRows:
             yield MASKED if name.lower() in self.private else str(value)
 
     def _several(self) -> RunError:
+        """The error for keys with several rows that nothing puts in order, with examples and what would order them."""
         from pyspark.sql import functions as sql
 
         names = [sql.col(sqltext.name(name)).cast("string") for name in self.keys]

@@ -176,6 +176,13 @@ class UpsertMemory:
                 table.vacuum(dry_run=False)
 
     def _version(self, session: SparkSession, marker: CommitMarker, *, after: int | None) -> int:
+        """The version of the memory's table that this attempt committed, found by the marker of its commit.
+
+        Searches back to the version ``after`` at most; None searches the whole history.
+
+        Raises:
+            RunError: There is no such commit.
+        """
         table = open_relation(session, self.relation)
         for commit in table.iterate_commits() if table is not None else ():
             own_marker = read_own_marker(commit, marker.app_id)

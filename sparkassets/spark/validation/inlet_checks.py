@@ -65,6 +65,11 @@ class CheckCaller:
             raise raised_by(error, body) from error
 
     def _ask(self, check: RegisteredCheck, frame: DataFrame) -> Any:  # noqa: ANN401  another package's
+        """What the registered check returns for the rows; process state that it changes is restored.
+
+        Raises:
+            RunError: There is no such check, or it raised an error.
+        """
         try:
             asked = build_row_checker(check.name, check.parameters, installed=InstalledFactories(REGISTRY))
             with preserve_process_state(lambda: False):
@@ -126,6 +131,7 @@ def _judge_inlet(
     frames: Mapping[str, DataFrame],
     packages: Collection[str],
 ) -> RunJudgement:
+    """The judgement of one inlet's rows, as one whole: rules of an inlet know no partitions."""
     read = order.inlets[name]
     row_rules = RowRules(
         f"the inlet {name!r}",

@@ -149,6 +149,12 @@ class _RuleMeasurement:
         return found
 
     def _plan(self, rule: ValidationRule) -> _RulePlan:
+        """The aggregates that measure one rule, under names of their own, so that all rules share one job.
+
+        Counts the rows that the rule looks at, and, by its kind, the failing rows, the newest time or the value of its
+        condition. A condition joins the shared job only if it judges the same groups of rows; else it needs one of its
+        own.
+        """
         from pyspark.sql import functions as sql
 
         check, looks = rule.check, self._asked.looked_at_rows(rule, has_taken=self._has_taken)
@@ -199,6 +205,11 @@ class _RuleMeasurement:
         return frame.groupBy(*keys).agg(sql.count(sql.lit(1)).alias(_ROWS), *columns)
 
     def _figures(self, rows: Sequence[Row]) -> dict[PartitionSet, Figures]:
+        """The measured numbers by partition, from one row of aggregates each.
+
+        Raises:
+            RunError: A row is of no partition of the run, or two rows are of the same one.
+        """
         found: dict[PartitionSet, Figures] = {}
         width, known = len(self._keys.keys), frozenset(self._keys.partitions)
         for row in rows:
@@ -339,6 +350,7 @@ class _RuleMeasurement:
         return self._by_their_partition(found, names)
 
     def _shared_values(self, rule: ValidationRule, check: UniqueCheck) -> Mapping[PartitionSet, Sequence[FailingRow]]:
+        """Examples of values that several rows share, by partition; for a rule of the run under all its partitions."""
         keys = self._keys.keys if check.scope == "partition" else ()
         plan = _RulePlan("", [], looks=self._asked.looked_at_rows(rule, has_taken=self._has_taken))
         names = [self._asked.column(rule, self._frame, name)[0] for name in check.columns]

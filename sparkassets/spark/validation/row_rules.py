@@ -138,6 +138,14 @@ class RowRules:
         return column_type(frame.schema, name, owner=f"{rule.name}: {self.owner}")
 
     def _failing(self, rule: ValidationRule, frame: DataFrame) -> Column:
+        """A column that is true of the rows that fail the rule.
+
+        For a foreign key the rows must have been joined by `_with_known`: a key that found no partner fails, one with a
+        NULL does not.
+
+        Raises:
+            RunError: The rule judges no single rows, or its column is missing.
+        """
         from pyspark.sql import functions as sql
 
         check = rule.check
@@ -158,6 +166,10 @@ class RowRules:
         return sql.expr(check.failing_rows(column))
 
     def _with_known(self, frame: DataFrame, rule: ValidationRule, check: ForeignKeyCheck) -> DataFrame:
+        """The rows with a column that is true where the other asset has their key, else NULL.
+
+        The other asset's keys are made distinct first, so that the join repeats no row.
+        """
         from pyspark.sql import functions as sql
 
         if check.asset not in self.others:

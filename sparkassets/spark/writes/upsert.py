@@ -135,6 +135,12 @@ def state(
 
 
 def _sequence(events: DataFrame, rows: UpsertRows, history: HistoryColumns) -> DataFrame:
+    """The rows of a history that must be written: each row ends where the next row of its key begins.
+
+    Of several events of a key at one instant the first counts: the greatest ``newest_by``, then rows before deletions,
+    then incoming before stored rows. Stored rows that keep their end are left out, and so are deletions of rows that
+    are not stored.
+    """
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
