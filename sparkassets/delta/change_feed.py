@@ -36,14 +36,14 @@ class FeedRange:
 
 @frozen
 class TableChanges:
-    """What changed between two versions.
+    """What changed between two versions of a table.
 
     Attributes:
-        availability: Whether all changes can be read; if not, the rest is empty.
-        feed_ranges: Versions to read through the feed, ascending.
-        appended_commits: Commits from a time without the feed, which only added files.
-        only_inserts: No row was updated or deleted.
-        files: The files to read.
+        availability: Whether all changes can be read; if not, the other attributes have their defaults.
+        feed_ranges: Versions to read through the change feed, ascending.
+        appended_commits: Commits made while the feed was off that only added files, whose rows are the changes.
+        only_inserts: Whether no row was updated or deleted.
+        files: The files that hold the changes.
     """
 
     availability: ChangeAvailability = ChangeAvailability()
@@ -59,7 +59,7 @@ class TableChanges:
 
 
 def table_changes(path: str, position: TablePosition, version: int) -> TableChanges:
-    """Changes of the table at ``path`` after a position, up to and including a version.
+    """Changes of the table at ``path`` after a position (exclusive), up to and including a version.
 
     Raises:
         SourceError: The log cannot be read.
@@ -88,7 +88,7 @@ def table_changes(path: str, position: TablePosition, version: int) -> TableChan
 
 @dataclass(slots=True, eq=False, repr=False)
 class _CommitWalk:
-    """Walks through commits, tracking the table's metadata before each of them."""
+    """Sorts commits into feed ranges and appends, tracking the table's metadata before each of them."""
 
     position: TablePosition
     commits: Sequence[LogCommit]
@@ -98,7 +98,11 @@ class _CommitWalk:
     appended_commits: list[LogCommit] = field(default_factory=list)
 
     def metadata_version(self, version: int) -> int:
-        """The latest version whose metadata are those before the first commit, because logs are truncated."""
+        """The version at which to read the metadata that held before the first commit.
+
+        Without a metadata change in between that is the newest version: its metadata are still in the log, when older
+        entries are gone.
+        """
         return version if all(commit.metadata is None for commit in self.commits) else self.position.version
 
     def begin(self, metadata: Mapping[str, Any]) -> None:
@@ -106,7 +110,10 @@ class _CommitWalk:
         self.fields, self.properties = _fields(metadata), metadata.get("configuration") or {}
 
     def find_changes(self) -> TableChanges:
-        """The changes of the commits."""
+        """The changes of all commits; without any, and with the reason, if one of them cannot be read.
+
+        A commit that changed rows while the feed was off leaves them unrecorded, and lost if the feed is on again.
+        """
         untold: LogCommit | None = None
         for commit in self.commits:
             if commit.metadata is not None and (lost := self._apply_metadata(commit, commit.metadata)) is not None:
@@ -133,7 +140,7 @@ class _CommitWalk:
         return TableChanges(ChangeAvailability("unrecorded", f"{which} changed or removed rows"))
 
     def _apply_metadata(self, commit: LogCommit, metadata: Mapping[str, Any]) -> TableChanges | None:
-        """Applies new metadata; returns what cannot be read because of it."""
+        """Applies new metadata; returns the finding if changes across it cannot be read, else None."""
         if metadata["id"] != self.position.table_id:
             return _lost_changes(f"another table stands there since version {commit.version}")
         if not _keeps_columns(self.fields, _fields(metadata)):
@@ -142,7 +149,11 @@ class _CommitWalk:
         return None
 
     def _add_to_feed(self, commit: LogCommit) -> None:
-        """Appends a commit to the last range if both are of one kind and the feed was on between."""
+        """Adds a commit to the last feed range, or begins a new one.
+
+        A range ends where the feed was off, and where commits that replace files meet others: their rows need different
+        care.
+        """
         replaced = not commit.changes and len({file.added for file in commit.files}) > 1
         last = self.feed_ranges[-1] if self.feed_ranges else None
         if last is not None and last.replaced == replaced and not self._off_since(last.last, commit.version):
@@ -151,7 +162,7 @@ class _CommitWalk:
             self.feed_ranges.append(FeedRange(commit.version, commit.version, replaced))
 
     def _off_since(self, first: int, last: int) -> bool:
-        """Whether the feed may have been off between two versions."""
+        """Whether the feed may have been off between two versions: some commit between them changed the metadata."""
         return any(first < commit.version < last and commit.metadata is not None for commit in self.commits)
 
 
@@ -164,7 +175,7 @@ def _only_adds(commit: LogCommit) -> bool:
 
 
 def _keeps_columns(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether old rows only need nulls for new columns, because no column changed."""
+    """Whether rows from before fit the new columns: all old columns are unchanged, and new ones are NULL in them."""
     kinds = {each["name"].lower(): (each["type"], _physical_name(each)) for each in after}
     return all(kinds.get(each["name"].lower()) == (each["type"], _physical_name(each)) for each in before)
 

@@ -94,7 +94,7 @@ class FileValues:
         return FileParts.from_columns(columns_of(schema, self.view, source=self.asset.name), self.view)
 
     def _cells(self, stream: BinaryIO, types: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
-        """The partition of each distinct combination of values in the file; the `FileParts` noted those that have none."""
+        """The partition of each distinct combination of values in the file, and what noted values of no partition."""
         from pyarrow.parquet import ParquetFile
 
         from sparkassets.delta.rows import RowRequest, rows_of

@@ -24,7 +24,7 @@ class TableMoment:
     transaction: int | None
 
     def excludes(self, above: int) -> bool:
-        """Whether no transaction with that version, or a higher one, was committed by then."""
+        """Whether, at this moment, no transaction with that version or a higher one was committed."""
         return self.transaction is None or self.transaction < above
 
 

@@ -279,7 +279,7 @@ class TableTarget:
         """Commits the planned write in one commit of Spark: a merge of staged rows, or the rows themselves.
 
         Raises:
-            CommitConflictError: Others changed the table since rows were made from it; Spark does not check that itself.
+            CommitConflictError: Others changed the table since rows were made from it; Spark does not check such reads.
             RunError: Whatever Spark says; nothing was published.
         """
         self._enlist()

@@ -26,14 +26,14 @@ Columns = Literal["kept", "widened", "replaced"]
 
 @frozen
 class RowLanding:
-    """What the commit of a run's rows is made of, whoever commits.
+    """What one commit of a run's rows does to the table, whether the driver or Spark commits.
 
     Attributes:
-        rows: As they are written.
-        replaces: The rows that they take the place of: none, those of the run's partitions, or all.
-        columns: What becomes of the table's.
-        statements_before, statements_after: Statements around the commit, which change no rows.
-        merge: What is merged by keys, in place of all that; its rows are staged.
+        rows: The rows to write, in the columns of the table.
+        replaces: Which rows of the table they replace.
+        columns: What becomes of the table's columns.
+        statements_before, statements_after: SQL statements around the commit, which change no rows.
+        merge: The `MERGE` that commits staged rows by their keys; None where ``rows`` are written as they are.
     """
 
     rows: DataFrame
@@ -46,13 +46,13 @@ class RowLanding:
 
 @frozen
 class ChosenRows:
-    """Of a run's rows those that are to land, and may be judged before.
+    """The rows of a run that are to land, before validations judge them.
 
     Attributes:
-        rows: They, of which one that cannot land fails the job that computes it.
-        delete_condition: Whether a row takes another away, as SQL on them; None where none does.
-        columns: Of ``rows``, those of the rows as they were computed.
-        explain_error: What is said to people of an error of that job; None of others.
+        rows: The rows; one that cannot land fails the job that computes it.
+        columns: Those columns of ``rows`` that the asset's code returned.
+        delete_condition: SQL that is true of rows that delete another one; None where no row deletes.
+        explain_error: The error for people if the job that computes them fails; None for an error of another kind.
     """
 
     rows: DataFrame
@@ -63,13 +63,13 @@ class ChosenRows:
 
 @frozen
 class ReadyRows:
-    """A run's rows, ready to land.
+    """A run's rows, ready for their commit.
 
     Attributes:
         frame: The rows.
-        marker: Of the commit, with what is to be told of it.
-        landing: Where what was done to be ready tells how they land.
-        explain_error: What is said to people of an error of the job that computes them; None of others.
+        marker: The marker of the commit, with the measures that the preparation added.
+        landing: How they land, where the preparation decided that; None leaves it to `LandingMode.plan_landing`.
+        explain_error: The error for people if the job that computes them fails; None for an error of another kind.
     """
 
     frame: DataFrame
@@ -79,23 +79,23 @@ class ReadyRows:
 
 
 class LandingMode(Protocol):
-    """One way for rows to land; a file each.
+    """How the rows of one write mode get into a table; one implementation for each mode.
 
     Attributes:
-        by_spark: Whether Spark may commit something for any run.
+        by_spark: Whether some run's commit, such as a merge, takes Spark.
     """
 
     by_spark: bool
 
     def table_schema(self, asset: AssetSpec, schema: StructType) -> StructType:
-        """The columns that the table has of a result's.
+        """The columns that the table stores of a result with this schema.
 
         Raises:
-            RunError: They cannot be told.
+            RunError: The result lacks a column from which they follow.
         """
 
     def choose_rows(self, order: RunOrder, frame: DataFrame) -> ChosenRows:
-        """The rows that are judged, and that `ready` is given in place of all."""
+        """The rows that validations judge; `prepare_rows` then gets them instead of the whole result."""
 
     def prepare_rows(
         self,
@@ -106,17 +106,17 @@ class LandingMode(Protocol):
         marker: CommitMarker,
         kept: KeptRows | None = None,
     ) -> AbstractContextManager[ReadyRows]:
-        """Does what comes before the commit, and undoes it when that is over.
+        """Prepares the commit, such as by staging rows; leaving the context removes what was only needed for it.
 
-        ``table`` is the one whose columns bind; None where there is none. The rows are those of ``kept``, where they
-        were chosen and judged before.
+        ``table`` is None for the first rows of a table, whose columns then bind nothing. With ``kept`` the rows were
+        chosen, judged and staged before, and are taken from there.
 
         Raises:
             RunError: The rows cannot land so; nothing was published.
         """
 
     def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
-        """Refuses columns that cannot land so in the table, before any row is computed.
+        """Refuses columns that this mode cannot write into the table, before any row is computed.
 
         Raises:
             RunError: With every difference.
@@ -125,21 +125,21 @@ class LandingMode(Protocol):
     def plan_landing(
         self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
     ) -> RowLanding:
-        """How the run's rows get into the table; one outside the partitions must fail the commit."""
+        """How the run's rows get into an existing table; rows outside the partitions must fail the commit."""
 
 
 class AllColumnsMode:
-    """What modes share that store each column, and need nothing before the commit."""
+    """The common part of the modes that store every column, and need no preparation."""
 
     by_spark = False
 
     def table_schema(self, asset: AssetSpec, schema: StructType) -> StructType:
-        """All."""
+        """The result's schema, unchanged."""
         del asset
         return schema
 
     def choose_rows(self, order: RunOrder, frame: DataFrame) -> ChosenRows:
-        """All."""
+        """All rows; one outside the run's partitions fails the job that computes it."""
         partitions = guard_for(order, frame.schema)
         return ChosenRows(frame if partitions is None else partitions.guard_rows(frame), frame.columns)
 
@@ -152,6 +152,6 @@ class AllColumnsMode:
         marker: CommitMarker,
         kept: KeptRows | None = None,
     ) -> AbstractContextManager[ReadyRows]:
-        """The rows as they are."""
+        """The rows as they are; nothing is prepared."""
         del order, table, kept
         return nullcontext(ReadyRows(frame, marker))

@@ -30,7 +30,7 @@ class AppendMode(AllColumnsMode):
     def plan_landing(
         self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
     ) -> RowLanding:
-        """Appends rows that are checked here, because Delta checks none."""
+        """Appends the rows; those outside the partitions fail here, because Delta checks no rows that are appended."""
         guarded = frame if partitions is None else partitions.guard_rows(frame)
         rows, columns = schema_changes.evolve_rows(guarded, order.asset, table)
         return RowLanding(
@@ -44,7 +44,7 @@ class ReplaceMode(AllColumnsMode):
     """Implements `LandingMode` for `sparkassets.core.writes.ReplaceWrite`."""
 
     def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
-        """A run that replaces all may change the columns; one of some partitions, as the asset's ``schema`` lets it."""
+        """Refuses columns that the asset's ``schema`` does not let change; a run of everything may change any."""
         if order.rebuilds or order.partitions.is_everything:
             schema_changes.refuse_broken(order.asset.name, schema, table)
         else:
@@ -53,7 +53,7 @@ class ReplaceMode(AllColumnsMode):
     def plan_landing(
         self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
     ) -> RowLanding:
-        """An overwrite of all, or of what is in the partitions."""
+        """Overwrites the run's partitions, or the whole table if the run rebuilds it or has no partitions."""
         asset = order.asset
         if order.rebuilds or partitions is None:
             guarded = frame if partitions is None else partitions.guard_rows(frame)
@@ -69,7 +69,8 @@ class ReplaceMode(AllColumnsMode):
 class PublishMode(ReplaceMode):
     """Implements `LandingMode` for `sparkassets.core.writes.PublishWrite`.
 
-    To readers of the table it is what ``replace`` is: the files that go stay in the folders of their own iterations.
+    In the asset's table a new iteration replaces the older rows, as with ``replace``; the replaced files stay in the
+    folders of their own iterations.
     """
 
 
@@ -83,7 +84,10 @@ _MODES: Final[Mapping[type[WriteMode], LandingMode]] = {
 
 
 def mode_of(asset: AssetSpec) -> LandingMode:
-    """How the asset's rows land."""
+    """The write mode that lands the asset's rows.
+
+    A registered mode replaces: its rows were combined with the table's before (`combine_rows`).
+    """
     if asset.write is None:
         raise RunError(f"{asset.name} is not written here")
     return _MODES[type(asset.write)]

@@ -99,14 +99,14 @@ _LONGEST_NAME = 255
 
 @frozen
 class PlannedWrite:
-    """A run's rows on their way into a table.
+    """The plan of one write: a run's rows, the table, and how they land in it.
 
     Attributes:
-        frame: The computed rows.
+        frame: The rows as the asset's code returned them.
         schema: Their schema.
-        table: The table whose columns bind; None where there is none, or nothing but fences.
-        partitions: The run's partitions; None without any.
-        explain_mode_error: The write mode's explanation of an error; None if it has none.
+        table: The table whose columns bind; None where there is none, or one without any published rows.
+        partitions: The run's partitions; None for an asset without partitions.
+        explain_mode_error: The write mode's explanation of an error; returns None for an error that is not its own.
     """
 
     asset: AssetSpec
@@ -118,7 +118,11 @@ class PlannedWrite:
     explain_mode_error: Callable[[Exception], RunError | None] = lambda _: None
 
     def explain_error(self, error: Exception) -> RunError:
-        """The error for people, of a write that failed."""
+        """The error for people when the write failed.
+
+        It names the violated constraint or the rows outside the partitions; a conflict with another writer is
+        retryable.
+        """
         found = self.explain_mode_error(error) or violation(error, self.schema, asset=self.asset.name)
         if found is None and self.partitions is not None:
             found = self.partitions.explain_error(error, self.frame)
@@ -137,8 +141,8 @@ def check_schema(session: SparkSession, order: RunOrder, schema: StructType, tab
     """Refuses columns that do not fit, before any row is computed.
 
     Raises:
-        RunError: With every difference to the declared columns, or else to the target; or because rows do not
-            tell their partition.
+        RunError: With every difference to the declared columns, or else to the target; or because a column that
+            assigns rows to partitions is missing.
     """
     asset = order.asset
     refuse_unwritable(asset.name, schema)
@@ -161,9 +165,9 @@ def plan_write(
     marker: CommitMarker,
     kept: KeptRows | None = None,
 ) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
-    """Plans how the rows land by the asset's write mode; the marker has the measures to record.
+    """Plans how the rows land by the asset's write mode; yields the plan, and the marker with the measures to record.
 
-    They are those of ``kept``, where they were chosen and judged before.
+    With ``kept`` the rows were chosen and staged before, to be judged, and are taken from there.
 
     Raises:
         RunError: They cannot; nothing was published.
@@ -180,7 +184,7 @@ def plan_write(
 
 
 def choose_judged_rows(order: RunOrder, frame: DataFrame, *, schema: StructType) -> tuple[ChosenRows, PlannedWrite]:
-    """The rows that are judged before they land, and a write that tells what is wrong with them."""
+    """The rows that validations judge before they land, and a plan that only serves to explain errors of their job."""
     found = mode_of(order.asset).choose_rows(order, frame)
     landing, partitions = RowLanding(found.rows), guard_for(order, schema)
     return found, PlannedWrite(order.asset, frame, schema, None, partitions, landing, found.explain_error)
@@ -193,13 +197,19 @@ def layout_of(asset: AssetSpec, schema: StructType, table: TargetTable | None) -
 
 
 def _first(frame: DataFrame, partitions: PartitionGuard | None, *, remade: bool) -> RowLanding:
-    """The first rows of a table, whatever the mode; one that has nothing but fences is made again for them."""
+    """How the first published rows land, whatever the mode.
+
+    ``remade`` says that the table exists without rows, made by a fence: its columns may be wrong, so it is overwritten.
+    """
     rows = frame if partitions is None else partitions.guard_rows(frame)
     return RowLanding(rows, "all", "replaced") if remade else RowLanding(rows)
 
 
 def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
-    """The columns that `partitioned_by` names, else the column of time and, where they are written alone, segments."""
+    """The columns that name folders of a new table: `partitioned_by`, else the time of days or longer slots.
+
+    Segments are added if runs write them one by one, and if they are few. Empty if no other column would remain.
+    """
     fields = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in schema.fields}
     if asset.partitioned_by is not None:
         return [fields[name.lower()][0] for name in asset.partitioned_by if name.lower() in fields]
@@ -216,9 +226,10 @@ def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
 
 
 def _are_written_alone(asset: AssetSpec) -> bool:
-    """Whether runs usually write one segment without the others of its time, or must not copy those to do so.
+    """Whether each segment should have its own folder, because runs write it without the other segments of its time.
 
-    Elsewhere a folder for each would only cut the file of a day, which a run writes for all its segments, into many.
+    Otherwise folders would only split the one file that a run writes for a day into many. Iterations and change feeds
+    need the folders, too: there a run must not copy rows of other segments.
     """
     if asset.partitioning.time is None or isinstance(asset.strategy, EveryInstance):
         return True
@@ -226,7 +237,7 @@ def _are_written_alone(asset: AssetSpec) -> bool:
 
 
 def _are_folders(dimension: SegmentPartition) -> bool:
-    """Whether each segment can be a folder's name, which then means just that segment, on a disk of any kind."""
+    """Whether every segment can be a folder's name on any disk, and no two segments would get the same folder."""
     named = (f"{dimension.column}={quote(segment, safe='')}" for segment in dimension.keys)
     if {"", NULL_FOLDER} & {*dimension.keys} or any(len(name) > _LONGEST_NAME for name in named):
         return False
@@ -234,7 +245,7 @@ def _are_folders(dimension: SegmentPartition) -> bool:
 
 
 def _fold_name(name: str) -> str:
-    r"""What a disk that tells no case apart, nor ways to write an accent, may take the name for.
+    r"""The name as a disk compares it that ignores case and the two ways to encode an accent.
 
     >>> _fold_name("É") == _fold_name("e\u0301"), _fold_name("e") == _fold_name("é")
     (True, False)

@@ -21,16 +21,16 @@ ReadTable = Callable[[RunOrder, "DataFrame"], "DataFrame"]
 
 
 def combine_rows(order: RunOrder, rows: DataFrame, read_table: ReadTable) -> DataFrame:
-    """The rows that land: those of the run, combined with what the table has of the run's partitions.
+    """The rows that land: the run's rows, combined by the registered mode with the table's rows of its partitions.
 
-    They are computed before rules judge them and before they are staged, as those of SQL that reads its own table: the
-    commit is refused where another writer changed what was read.
+    Like SQL that reads its own table, they depend on the table as it was read: if another writer changes that, the
+    commit is refused. Rows of an asset with another write mode are returned unchanged.
 
     Args:
-        order: The run of one asset, with a `RegisteredWrite`.
-        rows: As the asset computes them.
-        read_table: Reads the table's rows of the run's partitions, and maybe others; where it has none no rows, with
-            the columns of those that it is given.
+        order: The run.
+        rows: The rows as the asset's code returned them.
+        read_table: Reads the table's rows of the run's partitions, and maybe others. Without such rows, it returns no
+            rows in the columns of the frame that it is given.
 
     Raises:
         RunError: The package is not installed any more, or its mode fails.

@@ -50,10 +50,10 @@ _STORED: Final = "__sparkassets_stored"
 
 
 def with_times(schema: StructType, write: UpsertWrite, history: HistoryColumns, *, asset: str) -> StructType:
-    """The columns of a table with a history, from those of a result.
+    """The table's columns with a history: those of the result, then the end of each row and whether it is current.
 
     Raises:
-        RunError: The result has a column that the history adds, or none for the time.
+        RunError: The result has a column that the history adds, or none that tells from when a row holds.
     """
     from pyspark.sql.types import BooleanType, StructField, StructType
 
@@ -81,7 +81,10 @@ def with_times(schema: StructType, write: UpsertWrite, history: HistoryColumns, 
 def changes(
     asset: str, write: UpsertWrite, history: HistoryColumns, frame: DataFrame, *, partition: Sequence[str]
 ) -> UpsertRows:
-    """The rows of a run as changes: each of one key at one instant."""
+    """The rows of a run as changes for a history, each of one key at one instant.
+
+    Without a column ``valid_from`` in the result, the first column of ``newest_by`` is that instant.
+    """
     from pyspark.sql import functions as sql
 
     given = {name.lower() for name in frame.columns}
@@ -176,26 +179,29 @@ def _q(name: str) -> str:
 
 
 class UpsertMode:
-    """Implements `LandingMode` for `sparkassets.core.writes.UpsertWrite`; `sparkassets.spark.upserts` tells how."""
+    """Merges rows by their keys: `LandingMode` for `UpsertWrite`; the steps are in `sparkassets.spark.upserts`."""
 
     by_spark = True
 
     def table_schema(self, asset: AssetSpec, schema: StructType) -> StructType:
-        """Those whose names do not begin with ``_``, and those of a history."""
+        """The columns whose names do not begin with ``_``, followed by those that a history adds."""
         write = _upsert(asset)
         if write.history is not None:
             return with_times(schema, write, write.history, asset=asset.name)
         return stored_schema(schema)
 
     def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
-        """A rebuild may change the columns; another run as the asset's ``schema`` lets it."""
+        """Refuses columns that the asset's ``schema`` does not let change; a rebuild may change them."""
         if order.rebuilds:
             schema_changes.refuse_broken(order.asset.name, schema, table)
         else:
             schema_changes.refuse_misfit(order.asset, schema, table)
 
     def choose_rows(self, order: RunOrder, frame: DataFrame) -> ChosenRows:
-        """The newest of each key, which are the newest as well where nothing else is left of the rows."""
+        """The newest row of each key, deletions included.
+
+        The choice survives judging: leaving out any of them makes no other row the newest of its key.
+        """
         rows, partitions = _rows_of(order, frame), guard_for(order, stored_schema(frame.schema))
         reduced = rows.reduce_rows()
         guarded = reduced if partitions is None else partitions.guard_rows(reduced)
@@ -211,10 +217,10 @@ class UpsertMode:
         marker: CommitMarker,
         kept: KeptRows | None = None,
     ) -> Iterator[ReadyRows]:
-        """Chooses the newest row of each key, stages them, and remembers what the table does not tell.
+        """Chooses the newest row of each key, stages the rows, and remembers what the table does not store.
 
-        What was chosen and staged before to be judged is neither chosen nor staged once more, unless some of it is
-        late.
+        Rows that were staged to be judged are used from there, unless some of them are older than what later runs
+        wrote.
         """
         run = _UpsertRun.from_order(order, frame, None if order.rebuilds else table, marker, kept)
         if run.table is None and not run.rows.remembers and not run.rows.is_history:
@@ -239,7 +245,7 @@ class UpsertMode:
     def plan_landing(
         self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
     ) -> RowLanding:
-        """Of a rebuild: its rows take the place of all."""
+        """How rows land without a merge, which only a rebuild does: they replace the whole table."""
         del partitions  # no row is outside by now
         rows, columns = schema_changes.replace_rows(frame, table)
         after = schema_changes.restore_statements(frame.sparkSession, relation_of(order.asset), frame.schema, table)
@@ -248,11 +254,11 @@ class UpsertMode:
 
 @frozen
 class _UpsertRun:
-    """One run's rows on their way to be merged.
+    """The rows of one run, with what their merge needs.
 
     Attributes:
-        frame: As computed.
-        table: That they are merged into; None where all is made anew.
+        frame: The rows as the asset's code returned them.
+        table: The table to merge into; None for the first rows and for a rebuild.
     """
 
     asset: AssetSpec
@@ -285,14 +291,17 @@ class _UpsertRun:
         return self.frame.sparkSession
 
     def choose_rows(self) -> DataFrame:
-        """One row of each key; one outside the partitions fails the job."""
+        """One row for each key; a row outside the run's partitions fails the job."""
         if self.kept is not None:
             return self.kept.read_rows(self.session)
         reduced = self.rows.reduce_rows()
         return reduced if self.partitions is None else self.partitions.guard_rows(reduced)
 
     def stage_rows(self) -> AbstractContextManager[StagedRows]:
-        """Of these what is not late, staged; a history has a place for all that comes."""
+        """The chosen rows, staged, without those older than remembered ones of their keys.
+
+        A history keeps older rows, too: each has its place between two others.
+        """
         chosen = self.choose_rows()
         timely = chosen if self.rows.is_history else self.memory.without_late(chosen, self.session)
         if self.kept is not None and timely is chosen:
@@ -300,7 +309,10 @@ class _UpsertRun:
         return stage_rows(self.rows, timely, self.relation, marker=self.marker)
 
     def remember_rows(self, found: StagedRows) -> CommitMarker:
-        """The marker with the version of the memory that counts with the commit, after what is new is in it."""
+        """Commits what later runs must know to the memory; returns the marker with the memory's version to use.
+
+        The version counts only once the table's commit with this marker is in, so both change at once.
+        """
         version, rows = self.memory.version, self.rows
         if rows.remembers and (found.deleted or (rows.remembers_all and found.count)):
             version = self.memory.remember(self.session, found.read_rows(self.session), marker=self.marker)
@@ -309,7 +321,7 @@ class _UpsertRun:
         return replace(self.marker, measures={**self.marker.measures, MEASURE: version})
 
     def states(self, found: StagedRows) -> DataFrame:
-        """What the table is to have of the keys that come, where it does not have it so."""
+        """The rows of a history that must be written for the incoming keys, without those that are stored already."""
         if self.write.history is None:
             raise TypeError(f"{self.asset.name} has no history")
         known, keys = self.memory.read_remembered(self.session), self.rows.keys
@@ -328,7 +340,7 @@ class _UpsertRun:
         return state(self.rows, self.write.history, came, there=there, remembered=remembered)
 
     def make_merge(self, found: StagedRows) -> RowLanding | None:
-        """How what is staged is merged; None where there is no table yet."""
+        """The merge of the staged rows; None where there is no table to merge into."""
         if self.table is None:
             return None
         stored = [name for name in found.schema.names if name != DELETED and not is_unstored_column(name)]
@@ -346,7 +358,7 @@ class _UpsertRun:
         return RowLanding(fitting, "nothing", columns, statements_before=before, merge=merge)
 
     def explain_error(self, error: Exception) -> RunError:
-        """What a job that chooses rows and failed says to people."""
+        """The error for people when choosing or staging rows failed."""
         found = self.rows.explain_error(error)
         if found is None and self.partitions is not None:
             found = self.partitions.explain_error(error, self.frame)
@@ -356,7 +368,7 @@ class _UpsertRun:
 
 
 def _rows_of(order: RunOrder, frame: DataFrame) -> UpsertRows:
-    """The rows as an upsert takes them."""
+    """The run's rows with the roles of their columns in the upsert or the history."""
     asset, write = order.asset, _upsert(order.asset)
     if write.history is not None:
         rows = changes(asset.name, write, write.history, frame, partition=asset.partitioning.columns)
@@ -366,13 +378,13 @@ def _rows_of(order: RunOrder, frame: DataFrame) -> UpsertRows:
 
 
 def _upsert(asset: AssetSpec) -> UpsertWrite:
-    """The asset's write, which is one."""
+    """The asset's write mode, which the caller knows to be an upsert."""
     if not isinstance(asset.write, UpsertWrite):
         raise TypeError(f"{asset.name} is no upsert")
     return asset.write
 
 
 def _live(chosen: DataFrame) -> DataFrame:
-    """Of the chosen rows what a table gets that has none yet."""
+    """The rows that a table without rows gets: the chosen ones without deletions and without ``_`` columns."""
     names = (name for name in chosen.columns if not is_unstored_column(name))
     return chosen.filter(f"NOT {DELETED}").select(*map(sqltext.name, names))
