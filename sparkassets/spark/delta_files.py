@@ -244,7 +244,10 @@ def _with_folders(
 
 
 def _values(rows: Mapping[str, Sequence[str]], folders: Sequence[str]) -> dict[str, str]:
-    """For each partition column: SQL for its value, by the file of a row."""
+    """SQL for the value of each partition column, looked up by the file that a row was read from.
+
+    If all files have the same values these are constants, made nullable as Delta has them.
+    """
     first, *others = rows.values()
     if all(each == first for each in others):
         return {name: f"nullif({text}, NULL)" for name, text in zip(folders, first, strict=True)}
@@ -255,7 +258,7 @@ def _values(rows: Mapping[str, Sequence[str]], folders: Sequence[str]) -> dict[s
 
 
 def _key(path: str) -> str:
-    """A number for a path: Spark compares map keys one after the other."""
+    """SQL for a number that stands for a path: Spark searches map keys one by one, and numbers compare faster."""
     return f"xxhash64({path})"
 
 

@@ -59,7 +59,9 @@ def digest_look(about: str, cursor: Mapping[str, Any], files: Iterable[tuple[str
 
 
 def file_key(path: str) -> str:
-    """The key of a file in the cursor of its source, by its path relative to the pattern's root.
+    """The cursor's key of a file, by its path relative to the pattern's root.
+
+    The prefix ``%/`` occurs in no key of a slot, where ``%`` begins an escape.
 
     >>> file_key("a.csv")
     '%/a.csv'
@@ -84,13 +86,13 @@ def is_of_slot(key: str) -> bool:
 
 @frozen
 class KnownFile:
-    """What the cursor of a source keeps of a file that views ask for.
+    """What the cursor of a source keeps of a file, for views that map partitions by values of its rows.
 
     Attributes:
-        seen: Its fingerprint.
-        slot: The key of the slot that it is in.
-        held: By the id of a view the digest of what that was, and the partitions of the rows as plain values.
-        left: By column some of the values that are in no partition.
+        seen: The file's fingerprint.
+        slot: The key of the slot that the file is in.
+        held: By the id of a view: the view's digest at that time, and the partitions of the rows as JSON.
+        left: By column: some of the values that name no partition.
     """
 
     seen: str
@@ -100,12 +102,12 @@ class KnownFile:
 
     @classmethod
     def decode(cls, plain: Any) -> KnownFile:  # noqa: ANN401 - JSON
-        """What `plain` gave."""
+        """The file from the JSON of `encode`."""
         seen, slot, held, *left = plain
         return cls(seen, slot, held, *(left or [{}]))
 
     def encode(self) -> list[Any]:
-        """As the cursor keeps it.
+        """The file as JSON, for the cursor; ``left`` is omitted if empty.
 
         >>> KnownFile("f", "", {"v": ["d", [[0, 9]]]}, {}).encode()
         ['f', '', {'v': ['d', [[0, 9]]]}]
@@ -113,16 +115,20 @@ class KnownFile:
         return [self.seen, self.slot, dict(self.held), *([dict(self.left)] if self.left else [])]
 
     def parts(self, view: str) -> PartitionSet:
-        """The partitions of its rows that a view makes, by its id; nothing where it did not ask."""
+        """The partitions of the file's rows in the view with that id; nothing if the view was not asked for then."""
         return decode_partitions(self.held[view][1]) if view in self.held else NOTHING
 
 
 @frozen
 class FileSlot:
-    """The files of one partition, or of two where a local hour is repeated and their names do not tell which.
+    """The identity of files that come together: their segments and the start of their time.
+
+    Usually these are the files of one partition. A local hour that a clock change repeats is one slot for two
+    partitions, because file names do not tell the two apart.
 
     Attributes:
-        start: Of its time, Unix seconds; None without a dimension of time.
+        segment: The segments, in the order of the dimensions.
+        start: Unix seconds; None without a dimension of time.
     """
 
     segment: Segment = ()
@@ -130,7 +136,7 @@ class FileSlot:
 
     @property
     def key(self) -> str:
-        """Its key; ``""`` of a source without partitions.
+        """The slot's key in the cursor: start and encoded segments, joined by commas; ``""`` without partitions.
 
         >>> FileSlot((), 86400).key, FileSlot(("de", "a,b"), 86400).key, FileSlot(("",)).key
         ('86400', '86400,de,a%2Cb', '%')
@@ -142,7 +148,7 @@ class FileSlot:
 
     @classmethod
     def of_key(cls, key: str, partitioning: Partitioning) -> FileSlot | None:
-        """The slot of a key; None of one that is of other dimensions.
+        """The slot of a cursor's key; None for a key made under other dimensions, before the partitioning changed.
 
         >>> FileSlot.of_key("86400", Partitioning())
         """
@@ -156,7 +162,7 @@ class FileSlot:
             return None
 
     def partition_key(self, partitioning: Partitioning) -> str:
-        """Its partition's key, for messages."""
+        """The key of the slot's partition as people know it, for messages; times are readable there."""
         time = partitioning.time
         keys = list(map(encode_segment, self.segment))
         if time is not None and self.start is not None:
@@ -164,7 +170,7 @@ class FileSlot:
         return ",".join(keys)
 
     def parts(self, pattern: PathPattern, partitioning: Partitioning) -> PartitionSet:
-        """The partitions that its files may hold rows of."""
+        """The partitions that the slot's files may hold rows of."""
         time, start = partitioning.time, self.start
         always = RangeSet.always()
         pair = (always.first, always.last) if time is None or start is None else pattern.extent(start, time)
@@ -173,11 +179,11 @@ class FileSlot:
 
 @frozen
 class KnownTable:
-    """One table at the version that was seen last.
+    """One table of a table set, at the version that was seen last.
 
     Attributes:
         slot: The partitions that its path or name tells.
-        relative: Its folder from the pattern's root; in a catalog the names on the way, with slashes between.
+        relative: Its folder, relative to the pattern's root; in a catalog the parts of its name, joined by slashes.
     """
 
     slot: FileSlot

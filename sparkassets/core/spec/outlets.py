@@ -30,7 +30,7 @@ _DELTA: Final = "delta."
 
 
 def compile_properties(draft: AssetDraft) -> dict[str, str]:
-    """The properties as Delta stores them; one that is not Delta's becomes a problem of the draft."""
+    """The table properties as text, as Delta stores them; a name without ``delta.`` becomes a problem."""
     for name in draft.keys.properties:
         if not name.startswith(_DELTA):
             message = f"{name!r} is no property of Delta's: their names begin with {_DELTA!r}"
@@ -70,7 +70,7 @@ _OF_DATA: Final = ("path", "table", "uri", "columns", "properties", "partitioned
 
 
 def multi_asset_identity(asset: str) -> str:
-    """By which a multi-asset is known, that has no data; nobody can name it.
+    """The URI that stands for a multi-asset, which has no data and hence no dataset; no condition can name it.
 
     >>> multi_asset_identity("split")
     'sparkassets:split'
@@ -79,7 +79,7 @@ def multi_asset_identity(asset: str) -> str:
 
 
 def refuse_keys_of_data(at: DocumentPlace, keys: AssetFile) -> None:
-    """Refuses what a multi-asset cannot have itself, and one that writes nothing."""
+    """Refuses keys that belong to each outlet of a multi-asset, such as `path`, and a multi-asset without outlets."""
     if keys.outlets is None:
         return
     if not keys.outlets:
@@ -91,12 +91,12 @@ def refuse_keys_of_data(at: DocumentPlace, keys: AssetFile) -> None:
 
 
 def outlets_of(keys: AssetFile) -> Mapping[str, OutletMap]:
-    """The outlets by name; none of an asset that is written itself."""
+    """The outlets by name; empty for an asset that is no multi-asset."""
     return {name: written or OutletMap() for name, written in (keys.outlets or {}).items()}
 
 
 def keys_of(keys: AssetFile, name: str, own: OutletMap) -> AssetFile:
-    """The keys of an outlet as if it were an asset of its own."""
+    """The keys of an outlet as if it were an asset: its own ones for its data, the multi-asset's for all else."""
     of_data = {key: getattr(own, key) for key in (*_OF_DATA, "description", "extra")}
     return keys.model_copy(update={"asset": name, "outlets": None, "inlets": None, **of_data})
 
@@ -136,7 +136,10 @@ def compile_outlet(
 
 
 def refuse_reference(draft: AssetDraft, name: str, drafts: Mapping[str, AssetDraft]) -> tuple[str, str] | None:
-    """Why an asset may not read or await that one, with a hint, as far as outlets are concerned; None where it may."""
+    """Why ``draft`` may not read or await the asset of that name, with a hint; None where it may.
+
+    Forbidden are multi-assets, which have no data, and the draft's own outlets under any name of their dataset.
+    """
     other = drafts.get(name)
     if other is None:
         return None
@@ -155,7 +158,7 @@ def refuse_reference(draft: AssetDraft, name: str, drafts: Mapping[str, AssetDra
 
 
 def refuse_own_uri(draft: AssetDraft, uri: str, drafts: Mapping[str, AssetDraft]) -> str | None:
-    """Why a multi-asset may not wait for that dataset; None where it is none of its outlets'."""
+    """Why a multi-asset may not wait for that dataset, which one of its own outlets has; None for any other dataset."""
     own = next(
         (each for each in _own(draft, drafts) if each.uri == uri and each.are_reliable("uri", "path", "table")), None
     )

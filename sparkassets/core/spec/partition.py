@@ -117,9 +117,9 @@ _ADDING = ("append", "self")
 def segments_of_params(keys: AssetFile, beside: Partitioning) -> SegmentPartition | None:
     """The segments that a list of params forms: the values of the first name that differs in every element.
 
-    What is appended is told by no column; an iteration takes the place of the one before it of the same params, so that
-    its rows are. None where segments are written, where a write by partition would have to know the column, and where
-    no name tells the params apart.
+    None unless the strategy is `every_instance` without written segments, and the write needs no column to find a
+    segment's rows: appended rows are never looked for, and an iteration replaces the one before it with the same
+    params. None, too, if no name differs in every element.
 
     Args:
         keys: The keys of the asset.
@@ -138,7 +138,7 @@ def segments_of_params(keys: AssetFile, beside: Partitioning) -> SegmentPartitio
 
 
 def find_telling_param(given: list[dict[str, Any]], beside: Partitioning) -> str | None:
-    """The first name that all params have, each with another value that has a text; None where there is none."""
+    """The first name that all params have, each with another value that is text or a number; None if there is none."""
     taken = {name.lower() for name in (*beside.names, *_TAKEN)}
     names = [name for name in (given[0] if given else ()) if name.lower() not in taken]
     return next((name for name in names if _tells(name, given)), None)

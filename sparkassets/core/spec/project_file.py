@@ -30,10 +30,10 @@ _OWN: Final = ("state", "warehouse")
 
 
 def chosen_profile(document: YamlDocument, environment: Mapping[str, str]) -> str:
-    """The profile that holds: what is asked for, else the file's `profile`; empty where neither says one.
+    """The profile in use: the one asked for, else the file's `profile`; empty if neither names one.
 
     Raises:
-        InputError: There is none of that name.
+        InputError: The file has no profile of the name that was asked for.
     """
     asked = environment.get(PROFILE, "")
     names = _names(document)
@@ -51,9 +51,10 @@ def chosen_profile(document: YamlDocument, environment: Mapping[str, str]) -> st
 def variables_of(
     document: YamlDocument, profile: str, environment: Mapping[str, str], *, settable: bool = True
 ) -> Mapping[str, str]:
-    """The variables of a profile; as they are written where they name one that is not known here.
+    """The variables of a profile by name, with variables in their values replaced.
 
-    What is wrong with them is found when the file is read.
+    A value with an unknown variable stays as it is written; reading the file reports that later. ``settable`` says
+    whether what was set for this invocation goes first.
     """
     node = node_at(document.root, ("profiles", profile, "variables"))
     found: dict[str, str] = {}
@@ -67,7 +68,10 @@ def variables_of(
 
 
 def with_profile(at: DocumentPlace, keys: ProjectFile, profile: str) -> ProjectFile:
-    """The keys of the project file as they are under a profile."""
+    """The project's keys with those of the profile in their place.
+
+    Maps such as `spark` are merged key by key; all other keys of the profile replace the project's.
+    """
     own = (keys.profiles or {}).get(profile)
     if own is None:
         if profile and (at / "profile").exists and profile == keys.profile:
@@ -87,7 +91,7 @@ def with_profile(at: DocumentPlace, keys: ProjectFile, profile: str) -> ProjectF
 
 
 def profile_key_place(at: DocumentPlace, key: str, profile: str) -> DocumentPlace:
-    """Where a key stands that a profile may say."""
+    """The place of a key's value in use: below the profile where that has the key, else in the project."""
     own = at / "profiles" / profile / key
     return own if own.exists else at / key
 
@@ -95,9 +99,9 @@ def profile_key_place(at: DocumentPlace, key: str, profile: str) -> DocumentPlac
 def refuse_shared(
     at: DocumentPlace, keys: ProjectFile, *, root: str, profile: str, environment: Mapping[str, str]
 ) -> None:
-    """Refuses two profiles, or one and the file without a profile, that would write to one state or warehouse.
+    """Refuses two profiles, or a profile and the project without one, that write to the same state or warehouse.
 
-    What was set for this invocation counts for the profile that holds.
+    Variables set for this invocation count for the profile in use only: others run without them.
     """
     document, profiles = at.document, keys.profiles or {}
     for key in _OWN:
@@ -115,7 +119,7 @@ def refuse_shared(
 def _written_place(
     document: YamlDocument, profile: str, key: str, environment: Mapping[str, str], *, settable: bool
 ) -> str:
-    """A profile's `state` or `warehouse`; as written where a variable is not known here."""
+    """A profile's `state` or `warehouse`, else the project's, else the default; with unknown variables as written."""
     for path in (("profiles", profile, key), (key,)):
         node = node_at(document.root, path)
         given = variables_of(document, profile, environment, settable=settable)
@@ -131,17 +135,19 @@ def _written_place(
 
 
 def _text(node: ScalarNode, known: Mapping[str, str]) -> str:
+    """The scalar's text with its variables replaced; as written if one of them is unknown."""
     text, bad = substitute_variables(node.value, environment=known)
     return node.value if bad else text
 
 
 def _names(document: YamlDocument) -> list[str]:
+    """The names of the file's profiles, in order, before the file is checked."""
     node = node_at(document.root, ("profiles",))
     return [name.value for name, _ in node.value] if isinstance(node, MappingNode) else []
 
 
 def node_at(root: Node, path: tuple[str, ...]) -> Node | None:
-    """The value at a path of keys."""
+    """The node of the value at a path of keys; None if there is none."""
     node: Node | None = root
     for step in path:
         found: Iterator[Node] = iter(())
@@ -161,7 +167,7 @@ _ONLY_AS: Final = {
 
 
 def state_place(state: str | StateMap, *, root: str) -> str:
-    """The absolute path or URI of a state; of one in a catalog ``table://`` and the name of its schema.
+    """The absolute path or URI of a state; for one in a catalog, ``table://`` followed by catalog and schema.
 
     >>> state_place("./state", root="/p/conf"), state_place(StateMap(catalog="main", schema="my ops"), root="/p")
     ('/p/conf/state', 'table://main.`my ops`')
@@ -181,18 +187,18 @@ def describe_state(state: str | StateMap) -> str:
 
 
 def is_kept_by_spark(state: str | StateMap) -> bool:
-    """Whether a Spark session keeps it."""
+    """Whether a Spark session writes the state: it is in a catalog, or says ``commit: spark``."""
     return not isinstance(state, str) and (_path(state) is None or state.commit == "spark")
 
 
 def state_texts(state: str | StateMap) -> list[tuple[str, str]]:
-    """The texts of the state's location in the file, each under the key `state`."""
+    """The texts that say where the state is, each with the key `state`, to be searched for secrets."""
     texts = (state,) if isinstance(state, str) else (state.catalog, state.schema_, _path(state))
     return [("state", text) for text in texts if text is not None]
 
 
 def check_states(at: DocumentPlace, keys: ProjectFile) -> None:
-    """Refuses invalid names and maps with no place or two, in the project and its profiles."""
+    """Refuses, for the project and each profile, a state with no place, with two, or with an invalid name."""
     for name, own in (keys.profiles or {}).items():
         if own.state is not None:
             _check(at / "profiles" / name / "state", own.state)
@@ -224,19 +230,19 @@ def _check(at: DocumentPlace, state: str | StateMap) -> None:
 
 
 def _check_scheme(at: DocumentPlace, path: str) -> None:
-    """Refuses spellings by which the driver has no safe way to a store that it has one to."""
+    """Refuses URI schemes that the driver cannot commit to safely, and names the scheme to use for the same store."""
     scheme, found, _ = path.partition("://")
     if found and (other := _ONLY_AS.get(scheme.lower())) is not None:
         at.add_problem(f"the driver keeps no state at '{scheme}://'; expected {other}")
 
 
 def says_retention(state: str | StateMap) -> bool:
-    """Whether it says how long entries are kept; a profile's that does not goes by the project's."""
+    """Whether the state says how long entries are kept; a profile's state without it has the project's retention."""
     return not isinstance(state, str) and state.retention is not None
 
 
 def retention(at: DocumentPlace, state: str | StateMap) -> int | None:
-    """How long entries are kept, in seconds; None for ever."""
+    """How long entries are kept, in seconds; None for ever. Less than a day becomes a problem at ``at``."""
     text = None if isinstance(state, str) else state.retention
     if text is None:
         return None
@@ -247,30 +253,34 @@ def retention(at: DocumentPlace, state: str | StateMap) -> int | None:
 
 
 def _path(state: StateMap) -> str | None:
-    """The path of the state; the default where only the retention is set."""
+    """The path of the state; the default if the map only has `retention`, None for a state in a catalog."""
     nowhere = (state.path, state.catalog, state.schema_) == (None, None, None)
     return USUAL if nowhere and state.retention is not None else state.path
 
 
 def _schema(state: StateMap) -> tuple[str, str]:
-    """Catalog and schema; of a map that is refused, stand-ins."""
+    """Catalog and schema of the state; ``unnamed`` in place of a wrong name, which is a problem already."""
     catalog, schema = (text if text and _is_name(text) else "unnamed" for text in (state.catalog, state.schema_))
     return catalog, schema
 
 
 def _is_name(text: str) -> bool:
+    """Whether the text can name a catalog or schema: it is not empty, and has neither a slash nor a dot."""
     return bool(text) and not any(character in text for character in "/.")
 
 
 def secret_names(document: YamlDocument, profile: str) -> frozenset[str]:
-    """The names that the project file and the profile that holds have for secrets, before they are read."""
+    """The names of secrets in the project and its profile in use, found before the file's values are read.
+
+    Reading must know them: ``${NAME}`` of a secret stays as it is, while other variables are replaced.
+    """
     nodes = [node_at(document.root, path) for path in (("secrets",), ("profiles", profile, "secrets"))]
     pairs = [pair for node in nodes if isinstance(node, MappingNode) for pair in node.value]
     return frozenset(name.value for name, _ in pairs if isinstance(name, ScalarNode))
 
 
 def refuse_misplaced_secrets(at: DocumentPlace, keys: ProjectFile) -> None:
-    """Refuses a secret in a profile elsewhere than among the settings of Spark."""
+    """Refuses secrets in profiles outside their Spark settings, such as in paths, which messages show."""
     for name, own in (keys.profiles or {}).items():
         known = {*keys.secrets, *own.secrets}
         state = state_texts(own.state) if own.state is not None else []
@@ -284,6 +294,7 @@ def refuse_misplaced_secrets(at: DocumentPlace, keys: ProjectFile) -> None:
 
 
 def _refuse(at: DocumentPlace, text: object, known: set[str]) -> None:
+    """Adds a problem for each secret among ``known`` that the text names; does nothing for other values."""
     for name in variables_in(text) if isinstance(text, str) else ():
         if name in known:
             hint = "`notify: {to: NAME}` and `spark: {key: ${NAME}}` take one"
@@ -291,7 +302,7 @@ def _refuse(at: DocumentPlace, text: object, known: set[str]) -> None:
 
 
 def secrets_of(at: DocumentPlace, keys: ProjectFile, profile: str) -> Mapping[str, SecretRef]:
-    """The secrets by name; ``keys`` are those under the profile."""
+    """The secrets by name, each with the place of its key; ``keys`` are merged with the profile's already."""
     found: dict[str, SecretRef] = {}
     for name, each in keys.secrets.items():
         own = at / "profiles" / profile / "secrets" / name
@@ -303,7 +314,7 @@ def secrets_of(at: DocumentPlace, keys: ProjectFile, profile: str) -> Mapping[st
 def read_project_file(
     file: SourceFile, *, root: str, environment: Mapping[str, str], installed: InstalledKinds | None = None
 ) -> ProjectDraft:
-    """The project file as a draft that carries its own problems.
+    """The project file as a draft; mistakes in it become problems of its document.
 
     Args:
         file: The text of project.yml.

@@ -128,12 +128,12 @@ _NOT_BOOLEAN: Final = frozenset({"yes", "no", "on", "off", "y", "n"})
 
 
 def check_shape(model: type[M], document: YamlDocument, *, stand_in: Mapping[str, object]) -> M:
-    """The document as a model, without what is wrong in it, which becomes problems.
+    """The document as a model; each mistake becomes a problem, and is left out of the model.
 
     Args:
-        model: Of the kind of file.
-        document: Read.
-        stand_in: Values for the keys that no document may lack.
+        model: The pydantic model of this kind of file.
+        document: The document, with its data read.
+        stand_in: Values for the required keys, so that there is a model even where these are missing.
     """
     unread = frozenset(document.failed)
     try:
@@ -147,7 +147,10 @@ def check_shape(model: type[M], document: YamlDocument, *, stand_in: Mapping[str
 
 
 def _salvage(model: type[M], whole: dict[str, Any], findings: list[_ShapeFinding], stand_in: Mapping[str, object]) -> M:
-    """The model of what is left when every finding is cut out; what then misses a key is cut out too."""
+    """The model of the data without the value of every finding; repeats until what is left is valid.
+
+    Removing a value can leave its map without a required key: then that map is removed, too.
+    """
     data = deepcopy(whole)
     for finding in findings:
         _remove(data, finding.path)
@@ -160,12 +163,12 @@ def _salvage(model: type[M], whole: dict[str, Any], findings: list[_ShapeFinding
 
 @frozen
 class _ShapeFinding:
-    """One thing that is wrong, at a path of the data.
+    """One mistake at a path of the data.
 
     Attributes:
-        at_key: Whether the key is at fault, else its value.
-        unreliable: Another top-level key, missing or probably meant, that cannot be relied on.
-        lacks: A key is missing.
+        at_key: Whether the key is wrong; otherwise its value is.
+        unreliable: Another top-level key that is missing, or that the wrong one probably means: later checks skip it.
+        lacks: Whether a key is missing.
     """
 
     path: KeyPath
@@ -176,6 +179,7 @@ class _ShapeFinding:
     lacks: bool = False
 
     def report(self, document: YamlDocument) -> None:
+        """Adds the problem to the document."""
         at = DocumentPlace(document, self.path)
         (at.add_key_problem if self.at_key else at.add_problem)(self.message, hint=self.hint)
         if self.unreliable:
@@ -229,7 +233,7 @@ def _unknown_key(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) ->
 
 
 def _find_outdented_owner(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> str | None:
-    """The empty key above an unknown one, to whose map it belongs: it lacks its indentation."""
+    """The empty key above an unknown one whose map has that key: the unknown one lacks its indentation; else None."""
     if len(path) != 1 or path[0] not in data:
         return None
     above = list(data)[: list(data).index(path[0])]
@@ -238,7 +242,7 @@ def _find_outdented_owner(path: KeyPath, model: type[BaseModel], data: dict[str,
 
 
 def _keys_below(key: str, model: type[BaseModel], data: dict[str, Any]) -> set[str]:
-    """The keys of the maps that may stand at a key of the document."""
+    """The keys that a map at this top-level key of the document may have."""
     if key == "partition":
         return {
             *value_kinds.written_keys(schedule_models.PartitionMap),
@@ -252,13 +256,13 @@ def _is_plain_write(path: KeyPath) -> bool:
 
 
 def _find_describing_model(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> type[BaseModel]:
-    """The model of the map at a path."""
+    """The model that describes the map at a path, chosen by the map's own keys where there are several."""
     described = _MAPS[model][_generalize_path(path)]
     return described if isinstance(described, type) else described(_value(data, path))
 
 
 def _missing(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_ShapeFinding]:
-    """Nothing where a key that is mistyped explains it."""
+    """The finding for a missing key; none if a misspelt key beside it explains it, which is reported itself."""
     beside = _value(data, path[:-1])
     for key in beside if isinstance(beside, dict) else ():
         mistyped = key not in value_kinds.written_keys(_find_describing_model(path[:-1], model, data)) and find_nearest(
@@ -311,7 +315,7 @@ def _hint(path: KeyPath, kind: str, words: str, value: object) -> str | None:
 
 
 def _generalize_path(path: KeyPath) -> str:
-    """The path as the tables write it: an item of a product is a partition as one that stands alone, and so on.
+    """The path as the tables above write it: names of assets become ``*``, and indices of lists are left out.
 
     >>> _generalize_path(("inlets", "flights", "read", "after")), _generalize_path(("partition", 1, "by"))
     ('inlets.*.read.after', 'partition.by')
@@ -380,6 +384,7 @@ def _owner(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> str:
 
 
 def _value(data: object, path: KeyPath) -> object:
+    """The value at the path, as far as the data goes: a step that is missing in a list is skipped."""
     for step in path:
         if isinstance(data, dict):
             data = data.get(step)
@@ -389,7 +394,7 @@ def _value(data: object, path: KeyPath) -> object:
 
 
 def _remove(data: dict[str, Any], path: KeyPath) -> None:
-    """Removes the innermost key of the path that is there."""
+    """Removes the last key of the path that exists, so for an item of a list the whole list."""
     while path:
         parent = _value(data, path[:-1])
         if isinstance(parent, dict) and path[-1] in parent:

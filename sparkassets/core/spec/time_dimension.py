@@ -105,7 +105,7 @@ def _closed_days(known: DayCalendar, time: TimePartition) -> tuple[list[str], li
 
 
 def _has_remaining_slots(time: TimePartition, found: str) -> bool:
-    """Whether there is a slot at least in every few years."""
+    """Whether exclusions leave some slot after the first of January of each year that is tried."""
     tried = TimePartition(time.by, time.timezone, offset=time.offset, exclude=found)
     try:
         for year in _TRIED:
@@ -135,14 +135,14 @@ _CRONS: Final = {
 def compile_time_dimension(
     at: DocumentPlace, written: PartitionMap, keys: AssetFile, *, within: TimeBounds, field: str | None
 ) -> TimePartition:
-    """Compiles the dimension; errors become problems, and the rest is compiled as far as possible.
+    """Compiles the dimension; mistakes become problems, and defaults take their place.
 
     Args:
-        at: The map.
-        written: Its keys.
-        keys: Those of the asset.
+        at: The place of the dimension's map.
+        written: The map.
+        keys: The keys of the asset.
         within: The asset's own zone and bounds.
-        field: The field of its path, which names the column where nothing else does.
+        field: The time field of the asset's path, which is the column if `column` is missing; None without one.
     """
     by, outer = written.by, within
     if by == AUTO:
@@ -163,7 +163,10 @@ def compile_time_dimension(
 def automatic_dimension(
     at: DocumentPlace, keys: AssetFile, *, within: TimeBounds, field: str | None
 ) -> TimePartition | None:
-    """The dimension of ``partition: auto``: the schedule's own interval; None where the schedule is no timetable."""
+    """The dimension of ``partition: auto``: the intervals of the schedule; None without a timetable.
+
+    ``field`` is the time field of the asset's path, which is its column; None without one.
+    """
     if not is_timed(keys):
         return None
     by, inner = _own_interval(at, keys, within)
@@ -171,7 +174,10 @@ def automatic_dimension(
 
 
 def own_interval(keys: AssetFile, *, within: TimeBounds) -> TimePartition | None:
-    """The same where nobody asked for it: None, too, where no grain has its intervals, or one run spans them."""
+    """The intervals of the schedule as a dimension without a column, for an asset that declares no partitions.
+
+    None without a timetable, if its intervals are those of no grain or cron, or if one run spans several of them.
+    """
     if not is_timed(keys):
         return None
     try:
@@ -185,7 +191,7 @@ def own_interval(keys: AssetFile, *, within: TimeBounds) -> TimePartition | None
 
 
 def are_intervals(partition: TimePartition, timetable: Timetable) -> bool:
-    """Whether the slots of a dimension are the intervals of a timetable."""
+    """Whether the slots of the dimension are exactly the intervals of the timetable."""
     grain = _grain_of(timetable)
     return grain is not None and TimePartition(grain, timetable.timezone).same_grid(partition)
 
@@ -197,7 +203,7 @@ def is_timed(keys: AssetFile) -> bool:
 
 
 def _grain(at: DocumentPlace, written: str) -> str:
-    """The name of a grain, or a cron in one spelling; of what is neither a day."""
+    """The name of a grain, or a cron with single blanks; ``day`` where it is neither, which becomes a problem."""
     if written in NAMED_GRAINS:
         return written
     cron = " ".join(written.split())
@@ -214,7 +220,7 @@ def _grain(at: DocumentPlace, written: str) -> str:
 
 
 def _offset(at: DocumentPlace, written: str, by: str) -> int:
-    """Seconds on the wall clock; 0 where it is wrong."""
+    """The offset of a grain's slots in seconds on the wall clock; 0 if it is wrong, which becomes a problem."""
     if by not in _SHORTEST:
         hint = "write by: '30 * * * *'" if by == "hour" else "write the time into the cron"
         at.add_key_problem(f"'offset' shifts days and longer slots, not those by {by!r}", hint=hint)
@@ -239,7 +245,7 @@ def _is_duration(written: str) -> bool:
 
 
 def _parse_ahead(at: DocumentPlace, written: str) -> str | None:
-    """The duration of ``+2d``."""
+    """The duration in ``+2d``, by which partitions are wanted ahead of now; None if it is wrong, with a problem."""
     if not written.startswith("+"):
         hint = f"write +{written.removeprefix('-')}, which is so much ahead of now"
         at.add_problem(f"'end' is {written!r}; expected a date, a time, or a duration after a +", hint=hint)
@@ -259,7 +265,10 @@ def _parse_ahead(at: DocumentPlace, written: str) -> str | None:
 
 
 def _own_interval(at: DocumentPlace, keys: AssetFile, within: TimeBounds) -> tuple[str, TimeBounds]:
-    """The grain of the schedule's intervals, with its zone and bounds; a day where there is none."""
+    """The grain of the schedule's intervals, with its zone and bounds.
+
+    A day where the schedule has no such intervals, which becomes a problem unless the schedule itself is wrong.
+    """
     if not is_timed(keys):
         hint = "write the schedule as a cron or a preset, or by: day"
         at.add_problem("'auto' is the interval of the schedule, which is no timetable", hint=hint)
@@ -277,11 +286,11 @@ def _own_interval(at: DocumentPlace, keys: AssetFile, within: TimeBounds) -> tup
 
 
 def _timetable(keys: AssetFile, within: TimeBounds) -> Timetable | None:
-    """The timetable of the schedule; None for a registered one.
+    """The timetable that the schedule's text or map gives; None for one that a package registered.
 
     Raises:
-        TimetableError: It is wrong.
-        InstantError: Its zone is not one.
+        TimetableError: The schedule is wrong.
+        InstantError: Its time zone does not exist.
     """
     written = keys.schedule
     value = written.model_dump(exclude_unset=True) if isinstance(written, ScheduleMap) else written
@@ -291,7 +300,7 @@ def _timetable(keys: AssetFile, within: TimeBounds) -> Timetable | None:
 
 
 def _grain_of(timetable: Timetable) -> str | None:
-    """The grain whose slots are the intervals of a timetable; None where no grain has them."""
+    """The grain or cron whose slots are the timetable's intervals; None where these overlap or are of another kind."""
     if (
         not isinstance(timetable, TickTimetable)
         or timetable.window

@@ -35,7 +35,7 @@ class StrictMap(BaseModel):
 
 @frozen
 class ValueDescription:
-    """Says in words what a value must be, whatever is wrong inside it."""
+    """Annotates a type with the words that describe its values; any error inside is replaced by these words."""
 
     words: str
 
@@ -48,7 +48,7 @@ class ValueDescription:
 
 @frozen
 class _NonNullValue:
-    """Takes None away from the values of a key, which may be left out but not be empty."""
+    """Refuses null as a value of a key that may be left out: an empty key is usually a mistake."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
@@ -61,7 +61,7 @@ Maybe = Annotated[T | None, _NonNullValue()]
 
 
 def kind_of(value: object) -> str | None:
-    """The branch of a union that a value of YAML takes: ``<text>``, ``<list>`` or ``<map>``."""
+    """The branch of a union for a YAML value: ``<text>``, ``<list>`` or ``<map>``; None for any other value."""
     match value:
         case str():
             return "<text>"
@@ -74,36 +74,40 @@ def kind_of(value: object) -> str | None:
 
 
 def off_or_kind(value: object) -> str | None:
-    """The same, with ``<off>`` for false."""
+    """The branch as of `kind_of`; ``<off>`` for false."""
     return "<off>" if value is False else kind_of(value)
 
 
 def on_or_kind(value: object) -> str | None:
-    """The same, with ``<on>`` for true."""
+    """The branch as of `kind_of`; ``<on>`` for true."""
     return "<on>" if value is True else kind_of(value)
 
 
 def discriminate_by_kind(words: str, kind: Callable[[Any], str | None] = kind_of) -> Discriminator:
-    """Chooses the branch of a union by the kind of the value; says in words what is right where there is none."""
+    """Chooses the branch of a union by the kind of the value; ``words`` describe what is expected if none fits."""
     return Discriminator(kind, custom_error_type=EXPECTED, custom_error_message=words)
 
 
 @frozen
 class KindCheck:
-    """Says in words what is right where the value is of another kind; inside it the errors are its own."""
+    """Refuses values of another kind, in words; errors inside a value of the right kind are reported as they are."""
 
     kind: str
     words: str
 
     def __call__(self, value: object) -> object:
-        """The value, which is of that kind."""
+        """Returns the value unchanged.
+
+        Raises:
+            PydanticCustomError: It is of another kind.
+        """
         if kind_of(value) != self.kind:
             raise PydanticCustomError(EXPECTED, self.words)
         return value
 
 
 def require_map(words: str) -> BeforeValidator:
-    """Takes maps only; ``words`` say what is right."""
+    """A validator that only accepts maps; ``words`` describe what is expected."""
     return BeforeValidator(KindCheck("<map>", words))
 
 
@@ -119,12 +123,12 @@ class ColumnMapCheck(KindCheck):
 
 
 def require_column_map(words: str) -> BeforeValidator:
-    """Takes maps by column only, none with a key ``column`` and options beside it; ``words`` say what is right."""
+    """A validator that only accepts maps by column; a map with a key ``column`` is another form, refused whole."""
     return BeforeValidator(ColumnMapCheck("<map>", words))
 
 
 def require_list(words: str) -> BeforeValidator:
-    """Takes lists only; ``words`` say what is right."""
+    """A validator that only accepts lists; ``words`` describe what is expected."""
     return BeforeValidator(KindCheck("<list>", words))
 
 

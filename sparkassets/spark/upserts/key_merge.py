@@ -31,15 +31,16 @@ _ELSEWHERE: Final = "run it on a cluster, or let the asset replace its partition
 
 @frozen
 class KeyMerge:
-    """One `MERGE` of staged rows.
+    """The one `MERGE` of an upsert's staged rows.
 
     Attributes:
         staged: The rows, with unique keys.
-        keys: The columns by which they are matched.
-        columns: The columns that the table gets, in types that it accepts.
-        newest_by: Columns of both sides that decide which row is newer, where the table has them.
-        match_condition: A condition that holds for all rows of the table that can match.
-        has_deletes: Whether some rows delete; those without a match are dropped in any case.
+        keys: The columns by which they match rows of the table.
+        columns: The columns to store, as names of the staged rows, which have the table's types already.
+        newest_by: Columns, on both sides, by which an older staged row leaves a newer stored one alone; empty where the
+            table does not store them.
+        match_condition: SQL that holds for every stored row that can match, so that Delta reads fewer files.
+        has_deletes: Whether staged rows may delete; a deletion of a key that is not stored is dropped in any case.
     """
 
     staged: StagedRows
@@ -50,7 +51,10 @@ class KeyMerge:
     has_deletes: bool = True
 
     def statement(self, table: str, schema: StructType) -> str:
-        """The statement that merges the view's rows into ``table``, which has these columns."""
+        """The `MERGE` of the temporary view of staged rows into ``table``, whose columns are ``schema``.
+
+        Rows that are equal already are not updated, as far as Spark can compare them: an update rewrites their file.
+        """
         place = {name: f"s.{_column(number)}" for number, name in enumerate(self.staged.schema.names)}
         late = f" AND NOT coalesce({_order(self.newest_by, place)} < {_order(self.newest_by)}, false)"
         late = late if self.newest_by else ""
@@ -70,6 +74,7 @@ class KeyMerge:
         return f"MERGE INTO {table} AS t USING {_SOURCE} AS s ON {self._on(place)}\n" + "\n".join(clauses)
 
     def _on(self, place: Mapping[str, str]) -> str:
+        """The condition that matches rows: their keys, and the range of staged keys, by which Delta skips files."""
         if not self.staged.count:
             return "false"
         terms = [f"t.{_q(name)} = {place[name]}" for name in self.keys]
@@ -80,7 +85,9 @@ class KeyMerge:
 def commit_merge(
     session: SparkSession, merging: KeyMerge, relation: TableRelation, schema: StructType, *, marker: CommitMarker
 ) -> None:
-    """Commits the merge, marked; its return proves nothing.
+    """Commits the merge as the attempt's; a return does not prove that this attempt's commit is in the table.
+
+    Delta skips a commit whose transaction is in already, so the caller looks for the marker afterwards.
 
     Raises:
         RunError: No session can be created for it.
@@ -99,7 +106,11 @@ def commit_merge(
 
 @contextlib.contextmanager
 def _stamp_next_commit(own: SparkSession, marker: CommitMarker) -> Iterator[None]:
-    """Marks the session's next commit as the attempt's: `MERGE` takes its marker from its session only."""
+    """Marks the session's next commit as the attempt's: `MERGE` takes its marker from settings of its session only.
+
+    Raises:
+        RunError: The session does not accept these settings.
+    """
     from pyspark.errors import PySparkException
 
     app, version = _OF_THE_COMMIT
@@ -129,13 +140,14 @@ def _stamp_next_commit(own: SparkSession, marker: CommitMarker) -> Iterator[None
 
 
 def _order(names: Sequence[str], place: Mapping[str, str] | None = None) -> str:
+    """A struct of these columns, of the view or else of the table, by which SQL compares them one after the other."""
     values = [place[name] if place else f"t.{_q(name)}" for name in names]
     fields = ", ".join(f"'n{number}', {value}" for number, value in enumerate(values))
     return f"named_struct({fields})"
 
 
 def _differ(names: Sequence[str], place: Mapping[str, str], kinds: Mapping[str, object]) -> str:
-    """SQL for whether a row differs in some column; empty where Spark cannot compare the values of one."""
+    """SQL that is true of a matched row if some value differs; empty where Spark cannot compare some type."""
     if not all(_is_comparable(kinds[name]) for name in names):
         return ""
     same = " AND ".join(f"t.{_q(name)} <=> {place[name]}" for name in names)
@@ -157,7 +169,7 @@ def _is_comparable(kind: object) -> bool:
 
 
 def _column(number: int) -> str:
-    """A name unlike any of the table's columns, which stand unqualified in conditions."""
+    """The name of a column of the view, unlike any of the table's: conditions name those without a qualifier."""
     return f"sparkassets_{number}"
 
 

@@ -42,14 +42,14 @@ class UpsertRows:
     """The rows of a run, with the roles of their columns in an upsert.
 
     Attributes:
-        asset: Its name, for messages.
+        asset: The asset's name, for messages.
         frame: The computed rows; one outside the run's partitions fails the job that computes it.
-        keys: Key columns, with those of partitions, as the frame spells them.
-        newest_by: Columns by which rows of a key are ordered, within a run and against earlier runs.
-        tie_breakers: Columns by which one of a run's own rows of a key is chosen, the weightiest first; none is NULL.
+        keys: Key columns, then columns of partitions, as the frame spells them.
+        newest_by: Columns that order the rows of a key, both within a run and against earlier runs.
+        tie_breakers: Columns that choose among the run's own rows of a key, most important first; none may be NULL.
         delete_when: The condition of rows that delete; None where none does.
-        is_feed: Whether the rows are changes of Delta's feed.
-        is_history: Whether each is a change to store, at the instant in the last of its keys.
+        is_feed: Whether the rows are changes of Delta's feed, which orders them by their commit as well.
+        is_history: Whether each row is a change to store, at the instant in the last of ``keys``.
         private: Columns whose values no message shows, in lower case.
     """
 
@@ -87,16 +87,26 @@ class UpsertRows:
 
     @property
     def remembers_all(self) -> bool:
-        """Whether the memory keeps the order of every key, because the table does not store it."""
+        """Whether the memory keeps the order of every key, because `newest_by` names a column that is not stored.
+
+        Columns whose names begin with ``_`` are not stored.
+        """
         return any(map(is_unstored_column, self.newest_by))
 
     @property
     def remembers(self) -> bool:
-        """Whether later runs must know what the table does not hold."""
+        """Whether rows leave something for later runs that the table does not store: deletions, or the order of keys.
+
+        Without `newest_by` the rows of a later run always win, so nothing is remembered except for a history.
+        """
         return (self.is_history or bool(self.newest_by)) and (self.delete_when is not None or self.remembers_all)
 
     def reduce_rows(self) -> DataFrame:
-        """The newest row of each key, with `DELETED`; the job fails on a NULL key, or if several are the newest."""
+        """The newest row of each key, with `DELETED`.
+
+        The job that computes them fails on a NULL key, a NULL among the tie breakers, or two rows that are both the
+        newest.
+        """
         from pyspark.sql import functions as sql
 
         first = sqltext.name(self.keys[0])
@@ -151,7 +161,10 @@ class UpsertRows:
         return [*order, came] if self.is_history or self.is_feed else order
 
     def _mark_deleted(self) -> DataFrame:
-        """The chosen rows, with `DELETED`."""
+        """The run's rows with `DELETED`, which is true of rows that delete.
+
+        In a history of a feed the images of rows before an update are left out: a change has only the row after it.
+        """
         from pyspark.sql import functions as sql
 
         rows = self.frame
@@ -163,7 +176,10 @@ class UpsertRows:
         return rows.withColumn(DELETED, sql.expr(deletes))
 
     def explain_error(self, error: Exception) -> RunError | None:
-        """The refusal of rows that an upsert cannot tell apart, with their first keys; None for other errors."""
+        """The refusal of rows that an upsert cannot put in order, with their first keys; None for other errors.
+
+        It recognises the texts that `reduce_rows` raises in SQL.
+        """
         refusal = None
         if error_mentions(error, _NO_KEY):
             refusal = RunError(f"{self.asset}: {self._nulls(self.keys)}: a key cannot be NULL; nothing was written")
@@ -236,13 +252,13 @@ _AS_TEXT: Final = {
 
 @frozen
 class KeptRows:
-    """Rows that were staged before, some of which are to land.
+    """Rows that were staged to be judged, and that are used from there instead of being staged again.
 
     Attributes:
-        place: Where.
-        schema: Their schema.
-        columns: The needed ones of its columns.
-        where: The SQL condition of rows that land.
+        place: Where they are staged.
+        schema: The schema of all staged rows.
+        columns: The columns to read.
+        where: SQL that is true of the rows to land, without withheld and dropped ones.
     """
 
     place: ScratchRows
@@ -258,10 +274,10 @@ class KeptRows:
 
 @frozen
 class StagedRows:
-    """Staged rows of an upsert.
+    """The staged rows of an upsert, measured.
 
     Attributes:
-        place: Where; rows of which some are kept in place of being staged once more tell that themselves.
+        place: Where they are; `KeptRows` where they were staged to be judged before.
         schema: The result's columns and `DELETED`.
         count, deleted: The number of rows, and of those that delete.
         bounds: The lowest and the highest value as SQL, by key column, where SQL can express them.
@@ -283,7 +299,7 @@ class StagedRows:
 
 
 def stage_kept(rows: UpsertRows, kept: KeptRows, session: SparkSession) -> StagedRows:
-    """Rows that are staged already, measured."""
+    """The rows that were staged to be judged, with their number and bounds."""
     return _measure_staged(session, StagedRows(kept, kept.read_rows(session).schema), rows)
 
 
@@ -291,14 +307,14 @@ def stage_kept(rows: UpsertRows, kept: KeptRows, session: SparkSession) -> Stage
 def stage_rows(
     rows: UpsertRows, chosen: DataFrame, relation: TableRelation, *, marker: CommitMarker, part: str = "rows"
 ) -> Iterator[StagedRows]:
-    """Stages the chosen rows while the context lasts.
+    """Stages the chosen rows while the context lasts, and removes them afterwards.
 
     Args:
-        rows: The rows that they were chosen from.
+        rows: The run's rows, whose keys are measured.
         chosen: The rows to stage, with `DELETED`.
         relation: The table.
         marker: The attempt's marker.
-        part: What is staged, by another name than anything else of the attempt.
+        part: A name for these rows, unique within the attempt.
 
     Raises:
         Exception: Whatever Spark says.

@@ -201,7 +201,7 @@ class UpsertMemory:
 
 
 def _fits(rows: DataFrame, known: DataFrame) -> bool:
-    """Whether rows have the types of the stored ones."""
+    """Whether rows have the types of the remembered ones; otherwise both cannot be compared."""
     have, want = ({each.name: each.dataType for each in frame.schema.fields} for frame in (rows, known))
     return have == want
 
@@ -209,7 +209,11 @@ def _fits(rows: DataFrame, known: DataFrame) -> bool:
 def _find_named_version(
     session: SparkSession, relation: TableRelation, own: TableRelation, version: int, app: str
 ) -> int | None:
-    """The version that the newest data commit of the asset names; the newest one where the log is too short."""
+    """The memory's version that the newest data commit of the asset names; None if it names none.
+
+    Only commits up to ``version`` of the asset's table count. If its log is too short to tell, the memory's newest
+    version is returned: remembering too much only keeps older rows out.
+    """
     table = open_relation(session, relation)
     if table is None:
         return None
@@ -227,7 +231,10 @@ def _find_named_version(
 
 
 def _commits_that_count(table: OpenedTable, version: int) -> Iterator[Mapping[str, Any]]:
-    """The commits that made a version of the table, newest first, without those that a RESTORE undid."""
+    """The commits that made a version of the table, newest first.
+
+    Commits that a RESTORE undid are left out, and so is the RESTORE itself: what they remembered is void.
+    """
     until = None
     for commit in table.iterate_commits():
         if commit["version"] > version:
