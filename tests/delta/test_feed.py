@@ -81,10 +81,10 @@ def test_without_a_feed_what_else_happened_is_not_told(path):
     write(path, 1, 2)
     write(path, 3)
     DeltaTable(path).delete("id = 1")
-    assert told(path, 0) == ("untold", "version 2 (DELETE) changed or removed rows")
-    assert told(path, 0, 1) == ("told", "")
+    assert told(path, 0) == ("unrecorded", "version 2 (DELETE) changed or removed rows")
+    assert told(path, 0, 1) == ("available", "")
     write_deltalake(path, rows(9), mode="overwrite")
-    assert told(path, 2) == ("untold", "version 3 (WRITE) changed or removed rows")
+    assert told(path, 2) == ("unrecorded", "version 3 (WRITE) changed or removed rows")
 
 
 def test_a_feed_that_came_later_does_not_tell_what_was_before(path):
@@ -120,7 +120,7 @@ def test_a_feed_that_was_off_for_a_while(path):
     )
     turn(path, on=False)
     DeltaTable(path).delete("id = 1")
-    assert told(path, 0) == ("untold", "version 7 (DELETE) changed or removed rows")
+    assert told(path, 0) == ("unrecorded", "version 7 (DELETE) changed or removed rows")
 
 
 def test_versions_that_replace_files_are_apart(path):
@@ -165,11 +165,11 @@ def test_files_that_were_vacuumed_are_not_told(path):
     write(path, 1, 2, configuration=ON)
     DeltaTable(path).delete("id = 1")
     write(path, 3)
-    assert told(path, 0) == ("told", "")
+    assert told(path, 0) == ("available", "")
     for each in Path(path, "_change_data").glob("*.parquet"):
         each.unlink()
     assert told(path, 0) == ("lost", "files of version 1 are gone")
-    assert told(path, 1) == ("told", "")
+    assert told(path, 1) == ("available", "")
 
 
 def test_in_a_store_the_first_version_is_asked_for_what_vacuum_takes(path, monkeypatch):
