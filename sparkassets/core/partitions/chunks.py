@@ -59,12 +59,13 @@ def iterate_slots(rows: Iterable[Row], *, time: TimePartition | None) -> Iterato
 
 
 def _slots(segment: Segment, ranges: RangeSet, *, time: TimePartition | None) -> Iterator[Slot]:
+    """Yields the partitions of one tuple, oldest first."""
     for start, end in ranges.pairs() if time is None else time.slots(ranges):
         yield start, end, segment
 
 
 def _merge_rows(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[Segment]]]:
-    """Yields stretches of time with an unchanged list of present tuples, oldest first."""
+    """Yields (start, end, tuples) for stretches in which the same tuples have time, oldest first."""
     edges: defaultdict[int, list[tuple[int, Segment]]] = defaultdict(list)
     for segment, ranges in rows:
         for start, end in ranges.pairs():
@@ -81,5 +82,5 @@ def _merge_rows(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[Segment]]]
 
 
 def _chunk_end(start: int, high: int, slots: int, *, time: TimePartition | None) -> int:
-    """The end of this number of slots from ``start`` on, or ``high`` where that is earlier."""
+    """The end of the first ``slots`` slots from ``start`` on, but at most ``high``."""
     return high if time is None else time.oldest(RangeSet.span(start, high), slots).last

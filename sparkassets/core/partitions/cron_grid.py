@@ -1,12 +1,13 @@
 """The grid of a cron in a zone, and its keys: slots from each tick to the next.
 
 A cron is a grain as an hour or a day is. Its ticks are those of a schedule with that cron (`core/crons`), also across
-clock changes, so that a schedule and a partition of one cron agree on every edge. They are computed by stretches of
+clock changes, so that a schedule and a partition of one cron agree on every edge. Ticks are computed by stretches of
 time, which are kept: whoever works on a month of a grid of ten years computes that month. Counting takes time by clock
 changes, not by ticks.
 
 Keys have one of two forms, for the whole grid: the local date where all ticks are at midnight (weeks that begin on
-Sunday), else the local date and time to the minute. Where the clocks move a tick it is named by what they show then.
+Sunday), else the local date and time to the minute. A tick that a clock change moves is named by what the clocks show
+then.
 """
 
 from __future__ import annotations
@@ -26,17 +27,20 @@ from sparkassets.core.partitions.grains import PartitionError, check_year, offse
 _HOUR = 3600
 _WEEK = 7 * DAY
 _AROUND = 2 * DAY
-"""So far from a clock change none of its ticks is moved by it."""
+"""Distance from a clock change at which it moves no tick."""
 _LARGEST = 27
-"""Ticks of one a day are kept by 2 to this power of seconds, some four years; of more a day by less."""
+"""A stretch with one tick a day has 2 to this power of seconds, some four years; one with more ticks a day fewer."""
 _KEPT = 512
-"""So many stretches of ticks are kept, each of some thousand."""
+"""Number of stretches of ticks that are kept, each with some thousand ticks."""
 _DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d)", re.ASCII)
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)([+-]\d\d:\d\d(?::\d\d)?)?", re.ASCII)
 
 
 class CronGrid:
-    """From each tick of a cron to the next; instants and local times are seconds, an edge is a tick."""
+    """Slots from each tick of a cron to the next; instants and local times are seconds, an edge is a tick.
+
+    An *even* cron has its ticks the same time apart always, so that between clock changes arithmetic is enough.
+    """
 
     __slots__ = (
         "_bits",
@@ -61,7 +65,8 @@ class CronGrid:
         self._bits = _LARGEST - self._fields.most_a_day.bit_length() + 1
         self._kept: dict[int, list[int]] = {}
         self._step, self._phase = self._even_spacing()
-        self._steady = (0, 0, 0)  # where the clocks do not change, as it was asked for last; replaced as a whole
+        # (from, until, shift) of the last stretch in which arithmetic is enough; replaced as a whole, for threads
+        self._steady = (0, 0, 0)
         times = self._fields.times
         self.precision = "day" if times == (0,) else "minute" if any(each % _HOUR for each in times) else "hour"
         self.longest = self._longest()
@@ -83,7 +88,7 @@ class CronGrid:
         return ticks[bisect_right(ticks, unix)]
 
     def are_edges(self, instants: Sequence[int]) -> bool:
-        """Whether all of these, ascending, are edges; at once for those of an even cron between two clock changes."""
+        """Whether all of these instants, ascending, are edges; fast for an even cron between two clock changes."""
         i = 0
         while i < len(instants):
             if self.floor(instants[i]) != instants[i]:
@@ -120,15 +125,18 @@ class CronGrid:
         return found + self._fields.count(at, high, offset=self._clock.offset_at(at))
 
     def nominal(self, start: int) -> int:
-        """What the wall clock shows at the start of a slot; for ticks at midnight 00:00, though clocks skip it."""
+        """What the wall clock shows at the start of a slot, in local seconds; 00:00 for a grid of dates.
+
+        A grid of dates has 00:00 even on a day whose midnight the clocks skip.
+        """
         local = start + self._clock.offset_at(start)
         return local // DAY * DAY if self.precision == "day" else local
 
     def shift(self, edge: int, duration: Duration, *, late: bool) -> int:
-        """The instant that long after an edge; it never descends when the edge ascends.
+        """The instant ``duration`` after an edge; it never descends when the edge ascends.
 
-        Where clock changes or the ends of months would lead an edge before that of an earlier one, it is the earliest
-        of them all, or the latest if ``late``.
+        Clock changes and ends of months could move an edge before an earlier one. Then the result is the earliest of
+        all of them, or the latest if ``late``.
         """
         if not duration.months:
             low, high, _ = self._clock.steady_span(edge)
@@ -142,7 +150,7 @@ class CronGrid:
         return self._clock.boundary(moved) + duration.seconds
 
     def slot_of_date(self, day: int) -> tuple[int, int] | None:
-        """The slot that a local date is in, by its number, as (start, end); None where the clocks skip the date."""
+        """The slot that holds a local date (day number), as (start, end); None where the clocks skip the date."""
         first, second = self._clock.readings_of(day * DAY + DAY // 2)
         if first - second >= DAY:
             return None
@@ -152,18 +160,21 @@ class CronGrid:
     slot_of_key_date = slot_of_date
 
     def key_day(self, start: int) -> int:
-        """The local date at the start of a slot, by its number."""
+        """The local date at the start of a slot, as a day number."""
         return (start + self._clock.offset_at(start)) // DAY
 
     first_day = key_day
 
     def slot_of_local_time(self, local: int) -> tuple[int, int] | None:
-        """The time of all slots in which the wall clock shows that; None where it never does."""
+        """The time of all slots in which the wall clock shows ``local``, as (start, end); None where it never does."""
         readings = [each for each in self._clock.readings_of(local) if each + self._clock.offset_at(each) == local]
         return (self.floor(min(readings)), self.next(max(readings))) if readings else None
 
     def key(self, start: int) -> str:
-        """The local date, or date and time, of the slot with that start; with its UTC offset where two have that."""
+        """The key of the slot with that start: its local date, or date and time.
+
+        A UTC offset is added where two slots have the same local time.
+        """
         local = start + self._clock.offset_at(start)
         shown = local_datetime(local)
         if self.precision == "day":
@@ -175,7 +186,7 @@ class CronGrid:
         return text + offset_text(self._clock.offset_at(start)) if len(self._starts(local)) > 1 else text
 
     def parse_key(self, text: str) -> tuple[int, int]:
-        """The slot with that key, as (start, end); an offset is taken wherever it is right.
+        """The slot with that key, as (start, end); the offset may be given for any time, if it is right.
 
         Raises:
             PartitionError: It is no key, no slot begins then, or two do and it lacks its offset.
@@ -194,7 +205,11 @@ class CronGrid:
         return start, self.next(start)
 
     def _start_of(self, text: str, local: int, written: str, offset: str | None) -> int:
-        """The start of the slot that begins at a local time, with this offset where one is written."""
+        """The start of the slot that begins at the local time ``local``, under the UTC offset if one is given.
+
+        Raises:
+            PartitionError: No slot begins then, or several do and ``offset`` does not choose one.
+        """
         by_offset = {offset_text(self._clock.offset_at(start)): start for start in self._starts(local)}
         if not by_offset:
             raise PartitionError(self._no_slot(text, local), hint=self._holder_hint(local))
@@ -207,17 +222,18 @@ class CronGrid:
         raise PartitionError(f"partition key '{text}': that time {what} in {self._timezone}; expected {choices}")
 
     def _no_slot(self, text: str, local: int) -> str:
+        """Why no slot has that key: the clocks skip its time, or no tick is then."""
         shown = any(each + self._clock.offset_at(each) == local for each in self._clock.readings_of(local))
         if not shown and self.precision != "day":
             return f"partition key '{text}' does not exist: the clocks of {self._timezone} skip it"
         return f"no partition by '{self._cron}' begins at {text}"
 
     def _holder_hint(self, local: int) -> str:
-        """A key that could be meant."""
+        """A hint with the key of the slot that holds that local time."""
         return f"the one that holds it is {self.key(self.floor(self._clock.tick_instant(local)))}"
 
     def _starts(self, local: int) -> list[int]:
-        """The starts of slots at which the clocks show that, or that date; oldest first."""
+        """The starts of the slots that begin at the local time, or on the date in a grid of dates; oldest first."""
         if self.precision == "day":
             at = self.floor(self._clock.tick_instant(local))
             return [at] if (at + self._clock.offset_at(at)) // DAY == local // DAY else []
@@ -225,7 +241,10 @@ class CronGrid:
         return [each for each in readings if each + self._clock.offset_at(each) == local and self.floor(each) == each]
 
     def _local_of_edge(self, edge: int, *, late: bool) -> int:
-        """The least that the wall clock still shows after an edge; or the most that it has shown."""
+        """The earliest time that the wall clock shows from an edge on; the latest up to it if ``late``.
+
+        Near a clock change that goes back this is not what the clock shows at the edge.
+        """
         local = edge + self._clock.offset_at(edge)
         if late:
             passed = self._clock.changes(edge - _AROUND, edge + 1)
@@ -234,7 +253,7 @@ class CronGrid:
         return min([local, *(change.at + change.after for change in coming)])
 
     def _note_steady_around(self, unix: int) -> list[int]:
-        """`_ticks_around`; notes where an even cron needs no more than arithmetic from then on."""
+        """The ticks around an instant; for an even cron, also stores the stretch in which arithmetic is enough."""
         if self._step:
             low, high, offset = self._clock.steady_span(unix)
             apart = _AROUND + self._step
@@ -242,7 +261,7 @@ class CronGrid:
         return self._ticks_around(unix)
 
     def _ticks_around(self, unix: int) -> list[int]:
-        """Ticks around an instant: at least the last one that is not after it, and the first one that is."""
+        """Ticks around an instant: at least the last one at or before it, and the first one after it."""
         number = unix >> self._bits
         found = self._kept.get(number)
         if found is None:
@@ -251,12 +270,12 @@ class CronGrid:
             first, last = EARLIEST if before is None else before, LATEST if after is None else after
             found = [first, *self._ticks.between(max(low, first) + 1, high), last]
             if len(self._kept) >= _KEPT:
-                self._kept = {}  # as a whole: other threads may be looking
+                self._kept = {}  # replaced as a whole: other threads may read the old one
             self._kept[number] = found
         return found
 
     def _even_spacing(self) -> tuple[int, int]:
-        """How far apart ticks are in local time, and one of them, where they are as far apart always; else 0 and 0."""
+        """The constant distance of ticks in local seconds, and the time of one of them; (0, 0) for an uneven cron."""
         days = self._fields.days
         weekly = days.weekdays is not None and days == DayFields(weekdays=days.weekdays)
         if not (days.every_day or (weekly and all(nth == 0 for _, nth in days.weekdays or ()))):
@@ -266,11 +285,11 @@ class CronGrid:
         return (apart.pop(), ticks[0]) if len(apart) == 1 else (0, 0)
 
     def _longest(self) -> Duration:
-        """No slot is longer, whatever the clock changes."""
+        """A length that no slot exceeds, whatever the clock changes."""
         times, days = self._fields.times, self._fields.days.longest
         if self.precision == "day":
             return Duration(days=days)
-        if self._fields.every_hour and days == 1:  # of an hour's ticks; a clock change begins the hour anew
+        if self._fields.every_hour and days == 1:  # a clock change begins the hour anew, so a gap can double
             apart = [b - a for a, b in pairwise((*times, times[0] + DAY))]
             return Duration(seconds=2 * max(apart))
-        return Duration(days=days + 1)  # one that is moved makes the slot before it longer
+        return Duration(days=days + 1)  # a tick that a clock change moves makes the slot before it longer

@@ -38,7 +38,10 @@ class OverlapMapping:
     """A partition needs the inlet partitions that overlap its time: a day needs its 23, 24 or 25 hours."""
 
     def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:
-        """The time of which the partition ``[start, end)`` needs the inlet partitions."""
+        """The stretch of inlet time that the partition ``[start, end)`` needs: its own.
+
+        Where slots are excluded, ``end`` reaches over those that follow, so they are cut off.
+        """
         return start, down.stop(start) if down.exclude else end
 
     def required_ranges(self, partitions: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
@@ -84,7 +87,10 @@ class WindowMapping:
         return cls(-length, Duration(), from_end=True)
 
     def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:
-        """The time of which the partition ``[start, end)`` needs the inlet's partitions; both ends ascend with it."""
+        """The stretch of inlet time that the partition ``[start, end)`` needs; both ends ascend with the partition.
+
+        It is at least one second long, so that a partition always needs some partition.
+        """
         end = down.stop(start) if down.exclude else end
         low = down.shift(end if self.from_end else start, self.low)
         return low, max(down.shift(end, self.high, late=True), low + 1)
@@ -125,7 +131,7 @@ class WindowMapping:
         return self.window(start, down.next(start), down=down)[1]
 
     def _has_touching_windows(self, down: TimePartition) -> bool:
-        """Whether the windows of neighbouring partitions touch in any case."""
+        """Whether the windows of neighbouring partitions always touch, so that a run of partitions has one window."""
         return (
             not down.exclude
             and _max_seconds(self.low, down.longest if self.from_end else Duration(), minus=self.high) <= 0
@@ -139,7 +145,7 @@ class WholeMapping:
 
 @frozen(tag="latest")
 class NewestMapping:
-    """A partition needs the newest present partition of the inlet, for each tuple of segments that it needs."""
+    """A partition needs the newest present partition of the inlet, in each tuple of segments that it needs."""
 
 
 @frozen(tag="named")
@@ -160,7 +166,10 @@ PartitionMapping = TimeMapping | WholeMapping | NewestMapping | NamedMapping
 
 
 def _first_passed(down: TimePartition, *, near: int, passed: Callable[[int], bool]) -> int:
-    """The start of the first partition for which ``passed`` holds, as for all later ones; searched from ``near``."""
+    """The start of the first partition for which ``passed`` holds; the search begins at the instant ``near``.
+
+    ``passed`` must be monotonic: false up to some partition and true for all later ones.
+    """
     partition = down.floor(near)
     while not passed(partition):
         partition = down.next(partition)
@@ -320,9 +329,10 @@ class Dependency:
         return self._transfer(affected, up=False)
 
     def lacking_all_inputs(self, partitions: PartitionSet, there: PartitionSet, possible: PartitionSet) -> PartitionSet:
-        """The ``partitions`` without any present input: no inlet partition in their window.
+        """The ``partitions`` that lack all of their inputs: no inlet partition in their window is present.
 
-        Where a partition needs all or the newest of each inlet segment, one segment without any present time suffices.
+        Where a partition needs all time or the newest of each inlet segment, it also lacks its inputs if one such
+        segment has no present time.
 
         Args:
             partitions: Partitions of the consumer.
@@ -342,7 +352,7 @@ class Dependency:
         return partitions & replace(self, available=None).affected_partitions(self.inlet.known_partitions)
 
     def hull(self, partitions: PartitionSet) -> PartitionSet:
-        """From the first of ``partitions`` to the last, for each tuple: all that need any partition of the inlet.
+        """From the first of ``partitions`` to the last, for each tuple, without those that need no inlet partition.
 
         Only partitions in excluded time of the inlet need none.
         """
@@ -408,22 +418,27 @@ class Dependency:
         return parts if self.available is None else parts & self.inlet.newest(self.available.value)
 
     def _matches(self) -> tuple[SegmentMatch, ...]:
+        """The matches of segment dimensions: the declared ones, or else those of the same column."""
         return match_by_column(self.consumer, self.inlet) if self.matches is None else self.matches
 
     def _transfer(self, parts: PartitionSet, *, up: bool) -> PartitionSet:
-        """Carries sets from the segments of one side to those of the other; their time is mapped already."""
+        """Carries a set from the segments of one side to the other's; its time must be mapped already.
+
+        ``up`` leads from the consumer to the inlet.
+        """
         if not self.consumer.segments and not self.inlet.segments:
             return parts
         have, want = (self.consumer, self.inlet) if up else (self.inlet, self.consumer)
         return transfer_segments(parts, have, want, self._links(up=up))
 
     def _links(self, *, up: bool) -> Sequence[SegmentLink]:
+        """The positions and keys by which `_transfer` carries tuples; empty where one side has no segments."""
         if not self.consumer.segments or not self.inlet.segments:
             return ()
         return segment_links(self._matches(), self.consumer, self.inlet, up=up)
 
     def _widest_segment(self) -> Segment:
-        """The tuple of the consumer's segments that needs the most inlet segments."""
+        """The tuple of the consumer's known segments that needs the most inlet segments."""
         maps = {match.column.lower(): dict(match.keys) for match in self._matches() if match.keys is not None}
         return tuple(
             max(each.keys, key=lambda key: len(maps.get(each.column.lower(), {}).get(key, ())))
@@ -436,7 +451,7 @@ _OF_TIME = (OverlapMapping, WindowMapping)
 
 
 def _all_time_if_any(time: RangeSet) -> RangeSet:
-    """All time, where there is any: for partitions without a mapping of time."""
+    """All time if there is any, else none; for mappings that do not map time to time."""
     return _ALWAYS if time else time
 
 

@@ -72,7 +72,7 @@ class PartitionDimensions:
 
     @property
     def by_columns(self) -> Self:
-        """The partitioning of only those dimensions that have a column in rows.
+        """The partitioning by only those dimensions that have a column in rows, so that rows tell them apart.
 
         >>> PartitionDimensions(TimePartition("day", "UTC"), (SegmentPartition("store", ("a",)),)).by_columns.names
         ('store',)
@@ -136,7 +136,7 @@ class PartitionDimensions:
         return self.time.same_grid(other.time)
 
     def same_slots(self, other: PartitionDimensions) -> bool:
-        """Whether a partition of both has the same rows, whichever partitions are known, wanted or excluded."""
+        """Whether a partition of both holds the same rows, whichever partitions are known, wanted or excluded."""
         if not self._same_columns(other) or (self.time is None) is not (other.time is None):
             return False
         return self.time is None or other.time is None or self.time.same_slots(other.time)
@@ -204,7 +204,7 @@ class PartitionDimensions:
 
     @property
     def has_whole(self) -> bool:
-        """Whether no segment of some open dimension is known, so that the whole dimension is one partition."""
+        """Whether an open dimension has no known segment yet, so that its whole is one partition."""
         return any(each.keys == (WHOLE,) for each in self.segments)
 
     def as_range(self, label: str) -> str:

@@ -1,8 +1,8 @@
-"""Slots that are left out of a grid: those whose keys' times are ticks of crons, or lie on single days.
+"""Grids without excluded slots: those whose key's time is a tick of a cron, or lies on one of some days.
 
-The slot before one that is left out reaches, as a piece of a set, to the next one that is kept, so that slots go on to
-abut and what is there of a year of working days is one range. `exact` takes the time of what is left out away again,
-wherever time itself is meant: in rows, in mappings between grids, and in when a slot is over.
+As a piece of a set, a slot reaches over the excluded slots after it, up to the next slot that is kept. So slots abut,
+and the coverage of a year of working days is one range. `exact` takes the excluded time away again where time itself is
+meant: in rows, in mappings between grids, and for when a slot is over.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ PlainGrid = HourGrid | SliceGrid | CronGrid
 """A grid from which slots can be left out."""
 
 _BITS: Final = {"hour": 22, "minute": 19}
-"""Slots are kept by 2 to this power of seconds: of hours some fifty days; of days and longer ones four years."""
+"""A stretch of slots has 2 to this power of seconds: some fifty days for hours, four years for days and longer."""
 _LARGEST: Final = 27
 _KEPT: Final = 512
-"""So many stretches of slots are kept."""
+"""Number of stretches that are kept."""
 _FAR: Final = 9 * 366 * DAY
-"""So long there may be nothing but slots that are left out."""
+"""The longest time without a kept slot; a longer one is an error."""
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _SEPARATOR: Final = "; "
+"""Separates crons and the list of days in the text of exclusions; neither can hold it."""
 _HOUR: Final = 3600
 
 
 @frozen
 class ExcludedSlots:
-    """What is left out.
+    """Which slots are excluded.
 
     Attributes:
-        crons: Each as it is written, with its fields and the seconds into a day.
+        crons: Each as (its text, its fields, its times in seconds into the day).
         days: Numbers of single days.
     """
 
@@ -50,7 +51,7 @@ class ExcludedSlots:
     days: frozenset[int]
 
     def reason(self, local: int) -> str | None:
-        """Why a slot is left out whose key's time is that, local seconds; None where it is kept."""
+        """Why the slot is excluded whose key has the time ``local`` (local seconds); None where it is kept."""
         day, seconds = divmod(local, DAY)
         if day in self.days:
             return "it is one of the days that are left out"
@@ -61,7 +62,7 @@ class ExcludedSlots:
 
 
 def excluded_text(crons: Sequence[str], days: Sequence[int]) -> str:
-    """What is left out in one spelling, as `TimePartition.exclude` has it.
+    """The canonical text of exclusions, as `TimePartition.exclude` has it; ``days`` are day numbers.
 
     >>> excluded_text(["* * * * SAT"], [1, 0])
     '* * * * SAT; 1970-01-01 1970-01-02'
@@ -72,7 +73,7 @@ def excluded_text(crons: Sequence[str], days: Sequence[int]) -> str:
 
 @lru_cache(maxsize=256)
 def parse_excluded(text: str) -> ExcludedSlots:
-    """What a text of `excluded_text` says."""
+    """Parses a text of `excluded_text`."""
     crons: list[tuple[str, CronFields, frozenset[int]]] = []
     days: list[int] = []
     for part in text.split(_SEPARATOR):
@@ -85,7 +86,7 @@ def parse_excluded(text: str) -> ExcludedSlots:
 
 
 def split_excluded_hours(text: str) -> tuple[frozenset[int], str]:
-    """Of a text of `excluded_text` the hours that are left out on every day, and what else it says; of a grid of hours.
+    """Splits a text of `excluded_text` for a grid of hours: hours excluded on every day, and the rest of the text.
 
     >>> sorted(split_excluded_hours("* 0-2 * * *; * * * * SAT")[0]), split_excluded_hours("* 0-2 * * *; * * * * SAT")[1]
     ([0, 1, 2], '* * * * SAT')
@@ -101,7 +102,7 @@ def split_excluded_hours(text: str) -> tuple[frozenset[int], str]:
 
 
 class ExcludingGrid:
-    """The slots of another grid but for those that are left out; instants are seconds, an edge is a start."""
+    """The slots of another grid without the excluded ones; instants are seconds, an edge is the start of a slot."""
 
     __slots__ = ("_bits", "_excluded", "_kept", "_plain", "longest", "precision")
 
@@ -113,7 +114,11 @@ class ExcludingGrid:
         self._kept: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
 
     def floor(self, unix: int) -> int:
-        """The start of the last slot that begins at an instant or before."""
+        """The start of the last slot that begins at an instant or before it.
+
+        Raises:
+            PartitionError: All slots for years around are excluded.
+        """
         number = unix >> self._bits
         for each in range(number, number - self._far, -1):
             starts, _ = self._stretch(each)
@@ -122,7 +127,11 @@ class ExcludingGrid:
         raise self._no_slot_error(unix)
 
     def next(self, unix: int) -> int:
-        """The start of the first slot that begins after an instant."""
+        """The start of the first slot that begins after an instant.
+
+        Raises:
+            PartitionError: All slots for years around are excluded.
+        """
         number = unix >> self._bits
         for each in range(number, number + self._far):
             starts, _ = self._stretch(each)
@@ -131,21 +140,21 @@ class ExcludingGrid:
         raise self._no_slot_error(unix)
 
     def stop(self, start: int) -> int:
-        """Where the slot with that start ends, before any that are left out."""
+        """The real end of the slot with that start, before the excluded slots that follow."""
         return self._plain.next(start)
 
     def are_edges(self, instants: Sequence[int]) -> bool:
-        """Whether all of these, ascending, are starts of slots."""
+        """Whether all of these instants, ascending, are starts of slots."""
         return all(self._is_start(each) for each in instants)
 
     def edges(self, low: int, high: int) -> Iterator[int]:
-        """The starts of the slots after one and up to another, ascending."""
+        """Yields the starts of the slots after ``low`` and up to ``high``, ascending."""
         for number in range(low >> self._bits, (high >> self._bits) + 1):
             starts, _ = self._stretch(number)
             yield from starts[bisect_right(starts, low) : bisect_right(starts, high)]
 
     def count(self, low: int, high: int) -> int:
-        """The number of slots from one start to another."""
+        """The number of slots that start in ``[low, high)``."""
         found = 0
         for number in range(low >> self._bits, (high >> self._bits) + 1):
             starts, _ = self._stretch(number)
@@ -153,7 +162,7 @@ class ExcludingGrid:
         return found
 
     def exact(self, ranges: RangeSet) -> RangeSet:
-        """The time of ``ranges`` that is not of slots which are left out; they are bounded."""
+        """The part of ``ranges`` (bounded) that no excluded slot holds."""
         pieces: list[tuple[int, int]] = []
         fresh = -(1 << 63)
         for start, end in ranges.pairs():
@@ -164,19 +173,19 @@ class ExcludingGrid:
         return RangeSet.from_pairs(pieces) & ranges
 
     def nominal(self, start: int) -> int:
-        """What the wall clock shows at the start of a slot, or at the end of one."""
+        """The wall-clock time at the start of a slot, or at the end of one; local seconds."""
         return self._plain.nominal(start)
 
     def shift(self, edge: int, duration: Duration, *, late: bool) -> int:
-        """The instant that long after the start or the end of a slot; never descends when that ascends."""
+        """The instant ``duration`` after the start or end of a slot; it never descends when that ascends."""
         return self._plain.shift(edge, duration, late=late)
 
     def key_day(self, start: int) -> int:
-        """The first day of what the key of the slot names, by its number."""
+        """The first day of the period that the slot's key names, as a day number."""
         return self._plain.key_day(start)
 
     def first_day(self, start: int) -> int:
-        """The first local date of the slot, by its number."""
+        """The first local date of the slot, as a day number."""
         return self._plain.first_day(start)
 
     def key(self, start: int) -> str:
@@ -184,26 +193,26 @@ class ExcludingGrid:
         return self._plain.key(start)
 
     def slot_of_date(self, day: int) -> tuple[int, int] | None:
-        """The slot that a local date is in, by its number; None where there is none, or it is left out."""
+        """The slot that holds a local date (day number); None where there is none, or it is excluded."""
         return self._if_kept(self._plain.slot_of_date(day))
 
     def slot_of_key_date(self, day: int) -> tuple[int, int] | None:
-        """The slot whose key names a day; None where there is none, or it is left out."""
+        """The slot whose key names a day (day number); None where there is none, or it is excluded."""
         return self._if_kept(self._plain.slot_of_key_date(day))
 
     def slot_of_local_time(self, local: int) -> tuple[int, int] | None:
-        """The slots that hold a local time; None where there is none, or they are left out."""
+        """The slots that hold a local time, in seconds; None where there are none, or they are excluded."""
         return self._if_kept(self._plain.slot_of_local_time(local))
 
     def slot_of_instant(self, unix: int) -> tuple[int, int] | None:
-        """The slot that holds an instant; None where that is left out."""
+        """The slot that holds an instant; None where it is excluded."""
         return self._if_kept((self._plain.floor(unix), self._plain.next(unix)))
 
     def parse_key(self, text: str) -> tuple[int, int]:
-        """The slot with that key.
+        """The slot with that key, as (start, end); the end is after the excluded slots that follow.
 
         Raises:
-            PartitionError: It is no key, or its slot is left out.
+            PartitionError: It is no key, or its slot is excluded.
         """
         start, _ = self._plain.parse_key(text)
         if (reason := self._excluded.reason(self._local_of_key(start))) is None:
@@ -221,6 +230,7 @@ class ExcludingGrid:
 
     @property
     def _far(self) -> int:
+        """Number of stretches to search for a slot, which are some nine years."""
         return (_FAR >> self._bits) + 2
 
     def _is_start(self, unix: int) -> bool:
@@ -229,25 +239,29 @@ class ExcludingGrid:
         return at < len(starts) and starts[at] == unix
 
     def _if_kept(self, slots: tuple[int, int] | None) -> tuple[int, int] | None:
-        """Slots of the grid as they are with what is left out after them; None where they are left out."""
+        """Slots of the plain grid, extended over the excluded ones that follow; None where they are excluded."""
         return (slots[0], self.next(slots[1] - 1)) if slots is not None and self._is_start(slots[0]) else None
 
     def _local_of_key(self, start: int) -> int:
-        """The time that the key of a slot tells, local seconds."""
+        """The local time in seconds that a slot's key names, by which exclusions judge it."""
         plain = self._plain
         return plain.key_day(start) * DAY if isinstance(plain, SliceGrid) else plain.nominal(start)
 
     def _stretch(self, number: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """The starts of the slots that begin in a stretch of time, and the time of them, neighbours together."""
+        """The kept slots that begin in one stretch of time: their starts, and their real time with neighbours joined.
+
+        Stretches are numbered; the newest computed ones are remembered.
+        """
         found = self._kept.get(number)
         if found is None:
             found = self._compute_stretch(number << self._bits, (number + 1) << self._bits)
             if len(self._kept) >= _KEPT:
-                self._kept = {}  # as a whole: other threads may be looking
+                self._kept = {}  # replaced as a whole: other threads may read the old one
             self._kept[number] = found
         return found
 
     def _compute_stretch(self, low: int, high: int) -> tuple[list[int], list[tuple[int, int]]]:
+        """`_stretch` for the kept slots that begin in ``[low, high)``."""
         plain, reason = self._plain, self._excluded.reason
         first, last = plain.next(low - 1), plain.floor(high - 1)
         if last < first:

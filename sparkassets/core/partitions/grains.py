@@ -35,14 +35,16 @@ def check_year(key: str) -> None:
 
 @frozen
 class CalendarGrain:
-    """How local days are grouped into slices; slices are numbered without gaps, days count from 0 at 1970-01-01.
+    """How local days are grouped into slices, such as weeks or months; a slot of a grid is a slice in one zone.
+
+    Slices are numbered without gaps; days count from 0 at 1970-01-01.
 
     Attributes:
-        index: Number of the slice that holds a day.
-        first_day: First day of a slice.
-        key: Text of the slice that begins with that day.
+        index: Returns the number of the slice that holds a day.
+        first_day: Returns the first day of the slice with that number.
+        key: Returns the key of the slice that begins with that day.
         pattern: Matches the form of a key, in ASCII; compiled at its first use, because a start needs at most one.
-        read: First day of the slice of a matching text; ValueError where the calendar has none.
+        read: Returns the first day of the slice with a matching key; ValueError where the calendar has none.
         example: A key, for messages.
         length: Nominal length.
     """
@@ -81,6 +83,7 @@ def _months(
 
 
 def _week_key(day: int) -> str:
+    """The ISO week that begins with a day, such as ``2013-W01``."""
     year, week, _ = local_date(day).isocalendar()
     return f"{year:04}-W{week:02}"
 
@@ -122,7 +125,8 @@ _HOUR = 3600
 def shift_local_time(duration: Duration, local: int, *, late: bool) -> int:
     """Moves a local time by months and days; the result never descends when the local time ascends.
 
-    Several days may move onto the last day of a short month: each to its beginning, or to its end if ``late``.
+    Several days may move onto the last day of a short month. To keep the order, each moves to the beginning of that
+    day, or to its end if ``late``.
 
     >>> shift_local_time(Duration(months=1), 30 * DAY + 3600, late=True) == 59 * DAY
     True

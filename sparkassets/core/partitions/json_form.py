@@ -1,4 +1,4 @@
-"""Encodes sets of partitions as JSON, and decodes them: time is pairs of Unix seconds, and null for all time.
+"""Encodes sets of partitions as JSON and decodes them: time is pairs of Unix seconds, or null for all time.
 
 Tuples of segments with the same time are grouped, so that a year of many keys is short.
 """
@@ -73,10 +73,12 @@ def decode_stamped(plain: JsonForm) -> StampedPartitions:
 
 
 def _encode_ranges(time: RangeSet) -> list[list[int]] | None:
+    """Pairs of start and end; None for all time."""
     return None if time == EVERYTHING.time else [[start, end] for start, end in time.pairs()]
 
 
 def _decode_ranges(pairs: Numbers | None) -> RangeSet:
+    """The ranges of `_encode_ranges`."""
     return EVERYTHING.time if pairs is None else RangeSet.from_pairs((start, end) for start, end in pairs)
 
 
@@ -89,6 +91,7 @@ def _decode_stamped_ranges(items: Numbers | None) -> StampedRanges:
 
 
 def _encode_function(lifted: SegmentFunction[Value], plain: Callable[[Value], Numbers | None]) -> dict[str, Any]:
+    """``{time, apart: [{time, segments}]}``: the usual value, and each other value with its tuples."""
     usual, apart = lifted
     together: dict[Value, list[list[str]]] = {}
     for segment, value in apart:
@@ -98,6 +101,7 @@ def _encode_function(lifted: SegmentFunction[Value], plain: Callable[[Value], Nu
 
 
 def _decode_function(plain: Mapping[str, Any], value: Callable[[Numbers | None], Value]) -> SegmentFunction[Value]:
+    """The function of `_encode_function`; ``value`` decodes one value."""
     groups = [(value(group["time"]), group["segments"]) for group in plain["apart"]]
     apart = [(tuple(segment), time) for time, segments in groups for segment in segments]
     return value(plain["time"]), tuple(sorted(apart, key=itemgetter(0)))
@@ -121,6 +125,7 @@ def from_plain(plain: object, kind: type[Value]) -> Value:
 
 
 def _encode_value(value: object) -> object:
+    """Encodes what msgspec cannot by itself; passed to it as ``enc_hook``."""
     match value:
         case PartitionSet():
             return encode_partitions(value)
@@ -134,6 +139,7 @@ def _encode_value(value: object) -> object:
 
 
 def _decode_value(kind: type, plain: Any) -> object:  # noqa: ANN401  as JSON has it
+    """Decodes what msgspec cannot by itself; passed to it as ``dec_hook``."""
     if isinstance(plain, LiftedValue):
         return plain
     return decode_partitions(plain) if kind is PartitionSet else decode_stamped(plain)

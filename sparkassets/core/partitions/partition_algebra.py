@@ -1,4 +1,4 @@
-"""Which partitions sets hold: known, covered, counted, listed, finished; by the dimensions that they have."""
+"""Algebra of partition sets over an asset's dimensions: what is known, covered, counted, listed and finished."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ _BOUNDS = (_ALWAYS.first, _ALWAYS.last)
 
 @frozen
 class PartitionAlgebra(PartitionDimensions):
-    """Sets of partitions of some dimensions.
+    """Sets of partitions of some dimensions; a *tuple* is one value for each segment dimension.
 
     Without dimensions everything is one partition, the set `EVERYTHING`. Without a dimension of time all time of a
-    tuple of segments is one partition. Sets may be open at either side, except where their partitions are counted or
-    listed.
+    tuple is one partition. Sets may be open at either side, except where their partitions are counted or listed.
     """
 
     @property
@@ -52,7 +51,7 @@ class PartitionAlgebra(PartitionDimensions):
         return PartitionSet.by_segment({segment: ranges for segment, ranges in parts.apart if segment not in known})
 
     def in_rows(self, parts: PartitionSet) -> PartitionSet:
-        """The partitions of `by_columns` that overlap ``parts``.
+        """The partitions of `by_columns` that overlap ``parts``: as far as rows tell partitions apart.
 
         >>> from sparkassets.core.partitions import Partitioning
         >>> days = Partitioning(TimePartition("day", "UTC"))
@@ -75,7 +74,7 @@ class PartitionAlgebra(PartitionDimensions):
 
     @memoize_large
     def cover(self, parts: PartitionSet) -> PartitionSet:
-        """All partitions that overlap ``parts``.
+        """All partitions that overlap ``parts``: ``parts`` extended to whole partitions.
 
         >>> from sparkassets.core.partitions import UNPARTITIONED
         >>> UNPARTITIONED.cover(PartitionSet.span(0, 1)) == EVERYTHING
@@ -235,7 +234,9 @@ class PartitionAlgebra(PartitionDimensions):
 
     @memoize_large
     def newest(self, parts: PartitionSet) -> PartitionSet:
-        """The newest partition of every tuple in ``parts``; all of them without time, or where time never ends.
+        """The newest partition of every tuple in ``parts``; all of them without a dimension of time.
+
+        Where a tuple's time has no end there is no newest one, and all its partitions are returned.
 
         >>> from sparkassets.core.partitions import Partitioning
         >>> days = Partitioning(TimePartition("day", "UTC"))
@@ -292,13 +293,16 @@ class PartitionAlgebra(PartitionDimensions):
         return self.cover(parts.lift(behind))
 
     def _of_known(self, ranges: RangeSet) -> PartitionSet:
-        """This time for all known tuples."""
+        """The set with the time ``ranges`` for each known tuple."""
         if not self.segments:
             return EVERYTHING if ranges == _ALWAYS else PartitionSet(ranges)
         return _same_time_for_all(self.segments, ranges)
 
     def by_tuple(self, parts: PartitionSet) -> Sequence[Row]:
-        """The partitions in ``parts`` by tuple, ascending; time that all tuples have is listed for the known ones."""
+        """(tuple, time) for each tuple with partitions wholly in ``parts``, ascending.
+
+        Time that all tuples have in common is listed for the known ones.
+        """
         parts = self.inside(parts)
         if not self.segments:
             return [((), parts.time)] if parts.time else []
@@ -316,14 +320,14 @@ class PartitionAlgebra(PartitionDimensions):
 
 @lru_cache(maxsize=64)
 def _same_time_for_all(segments: tuple[SegmentPartition, ...], ranges: RangeSet) -> PartitionSet:
-    """This time for all tuples of these dimensions, and for no other."""
+    """The set with the time ``ranges`` for each tuple of these dimensions' keys, and none for other tuples."""
     if len(segments) > 1 or len(segments[0].keys) < MANY or not ranges:
         return PartitionSet(*constant_on(ranges, segment_tuples(segments), usual=_NEVER))
     return PartitionSet(_NEVER, _SEGMENT_ITEMS.items_of(segments[0].keys, ranges))
 
 
 class _SegmentItems:
-    """The ``apart`` items of very many tuples of one segment with one time.
+    """The ``apart`` items of very many tuples of one segment that all have the same time.
 
     Items of earlier calls are returned as the same objects, which makes comparing and combining large sets fast.
     """
@@ -332,7 +336,7 @@ class _SegmentItems:
         self._newest: dict[RangeSet, tuple[tuple[str, ...], tuple[tuple[Segment, RangeSet], ...]]] = {}
 
     def items_of(self, keys: tuple[str, ...], ranges: RangeSet) -> tuple[tuple[Segment, RangeSet], ...]:
-        """The items of these keys with this time, ascending."""
+        """The items for these keys, ascending, each with the time ``ranges``."""
         before, items = self._newest.get(ranges, ((), ()))
         start, end = count_common_ends(before, keys)
         own = next(iter(items), ((), ranges))[1]
@@ -346,7 +350,7 @@ _SEGMENT_ITEMS = _SegmentItems()
 
 
 def _last_slot(time: TimePartition, ranges: RangeSet) -> RangeSet:
-    """The last slot of ranges that consist of whole slots; all of them where they never end."""
+    """The last slot of ``ranges``, which consist of whole slots; all of them where they never end."""
     if not ranges or ranges.last == _ALWAYS.last:
         return ranges
     return RangeSet.span(time.floor(ranges.last - 1), ranges.last)

@@ -23,12 +23,12 @@ _WordSpans = tuple[tuple[int, int, str], ...]
 
 @frozen
 class GridRow:
-    """A stretch of time in which no word changes.
+    """A stretch of time in which every column keeps its word.
 
     Attributes:
-        label: Its keys, ``A..B`` or ``A``; empty without a dimension of time.
+        label: Keys of its partitions, ``A..B`` or ``A``; empty without a dimension of time.
         count: Number of its partitions in one tuple.
-        words: One for each column; `NO_WORD` where there is none.
+        words: One for each column; `NO_WORD` where a column has none.
     """
 
     label: str
@@ -72,7 +72,7 @@ def build_partition_grid(partitioning: Partitioning, words: Iterable[tuple[Parti
 def _spans_by_tuple(
     partitioning: Partitioning, words: Iterable[tuple[PartitionSet, str]]
 ) -> list[tuple[Segment, _WordSpans]]:
-    """The words of each tuple, ascending by tuple."""
+    """(tuple, its words by stretch of time), ascending by tuple."""
     spans: defaultdict[Segment, list[tuple[int, int, str]]] = defaultdict(list)
     for parts, word in words:
         for segment, ranges in partitioning.by_tuple(parts):
@@ -81,6 +81,7 @@ def _spans_by_tuple(
 
 
 def _rows(partitioning: Partitioning, columns: Sequence[_WordSpans]) -> Iterator[GridRow]:
+    """Yields the rows of a grid with these columns, oldest first."""
     time = partitioning.time
     for start, end, words in _merge_columns(columns):
         if time is None:
@@ -107,7 +108,10 @@ def _merge_columns(columns: Sequence[_WordSpans]) -> Iterator[tuple[int, int, tu
 
 
 def _word_changes(number: int, column: _WordSpans) -> Iterator[tuple[int, int, int, str]]:
-    """Yields the changes of a column's word; the end of a stretch sorts before the beginning of the next."""
+    """Yields (instant, 0 or 1, column number, word) for each change of a column's word.
+
+    The 0 of an end sorts it before the 1 of a beginning at the same instant, so that the new word stays.
+    """
     for start, end, word in column:
         yield start, 1, number, word
         yield end, 0, number, NO_WORD

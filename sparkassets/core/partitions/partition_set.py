@@ -25,7 +25,7 @@ from sparkassets.core.partitions.segment_functions import (
 )
 
 _ALWAYS = RangeSet.always()
-_FUTURE = _ALWAYS.last
+_FUTURE = _ALWAYS.last  # the end of a set that is open towards the future
 _FEW = 3
 """Up to this number, sets are united one by one: they are mostly the same, or one covers the others."""
 
@@ -196,6 +196,7 @@ class PartitionSet(LiftedValue[RangeSet]):
         lefts: OneSidedRule,
         rights: OneSidedRule,
     ) -> PartitionSet:
+        """Combines the time of every tuple by ``f``; the two rules are for tuples apart on one side only."""
         if min(len(self.apart), len(other.apart)) >= MANY:
             return _combine_large_sets(f, IdentityKey(self), IdentityKey(other), lefts, rights)
         return _combine_sets(f, self, other, lefts, rights)
@@ -275,7 +276,7 @@ class PartitionSet(LiftedValue[RangeSet]):
         return (first, last) if _ALWAYS.first < first and last < _FUTURE else None
 
     def first_instant_from(self, instant: int) -> int | None:
-        """The first instant of any tuple at that one or later, Unix seconds; None where there is none."""
+        """The first instant of any tuple at ``instant`` or later, Unix seconds; None where there is none."""
         candidates = (time.first_instant_from(instant) for time in self._times())
         return min((each for each in candidates if each is not None), default=None)
 
@@ -340,16 +341,18 @@ def _share_ends(one: PartitionSet, result: PartitionSet) -> bool:
 
 @lru_cache(maxsize=8)
 def _ends_of(same: IdentityKey[PartitionSet]) -> tuple[int, int]:
+    """From the first instant of any tuple to the end of the last; examines each distinct time once."""
     parts = same.value
     times = [each for each in (parts.time, *_DISTINCT.values(parts.apart)) if each]
     return min(each.first for each in times), max(each.last for each in times)
 
 
 def _ends(parts: PartitionSet) -> tuple[int, int]:
-    """From the first instant of any tuple to the end of the last."""
+    """From the first instant of any tuple to the end of the last, remembered by the identity of ``parts``."""
     return _ends_of(IdentityKey(parts))
 
 
+# shared by all sets: a new set mostly differs from an earlier one in a few tuples only
 _NEARBY = IncrementalAnswers()
 _DISTINCT = DistinctValues()
 
@@ -367,12 +370,15 @@ def union_by_segment(times: Iterable[tuple[Segment, RangeSet]]) -> dict[Segment,
 
 
 def _hull(time: RangeSet) -> RangeSet:
-    """All time from its first to its last."""
+    """All time from the first instant of ``time`` to its last."""
     return RangeSet.span(time.first, time.last) if len(time) > 1 else time
 
 
 def _one_sided_rule(time: RangeSet, *, never: OneSidedRule, always: OneSidedRule) -> OneSidedRule:
-    """The rule for values that meet this time, where that is nothing or everything."""
+    """The rule for tuples whose other side is ``time``: ``never`` if that is empty, ``always`` if it is all time.
+
+    For any other time each tuple is combined on its own.
+    """
     if not time:
         return never
     return always if time == _ALWAYS else OneSidedRule.ASKED

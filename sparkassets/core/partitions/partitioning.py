@@ -33,12 +33,12 @@ _NEVER = NOTHING.time
 class Partitioning(PartitionAlgebra):
     """The product of at most one dimension of time and any number of dimensions of segments.
 
-    An asset without dimensions is one partition, the set `EVERYTHING`, which has no key. Without a dimension of time
-    all time of a tuple of segments is one partition. Sets may be open at either side, except where their partitions
-    are named, counted or listed.
+    A *tuple* is one value for each segment dimension; a set of partitions gives each tuple its time. An asset without
+    dimensions is one partition, the set `EVERYTHING`, which has no key. Without a dimension of time all time of a tuple
+    is one partition. Sets may be open at either side, except where their partitions are named, counted or listed.
 
-    A set may hold time of tuples that are not among the known keys: their data stays in place, and is not wanted.
-    Time that is the same for all tuples is named, counted and listed only for the known ones.
+    A set may hold time of tuples that are not among the known keys: their data stays in place, and is not wanted. Time
+    that is the same for all tuples is named, counted and listed only for the known ones.
     """
 
     def with_segments_of(self, parts: PartitionSet) -> Partitioning:
@@ -65,7 +65,9 @@ class Partitioning(PartitionAlgebra):
         return {self.segments[i].column: keys - {WHOLE} for i, keys in named.items()}
 
     def without_whole_dimensions(self, parts: PartitionSet) -> tuple[Partitioning, PartitionSet]:
-        """Drops the dimensions of which ``parts`` are the whole; the others identify the rows of ``parts``.
+        """Drops the dimensions in which ``parts`` have only `WHOLE`; returns the partitioning and the partitions left.
+
+        What is left identifies the rows of ``parts``: a run of a whole open dimension writes any of its segments.
 
         >>> stores = Partitioning(None, (SegmentPartition("store", (WHOLE,), is_open=True),))
         >>> stores.without_whole_dimensions(stores.known_partitions) == (UNPARTITIONED, EVERYTHING)
@@ -299,7 +301,10 @@ class Partitioning(PartitionAlgebra):
         return PartitionSet(*constant_on(_ALWAYS, parse_segment_names(self.segments, texts), usual=_NEVER))
 
     def _common_time(self, parts: PartitionSet) -> RangeSet | None:
-        """The time that all of several known tuples have, while no other tuple has any; else None."""
+        """The time that all known tuples have, while no other tuple has any; None without such a common time.
+
+        Only of several tuples with a dimension of time: only there ``*`` makes a label shorter.
+        """
         if self.time is None or not self.segments or parts.is_everything:
             return None
         rows = self.by_tuple(parts)

@@ -79,7 +79,7 @@ class RangeSet:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it has a beginning and an end."""
+        """Whether it is bounded at both sides; an empty set is not."""
         return bool(self.starts) and self.starts[0] > _PAST and self.ends[-1] < _FUTURE
 
     def pairs(self) -> Iterator[tuple[int, int]]:
@@ -194,7 +194,7 @@ class RangeSet:
         return RangeSet(tuple(starts), tuple(ends))
 
     def _same(self, other: RangeSet) -> bool:
-        """Whether both are the same set; comparing ends at the first difference, so it is cheap where they are not."""
+        """Whether both are the same set; cheap where they are not, as comparing ends at the first difference."""
         return self.starts == other.starts and self.ends == other.ends
 
     def _is_span_over(self, other: RangeSet) -> bool:

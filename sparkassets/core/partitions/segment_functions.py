@@ -1,9 +1,9 @@
-"""Functions of segments, and answers about large ones that are remembered and updated.
+"""Functions from tuples of segments to values, and remembered answers about very large ones.
 
-A function of tuples of segments is two values side by side: what it is as a rule, and what it is for the tuples that
-stand apart, ascending, none of them equal to the rule; so that equal functions are equal values. A new day for one of
-very many keys leaves all other tuples as they were: functions map each tuple on its own, so earlier answers for the
-others remain valid.
+A function is two things: ``usual``, its value for almost all tuples, and ``apart``, the (tuple, value) pairs of the
+finitely many others. ``apart`` is ascending and no value in it equals ``usual``, so that equal functions are equal
+values. A new day for one of very many keys leaves all other tuples as they were: functions map each tuple on its own,
+so earlier answers for the others remain valid.
 """
 
 from __future__ import annotations
@@ -26,16 +26,19 @@ B = TypeVar("B")
 C = TypeVar("C")
 
 ApartValues = tuple[tuple[Segment, A], ...]
+"""(tuple, value) pairs of the tuples with another value than the usual one; ascending."""
 SegmentFunction = tuple[A, ApartValues[A]]
-"""A function: what it is as a rule, and for the tuples that stand apart."""
+"""A function: its usual value, and the pairs of the tuples with another value."""
 
 
 class LiftedValue(Generic[A]):
-    """Such a function as a value; not `frozen`, as it is stored in a form of its own, which `plain` has.
+    """A function from tuples of segments to values, as a value that can be compared and hashed.
+
+    It is not `frozen`, as it is stored in a form of its own (`json_form`).
 
     Attributes:
-        time: What it is for every tuple that is not ``apart``.
-        apart: Tuples with another value, and that; ascending, so that equal functions are equal values.
+        time: The usual value, of every tuple that is not in ``apart``; in all subclasses it is some kind of time.
+        apart: (tuple, value) for tuples with another value; ascending, so that equal functions are equal values.
     """
 
     __slots__ = ("apart", "time")
@@ -44,7 +47,7 @@ class LiftedValue(Generic[A]):
     apart: ApartValues[A]
 
     EMPTY: ClassVar[Any]
-    """What it is for every tuple unless something else is said."""
+    """The usual value by default."""
 
     def __init__(self, time: A | None = None, apart: ApartValues[A] = ()) -> None:
         _assign_time(self, self.EMPTY if time is None else time)
@@ -73,9 +76,9 @@ _assign_apart = LiftedValue.__dict__["apart"].__set__
 
 
 class OneSidedRule(Enum):
-    """What becomes of the values of tuples that stand apart on one side only, by what the other is as a rule.
+    """How to combine the tuples that stand apart on one side only, while the other side has its usual value there.
 
-    The first two take no time by the number of such tuples but that of copying them, or none.
+    The first two rules save the work of combining each tuple: they only copy, or drop, all of them.
     """
 
     KEPT = "each stays as it is"
@@ -84,7 +87,7 @@ class OneSidedRule(Enum):
 
 
 def value_at(lifted: SegmentFunction[A], segment: Segment) -> A:
-    """What the function is for one tuple.
+    """The function's value for one tuple.
 
     >>> value_at((0, ((("nl",), 1),)), ("nl",)), value_at((0, ((("nl",), 1),)), ("de",))
     (1, 0)
@@ -95,7 +98,7 @@ def value_at(lifted: SegmentFunction[A], segment: Segment) -> A:
 
 
 def from_mapping(usual: A, values: Mapping[Segment, A]) -> SegmentFunction[A]:
-    """The function that is ``values`` where these say so, and else ``usual``.
+    """The function with these ``values`` by tuple, and ``usual`` for all other tuples.
 
     >>> from_mapping(0, {("nl",): 1, ("de",): 0, ("be",): 2})
     (0, ((('be',), 2), (('nl',), 1)))
@@ -104,7 +107,7 @@ def from_mapping(usual: A, values: Mapping[Segment, A]) -> SegmentFunction[A]:
 
 
 def constant_on(value: A, segments: Sequence[Segment], *, usual: A) -> SegmentFunction[A]:
-    """The function that is one value for these tuples, ascending, and else ``usual``.
+    """The function with one value for ``segments``, which are ascending, and ``usual`` for all other tuples.
 
     >>> constant_on(1, [("be",), ("nl",)], usual=0)
     (0, ((('be',), 1), (('nl',), 1)))
@@ -113,7 +116,7 @@ def constant_on(value: A, segments: Sequence[Segment], *, usual: A) -> SegmentFu
 
 
 def map_values(f: Callable[[A], C], lifted: SegmentFunction[A]) -> SegmentFunction[C]:
-    """``f`` of the function's value, for every tuple; asked once for each value.
+    """Applies ``f`` to the function's value for every tuple; calls it once for each distinct value.
 
     >>> map_values(str, (0, ((("be",), 2), (("nl",), 1))))
     ('0', ((('be',), '2'), (('nl',), '1')))
@@ -130,14 +133,14 @@ def combine_values(
     lefts: OneSidedRule = OneSidedRule.ASKED,
     rights: OneSidedRule = OneSidedRule.ASKED,
 ) -> SegmentFunction[C]:
-    """``f`` of both functions' values, for every tuple; asked once for each pair of values.
+    """Applies ``f`` to both functions' values for every tuple; calls it once for each pair of values.
 
     Args:
-        f: Of two values.
-        left: Gives the first.
-        right: Gives the second.
-        lefts: What ``f`` makes of any first value and what ``right`` is as a rule.
-        rights: What ``f`` makes of what ``left`` is as a rule and any second value.
+        f: Combines a value of ``left`` with one of ``right``.
+        left: Gives the first argument.
+        right: Gives the second argument.
+        lefts: Rule for tuples that only ``left`` has apart: what ``f(value, usual value of right)`` is known to be.
+        rights: Rule for tuples that only ``right`` has apart, likewise.
 
     >>> combine_values(max, (0, ((("be",), 2), (("nl",), 1))), (1, ((("nl",), 3),)))
     (1, ((('be',), 2), (('nl',), 3)))
@@ -177,7 +180,7 @@ def combine_values(
 
 
 def _count_alike(ours: ApartValues[Any], theirs: ApartValues[Any], i: int, j: int) -> int:
-    """How many of the tuples from there on are the same in both."""
+    """Number of pairs, from positions ``i`` and ``j`` on, that have the same tuples in both."""
     most = min(len(ours) - i, len(theirs) - j)
     mine, others = [*map(_segment, ours[i : i + most])], [*map(_segment, theirs[j : j + most])]
     if mine == others:
@@ -186,7 +189,10 @@ def _count_alike(ours: ApartValues[Any], theirs: ApartValues[Any], i: int, j: in
 
 
 def _map_apart(apart: ApartValues[A], f: Callable[[A], C], usual: C) -> Sequence[tuple[Segment, C]]:
-    """``f`` of the values, where that is not the rule."""
+    """The pairs with ``f`` applied to their values, without those that become ``usual``.
+
+    Values are told apart by identity: many tuples share one object, and comparing values would cost more.
+    """
     values = [*map(_value, apart)]
     keys = [*map(id, values)]
     known = dict(zip(keys, values, strict=True))
@@ -196,7 +202,7 @@ def _map_apart(apart: ApartValues[A], f: Callable[[A], C], usual: C) -> Sequence
 def _combine_apart(
     ours: ApartValues[A], theirs: ApartValues[B], f: Callable[[A, B], C], usual: C
 ) -> Sequence[tuple[Segment, C]]:
-    """``f`` of both values for each of the same tuples, where that is not the rule."""
+    """The pairs of the same tuples in both, with ``f`` of both values, without those that become ``usual``."""
     mine, others = [*map(_value, ours)], [*map(_value, theirs)]
     keys = [*zip(map(id, mine), map(id, others), strict=True)]
     known = dict(zip(keys, zip(mine, others, strict=True), strict=True))
@@ -209,13 +215,15 @@ def _combine_apart(
 def _apply_answers(
     apart: ApartValues[Any], keys: Sequence[Any], answers: Mapping[Any, tuple[Any, C]], usual: C
 ) -> Sequence[tuple[Segment, C]]:
-    """The tuples with the answers to their keys, where these are not the rule.
+    """The pairs of ``apart`` with their new values, without those that become ``usual``.
+
+    The same object is returned where nothing changes, because identical sets are quick to compare.
 
     Args:
-        apart: The tuples.
-        keys: One for each of them.
-        answers: What a tuple with that key has, and what it gets.
-        usual: The rule.
+        apart: (tuple, value) pairs.
+        keys: One for each pair; pairs with the same key have the same value.
+        answers: Key to (value, new value).
+        usual: The function's usual value.
     """
     lost = {key for key, (_, answer) in answers.items() if answer == usual}
     if len(lost) == len(answers):
@@ -237,6 +245,7 @@ _value: Callable[[tuple[Segment, Any]], Any] = itemgetter(1)
 MANY = 1_000
 """Number of tuples in ``apart`` from which on a set is very large."""
 _REMEMBERED = 16
+"""Number of results that each decorated method keeps, and with them large sets."""
 
 T = TypeVar("T")
 
@@ -283,11 +292,12 @@ def memoize_large(answer: Callable[[Asker, P], R]) -> Callable[[Asker, P], R]:
 
 
 _REMEMBERED_ANSWERS = 64
+"""Number of answers that `IncrementalAnswers` keeps."""
 
 
 @frozen
 class _RememberedAnswer:
-    """The answer to a question about some operands."""
+    """The answer to a question about some operands, which `IncrementalAnswers` reuses."""
 
     question: Hashable
     operands: tuple[ApartValues[Any], ...]
@@ -328,7 +338,7 @@ def _share_an_end(one: ApartValues[Any], other: ApartValues[Any]) -> bool:
 def _splice_answer(
     known: _RememberedAnswer, operands: tuple[ApartValues[Any], ...], answer: Callable[..., ApartValues[Any]]
 ) -> ApartValues[Any]:
-    """The known answer, recomputed from the first to the last tuple in which the operands differ."""
+    """The known answer, recomputed only from the first tuple in which the operands differ to the last."""
     spans = [span for pair in zip(known.operands, operands, strict=True) if (span := differing_span(*pair)) is not None]
     if not spans:
         return known.answer
@@ -340,7 +350,7 @@ def _splice_answer(
 
 
 def differing_span(one: ApartValues[Any], other: ApartValues[Any]) -> tuple[Segment, Segment] | None:
-    """The first and the last tuple for which both differ; None where they are the same.
+    """The first and the last tuple for which both differ; None where they are equal.
 
     >>> differing_span(((("a",), 1), (("c",), 2)), ((("a",), 1), (("b",), 5), (("c",), 2)))
     (('b',), ('b',))
@@ -352,6 +362,7 @@ def differing_span(one: ApartValues[Any], other: ApartValues[Any]) -> tuple[Segm
 def _differing(
     same: IdentityKey[ApartValues[Any]], as_before: IdentityKey[ApartValues[Any]]
 ) -> tuple[Segment, Segment] | None:
+    """`differing_span` of two that are not the same object; remembered by identity."""
     one, other = same.value, as_before.value
     start, end = count_common_ends(one, other)
     if start == len(one) == len(other):
@@ -384,6 +395,7 @@ def _count_same(most: int, alike: Callable[[int, int], bool]) -> int:
 
 
 def _between(apart: ApartValues[Any], low: Segment, high: Segment) -> ApartValues[Any]:
+    """The pairs from tuple ``low`` to tuple ``high``, inclusive."""
     start = bisect_left(apart, low, key=_segment)
     return apart[start : bisect_right(apart, high, start, key=_segment)]
 
@@ -395,7 +407,7 @@ class DistinctValues:
         self._known: tuple[tuple[ApartValues[Any], dict[int, tuple[Any, int]]], ...] = ()
 
     def values(self, apart: ApartValues[Any]) -> list[Any]:
-        """The values that some tuple has; each object once."""
+        """The distinct values, by identity, of the tuples in ``apart``; in no particular order."""
         for before, counts in reversed(self._known):
             if before is apart:
                 return [value for value, _ in counts.values()]
@@ -410,6 +422,7 @@ class DistinctValues:
     def _update_counts(
         self, before: ApartValues[Any], apart: ApartValues[Any], counts: dict[int, tuple[Any, int]]
     ) -> dict[int, tuple[Any, int]]:
+        """The counts of ``before`` adjusted to ``apart``: only the span in which both differ is counted again."""
         span = differing_span(before, apart)
         if span is None:
             return counts

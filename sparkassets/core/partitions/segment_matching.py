@@ -14,17 +14,18 @@ from sparkassets.core.partitions.segments import SegmentPartition, segment_tuple
 from sparkassets.frozen import frozen
 
 KeyMap = tuple[tuple[str, tuple[str, ...]], ...]
-"""The inlet's keys that each of the consumer's keys needs; both ascending."""
+"""(key of the consumer, keys of the inlet that it needs) pairs; both ascending."""
 
 
 @frozen(array_like=True)
 class SegmentMatch:
-    """A dimension of the consumer and the one of the inlet that it goes by.
+    """A segment dimension of the consumer, and the inlet's dimension that it matches.
 
     Attributes:
-        column: Of the consumer.
-        inlet: Of the inlet.
-        keys: A key of the consumer that is not there needs nothing. None where each needs the key of its own name.
+        column: Column of the consumer's dimension.
+        inlet: Column of the inlet's dimension.
+        keys: The inlet's keys that each of the consumer's keys needs; a key that is not in it needs nothing. None where
+            each key needs the key of its own name.
     """
 
     column: str
@@ -34,11 +35,11 @@ class SegmentMatch:
 
 @frozen
 class SegmentLink:
-    """Where matched dimensions are in the tuples on both sides of a way, and what keys lead to.
+    """One matched dimension in a transfer of tuples from one side to the other.
 
     Attributes:
-        have, want: Positions in the tuples that are carried, and that they are carried to.
-        keys: Each key to those that it leads to; None where each leads to itself.
+        have, want: Its position in the given tuples, and in the resulting ones.
+        keys: Given key to the resulting ones; None where each key stays the same.
     """
 
     have: int
@@ -47,7 +48,7 @@ class SegmentLink:
 
 
 def match_by_column(consumer: Partitioning, inlet: Partitioning) -> tuple[SegmentMatch, ...]:
-    """The matches of dimensions of the same column, in the order of the inlet; Spark's names know no case."""
+    """The matches of dimensions with the same column, in the order of the inlet; column names ignore case."""
     return tuple(
         SegmentMatch(ours.column, theirs.column)
         for theirs in inlet.segments
@@ -59,7 +60,7 @@ def match_by_column(consumer: Partitioning, inlet: Partitioning) -> tuple[Segmen
 def segment_links(
     matches: Sequence[SegmentMatch], consumer: Partitioning, inlet: Partitioning, *, up: bool
 ) -> list[SegmentLink]:
-    """The way from partitions to what they need (``up``), or back, in the order of what they are carried to."""
+    """The links from the consumer's tuples to the inlet's (``up``), or back, ascending by position in the result."""
     ours, theirs = _positions(consumer), _positions(inlet)
     found = []
     for match in matches:
@@ -71,7 +72,7 @@ def segment_links(
 
 
 def invert_keys(keys: KeyMap) -> KeyMap:
-    """The same the other way round.
+    """The map in the other direction: for each of the inlet's keys, the consumer's keys that need it.
 
     >>> invert_keys((("apac", ("jp",)), ("emea", ("de", "jp"))))
     (('de', ('emea',)), ('jp', ('apac', 'emea')))
@@ -84,6 +85,7 @@ def invert_keys(keys: KeyMap) -> KeyMap:
 
 
 def _positions(partitioning: Partitioning) -> dict[str, int]:
+    """Position of each segment dimension in a tuple, by lower-case column."""
     return {each.column.lower(): i for i, each in enumerate(partitioning.segments)}
 
 
@@ -93,15 +95,15 @@ _NEVER = RangeSet()
 def transfer_segments(
     parts: PartitionSet, have: Partitioning, want: Partitioning, links: Sequence[SegmentLink]
 ) -> PartitionSet:
-    """The tuples of ``want`` that agree with one of ``parts`` in all matched dimensions, with the time of these.
+    """The tuples of ``want`` that agree with a tuple of ``parts`` in all matched dimensions, with the time of these.
 
-    Of a dimension that only one side has, each of its known keys counts, and no other.
+    A dimension that only one side has takes part with its known keys, and no others.
 
     Args:
-        parts: The time of each tuple stays as it is.
-        have: Of the tuples of ``parts``.
-        want: Of those that are returned.
-        links: In the order of ``want``.
+        parts: Partitions by tuple of ``have``; the time of each tuple stays as it is.
+        have: Partitioning of the given tuples.
+        want: Partitioning of the resulting tuples.
+        links: Matched dimensions, ascending by position in the result.
     """
     for link in links:
         if link.keys is not None:
@@ -130,7 +132,10 @@ def transfer_segments(
 def _map_keys(
     parts: PartitionSet, have: Partitioning, want: Partitioning, link: SegmentLink
 ) -> tuple[PartitionSet, Partitioning]:
-    """The parts with the keys of one dimension replaced by those that they lead to; what leads nowhere is left out."""
+    """Replaces the keys of one dimension by the keys that they lead to; returns the set and its new partitioning.
+
+    A key that leads nowhere is dropped, one that leads to several keys is copied for each.
+    """
     keys, at = link.keys or {}, link.have
     apart = dict(parts.apart)
     times = ((segment, apart.get(segment, parts.time)) for segment in {*segment_tuples(have.segments), *apart})
@@ -147,7 +152,7 @@ def _map_keys(
 
 
 def _union_by_columns(parts: PartitionSet, have: Partitioning, order: Sequence[int]) -> Mapping[Segment, RangeSet]:
-    """The time of all known tuples that agree in those columns, together."""
+    """The united time of all known tuples that agree in the columns at the positions ``order``."""
     apart = dict(parts.apart)
     return union_by_segment(
         (_pick_columns(segment, order), apart.get(segment, parts.time)) for segment in segment_tuples(have.segments)
@@ -155,4 +160,5 @@ def _union_by_columns(parts: PartitionSet, have: Partitioning, order: Sequence[i
 
 
 def _pick_columns(segment: Segment, order: Sequence[int]) -> Segment:
+    """The tuple of the values at these positions."""
     return tuple(segment[i] for i in order)

@@ -1,4 +1,4 @@
-"""The dimension of segments: its tuples, their values and their text."""
+"""The segment dimension: its tuples, its values and their text in keys."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 ALL: Final = "*"
 """In place of a key: every partition of that dimension."""
 _ESCAPED = re.compile(r"[%,\x00-\x1f\x7f-\x9f]|\.(?=\.)|^\*$")
-"""What has a meaning among keys, or none on a terminal: written as ``%`` and its UTF-8 bytes in hexadecimal."""
+"""Characters that separate keys or that a terminal cannot show: written as ``%`` and UTF-8 bytes in hexadecimal."""
 _NOTHING = "%"
-"""The key of the empty text, which would mean every partition."""
+"""The key of the empty text; an empty key would mean every partition."""
 WHOLE: Final = "\x00"
-"""In place of the segments of an open dimension of which none is known yet: all of it, whatever its segments are."""
+"""Stands for all segments of an open dimension while none is known yet: its *whole*, which may hold any segment."""
 
 
 @frozen(array_like=True)
@@ -35,10 +35,9 @@ class SegmentPartition:
 
     Attributes:
         column: Column of the target that holds the segment, by which dimensions of two assets match.
-        keys: The segments that are wanted, ascending, none of them twice; of an open one those that are known by now,
-            or `WHOLE` alone.
-        is_open: Whether segments come to be known as a project runs; else they are listed.
-        in_rows: Whether rows have the column; else it is the name of the dimension alone.
+        keys: The wanted segments, ascending and distinct; for an open dimension those known by now, or `WHOLE` alone.
+        is_open: Whether segments are discovered as the project runs; else they are listed in its files.
+        in_rows: Whether rows have the column; else it is only the dimension's name.
     """
 
     column: str
@@ -47,23 +46,23 @@ class SegmentPartition:
     in_rows: bool = True
 
     def __hash__(self) -> int:
-        """By what tells most dimensions apart: there may be very many keys."""
+        """Hashes what differs between most dimensions, not all keys: there may be very many."""
         return hash((self.column, len(self.keys), self.keys[:1], self.keys[-1:]))
 
     def same_column(self, other: SegmentPartition) -> bool:
-        """Whether both are of the same column; Spark's names know no case."""
+        """Whether both have the same column; column names ignore case, as in Spark."""
         return self.column.lower() == other.column.lower()
 
     def parse(self, text: str, *, recorded: bool = False, learns: bool = False) -> tuple[str, ...]:
-        """The segments that a key means; `ALL` and nothing mean all of them.
+        """The segments that a key names; `ALL` and the empty text name all known segments.
 
         Args:
             text: The key.
-            recorded: It was written down earlier, so that its segment need not be known any more.
-            learns: It comes to be known by the key, if the dimension is open.
+            recorded: The key was recorded earlier, so that its segment need not be known any more.
+            learns: The key may name a new segment, if the dimension is open.
 
         Raises:
-            PartitionError: It is none of them.
+            PartitionError: The key names no segment of the dimension.
 
         >>> SegmentPartition("region", ("de", "nl")).parse("nl"), SegmentPartition("region", ("de", "nl")).parse("*")
         (('nl',), ('de', 'nl'))
@@ -77,7 +76,7 @@ class SegmentPartition:
         return (segment,)
 
     def _known_hint(self, segment: str) -> str | None:
-        """A hint at the key that was meant, or at all that there are, as they are written."""
+        """A hint with the most similar known key, or with all of them; None where there is none to suggest."""
         if self.keys == (WHOLE,):
             return "none is known yet: until then a run is of all of them, *"
         return did_you_mean(encode_segment(segment), map(encode_segment, self.keys))
@@ -85,19 +84,21 @@ class SegmentPartition:
 
 @lru_cache(maxsize=64)
 def segment_tuples(dimensions: tuple[SegmentPartition, ...]) -> tuple[Segment, ...]:
-    """Every tuple of their segments, ascending; of no dimension the empty one."""
+    """Every tuple of the dimensions' known segments, ascending; without dimensions the empty tuple alone."""
     return tuple(product(*(each.keys for each in dimensions)))
 
 
 def parse_segment_names(dimensions: Sequence[SegmentPartition], texts: Iterable[str]) -> tuple[Segment, ...]:
-    """The tuples of the segments that are named, ``KEY`` or ``COLUMN=KEY``; of a dimension without a name all.
+    """The tuples of the named segments, each ``KEY`` or ``COLUMN=KEY``.
+
+    A dimension that no text names takes part with all of its known segments.
 
     Args:
-        dimensions: At least one; only a single one needs no column.
-        texts: Several of one dimension mean each of them.
+        dimensions: At least one; a single one needs no column in ``texts``.
+        texts: Several for one dimension name each of these segments.
 
     Raises:
-        PartitionError: One is no segment of a dimension.
+        PartitionError: A text names no segment of a dimension.
 
     >>> regions, shops = SegmentPartition("region", ("de", "nl")), SegmentPartition("shop", ("a", "b", "c"))
     >>> parse_segment_names([regions], ["nl", "de"]), parse_segment_names([regions, shops], ["shop=b", "region=nl",
@@ -112,7 +113,10 @@ def parse_segment_names(dimensions: Sequence[SegmentPartition], texts: Iterable[
 
 
 def _split_name(dimensions: Sequence[SegmentPartition], text: str) -> tuple[SegmentPartition, str]:
-    """The dimension and the key of ``KEY`` or ``COLUMN=KEY``."""
+    """The dimension and the key that ``KEY`` or ``COLUMN=KEY`` names.
+
+    A single dimension may have a key with ``=`` in it.
+    """
     column, equals, key = text.partition("=")
     columns = [each.column for each in dimensions]
     for dimension in dimensions if equals else ():
@@ -129,7 +133,7 @@ def _split_name(dimensions: Sequence[SegmentPartition], text: str) -> tuple[Segm
 
 
 def encode_segment(segment: str) -> str:
-    """A segment as a key: `decoded` gives it back; `WHOLE` is told as what it stands for.
+    """A segment as a key, which `decode_segment` reads back; `WHOLE` becomes ``*``.
 
     >>> encode_segment("marketing-dwh"), encode_segment("a,b..c 100%"), encode_segment("*"), encode_segment("")
     ('marketing-dwh', 'a%2Cb%2E.c 100%25', '%2A', '%')
@@ -143,7 +147,7 @@ def decode_segment(key: str) -> str:
     """The segment of a key.
 
     Raises:
-        PartitionError: It is not UTF-8.
+        PartitionError: Its escaped bytes are not UTF-8.
     """
     if key == _NOTHING:
         return ""
@@ -158,7 +162,7 @@ def _hexadecimal(found: re.Match[str]) -> str:
 
 
 SegmentValue: TypeAlias = "str | int | date | Decimal"
-"""Of a column of segments; of one that is boolean, a bool."""
+"""A value in a column of segments; a bool, which is an int, for a boolean column."""
 
 _BITS: Final = {
     "byte": 8,
@@ -176,20 +180,22 @@ _NUMBER = re.compile(r"(?!-0$)(-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?)")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FLAGS: Final = {"true": True, "false": False}
 _EXACT_DIGITS: Final = 15
-"""So many digits of a number survive in a float."""
+"""Number of decimal digits that a float holds exactly."""
 
 
 def holds_segments(kind: str) -> bool:
-    """Whether every value of such a column has one text: strings, whole numbers, decimals, dates and booleans.
+    """Whether every value of a column of this type has one text: strings, whole numbers, decimals, dates, booleans.
 
     Args:
-        kind: Of the column, as Spark or Delta calls it.
+        kind: The column's type as Spark or Delta calls it.
     """
     return kind in _BITS or kind in ("string", "date", "boolean") or _DECIMAL.fullmatch(kind) is not None
 
 
 def segment_value(segment: str, kind: str) -> SegmentValue | None:
-    """The value in a column of that kind; None where the text is that of no such value, or not the one that it has.
+    """The value of a segment in a column of this type; None where the text is not that of a value.
+
+    A text that is not the canonical one, such as ``007``, is none either: two texts would name one partition.
 
     >>> segment_value("-7", "tinyint"), segment_value("007", "tinyint"), segment_value("128", "tinyint")
     (-7, None, None)
@@ -210,7 +216,9 @@ def segment_value(segment: str, kind: str) -> SegmentValue | None:
 
 
 def segment_of(value: object, kind: str) -> str | None:
-    """The segment that a value of such a column is, or the text that Delta's log has of it; None where it is none.
+    """The segment of a column's value, or of its text in Delta's log; None where it has none.
+
+    A float does not hold all digits of a long decimal, so such a value has no certain text.
 
     >>> from decimal import Decimal
     >>> segment_of(Decimal("1.50"), "decimal(9,2)"), segment_of("1.50", "decimal(9,2)"), segment_of(False, "boolean")
@@ -232,7 +240,7 @@ def segment_of(value: object, kind: str) -> str | None:
 
 
 def _canonical(text: str) -> str:
-    """A decimal number without what its value does not need."""
+    """A decimal number as text, without an exponent and without zeros at its end."""
     from decimal import Decimal, InvalidOperation  # most projects have none
 
     try:
@@ -245,6 +253,7 @@ def _canonical(text: str) -> str:
 
 
 def _decimal(segment: str, kind: str) -> Decimal | None:
+    """The decimal of a canonical text; None where it is not one or does not fit the type."""
     found = _DECIMAL.fullmatch(kind)
     if found is None or _NUMBER.fullmatch(segment) is None:
         return None
@@ -257,6 +266,7 @@ def _decimal(segment: str, kind: str) -> Decimal | None:
 
 
 def _day(segment: str) -> date | None:
+    """The date of a text ``YYYY-MM-DD``; None where it is not one."""
     try:
         return date.fromisoformat(segment) if _DAY.fullmatch(segment) else None
     except ValueError:

@@ -112,6 +112,7 @@ class _RangeBuilder:
         self._stamps: list[int] = []
 
     def add(self, item: Item) -> None:
+        """Adds one item, which begins where the last one ends or later."""
         start, end, stamp = item
         if self._ends and self._ends[-1] == start and self._stamps[-1] == stamp:
             self._ends[-1] = end
@@ -121,7 +122,7 @@ class _RangeBuilder:
             self._stamps.append(stamp)
 
     def copy(self, items: StampedRanges, low: int, high: int, *, since: int) -> None:
-        """Adds a slice of items, the first of them from ``since`` on."""
+        """Adds the items at positions ``low`` to ``high``, exclusive; the first of them cut to begin at ``since``."""
         if low < high:
             self.add((max(items.starts[low], since), items.ends[low], items.stamps[low]))
             self._starts += items.starts[low + 1 : high]
@@ -133,7 +134,7 @@ class _RangeBuilder:
 
 
 def _fill_stamp(start: int, end: int, items: Iterable[Item], stamp: int) -> Iterator[Item]:
-    """Yields ``[start, end)`` with this stamp, or the greater stamp of an item in it."""
+    """Yields ``[start, end)`` with this stamp, except where an item in it has a greater one."""
     for low, high, old in items:
         if start < low:
             yield start, low, stamp
@@ -144,7 +145,7 @@ def _fill_stamp(start: int, end: int, items: Iterable[Item], stamp: int) -> Iter
 
 
 def _join_items(items: Iterable[Item]) -> StampedRanges:
-    """The value of disjoint, ascending items."""
+    """Builds the value from disjoint, ascending items."""
     builder = _RangeBuilder()
     for item in items:
         builder.add(item)
@@ -262,7 +263,10 @@ M = TypeVar("M")
 
 
 def _merge_in_pairs(left: Sequence[M], merge: Callable[[M, M], M]) -> M:
-    """All together; in pairs, so that an item is copied only as often as the logarithm of their number."""
+    """Merges all values into one; there must be at least one.
+
+    Merging in pairs copies an item only as often as the logarithm of their number, not once for each value.
+    """
     while len(left) > 1:
         merged = [merge(one, other) for one, other in zip(left[::2], left[1::2], strict=False)]
         left = [*merged, *left[2 * len(merged) :]]
@@ -270,7 +274,7 @@ def _merge_in_pairs(left: Sequence[M], merge: Callable[[M, M], M]) -> M:
 
 
 def _by_stamp(marks: StampedRanges) -> dict[int, RangeSet]:
-    """The time of each stamp."""
+    """The time of each stamp, by stamp."""
     pairs: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for start, end, stamp in marks.items():
         pairs[stamp].append((start, end))

@@ -13,7 +13,7 @@ from sparkassets.core.partitions.grains import GRAINS, YEARS, PartitionError, ch
 
 HOUR = 3600
 _APART = 3 * DAY
-"""So far from a clock change no local hour is skipped or repeated by it (tests/core/test_instants.py)."""
+"""Distance from a clock change at which it skips or repeats no local hour (tests/core/test_instants.py)."""
 _KEY = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)([+-]\d\d:\d\d(?::\d\d)?)?", re.ASCII)
 
 
@@ -31,7 +31,8 @@ class HourGrid:
     def __init__(self, timezone: str) -> None:
         self._clock = zone_offsets(timezone)
         self._timezone = timezone
-        self._steady = (0, 0, 0)  # where the clocks do not change, as it was asked for last; replaced as a whole
+        # (from, until, UTC offset) of the last stretch without a clock change; replaced as a whole, for threads
+        self._steady = (0, 0, 0)
 
     def floor(self, unix: int) -> int:
         """The start of the slot that holds an instant."""
@@ -54,7 +55,7 @@ class HourGrid:
         return changes[0].at if changes else end
 
     def are_edges(self, instants: Sequence[int]) -> bool:
-        """Whether all of these, ascending, are edges; at once for those between two clock changes."""
+        """Whether all of these instants, ascending, are edges; fast for those between two clock changes."""
         i = 0
         while i < len(instants):
             self._note_steady(instants[i])
@@ -83,14 +84,14 @@ class HourGrid:
         return sum(-(-(end + offset) // HOUR) - (start + offset) // HOUR for start, end, offset in stretches)
 
     def nominal(self, start: int) -> int:
-        """The full hour on the wall clock at the start of a slot."""
+        """The full hour that the wall clock shows at the start of a slot, in local seconds."""
         return (start + self._clock.offset_at(start)) // HOUR * HOUR
 
     def shift(self, edge: int, duration: Duration, *, late: bool) -> int:
-        """The instant that long after an edge; it never descends when the edge ascends.
+        """The instant ``duration`` after an edge; it never descends when the edge ascends.
 
-        Where clock changes or the ends of months make several edges of one wall-clock time, and so would lead an edge
-        before that of an earlier one, it is the earliest of them all, or the latest if ``late``.
+        Clock changes and ends of months can give several edges the same wall-clock time, which would move some before
+        an earlier one. Then the result is the earliest of all of them, or the latest if ``late``.
         """
         if not duration.months and not duration.days:
             return edge + duration.seconds
@@ -103,12 +104,12 @@ class HourGrid:
         return self._clock.boundary(shift_local_time(duration, local, late=late)) + duration.seconds
 
     def slot_of_date(self, day: int) -> None:
-        """None: a date tells no hour."""
+        """None: a date does not identify an hour."""
 
     slot_of_key_date = slot_of_date
 
     def key_day(self, start: int) -> int:
-        """The local date at the start of a slot, by its number."""
+        """The local date at the start of a slot, as a day number."""
         return self.nominal(start) // DAY
 
     first_day = key_day
@@ -123,7 +124,7 @@ class HourGrid:
         return (slots[0][0], slots[-1][1]) if slots else None
 
     def key(self, start: int) -> str:
-        """The local date and hour of the slot with that start; with its UTC offset where the hour is repeated."""
+        """The key of the slot with that start: its local date and hour, and its UTC offset if the hour is repeated."""
         low, high, offset = self._steady
         if low + _APART <= start < high - _APART:
             day, seconds = divmod(start + offset, DAY)
@@ -134,7 +135,7 @@ class HourGrid:
         return text + offset_text(self._clock.offset_at(start)) if len(self._occurrences(local)) > 1 else text
 
     def parse_key(self, text: str) -> tuple[int, int]:
-        """The slot with that key, as (start, end); an offset is taken wherever it is right.
+        """The slot with that key, as (start, end); the offset may be given for any hour, if it is right.
 
         Raises:
             PartitionError: It is no key, the clocks skip it, or they repeat it and it lacks its offset.
@@ -159,12 +160,18 @@ class HourGrid:
         raise PartitionError(f"partition key '{text}': the hour {what} in {self._timezone}; expected {choices}")
 
     def _note_steady(self, unix: int) -> None:
-        """Notes where the clocks do not change around an instant: the instants whose slot lies there wholly."""
+        """Stores the stretch around an instant in which the clocks do not change: there, arithmetic is enough.
+
+        A slot at either end is left out, as a clock change may cut it.
+        """
         start, end, offset = self._clock.steady_span(unix)
         self._steady = (start + HOUR, end - HOUR, offset)
 
     def _local_of_edge(self, edge: int, *, late: bool) -> int:
-        """The earliest full hour that the wall clock still shows after an edge; or the latest that it has reached."""
+        """The earliest full hour that the wall clock shows from an edge on; the latest up to it if ``late``.
+
+        Near a clock change that goes back this is not what the clock shows at the edge.
+        """
         local = self.nominal(edge)
         if late:
             passed = self._clock.changes(edge - 2 * DAY, edge + 1)
@@ -180,16 +187,18 @@ class HourGrid:
 
 
 _REGULAR = {"day": (DAY, 0), "week": (7 * DAY, 3 * DAY)}
-"""Slices of one length while the clocks do not change: that, and how far one begins before 1970-01-01."""
-"""So far from a clock change no local midnight is skipped or repeated by it (tests/core/test_instants.py)."""
+"""Grains of constant length between clock changes: the length, and how far a slice begins before 1970-01-01.
+
+`_APART` is also the distance at which a clock change skips or repeats no local midnight (tests/core/test_instants.py).
+"""
 
 
 class SliceGrid:
     """Slices of whole local days: a slot begins where the clocks leave the slice before for good.
 
     Instants and local times are seconds; an edge is the start or the end of a slot. Slices are numbered as in `grains`.
-    With an offset a slot begins so much later on the wall clock than its slice, whose key it keeps; in dates whole days
-    of the offset count.
+    With an offset, a slot begins that much later on the wall clock than its slice, whose key it keeps; whole days of
+    the offset shift the slot's dates as well.
     """
 
     __slots__ = (
@@ -216,7 +225,8 @@ class SliceGrid:
         self._days = abs(offset) // DAY * (1 if offset > 0 else -1)
         length, shift = _REGULAR.get(by, (0, 0))
         self._regular = (length, shift - offset) if length else None
-        self._steady = (0, 0, 0)  # where the clocks do not change, as it was asked for last; replaced as a whole
+        # (from, until, UTC offset) of the last stretch without a clock change; replaced as a whole, for threads
+        self._steady = (0, 0, 0)
 
     def floor(self, unix: int) -> int:
         """The start of the slot that holds an instant."""
@@ -241,7 +251,7 @@ class SliceGrid:
         return self._edge(self._number(unix) + 1)
 
     def are_edges(self, instants: Sequence[int]) -> bool:
-        """Whether all of these, ascending, are edges; at once for days and weeks between two clock changes."""
+        """Whether all of these instants, ascending, are edges; fast for days and weeks between two clock changes."""
         i = 0
         while i < len(instants):
             j = i
@@ -275,7 +285,7 @@ class SliceGrid:
                 return (high - low) // self._regular[0]
             self._note_steady(low)
         slices = self._number(high) - self._number(low)
-        if self._by != "day":  # no longer slice was ever skipped whole
+        if self._by != "day":  # the clocks never skipped a whole week or a longer slice
             return slices
         gaps = (
             (change.at + change.before - self._offset, change.at + change.after - self._offset)
@@ -284,21 +294,27 @@ class SliceGrid:
         return slices - sum(max(0, gone_to // DAY + -gone_from // DAY) for gone_from, gone_to in gaps)
 
     def nominal(self, start: int) -> int:
-        """When the slot begins on the wall clock, without an offset at 00:00, also where the clocks skip it."""
+        """The wall-clock time at which the slot begins, in local seconds: 00:00 plus the offset.
+
+        The clocks may skip this time.
+        """
         return self.key_day(start) * DAY + self._offset
 
     def shift(self, edge: int, duration: Duration, *, late: bool) -> int:  # noqa: ARG002 - 00:00 is early and late
-        """The instant that long after an edge; it never descends when the edge ascends."""
+        """The instant ``duration`` after an edge; it never descends when the edge ascends."""
         if duration.months or duration.days:
             edge = self._clock.boundary(duration.add_to_local(self.key_day(edge) * DAY) + self._offset)
         return edge + duration.seconds
 
     def slot_of_date(self, day: int) -> tuple[int, int] | None:
-        """The slot that a local date is in, by its number, as (start, end); None where the clocks skip the slot."""
+        """The slot that holds a local date (day number), as (start, end); None where the clocks skip the slot."""
         return self.slot_of_key_date(day - self._days)
 
     def slot_of_key_date(self, day: int) -> tuple[int, int] | None:
-        """The slot whose slice holds a day, as (start, end); None where the clocks skip the slot."""
+        """The slot whose slice holds a day (day number), as (start, end).
+
+        None where the clocks skip the slot, and outside the years of partitions.
+        """
         number = self._grain.index(day)
         start, end = self._edge(number), self._edge(number + 1)
         year = int(self._grain.key(self._grain.first_day(number))[:4])
@@ -309,11 +325,11 @@ class SliceGrid:
         return self.slot_of_key_date((local - self._offset) // DAY)
 
     def key_day(self, start: int) -> int:
-        """The first day of the slot's slice, by its number: that of its key."""
+        """The first day of the slot's slice, as a day number; the slot's key names it."""
         return self._grain.first_day(self._number(start))
 
     def first_day(self, start: int) -> int:
-        """The first date of the slot, by its number."""
+        """The first date of the slot, as a day number; differs from `key_day` by whole days of the offset."""
         return self.key_day(start) + self._days
 
     def key(self, start: int) -> str:
@@ -340,17 +356,17 @@ class SliceGrid:
         return start, end
 
     def _note_steady(self, unix: int) -> None:
-        """Notes where the clocks do not change around an instant: the edges that no clock change moves."""
+        """Stores the stretch around an instant in which no clock change moves an edge: there, arithmetic is enough."""
         start, end, offset = self._clock.steady_span(unix)
         self._steady = (start + _APART, end - _APART, offset)
 
     def _number(self, unix: int) -> int:
         """The number of the slice whose slot holds an instant."""
         number = self._grain.index((unix + self._clock.offset_at(unix) - self._offset) // DAY)
-        while self._edge(number) > unix:  # a short first reading of a midnight that the clocks repeat
+        while self._edge(number) > unix:  # the clocks showed the new date shortly, then went back before midnight
             number -= 1
         return number
 
     def _edge(self, number: int) -> int:
-        """The start of a slice; equal to the next one's where the clocks skip it."""
+        """The start of a slice, in Unix seconds; a slice that the clocks skip starts where the next one does."""
         return self._clock.boundary(self._grain.first_day(number) * DAY + self._offset)

@@ -31,12 +31,12 @@ class TimePartition:
         by: The grain: one of `NAMED_GRAINS`, or a cron, whose slots begin at its ticks.
         timezone: IANA name; slots follow its wall clock.
         column: Column of the target that holds the partition.
-        start, end: Bounds of what is wanted, Unix seconds, half-open, None is open. The methods know nothing of them:
+        start, end: Bounds of the wanted partitions, Unix seconds, half-open, None is open. The methods ignore them:
             the grid goes on outside.
-        offset: So many seconds later on the wall clock each slot begins; only of days and longer grains.
-        ahead: A duration: a slot counts, as if it was over, so long before its end.
-        exclude: Slots that are none, as of `excluded_text`. The one before reaches to the next that is one, so that
-            slots abut; `stop` and `exact` tell its own time.
+        offset: Seconds by which each slot begins later on the wall clock; only for days and longer grains.
+        ahead: A duration; a slot counts as over this long before its end.
+        exclude: Excluded slots, as a text of `excluded_text`. The slot before reaches up to the next slot that is
+            kept, so that slots abut; `stop` and `exact` have its real time.
     """
 
     by: str
@@ -69,50 +69,50 @@ class TimePartition:
 
     @property
     def nouns(self) -> str:
-        """The same of several."""
+        """The plural of `noun`."""
         return f"{self.by}s" if self.by in NAMED_GRAINS else f"slots of '{self.by}'"
 
     @property
     def name(self) -> str:
-        """The grain in a word, as a column of slots is called: ``day``, or ``slot`` of a cron."""
+        """The grain as a single word, such as for a column of slots: ``day``, or ``slot`` for a cron."""
         return self.by if self.by in NAMED_GRAINS else "slot"
 
     @property
     def precision(self) -> str:
-        """How much of a local time tells a slot: one of `NAMED_GRAINS`, or ``minute``."""
+        """The unit of local time that identifies a slot: one of `NAMED_GRAINS`, or ``minute``."""
         return self._grid.precision
 
     @property
     def has_dates(self) -> bool:
-        """Whether a local date is enough to tell a slot."""
+        """Whether a local date identifies a slot."""
         return self.precision not in ("hour", "minute")
 
     @property
     def longest(self) -> Duration:
-        """No slot is longer, on the wall clock."""
+        """A length on the wall clock that no slot exceeds."""
         return self._grid.longest
 
     # ----------------------------------------------------------------- edges of slots
 
     def floor(self, unix: int) -> int:
-        """The start of the slot that holds that instant."""
+        """The start of the slot that holds an instant; excluded time belongs to the slot before it."""
         return self._grid.floor(unix)
 
     def next(self, unix: int) -> int:
-        """The end of the slot that holds that instant."""
+        """The start of the slot after the one that holds an instant; excluded time belongs to the slot before it."""
         return self._grid.next(unix)
 
     def ceil(self, unix: int) -> int:
-        """The first start of a slot at that instant or after."""
+        """The first start of a slot at an instant or after it."""
         start = self.floor(unix)
         return start if start == unix else self.next(unix)
 
     def previous(self, unix: int) -> int:
-        """The start of the slot before the one that holds that instant."""
+        """The start of the slot before the one that holds an instant."""
         return self.floor(self.floor(unix) - 1)
 
     def stop(self, start: int) -> int:
-        """Where the slot with that start ends: at its `next`, or at what is excluded before that.
+        """The real end of the slot with that start: before any excluded time, while `next` is after it.
 
         >>> TimePartition("day", "UTC", exclude="* * * * FRI,SAT").stop(0) // 86400
         1
@@ -121,7 +121,7 @@ class TimePartition:
         return self._grid.next(start) if grid is None else grid.stop(start)
 
     def exact(self, ranges: RangeSet) -> RangeSet:
-        """The time of ``ranges``, which are bounded, without what is excluded."""
+        """The part of ``ranges`` (bounded) that is not excluded."""
         grid = self._excluding
         return ranges if grid is None else grid.exact(ranges)
 
@@ -138,26 +138,28 @@ class TimePartition:
         return local_datetime(self._grid.nominal(start))
 
     def local_last(self, start: int) -> datetime:
-        """What the wall clock shows, naive, in the last second of the slot with that start."""
+        """The wall-clock time, naive, in the last second of the slot with that start."""
         last = self.stop(start) - 1
         return local_datetime(last + zone_offsets(self.timezone).offset_at(last))
 
     def first_date(self, start: int) -> date:
-        """The first local date of the slot with that start: what a column of dates holds."""
+        """The first local date of the slot with that start, which a column of dates holds for its rows."""
         return local_date(self._grid.first_day(start))
 
     def key_date(self, start: int) -> date:
-        """The first day of what the key of the slot with that start names; the same but for an offset of days."""
+        """The first day of the period that the slot's key names; unlike `first_date`, before any offset of days."""
         return local_date(self._grid.key_day(start))
 
     def slot_of_key_date(self, day: date) -> tuple[int, int] | None:
-        """The slot whose key names a day, or the week, month or year that holds it; None where there is none."""
+        """The slot whose key names a day, or a longer period that holds the day; None where there is none."""
         if day.year not in YEARS:
             return None
         return self._grid.slot_of_key_date(day_number(day))
 
     def slot_of_date(self, day: date) -> tuple[int, int] | None:
-        """The slot that a local date tells, as (start, end); None where there is none, or a date tells none.
+        """The slot that holds a local date, as (start, end).
+
+        None where there is no such slot, and for grains by hour or minute, of which a date identifies no slot.
 
         >>> TimePartition("week", "UTC").slot_of_date(date(1970, 1, 4))
         (-259200, 345600)
@@ -167,17 +169,23 @@ class TimePartition:
         return self._grid.slot_of_date(day_number(day))
 
     def slot_of_local_time(self, local: datetime) -> tuple[int, int] | None:
-        """The slot that holds a naive local time, None where clocks skip it; all slots of a repeated one as one."""
+        """The slot that holds a naive local time, as (start, end); None where clocks skip it.
+
+        Where the clocks repeat the time, all slots of it together.
+        """
         if local.year not in YEARS:
             return None
         return self._grid.slot_of_local_time(local_seconds(local))
 
     def slots_of_local_start(self, start: int) -> tuple[int, int]:
-        """The time of all slots with the local start of that one: of a repeated hour both, else the slot."""
+        """The time of all slots that begin at the same local time as the slot with that start.
+
+        These are both slots of a repeated hour; else it is the slot alone.
+        """
         return self.slot_of_local_time(self.local_start(start)) or (start, self.next(start))
 
     def shift(self, edge: int, duration: Duration, *, late: bool = False) -> int:
-        """The instant that long after an edge of a slot: calendar units on the wall clock, then elapsed seconds.
+        """The instant ``duration`` after an edge of a slot: calendar units on the wall clock, then elapsed seconds.
 
         An edge of days or longer slots stands for 00:00 even where the clocks skip it, so that days added to the edge
         of a day give the edge of a day. The result never descends when the edge ascends.
@@ -185,21 +193,21 @@ class TimePartition:
         Args:
             edge: Start or end of a slot; Unix seconds.
             duration: How far; negative is back.
-            late: Where several hours have the same wall-clock time, or months end on the same day, whether the latest
-                result is meant; else the earliest.
+            late: Whether to return the latest result rather than the earliest, where several hours have the same
+                wall-clock time, or months end on the same day.
         """
         return self._grid.shift(edge, duration, late=late)
 
     # ----------------------------------------------------------------- what counts
 
     def counts_at(self, edge: int) -> int:
-        """When the slot that ends at ``edge`` counts: then, or so long before as slots are wanted ahead."""
+        """When the slot that ends at ``edge`` counts as over: at its real end, or ``ahead`` of it."""
         if self.exclude:
             edge = self.stop(self.floor(edge - 1))
         return edge if self.ahead is None else self.shift(edge, -Duration.parse(self.ahead))
 
     def last_counted_end(self, now: int) -> int:
-        """The end of the last slot that counts at an instant.
+        """The end of the last slot that counts as over at an instant; with ``ahead`` that can be a slot still to come.
 
         >>> TimePartition("day", "UTC", ahead="2d").last_counted_end(5 * 86400) // 86400
         7
@@ -214,21 +222,21 @@ class TimePartition:
         return edge
 
     def last_finished_end(self, now: int) -> int:
-        """The end of the last slot that is over at an instant."""
+        """The end of the last slot that is really over at an instant, whatever ``ahead`` is."""
         edge = self.floor(now)
         return self.next(now) if self.exclude and self.stop(edge) <= now else edge
 
     # ----------------------------------------------------------------- sets of slots
 
     def same_grid(self, other: TimePartition) -> bool:
-        """Whether the slots of both are the same."""
+        """Whether both have the same slots."""
         if self is other:
             return True
         where = self.timezone == other.timezone and self.offset == other.offset
         return where and self.by == other.by and self.exclude == other.exclude
 
     def same_slots(self, other: TimePartition) -> bool:
-        """Whether the same rows make a slot of both, whatever is wanted or excluded.
+        """Whether a slot of both holds the same rows, whichever slots are wanted or excluded.
 
         >>> days = TimePartition("day", "UTC", "day")
         >>> days.same_slots(TimePartition("day", "Asia/Tokyo", "day")), days.same_slots(TimePartition("day", "UTC"))
@@ -259,7 +267,7 @@ class TimePartition:
         return RangeSet(tuple(starts), tuple(ends))
 
     def inside(self, ranges: RangeSet) -> RangeSet:
-        """The time of every slot that lies in one of the ranges wholly."""
+        """The time of every slot that lies wholly in one of the ranges."""
         if self._is_aligned(ranges):
             return ranges
         grid = self._grid
@@ -272,7 +280,7 @@ class TimePartition:
         return RangeSet.from_pairs(found)
 
     def _is_aligned(self, ranges: RangeSet) -> bool:
-        """Whether all of the ranges begin and end at edges; of a single one, which most are, it is remembered."""
+        """Whether all of the ranges begin and end at edges; remembered for a single range, which most sets are."""
         if len(ranges.starts) == 1:
             first, last = ranges.starts[0], ranges.ends[0]
             return _are_edges(self.by, self.timezone, self.offset, self.exclude, first, last)
@@ -280,7 +288,7 @@ class TimePartition:
         return grid.are_edges(ranges.starts) and grid.are_edges(ranges.ends)
 
     def slots(self, ranges: RangeSet) -> Iterator[tuple[int, int]]:
-        """The slots that lie in one of the ranges wholly, as (start, end), oldest first."""
+        """Yields the slots that lie wholly in one of the ranges, as (start, end), oldest first."""
         grid = self._grid
         for start, high in self.inside(ranges).pairs():
             low = start
@@ -289,16 +297,16 @@ class TimePartition:
                 low = end
 
     def count(self, ranges: RangeSet) -> int:
-        """How many slots lie in one of the ranges wholly; takes time by ranges and clock changes, not by slots."""
+        """Number of slots that lie wholly in one of the ranges; takes time by ranges, not by slots."""
         grid = self._grid
         return sum(grid.count(start, end) for start, end in self.inside(ranges).pairs())
 
     def split_into_chunks(self, ranges: RangeSet, most: int) -> list[RangeSet]:
-        """The slots that lie in one of the ranges wholly, in consecutive chunks of at most ``most``, oldest first."""
+        """The slots that lie wholly in one of the ranges, in consecutive chunks of at most ``most``, oldest first."""
         return list(self._chunks(ranges, most))
 
     def oldest(self, ranges: RangeSet, most: int) -> RangeSet:
-        """The oldest ``most`` of the slots that lie in one of the ranges wholly; takes time by what it returns."""
+        """The oldest ``most`` of the slots that lie wholly in one of the ranges; takes time by what it returns."""
         return next(self._chunks(ranges, most), RangeSet())
 
     def _chunks(self, ranges: RangeSet, most: int) -> Iterator[RangeSet]:
@@ -355,7 +363,7 @@ class TimePartition:
         return start, end
 
     def labels(self, ranges: RangeSet) -> list[str]:
-        """The slots that lie in one of the ranges wholly: ``A..B`` of keys, inclusive, or ``A`` for a single slot."""
+        """Labels of the slots that lie wholly in one of the ranges: ``A..B`` of keys, inclusive, or ``A`` for one."""
         grid = self._grid
         texts: list[str] = []
         for start, end in self.inside(ranges).pairs():
@@ -373,7 +381,7 @@ class TimePartition:
 
     @property
     def _identity(self) -> tuple[str, str, int, str]:
-        """What tells its slots from those of others."""
+        """The fields that determine the slots, as a key for shared grids."""
         return self.by, self.timezone, self.offset, self.exclude
 
     @property
@@ -382,7 +390,7 @@ class TimePartition:
 
     @property
     def _excluding(self) -> ExcludingGrid | None:
-        """The grid where something is excluded."""
+        """The grid that leaves slots out; None where nothing is excluded."""
         return _excluding_grid(*self._identity) if self.exclude else None
 
 
@@ -394,14 +402,17 @@ def _grid(by: str, timezone: str, offset: int, exclude: str) -> Grid:
 
 @lru_cache(maxsize=1024)
 def _excluding_grid(by: str, timezone: str, offset: int, exclude: str) -> ExcludingGrid:
-    """The grid with what is excluded; few projects need it, or crons, so it loads where it is asked for."""
+    """The grid without the excluded slots.
+
+    Few projects need it, or crons, so their modules load on first use.
+    """
     from sparkassets.core.partitions.excluding_grid import ExcludingGrid
 
     return ExcludingGrid(_plain_grid(by, timezone, offset), exclude)
 
 
 def _plain_grid(by: str, timezone: str, offset: int) -> PlainGrid:
-    """The grid without what is excluded."""
+    """The grid with all slots, excluded ones among them."""
     if by not in NAMED_GRAINS:
         from sparkassets.core.partitions.cron_grid import CronGrid
 
@@ -411,5 +422,5 @@ def _plain_grid(by: str, timezone: str, offset: int) -> PlainGrid:
 
 @lru_cache(maxsize=4096)
 def _are_edges(by: str, timezone: str, offset: int, exclude: str, start: int, end: int) -> bool:
-    """Whether one range begins and ends at edges."""
+    """Whether one range begins and ends at edges; most ranges are asked about again and again."""
     return _grid(by, timezone, offset, exclude).are_edges((start, end))

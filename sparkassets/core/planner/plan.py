@@ -145,20 +145,20 @@ class AssetNote:
 
 @frozen
 class CodeChange:
-    """What other code than its own has made of an asset, and what it would take to make that anew.
+    """Partitions that other code than the asset's own computed, and the cost of computing them again.
 
     Attributes:
-        partitions: What other code has made; everything for an asset without partitions.
-        definition: That of the asset now.
-        made: What is there, by definition, in the order in which these came; the asset's own among them.
-        newer: The other code came after the asset's own: an older checkout, or a change that was taken back.
-        difference: Lines of what was (``-``) and what is (``+``) in the newest of the other code.
-        verdict: What that means for who reads the asset; what is not sure is breaking.
-        effect: Which columns it touches.
-        readers: Who reads them.
-        runs: How many runs recompute the partitions.
-        seconds: How long these take by earlier runs; None where nobody knows.
-        downstream: What is due after that, by asset; everything for the whole of one.
+        partitions: Partitions that other code computed; everything for an asset without partitions.
+        definition: Id of the asset's own definition.
+        made: Present partitions by definition, the asset's own among them, in the order in which these came.
+        newer: Whether the other code came after the asset's own: an older checkout runs, or a change was taken back.
+        difference: Lines removed from (``-``) and added to (``+``) the newest of the other code.
+        verdict: What the change means for consumers; an uncertain one counts as breaking.
+        effect: Columns that the change touches.
+        readers: Assets that read these columns.
+        runs: Number of runs that compute the partitions again.
+        seconds: Duration of these runs by earlier ones; None without earlier runs.
+        downstream: Partitions by asset that become due afterwards; everything for a whole asset.
     """
 
     asset: str

@@ -47,9 +47,9 @@ def plan_backfill(
 ) -> Plan:
     """Plans the runs that backfill ``partitions`` (whole ones) of a partitioned asset, oldest first by default.
 
-    Where the request is open in time, it means all wanted or present partitions. Only the first run can be claimed at a
-    time. ``force`` adds current partitions, those outside the bounds, and those that keep rows of a removed input;
-    ``other_code`` adds partitions computed by other code than the asset's.
+    Where the request is open in time, it means all wanted or present partitions. Runs that go one at a time are all
+    planned, but only the first can be claimed now. ``force`` adds current partitions, those outside the bounds, and
+    those that keep rows of a removed input; ``other_code`` adds partitions computed by other code than the asset's.
 
     Raises:
         InputError: Some of the partitions are outside the asset's bounds.
@@ -79,7 +79,7 @@ def plan_backfill(
 
 
 def redoable_partitions(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> PartitionSet:
-    """Partitions that a forced backfill could compute now if no other run of the asset were live."""
+    """Partitions of a request that a forced backfill could compute now, apart from other runs of the asset."""
     state = context.state_of(asset)
     due, _ = _due(
         context, asset, state, resolve_partitions(context, asset, state, partitions), force=True, other_code=True
@@ -97,7 +97,11 @@ def find_divided_partitions(context: PlanningContext, asset: AssetSpec) -> Parti
 def _batches(
     context: PlanningContext, asset: AssetSpec, state: AssetState, ready: PartitionSet, *, slots: RunSlots, order: int
 ) -> tuple[list[PartitionSlot], list[Waiting]]:
-    """Partitions and slot of each run, suspects by themselves, and why others wait; ``order`` -1: newest first."""
+    """The partitions and the run slot of each run, and why the other ``ready`` partitions wait.
+
+    Partitions that failed because of their data (suspects) get runs of their own, so that they fail no others.
+    ``order`` is -1 for the newest first, else 1.
+    """
     if has_parallel_runs(asset):
         some = asset.partitioning.split_into_chunks(ready, MOST_RUNS)[-1] if order < 0 and ready else ready
         shared, said = assign_slots(asset, state, some, slots)
@@ -120,7 +124,10 @@ def _due(
     force: bool,
     other_code: bool,
 ) -> tuple[PartitionSet, list[Waiting]]:
-    """Finished partitions that are not current, or are forced, and the reasons why the rest is not due."""
+    """The partitions of a backfill that are due, and the reasons why the rest is not.
+
+    Due are finished partitions that are not current, skipped or withheld; with ``force`` all finished ones.
+    """
     waiting: list[Waiting] = []
     over = context.finished_partitions(asset.partitioning)
     if later := partitions - over:
@@ -148,13 +155,14 @@ def _due(
 
 
 def _refuse_twice(asset: AssetSpec, there: PartitionSet) -> None:
+    """Refuses a forced backfill of present partitions of an asset that appends: it would duplicate their rows."""
     if there and asset.appends:
         which = f"{label_partitions(there, asset.partitioning)} is there, and would be there twice"
         raise InputError(f"{asset.name!r} appends: {which}", hint="without --force what is missing is computed")
 
 
 def _behind(asset: AssetSpec, state: AssetState, ready: PartitionSet) -> list[Waiting]:
-    """Quiet note about partitions that a scheduled run would compute again by lookback."""
+    """A quiet note about partitions that a scheduled run would compute again by lookback; a backfill does not."""
     behind = partitions_before_gaps(asset, state, ready - state.coverage) - ready
     if not behind or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return []
@@ -172,6 +180,7 @@ def _build_batch_run(
     group: AlignedGroup,
     notes: tuple[str, ...],
 ) -> PlannedRun:
+    """The run of one batch; its pins of aligned inlets are those of the group that shares the same upstream runs."""
     (partitions, slot), aligned = batch, group.inlet_alignment
     count = plural(asset.partitioning.count(partitions), "partition")
     request = RunRequest(
@@ -245,7 +254,10 @@ def plan_backfill_unpartitioned(
 def _accepted_partitions(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: ConditionCauses | None
 ) -> PartitionSet:
-    """Partitions published although their rules fail; an instance is judged anew because it reads newer inputs."""
+    """Partitions to publish although their rules fail, as a person accepted them.
+
+    None for a backfill that answers a condition, or for an instance: these read newer inputs, so they are judged anew.
+    """
     if found is not None or isinstance(asset.strategy, EveryInstance):
         return NOTHING
     return find_withheld(context, asset, state).accepted
@@ -260,7 +272,10 @@ def _request_reason(context: PlanningContext, interval: tuple[int, int] | None, 
 
 
 def _answered_causes(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ConditionCauses | None:
-    """The causes of a due full refresh that the backfill answers in its place; None without any, or for a tick."""
+    """The causes of a due full refresh that the backfill answers in its place; None without any.
+
+    Also None if a tick is among the causes: the tick stands for its own interval, so its run is still to come.
+    """
     if asset.schedule.condition is None or not isinstance(asset.strategy, FullRefresh):
         return None
     found = find_causes(context, asset.schedule.condition, state)
@@ -268,6 +283,10 @@ def _answered_causes(context: PlanningContext, asset: AssetSpec, state: AssetSta
 
 
 def _refuse_outside(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> None:
+    """Refuses partitions outside the asset's bounds, and those for which the inlets can never have data.
+
+    A present partition is not refused for its inlets: it was computed before.
+    """
     outside = partitions - partitions_in_bounds(asset)
     if outside:
         early = asset.start is not None and outside.first < asset.start
@@ -292,6 +311,10 @@ def _refuse_interval(context: PlanningContext, asset: AssetSpec, interval: tuple
 
 
 def _refuse(context: PlanningContext, asset: AssetSpec, what: str, bound: str, at: int | None) -> None:
+    """Raises the refusal of ``what``, which lies outside the asset's ``bound``, ``start`` or ``end``.
+
+    ``at`` is that bound, Unix seconds.
+    """
     side = "before the start" if bound == "start" else "after the end"
     raise InputError(
         f"{what} of {asset.name!r} lies {side} of the asset, {context.format_instant(at or 0)}",

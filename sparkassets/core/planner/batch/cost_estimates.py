@@ -53,7 +53,10 @@ def estimate_cost(
 def estimate_followers(
     context: PlanningContext, after: Mapping[str, PartitionSet], weigh: EstimateVolume
 ) -> dict[str, tuple[CostEstimate, ...]]:
-    """Estimates by asset the runs that other runs make due, as if they read the versions of now."""
+    """Estimates the runs that other runs will make due, by asset; ``after`` has the partitions of each asset.
+
+    They are not planned yet, so the estimate assumes that they read the present versions.
+    """
     found = {}
     for name, partitions in after.items():
         asset = context.project.assets[name]
@@ -87,5 +90,6 @@ def sum_estimates(estimates: Iterable[CostEstimate | None]) -> CostTotals:
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
+    """The sum; None if one of the values is unknown, as a sum without it would be wrong."""
     known = list(values)
     return None if None in known else sum(value or 0 for value in known)

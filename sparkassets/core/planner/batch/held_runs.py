@@ -26,7 +26,7 @@ from sparkassets.frozen import frozen, replace
 
 @frozen
 class HeldRun:
-    """A run that is held back, and what is said of it."""
+    """A planned run that is held back, and the waiting reason that replaces it in the plan."""
 
     run: PlannedRun
     wait: Waiting
@@ -35,9 +35,10 @@ class HeldRun:
 def remove_held_runs(
     case: DecisionInput, course: DecisionProgress, held: Sequence[HeldRun], by: str
 ) -> DecisionProgress:
-    """The course without these runs.
+    """The progress without the ``held`` runs; their waiting reasons take their place.
 
-    Consumers wait for what of them is missing or stale; what a person asked for once more is as it was.
+    Consumers wait for missing and stale partitions of these runs. They do not wait for partitions that a person asked
+    to compute once more, as those have data. ``by`` names what holds them back, for the consumers' reason.
     """
     if not held:
         return course
@@ -56,7 +57,7 @@ def remove_held_runs(
 
 
 def plan_without_held_runs(found: Plan, held: Sequence[HeldRun]) -> Plan:
-    """The plan of one asset without these runs."""
+    """The plan of one asset with the ``held`` runs replaced by their waiting reasons."""
     if not held:
         return found
     waiting = (*found.waiting, *(each.wait for each in held))
@@ -68,10 +69,11 @@ def _runs_not_held(runs: Sequence[PlannedRun], held: Sequence[HeldRun]) -> tuple
 
 
 _OVER = "over budget: "
+"""Prefix of a waiting reason, by which `is_budget_wait` recognises it."""
 
 
 def hold_over_budget(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step after the runs: without those that are over budget."""
+    """Step after the runs: holds back those that are estimated over the asset's budget."""
     return remove_held_runs(case, course, _find_over_budget(case.context, case.asset, course.runs), "budget")
 
 
@@ -81,12 +83,16 @@ def plan_within_budget(context: PlanningContext, asset: AssetSpec, found: Plan) 
 
 
 def is_budget_wait(wait: Waiting) -> bool:
-    """Whether it is a budget that something waits for."""
+    """Whether it waits because it is over its budget."""
     return wait.reason.startswith(_OVER)
 
 
 def _find_over_budget(context: PlanningContext, asset: AssetSpec, runs: tuple[PlannedRun, ...]) -> list[HeldRun]:
-    """The runs that are over the asset's budget, with why they wait. One that settles an older run is not held."""
+    """The runs that are estimated over the asset's budget, each with its waiting reason.
+
+    Empty without a budget or estimates, or where the user lifts budgets. A run that settles an older one is not held:
+    it must go on.
+    """
     budget = asset.budget
     if budget is None or context.estimate_volume is None or context.over_budget:
         return []
@@ -103,7 +109,7 @@ def _find_over_budget(context: PlanningContext, asset: AssetSpec, runs: tuple[Pl
 
 
 def _describe_excess(budget: RunBudget, cost: CostEstimate) -> list[str]:
-    """What exceeds the budget; what is not known exceeds nothing."""
+    """Clauses that say which limits the cost exceeds; an unknown cost exceeds nothing."""
     found = []
     if budget.bytes is not None and cost.bytes is not None and cost.bytes > budget.bytes:
         found.append(f"reads {size_text(cost.bytes)} of at most {size_text(budget.bytes)}")
@@ -123,7 +129,10 @@ def plan_within_schema(context: PlanningContext, asset: AssetSpec, found: Plan) 
 
 
 def explain_schema_conflict(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str:
-    """Why no partial run can write the columns that the code returns now; empty without a known conflict."""
+    """Why no run of a part of the table can write the columns that the code returns now.
+
+    Empty without a known conflict; only new columns are a conflict that is known before a run.
+    """
     if not _is_in_question(asset, state) or context.stored_columns is None:
         return ""
     if not (table := context.stored_columns(asset)) or (returned := _returned_columns(context, asset)) is None:
@@ -133,7 +142,10 @@ def explain_schema_conflict(context: PlanningContext, asset: AssetSpec, state: A
 
 
 def _find_conflicting_runs(context: PlanningContext, asset: AssetSpec, runs: Sequence[PlannedRun]) -> list[HeldRun]:
-    """The runs whose columns do not fit, with the reason; a run that settles an older one is not held."""
+    """The runs whose columns do not fit the table, each with its waiting reason.
+
+    A run that replaces the whole table brings its columns along, and a run that settles an older one must go on.
+    """
     bound = [run for run in runs if run.asset == asset.name and not run.recovers and not _takes_all(asset, run)]
     reason = explain_schema_conflict(context, asset, context.state_of(asset)) if bound else ""
     return (
@@ -155,7 +167,7 @@ def _is_in_question(asset: AssetSpec, state: AssetState) -> bool:
 
 
 def _returned_columns(context: PlanningContext, asset: AssetSpec) -> Sequence[str] | None:
-    """The columns that the query returns, given its inlets' present columns; None where that is not sure."""
+    """The columns that the query returns, given its inlets' present columns; None where these are not certain."""
     from sparkassets.core.derivation.asset_columns import derive_asset  # where code has changed
 
     def columns(name: str) -> Sequence[str] | None:

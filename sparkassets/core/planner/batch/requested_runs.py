@@ -46,7 +46,7 @@ from sparkassets.errors import InputError
 
 
 def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> Plan:
-    """Plans the run that computes every partition that the table has or should have, or says why there is none.
+    """Plans the run that computes every stored or wanted partition in one commit, or says why there is none.
 
     A stored partition that cannot be computed now, because its input is gone or its segment is unlisted, would lose its
     rows: that is refused without ``force``. A partition that was never stored waits as ever.
@@ -81,7 +81,7 @@ def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> 
 
 
 def stored_time(state: AssetState) -> PartitionSet:
-    """The stored partitions, also those of an earlier partitioning as far as they are comparable."""
+    """The stored partitions, and those of an earlier partitioning whose keys can be compared with the present ones."""
     former = state.former
     if former is None or former.coverage.is_everything or not state.spec.partitioning.understands(former.partitioning):
         return state.coverage
@@ -91,7 +91,10 @@ def stored_time(state: AssetState) -> PartitionSet:
 def _explain_unaligned(
     asset: AssetSpec, shared: tuple[AlignedGroup, ...], partitions: PartitionSet
 ) -> tuple[Waiting, ...]:
-    """Why aligned inlets keep all partitions from being one run; empty where they do not."""
+    """Why aligned inlets keep ``partitions`` from being one run; empty where one run can compute all of them.
+
+    A run reads one version of an inlet, so groups that need different upstream runs cannot share one.
+    """
     waiting = [wait for group in shared for wait in group.inlet_alignment.waiting]
     if len(shared) > 1:
         reason = f"cannot be rebuilt in one run: its partitions read {len(shared)} different runs of an aligned inlet"
@@ -100,6 +103,7 @@ def _explain_unaligned(
 
 
 def _reason(asset: AssetSpec, partitions: PartitionSet, lost: PartitionSet) -> str:
+    """The sentence for a rebuild's run; ``lost`` are the partitions that come from what is left of the inlets."""
     count = asset.partitioning.count(partitions)
     said = f"rebuild of {plural(count, 'partition')} in one commit"
     if count > partition_limit(asset):
@@ -110,6 +114,7 @@ def _reason(asset: AssetSpec, partitions: PartitionSet, lost: PartitionSet) -> s
 
 
 def _refusal(asset: AssetSpec, lost: PartitionSet, waiting: tuple[Waiting, ...]) -> Waiting:
+    """The waiting reason of a rebuild that would lose the rows of the partitions ``lost``."""
     why = next((wait.reason for wait in waiting if wait.partitions.overlaps(lost)), "it is not listed any more")
     which = label_partitions(lost, asset.partitioning)
     reason = f"a rebuild would lose {which}, which cannot be computed again: {why}"
@@ -117,11 +122,11 @@ def _refusal(asset: AssetSpec, lost: PartitionSet, waiting: tuple[Waiting, ...])
 
 
 def keeps_newest_iteration(asset: AssetSpec, state: AssetState, request: RunRequest) -> bool:
-    """Whether what the run publishes is of an earlier interval than what readers see, which stays the newest then.
+    """Whether the run publishes an older interval than readers see, so that the newest iteration stays the same.
 
-    So it is with a backfill, and where each interval has a run of its own; a run of everything that is due now is
-    always the newest, whatever its interval. Of an asset with partitions readers see the newest of each; where no
-    column tells them, that of the newest partition.
+    Only a backfill, or a run for each interval, can be older; a run of everything due now is always the newest. With
+    partitions readers see the newest iteration of each; where no column identifies partitions in rows, that of the
+    newest one.
     """
     if not asset.publishes or request.restores:
         return False
@@ -135,7 +140,7 @@ def keeps_newest_iteration(asset: AssetSpec, state: AssetState, request: RunRequ
 
 
 def _is_older(partitioning: Partitioning, state: AssetState, partitions: PartitionSet) -> bool:
-    """Whether readers would see partitions in place of newer ones, as no column tells their time."""
+    """Whether the run's partitions would replace newer ones for readers, because rows do not tell their time."""
     if partitioning.has_columns or partitioning.time is None or not partitions:
         return False
     place = partitioning.in_rows(partitions)
@@ -146,29 +151,38 @@ def _is_older(partitioning: Partitioning, state: AssetState, partitions: Partiti
 
 
 def find_iteration(state: AssetState, run: str) -> PublishedIteration | None:
-    """The iteration of a run, where it is still there."""
+    """The iteration that a run published; None if it was not kept."""
     return next((each for each in state.iterations if each.run == run), None)
 
 
 def iteration_key(asset: AssetSpec, run: str, partitions: PartitionSet) -> str:
-    """What an iteration is told by: the partitions that it is of, or else the run that published it."""
+    """What identifies an iteration for readers: its partition keys, or the run for an asset without partitions."""
     return ",".join(asset.partitioning.labels(partitions)) if asset.partitioning.is_partitioned else run
 
 
 def iteration_event_extra(
     asset: AssetSpec, name: str, *, run: str, partitions: PartitionSet, files: bool
 ) -> dict[str, Any]:
-    """What the event of an iteration says of it."""
+    """The ``extra`` of an iteration's event: its path, its key and its run.
+
+    Args:
+        asset: The asset that published it.
+        name: Name of the iteration, and of its folder.
+        run: The run that published it.
+        partitions: Its partitions.
+        files: Whether it consists of files rather than rows, which have another folder.
+    """
     folder = iteration_folder(name, FILES if files else ROWS)
     root = asset.storage.path.rstrip("/") if asset.storage is not None else ""
     return {"path": f"{root}/{folder}", "key": iteration_key(asset, run, partitions), "run": run}
 
 
 MOST_NAMED = 10
+"""Number of iterations that a refusal names, the newest."""
 
 
 def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
-    """The run that makes the iteration of ``run`` the newest again, or why there is none.
+    """Plans the run that makes the iteration of ``run`` the newest again; or a plan that says why there is none.
 
     Raises:
         InputError: There is no such iteration.
@@ -203,10 +217,12 @@ def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
 
 
 def _find_in_all_outlets(context: PlanningContext, asset: AssetSpec, run: str) -> tuple[PublishedIteration, bool]:
-    """The iteration of ``run``, and whether it is the newest: of all outlets where the asset has some.
+    """The iteration of ``run``, and whether it is the newest already.
+
+    A multi-asset needs the iteration in each of its outlets, and it is the newest only if it is so in all of them.
 
     Raises:
-        InputError: One has none.
+        InputError: An outlet keeps no such iteration.
     """
     written = [context.asset(name) for name in asset.written_assets]
     states = [context.state_of(each) for each in written]
@@ -215,10 +231,10 @@ def _find_in_all_outlets(context: PlanningContext, asset: AssetSpec, run: str) -
 
 
 def find_kept_iteration(asset: AssetSpec, state: AssetState, run: str) -> PublishedIteration:
-    """The iteration of ``run``.
+    """The iteration that ``run`` published.
 
     Raises:
-        InputError: The asset keeps none, or has none of that run any more.
+        InputError: The asset publishes no iterations, or keeps none of that run any more.
     """
     if not asset.publishes:
         raise InputError(f"asset {asset.name!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
@@ -232,7 +248,7 @@ def find_kept_iteration(asset: AssetSpec, state: AssetState, run: str) -> Publis
 
 
 def is_newest(state: AssetState, iteration: PublishedIteration) -> bool:
-    """Whether readers see it, in all of its partitions."""
+    """Whether readers see this iteration in all of its partitions, so that no newer one hides a part of it."""
     first = next(
         (
             each
@@ -247,13 +263,15 @@ def is_newest(state: AssetState, iteration: PublishedIteration) -> bool:
 def plan_attended(
     context: PlanningContext, asset: AssetSpec, partitions: PartitionSet, interval: tuple[int, int] | None
 ) -> Plan:
-    """The run, which reads its inlets as they are now; or what lives of the asset, and keeps it from being claimed.
+    """Plans a run that the asset's own job executes and that reads the inlets as they are now.
+
+    Where a live run or an unfinished one keeps it from being claimed, the plan says so instead.
 
     Args:
-        context: As of a tick.
-        asset: Whose run it is.
-        partitions: That it computes; everything of an asset without partitions.
-        interval: Its data interval, Unix seconds; that of its partitions where none is given.
+        context: The view of the moment.
+        asset: The asset of the run.
+        partitions: Partitions that it computes; everything for an asset without partitions.
+        interval: Its data interval, Unix seconds; by default that of its partitions.
     """
     state = context.state_of(asset)
     if (before := explain_obstacles(context, asset, state, partitions)) is not None:

@@ -59,7 +59,11 @@ def plan_lookback(
     *,
     barred: PartitionSet,
 ) -> GapLookback:
-    """Returns the lookback of the missing partitions in ``ready``: those with open gates that are not ``barred``."""
+    """The lookback of the missing partitions in ``ready``; empty without a lookback.
+
+    It has the computed partitions before them whose gates are open, without those ``barred`` by failed or withheld
+    inputs.
+    """
     if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NO_LOOKBACK
     gaps = ready - state.coverage
@@ -68,7 +72,10 @@ def plan_lookback(
 
 
 def partitions_before_gaps(asset: AssetSpec, state: AssetState, gaps: PartitionSet) -> PartitionSet:
-    """Computed partitions within the lookback before those ``gaps`` whose lookback is not done or owed already."""
+    """Computed partitions within the lookback before ``gaps``, to be computed again because the gap is filled.
+
+    Gaps whose lookback was recorded as done or owed are left out, and so are skipped partitions.
+    """
     if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NOTHING
     gap = ((gaps | state.gaps) - state.coverage).heads() - state.gaps
@@ -83,7 +90,7 @@ def stale_causes(found: PendingPartitions, partitions: PartitionSet) -> list[str
 
 
 def redo_reasons(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> list[tuple[str, PartitionSet]]:
-    """Partitions of ``partitions`` that a person marked as missing or accepted, with the text of the mark."""
+    """Partitions of ``partitions`` that a person marked as missing or accepted, each with the text of that mark."""
     marks = (mark for mark in state.marks if mark.kind in ("missing", "accept"))
     return [(mark.text, again) for mark in marks if (again := asset.partitioning.cover(mark.partitions) & partitions)]
 
@@ -101,7 +108,7 @@ PartitionSlot = tuple[PartitionSet, int]
 
 
 def plan_instances(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
-    """Step that makes a run for each due partition, and one for each unfinished claim that none of these settles."""
+    """Step for parallel runs: makes a run for each due partition, and one to settle each unfinished claim left over."""
     context, asset, state = case.context, case.asset, case.state
     coming = course.coming | course.partitions | busy_partitions(context, asset, state)
     waiting = (*course.waiting, *describe_live_runs(context, asset, state))
@@ -127,7 +134,10 @@ def plan_instances(case: DecisionInput, course: DecisionProgress, found: Pending
 def assign_slots(
     asset: AssetSpec, state: AssetState, ready: PartitionSet, slots: RunSlots
 ) -> tuple[list[PartitionSlot], list[Waiting]]:
-    """Assigns slots to the oldest of the ``ready`` partitions, and says why the others wait."""
+    """Assigns a run slot to each of the oldest ``ready`` partitions; the second result says why the others wait.
+
+    If parallel runs must go one at a time for now (`exclusive_reason`), at most one partition gets a slot.
+    """
     lone = exclusive_reason(asset, state)
     most = MOST_RUNS if not lone else 0 if slots.taken else 1
     planned: list[PartitionSlot] = []
@@ -146,7 +156,10 @@ def assign_slots(
 
 
 def _candidate(course: DecisionProgress, partition: PartitionSet) -> RunCandidate:
-    """The candidate that contains the partition, for the tick that the partition answers."""
+    """The candidate run that contains ``partition``, with the timetable's tick that this partition answers.
+
+    A candidate can stand for several ticks; then the run of one partition uses up only its own tick.
+    """
     found = next(each for each in course.candidates if each.partitions.overlaps(partition))
     tick = next((tick for tick, parts in found.rounds if parts.overlaps(partition)), None)
     if tick is None or TIMETABLE not in found.uses.consumption.ticks:
@@ -171,6 +184,11 @@ def _build_instance_run(
     *,
     many: bool,
 ) -> PlannedRun:
+    """The run of one ``partition`` in its ``slot``; it takes over the slot's unfinished claims.
+
+    If only such a claim makes it due, it keeps that claim's kind, and restores the same iteration if that was a
+    rollback.
+    """
     context, asset, state = case.context, case.asset, case.state
     uses = candidate.uses if partition & candidate.asked_partitions else ConditionUsage()
     events = context.answered_events(
@@ -203,10 +221,10 @@ def _build_instance_run(
 def _instance_consumption(
     found: PendingPartitions, candidate: RunCandidate, uses: ConditionUsage, partition: PartitionSet, *, many: bool
 ) -> RunConsumption:
-    """The consumption of a run of one partition; the others have still to answer each event, or the tick.
+    """The consumption of a run of one partition: it records which others have still to use each event, or the tick.
 
-    If ``many`` are due under the default condition, the claim records "all others" instead of listing them, which
-    keeps entries small; later claims list the few that are left.
+    If ``many`` are due under the default condition, the claim records "all others" instead of listing them, which keeps
+    entries small; later claims list the few that are left.
     """
     if many:
         return replace(uses.consumption, remaining=dict.fromkeys(uses.partitions, EVERYTHING - partition))
@@ -220,6 +238,7 @@ def _instance_consumption(
 def _instance_reason(
     case: DecisionInput, found: PendingPartitions, candidate: RunCandidate, partition: PartitionSet
 ) -> str:
+    """The sentence why one partition runs: missing, stale, requested, accepted, or due by its trigger alone."""
     causes = stale_causes(found, partition)
     state = "missing" if found.missing.overlaps(partition) else f"stale: {listing(causes)} changed" if causes else ""
     failed = "failed before" if case.state.failed_partitions.overlaps(partition) else ""
@@ -250,6 +269,10 @@ def partition_limit(asset: AssetSpec) -> int:
 
 
 def _of_partitions(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
+    """The batches of a partitioned asset whose runs go one at a time: one run for each candidate.
+
+    A tick stays open, so the run leaves the cursor where it is, while partitions of the tick's interval are left over.
+    """
     if not course.partitions and not case.state.chain:
         return course
     name, waiting = case.asset.name, list(course.waiting)
@@ -273,7 +296,10 @@ def _of_partitions(case: DecisionInput, course: DecisionProgress, found: Pending
 
 
 def _holds(tick: DueTick | None, rest: PartitionSet) -> bool:
-    """Whether partitions of the tick's own interval are left over, so that the tick stays open; older holes wait."""
+    """Whether partitions of the tick's own interval are among ``rest``, so that the tick stays open.
+
+    Older holes do not keep it open: they wait by themselves.
+    """
     return tick is not None and bool(rest.clip(*tick.interval))
 
 
@@ -298,7 +324,7 @@ class _BatchCut:
 
 
 def _limit_partitions(asset: AssetSpec, todo: PartitionSet, *, newest_first: bool) -> PartitionSet:
-    """Limits the partitions to as many as one run may compute."""
+    """The oldest partitions that one run may compute, or the newest ones with ``newest_first``."""
     if newest_first:
         return asset.partitioning.split_into_chunks(todo, partition_limit(asset))[-1]
     return asset.partitioning.oldest(todo, partition_limit(asset))
@@ -307,7 +333,10 @@ def _limit_partitions(asset: AssetSpec, todo: PartitionSet, *, newest_first: boo
 def _cut_batch(
     case: DecisionInput, candidate: RunCandidate, *, barred: PartitionSet, found: PendingPartitions
 ) -> _BatchCut:
-    """Cuts the partitions of the next run, with lookback; failed partitions of the lookback are owed to a later run."""
+    """Cuts the partitions of the next run from the candidate, with the lookback of the gaps that it fills.
+
+    Lookback partitions that failed or are withheld are not computed again now; they are owed to a later run.
+    """
     next_ones = choose_next_partitions(case.asset.partitioning, candidate.partitions, found.suspects)
     back = NO_LOOKBACK  # a backfill computes what it names
     if candidate.kind == "scheduled":
@@ -326,6 +355,10 @@ def _explain_separate_runs(found: PendingPartitions, partitions: PartitionSet) -
 
 
 def _build_run(case: DecisionInput, found: PendingPartitions, candidate: RunCandidate, cut: _BatchCut) -> PlannedRun:
+    """The run of one batch; it takes over an unfinished run of the asset.
+
+    If none of its partitions is due by itself, it keeps the kind of the run that it takes over.
+    """
     context, asset, state, partitions = case.context, case.asset, case.state, cut.partitions
     uses = candidate.uses if partitions & candidate.asked_partitions else ConditionUsage()
     events = context.answered_events(
@@ -359,7 +392,7 @@ def _due_partitions(found: PendingPartitions, candidate: RunCandidate) -> Partit
 
 
 def _consumption(found: PendingPartitions, uses: ConditionUsage, partitions: PartitionSet) -> RunConsumption:
-    """The consumption of a run of ``partitions``; every other partition has still to answer the events and ticks."""
+    """The consumption of a run of ``partitions``: it records which others have still to use the events and ticks."""
     rest, asked = (
         (found.due_partitions | found.by_trigger | found.later) - partitions,
         partitions & found.due_partitions,
@@ -370,6 +403,7 @@ def _consumption(found: PendingPartitions, uses: ConditionUsage, partitions: Par
 
 
 def _reason(case: DecisionInput, found: PendingPartitions, candidate: RunCandidate, partitions: PartitionSet) -> str:
+    """The sentence why a batch runs: how many of its partitions are missing, stale, requested, retried and so on."""
     parts, count = [*filter(None, [describe_takeover(case.state.chain)])], case.asset.partitioning.count
     if missing := count(partitions & found.missing):
         parts.append(f"{plural(missing, 'partition')} missing")
@@ -391,6 +425,10 @@ def _reason(case: DecisionInput, found: PendingPartitions, candidate: RunCandida
 
 
 def _of_events(case: DecisionInput, candidate: RunCandidate) -> PlannedRun:
+    """The run of a candidate without partitions.
+
+    If it takes over an unfinished rollback, it restores the same iteration and reads nothing.
+    """
     context, asset, state = case.context, case.asset, case.state
     answered = {ref.seq for ref in candidate.events}
     reasons = [*filter(None, [describe_takeover(state.chain), candidate.reason, *candidate.notes])]

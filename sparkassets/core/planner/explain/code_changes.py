@@ -29,9 +29,11 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, SqlBo
 if TYPE_CHECKING:
     from sparkassets.core.definitions.differences import ColumnEffect
 
+# functions whose results differ between runs although the input is the same
 _VARYING: Final = re.compile(
     r"CURRENT_\w+|NOW|LOCALTIME\w*|RAND\w*|UUID|SHUFFLE|MONOTONICALLY_INCREASING_ID|INPUT_FILE_\w+"
 )
+# templates that render to the same text whenever the same partitions are computed
 _STEADY: Final = re.compile(r"\{\{ (inlets|params|partition|partitions)\b.*\}\}", re.DOTALL)
 
 
@@ -47,7 +49,7 @@ def find_unaffected_readers(context: PlanningContext, asset: AssetSpec, partitio
 def _replaced_definitions(
     context: PlanningContext, asset: AssetSpec, partitions: PartitionSet
 ) -> list[AssetDefinition]:
-    """The other code of which the partitions are, where that alone is what is new; nothing where it is not."""
+    """The definitions of other code that computed ``partitions``; empty if more than the code changed since."""
     made, own = context.state_of(asset).made, own_definition_id(asset)
     others = [each for each in made if each.definition.id != own and each.partitions.overlaps(partitions)]
     if not others or not _only_code(context, asset, partitions, since=min(each.since for each in others)):
@@ -56,7 +58,10 @@ def _replaced_definitions(
 
 
 def _affected_columns(asset: AssetSpec, others: list[AssetDefinition]) -> frozenset[str] | None:
-    """The columns that are not as the other code made them; None where it may be any, or rows."""
+    """Columns whose values may differ from what the ``others`` definitions computed.
+
+    None where any column, or which rows there are, may differ.
+    """
     from sparkassets.core.definitions.differences import find_column_effect  # where code has changed; so the next
 
     own = asset.definition
@@ -71,9 +76,10 @@ def _affected_columns(asset: AssetSpec, others: list[AssetDefinition]) -> frozen
 
 
 def _only_code(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet, *, since: int) -> bool:
-    """Whether the partitions would come out as they are there, but for the code.
+    """Whether the code is all that changed since ``partitions`` were computed, so that a run reads the same input.
 
-    ``since`` is when the oldest of the other code came; an ignored inlet makes nothing stale, but is read anew.
+    ``since`` is the sequence number at which the oldest of the other code came. An ignored inlet makes nothing stale
+    but is read anew, so its updates count too.
     """
     state = context.state_of(asset)
     if asset.outlets or asset.write is None or not asset.write.takes_all or asset.writes_itself:
@@ -84,7 +90,10 @@ def _only_code(context: PlanningContext, asset: AssetSpec, partitions: Partition
 
 
 def _is_read_as_before(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, since: int) -> bool:
-    """Whether an inlet that makes nothing stale, or nothing by partition, has not been updated since it was read."""
+    """Whether a run would read the same of the inlet as before: it was not updated since.
+
+    Where updates make single partitions stale, `_is_current` has checked that already.
+    """
     if inlet.read is not None or inlet.aligned:
         return False
     newest, done = context.dataset(inlet).seq, context.state_of(asset).done
@@ -92,7 +101,7 @@ def _is_read_as_before(context: PlanningContext, asset: AssetSpec, inlet: InletS
 
 
 def _is_current(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> bool:
-    """Whether all of the partitions are there, and nothing that they are made of changed since."""
+    """Whether all of the partitions are present, and no inlet made any of them stale."""
     if not asset.partitioning.is_partitioned:
         return state.last is not None
     stale = any(marks.stamped_partitions().overlaps(partitions) for marks in state.stale.values())
@@ -100,7 +109,10 @@ def _is_current(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -
 
 
 def _is_steady(definition: AssetDefinition) -> bool:
-    """Whether the query returns the same of the same rows, whenever and by whichever run."""
+    """Whether the query returns the same rows for the same input, whenever and in whichever run.
+
+    Functions such as ``now()`` and templates that render the run's time make it vary.
+    """
     from sparkassets.core.query_text import words
 
     for word in words(definition.text):
@@ -110,7 +122,7 @@ def _is_steady(definition: AssetDefinition) -> bool:
 
 
 def _may_read(consumer: AssetSpec, asset: AssetSpec, touched: frozenset[str]) -> bool:
-    """Whether the consumer may read a column that is touched, or runs on every update, whatever it reads."""
+    """Whether the consumer may read a ``touched`` column, or runs on every update whatever it reads."""
     from sparkassets.core.definitions.differences import find_columns_read
 
     inlet = consumer.inlets[asset.name]
@@ -122,17 +134,17 @@ def _may_read(consumer: AssetSpec, asset: AssetSpec, touched: frozenset[str]) ->
 
 
 def _is_read_plainly(inlet: InletSpec) -> bool:
-    """Whether the query alone reads the inlet, all of the rows that the partitions ask for."""
+    """Whether only the query reads the inlet, so that the query tells which columns matter."""
     otherwise = inlet.waits_only or inlet.is_foreign_key_only or inlet.aligned or inlet.rules
     return inlet.read is None and inlet.view is None and not otherwise
 
 
 def find_code_changes(context: PlanningContext, names: Collection[str] | None = None) -> tuple[CodeChange, ...]:
-    """The assets that other code than theirs has made in part, upstream first; by default without those that ignore it.
+    """Assets of which other code than their own computed some partitions, upstream first.
 
     Args:
-        context: Of the plan.
-        names: Of these assets only, whatever they make of it.
+        context: The view of the plan.
+        names: Only these assets, even if they ignore code changes; by default all that do not ignore them.
     """
     found = []
     for asset in context.project.assets.values():
@@ -145,6 +157,7 @@ def find_code_changes(context: PlanningContext, names: Collection[str] | None = 
 def _change(
     context: PlanningContext, asset: AssetSpec, state: AssetState, other: tuple[DefinitionOutput, ...]
 ) -> CodeChange:
+    """The code change of one asset; ``other`` is what other code than its own has computed."""
     newest = max(other, key=lambda each: each.since)
     own = asset.definition if asset.definition is not None else AssetDefinition("")
     since = next((each.since for each in state.made if each.definition.id == own.id), 0)
@@ -180,13 +193,17 @@ def _change(
 
 
 def _verdict(touched: ColumnEffect, readers: tuple[str, ...]) -> ChangeVerdict:
+    """What the change means for consumers: ``breaking`` if they may see it, ``additive`` if it only adds columns.
+
+    ``unread`` is a change of columns that no consumer reads.
+    """
     if touched.affects_everything or readers:
         return "breaking"
     return "unread" if touched.removed or touched.changed else "additive"
 
 
 def _affected_readers(context: PlanningContext, asset: AssetSpec, touched: ColumnEffect) -> tuple[str, ...]:
-    """The assets that read what a change touches; a function reads all."""
+    """Names of the consumers that read a touched column; a Python consumer counts as reading all columns."""
     from sparkassets.core.definitions.differences import find_columns_read
 
     found = []
@@ -217,7 +234,7 @@ def describe_code_change(change: CodeChange) -> str:
 
 
 def describe_recompute_cost(change: CodeChange, project: ProjectSpec) -> str:
-    """What it takes to make the partitions anew, as a clause for people."""
+    """What it takes to compute the partitions again, as a clause: runs, seconds, and the assets that become due."""
     asset = project.assets[change.asset]
     own = (
         "a run" if change.partitions.is_everything else plural(asset.partitioning.count(change.partitions), "partition")

@@ -51,14 +51,17 @@ RUNS_SHOWN = 10
 
 
 def explain_asset(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet = EVERYTHING) -> ExplanationNode:
-    """Explains why ``asset``, or its partitions ``partitions``, runs or not; makes a plan first."""
+    """Explains why ``asset``, or its partitions ``partitions``, runs or does not run; makes a plan first."""
     return explain_planned_asset(context, make_plan(context), asset, partitions)
 
 
 def explain_planned_asset(
     context: PlanningContext, found: Plan, asset: AssetSpec, partitions: PartitionSet = EVERYTHING
 ) -> ExplanationNode:
-    """Explains an asset by a plan that was made with the same context."""
+    """Explains an asset, or some of its partitions, by the plan ``found`` that was made with the same context.
+
+    Returns a tree whose root tells whether some of the partitions run now.
+    """
     if asset.maker:
         return _outlet(context, found, asset, partitions)
     state = context.state_of(asset)
@@ -108,7 +111,7 @@ def _outlet(context: PlanningContext, found: Plan, asset: AssetSpec, partitions:
 def _explain_planned(
     context: PlanningContext, found: Plan, asset: AssetSpec, partitions: PartitionSet
 ) -> tuple[bool, list[ExplanationNode]]:
-    """Whether some of the partitions run, with nodes for the planned runs and the waiting reasons."""
+    """Whether some of the partitions run, and the nodes for planned runs, waiting reasons and unfinished intervals."""
     asked = asset.source is None and not partitions.is_everything
     later = partitions - context.finished_partitions(asset.partitioning) if asked else NOTHING
     nodes = _runs(asset, [run for run in found.runs if run.asset == asset.name], partitions - later)
@@ -119,7 +122,7 @@ def _explain_planned(
 
 
 def _runs(asset: AssetSpec, runs: list[PlannedRun], partitions: PartitionSet) -> list[ExplanationNode]:
-    """Nodes for the runs that compute some of the partitions, and the number of those not shown."""
+    """Nodes for the first `RUNS_SHOWN` runs that compute some of the partitions, and one that counts the others."""
     told, own = [], [run for run in runs if _is_about(run, partitions)]
     for run in own[:RUNS_SHOWN]:
         when = name_partitions(
@@ -132,7 +135,10 @@ def _runs(asset: AssetSpec, runs: list[PlannedRun], partitions: PartitionSet) ->
 
 
 def _is_about(run: PlannedRun, partitions: PartitionSet) -> bool:
-    """Whether a run computes some of the partitions; a run that only settles is shown for everything."""
+    """Whether a run computes some of ``partitions``.
+
+    A run that only settles an unfinished one computes none, so it is shown only if all partitions are asked for.
+    """
     return partitions.is_everything or run.partitions.overlaps(partitions)
 
 
@@ -145,6 +151,7 @@ def _not_over(context: PlanningContext, asset: AssetSpec, later: PartitionSet) -
 
 
 def _wait(context: PlanningContext, asset: AssetSpec, item: Waiting) -> ExplanationNode:
+    """Node for a waiting reason; a quiet one is a mere fact, as nothing is wanted."""
     until = f" (until {context.format_instant(item.until)})" if item.until is not None else ""
     said = f"{label_prefix(item.partitions, asset.partitioning)}{item.reason}{until}"
     return ExplanationNode(said, holds=None if item.quiet else False)
@@ -165,6 +172,7 @@ def _source(
 
 
 def _schedule(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:
+    """Node for the schedule: a timetable with how far it is done, or a condition with the truth of its parts."""
     schedule = asset.schedule
     if schedule.timetable is not None:
         cursor = "" if state.cursor is None else f"; done up to {context.format_instant(state.cursor[1])}"
@@ -193,6 +201,11 @@ def _part(
     state: AssetState,
     verdict: ConditionResult[bool] | ConditionResult[PartitionSet],
 ) -> ExplanationNode:
+    """Node for a part of an evaluated condition, with its children.
+
+    For a partitioned asset a part is true for a set of partitions: an "all" can be false although each part is true, if
+    no partition is in all of them.
+    """
     node, value, ready = verdict.node, verdict.value, ""
     if isinstance(value, PartitionSet) and value:
         ready = f"; ready: {label_partitions(value, asset.partitioning)}"
@@ -211,6 +224,7 @@ def _part(
 
 
 def _describe_tick(context: PlanningContext, leaf: TimeLeaf, state: AssetState) -> str:
+    """The state of a time leaf: the tick that passed and is not used yet, or the last one, and the next."""
     clock = leaf_timetable(context, leaf, state)
     if clock is None:
         return "it counts from the first update"
@@ -231,7 +245,10 @@ def _describe_tick(context: PlanningContext, leaf: TimeLeaf, state: AssetState) 
 
 
 def _newest(context: PlanningContext, uri: str, state: AssetState) -> str:
-    """The newest event of a dataset: when, from which run, and whether the asset has used it."""
+    """The newest event of a dataset as a clause: when it came, from which run, and whether the asset has used it.
+
+    Use is left out where the asset does not listen to the dataset.
+    """
     dataset = context.state.dataset(uri)
     if not dataset.seq:
         return "nothing came yet"
@@ -270,6 +287,7 @@ def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list
 
 
 def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet) -> ExplanationNode:
+    """Node for an inlet: whether its needed partitions are present, its closed gates, and how far it was read."""
     needed = _explain_needed(context, asset, inlet, partitions)
     lost = explain_lost_input(context, asset, inlet)
     closed = [lost.reason if lost else None, explain_stale_inlet(context, asset, inlet), _unquiet(context, inlet)]
@@ -285,7 +303,7 @@ def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partiti
 def _explain_barriers(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> list[str]:
-    """Failed and withheld inlet partitions that some of the partitions read, whatever ``require`` demands."""
+    """Reasons why failed and withheld inlet partitions hold some partitions back, whatever ``require`` demands."""
     before = context.decisions.get(inlet.name)
     if before is None or not before.barriers or inlet.on_update == "ignore":
         return []
@@ -301,7 +319,10 @@ def _explain_barriers(
 def _explain_needed(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> list[ExplanationNode]:
-    """Nodes for the needed inlet partitions that are present and missing; none where the whole inlet is read."""
+    """Nodes that count the needed inlet partitions that are present, and name the missing ones.
+
+    Where all partitions are asked for, those that the missing ones need. None where the inlet is read as a whole.
+    """
     if not context.dependency(asset, inlet).is_mapped:
         return []
     state, up = context.state_of(asset), context.partitioning(inlet)
@@ -321,6 +342,7 @@ def _explain_needed(
 
 
 def _unquiet(context: PlanningContext, inlet: InletSpec) -> str | None:
+    """Why ``settle`` still holds the inlet back; None once it was quiet long enough."""
     until = unquiet_until(context, inlet)
     return (
         f"was updated lately: quiet enough at {context.format_instant(until)} (settle)" if until is not None else None
@@ -366,6 +388,7 @@ def _held_as_whole(context: PlanningContext, asset: AssetSpec, state: AssetState
 
 
 def _history(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:
+    """Node for the newest success: when it was, its rows, and warnings of its validations; or that there was none."""
     if state.last is None:
         never = "never succeeded" if state.failed else "never ran"
         return ExplanationNode(never if state.loss is None else "what it wrote is gone")

@@ -38,7 +38,7 @@ class ExplanationNode:
     """One line of an explanation.
 
     Attributes:
-        holds: Whether it is a reason to run; None for a mere fact.
+        holds: True for a reason to run, False for a reason not to; None for a mere fact.
     """
 
     text: str
@@ -54,7 +54,7 @@ class ExplanationNode:
 def explain_partitions(
     context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet
 ) -> ExplanationNode:
-    """Node for some of an asset's partitions: how many are current, missing, stale, withheld, failed, and why."""
+    """Node for some of an asset's partitions: how many are current, missing, stale, withheld or failed, and why."""
     partitioning = asset.partitioning
     found, have = find_pending(context, asset, state), partitioning.inside(state.coverage)
     unlisted, again = (
@@ -152,13 +152,19 @@ def _sample(values: Mapping[str, str]) -> ExplanationNode:
 def _requested_rows(
     context: PlanningContext, asset: AssetSpec, state: AssetState, again: PartitionSet
 ) -> list[tuple[str, PartitionSet, bool | None]]:
-    """Rows for partitions that forced backfills still have to compute, with the time of the request."""
+    """Rows (text, partitions, whether a reason to run) for what forced backfills still have to compute.
+
+    The text has the time of the request.
+    """
     left = [(each.at, remaining_request(context, asset, each) & again) for each in state.redo]
     return [(f"requested (backfill asked {context.format_instant(at)})", parts, True) for at, parts in left]
 
 
 def _stale_since(context: PlanningContext, asset: AssetSpec, state: AssetState, name: str, stale: PartitionSet) -> str:
-    """The newest event of an inlet that made partitions stale, with its time if known."""
+    """Clause for the newest event of an inlet that made ``stale`` partitions stale, with its time if known.
+
+    Empty where no event is known.
+    """
     newest = max((seq for parts, seq in state.stale[name].items() if parts.overlaps(stale)), default=None)
     if newest is None:
         return ""
@@ -170,7 +176,7 @@ def _stale_since(context: PlanningContext, asset: AssetSpec, state: AssetState, 
 def _marked_rows(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions, current: PartitionSet
 ) -> list[tuple[str, PartitionSet, bool | None]]:
-    """Rows for the marks of partitions, with their times."""
+    """Rows for marks that still hold, with their times, and for the partitions that a skip cuts off."""
     among = {"done": current, "missing": found.missing, "skip": found.skipped, "accept": found.held.accepted}
     marks = partitions_by_mark(asset, state.marks)
     rows = [(f"{mark.text} (at {context.format_instant(mark.at)})", own & among[mark.kind]) for mark, own in marks]
@@ -180,6 +186,6 @@ def _marked_rows(
 
 
 def describe_failure(context: PlanningContext, item: FailedPartitions) -> str:
-    """Which run failed and why, and when it was planned."""
+    """The run that failed, its error, and when it was planned."""
     at = f" (planned at {context.format_instant(item.planned)})" if item.planned else ""
     return f"{item.run}: {item.error}{at}"

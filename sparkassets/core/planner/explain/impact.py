@@ -22,9 +22,9 @@ class ReachedPartitions:
     Attributes:
         partitions: Everything for the whole asset, or where the partitions are unknown.
         computed: Present partitions among them.
-        through: The assets by which it is reached.
-        stays: Why it is not computed again by itself, so that nothing after it is reached either; empty where it is.
-            Also why nothing of it is touched: then the partitions are those that are not over, or none.
+        through: The upstream assets through which the update reaches it.
+        stays: Why they are not computed again by themselves, so that the update ends here; empty where they are. If no
+            partition is reached, why not; then ``partitions`` are those not over yet, or none.
     """
 
     asset: str
@@ -72,10 +72,11 @@ def trace_impact(context: PlanningContext, asset: AssetSpec, partitions: Partiti
 def trace_update(
     context: PlanningContext, updated: Mapping[str, PartitionSet], *, unread_by: Collection[str] = ()
 ) -> list[ReachedPartitions]:
-    """What comes after an update of these partitions, upstream first; without themselves.
+    """Partitions that an update of ``updated`` reaches in downstream assets, upstream first.
 
-    An inlet with ``on_update: ignore`` ends the way, and so does a timetable of an asset without partitions. Only
-    partitions that are over, within the asset's bounds.
+    The update ends at an inlet with ``on_update: ignore``, and at an asset without partitions that has a timetable. It
+    reaches only finished partitions within an asset's bounds. Assets in ``unread_by`` read nothing of the update
+    itself.
     """
     reached: ReachedByAsset = dict(updated)
     found: list[ReachedPartitions] = []
@@ -91,13 +92,16 @@ def trace_update(
 
 
 def _of_outlet(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
-    """What is reached of an outlet: what is of the asset whose runs write it."""
+    """The reached partitions of an outlet: those of its maker, whose runs compute both."""
     partitions = reached.get(asset.maker, NOTHING)
     return [_reach(context, asset, partitions, (asset.maker,))] if partitions else []
 
 
 def _of_asset(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
-    """What is reached of one asset: what is computed again, and what stays as it is."""
+    """The reached partitions of one asset: first those that are computed again, then those that stay as they are.
+
+    Where none is reached although its inlets are, one entry says why.
+    """
     uris = {context.project.assets[name].uri for name in reached}
     through = [inlet for inlet in asset.inlets.values() if _reads_reached(inlet, uris, reached)]
     causes = [inlet for inlet in through if inlet.on_update == "rerun"]
@@ -112,7 +116,10 @@ def _of_asset(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsse
 def _explain_unreached(
     context: PlanningContext, asset: AssetSpec, through: list[InletSpec], reached: ReachedByAsset
 ) -> list[ReachedPartitions]:
-    """Why nothing is reached of an asset that reads what is: its partitions are not over, or need other partitions."""
+    """Why an update of its inlets reaches nothing of an asset; empty where no inlet of it is reached.
+
+    Its partitions are not over yet, lie outside its bounds, or need other partitions.
+    """
     if not through or not any(reached[inlet.name] for inlet in through if inlet.name in reached):
         return []
     names = _names(context, asset, through, reached)
@@ -130,7 +137,10 @@ def _explain_unreached(
 def _recomputed_partitions(
     context: PlanningContext, asset: AssetSpec, causes: list[InletSpec], reached: ReachedByAsset
 ) -> PartitionSet:
-    """What of an asset is out of date after all that came before it, so that it is computed again."""
+    """Partitions of an asset that become stale by the reached inlets ``causes`` and are computed again by themselves.
+
+    Partitions that an asset appended stay as they are.
+    """
     if asset.partitioning.is_partitioned:
         partitions = _made_of(context, asset, causes, reached)
         appended = NOTHING if is_computed_again(asset) else context.state_of(asset).coverage
@@ -147,7 +157,10 @@ def _recomputed_partitions(
 def _dependent_partitions(
     context: PlanningContext, asset: AssetSpec, through: list[InletSpec], reached: ReachedByAsset
 ) -> PartitionSet:
-    """What of an asset is made of what is reached before it, whether that is computed again or not."""
+    """Partitions of an asset that are made of reached partitions, whether they are computed again or not.
+
+    Where these cannot be listed, all present ones.
+    """
     if not asset.partitioning.is_partitioned:
         return EVERYTHING if through else NOTHING
     partitions = _made_of(context, asset, through, reached)
@@ -159,7 +172,7 @@ def _dependent_partitions(
 def _made_of(
     context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: ReachedByAsset
 ) -> PartitionSet:
-    """The partitions that need what is reached of the inlets, of those that are over and within the asset's bounds."""
+    """Finished partitions within the asset's bounds that need reached partitions of the inlets."""
     partitions = _partitions_reading(context, asset, inlets, reached)
     if partitions.is_everything:
         return partitions
@@ -171,7 +184,7 @@ def _made_of(
 def _partitions_reading(
     context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: ReachedByAsset
 ) -> PartitionSet:
-    """The partitions that need what is reached of the inlets; everything where which ones cannot be told."""
+    """Partitions that need reached partitions of the inlets; everything where it cannot be determined which."""
     changes = [EVERYTHING if inlet.view is not None else reached.get(inlet.name, EVERYTHING) for inlet in inlets]
     pairs = zip(inlets, changes, strict=True)
     needs = [(context.dependency(asset, inlet, also=changed), changed) for inlet, changed in pairs]
@@ -184,7 +197,7 @@ def _partitions_reading(
 
 
 def _reads_reached(inlet: InletSpec, uris: set[str], reached: ReachedByAsset) -> bool:
-    """Whether the inlet is of what is reached; which values that has cannot be told."""
+    """Whether the inlet reads a reached dataset, or a view by values of one."""
     return inlet.uri in uris if inlet.view is None else inlet.name in reached
 
 
@@ -197,7 +210,7 @@ def _condition_awaits(context: PlanningContext, asset: AssetSpec, uris: set[str]
 def _names(
     context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: ReachedByAsset
 ) -> tuple[str, ...]:
-    """Those that are reached, of what it reads or its condition names."""
+    """Names of the reached assets that the inlets read, or without inlets that the condition names."""
     uris = {context.project.assets[inlet.name].uri for inlet in inlets}
     if not uris and asset.schedule.condition is not None:
         uris = {context.uri(asset.name, leaf) for leaf in asset.schedule.condition.leaves()}
@@ -207,6 +220,7 @@ def _names(
 def _reach(
     context: PlanningContext, asset: AssetSpec, partitions: PartitionSet, through: tuple[str, ...], stays: str = ""
 ) -> ReachedPartitions:
+    """Builds the entry of one asset, with the part of ``partitions`` that is present."""
     state = context.state_of(asset)
     if asset.partitioning.is_partitioned:
         computed = asset.partitioning.inside(state.coverage & partitions)
@@ -216,7 +230,7 @@ def _reach(
 
 
 def _explain_staying(asset: AssetSpec, causes: list[InletSpec]) -> str:
-    """Why what is reached is not computed again by itself."""
+    """Why reached partitions are not computed again by themselves; empty where they are."""
     if causes and not asset.partitioning.is_partitioned:
         return f"runs at its own times ({asset.schedule.text})"
     if causes and not is_computed_again(asset):

@@ -48,7 +48,11 @@ def lateness_changes(context: PlanningContext) -> Iterator[LateEntry]:
 
 
 def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, told: int) -> Iterator[LateEntry]:
-    """The same of one asset, of which people were told that it missed the deadline ``told``; 0 is none."""
+    """Yields the entry that one asset's lateness began or is over.
+
+    ``told`` is the missed deadline that people were notified of, Unix seconds; 0 for none. Without receivers or
+    deadlines it is closed quietly, so that a later one is reported anew.
+    """
     if asset.deadlines is None or not _has_receivers(asset):
         if told:  # who asks for it again is told anew
             yield LateEntry(asset.name, told, over=True)
@@ -63,7 +67,7 @@ def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, told: in
 
 
 def _newest_expected(context: PlanningContext, asset: AssetSpec, by: int | None) -> PartitionSet:
-    """What of an asset that is not late any more was expected; everything for a run of it."""
+    """The partitions that were expected by the deadline ``by``; everything where a run was expected instead."""
     return EVERYTHING if asset.partitioning.time is None or by is None else _expected_partitions(context, asset, by)
 
 
@@ -88,7 +92,7 @@ def _at(late: AssetLateness, asset: AssetSpec) -> str:
 
 
 def _of_runs(context: PlanningContext, asset: AssetSpec, expect: DeadlineSpec, by: int) -> AssetLateness | None:
-    """A run, or an update, since the deadline before."""
+    """The lateness of an asset without time: no run, or update of a source, came since the deadline before ``by``."""
     before = _deadline(expect, by - 1) or 0
     if asset.source is not None:
         last = context.state.dataset(asset.uri).last_fresh_at
@@ -99,7 +103,7 @@ def _of_runs(context: PlanningContext, asset: AssetSpec, expect: DeadlineSpec, b
 
 
 def _deadline(expect: DeadlineSpec, now: int) -> int | None:
-    """The newest that is not later than ``now``."""
+    """The newest deadline that is not later than ``now``, Unix seconds; None before the first."""
     slot = expect.deadlines.last_at(from_unix(now))
     return None if slot is None else to_unix(slot.run_after)
 
@@ -110,6 +114,7 @@ def _expected_partitions(context: PlanningContext, asset: AssetSpec, by: int) ->
 
 
 def _present_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
+    """The partitions that are present: a source's dataset, or the asset's own coverage."""
     return context.state.dataset(asset.uri).coverage if asset.source is not None else context.state_of(asset).coverage
 
 
@@ -118,7 +123,7 @@ def _is_paused(context: PlanningContext, asset: AssetSpec) -> bool:
 
 
 def _has_receivers(asset: AssetSpec) -> bool:
-    """Whether anybody is told that it is late, or that it is no more."""
+    """Whether a notification rule of the asset reports lateness or recovery."""
     return any({"late", "recovery"} & {*rule.on} for rule in asset.notify)
 
 
@@ -152,13 +157,13 @@ class InletWatermark:
 
 
 def list_watermarks(context: PlanningContext, asset: AssetSpec) -> tuple[InletWatermark, ...]:
-    """Of each inlet that is read so, in their order."""
+    """The watermark of each incrementally read inlet, in the order of the inlets."""
     state = context.state_of(asset)
     return tuple(read_watermark(context, state, inlet) for inlet in asset.inlets.values() if inlet.read is not None)
 
 
 def read_watermark(context: PlanningContext, state: AssetState, inlet: InletSpec) -> InletWatermark:
-    """How far the inlet was read for the asset of that state."""
+    """How far the asset with this state has read the inlet, by column value or by table version."""
     dataset = context.dataset(inlet)
     newest_at = dataset.at if dataset.seq else None
     if isinstance(inlet.read, ReadAfter):
@@ -172,7 +177,7 @@ def read_watermark(context: PlanningContext, state: AssetState, inlet: InletSpec
 
 
 def _behind(position: TablePosition, pin: InletPin) -> int | None:
-    """How many versions of the table came since; None of another table."""
+    """Number of versions since the position; None where the table was replaced, as its versions began anew."""
     if pin.version is None or pin.table_id != position.table_id:
         return None
     return max(0, pin.version - position.version)

@@ -29,14 +29,14 @@ from sparkassets.frozen import frozen, replace
 
 
 def answer_with_mark(asset: AssetSpec, state: AssetState, said: MarkEntry) -> MarkEntry:
-    """The mark of an asset one of whose runs cannot be looked for.
+    """The mark that answers what became of a run that an asset without partitions can no longer look for.
 
-    ``done`` uses up what that run was claimed with, and no more: what came since is due. Where it may be one of
-    several, the oldest one's, so that nothing is lost. ``missing`` uses up nothing: what the run was for is due still,
-    and so an asset that only adds, or has a run for each instance, is not to be run for anything else.
+    ``done`` uses up what the run was claimed with, and no more, so that later events stay due. Of several possible runs
+    it takes the oldest one's, so that nothing is lost. ``missing`` uses up nothing, so what the run was for stays due;
+    an asset that appends, or has a run for each instance, is then not run for anything else.
 
     Raises:
-        InputError: How far the run had come is not known any more, and the asset would append from there.
+        InputError: How far the run had read is not known any more, and the asset would append from there.
     """
     if said.kind != "done":
         return replace(said, only_answers=asset.appends or isinstance(asset.strategy, EveryInstance))
@@ -54,14 +54,18 @@ def answer_with_mark(asset: AssetSpec, state: AssetState, said: MarkEntry) -> Ma
 
 
 def _oldest_question(state: AssetState) -> tuple[RecoveryQuestion, RunRequest]:
-    """What is asked, and what the oldest of the runs in question was for."""
+    """The question about the lost runs, and the request of the oldest of these runs."""
     (question, *_) = (link.asks for link in state.asking_claims if link.asks is not None)
     (request, *_) = (link.entry.request for link in state.chain if link.entry.run == question.runs[0])
     return question, request
 
 
 def _read_watermarks(asset: AssetSpec, request: RunRequest, question: RecoveryQuestion) -> Mapping[str, str]:
-    """How far the run had read what it reads the changes of."""
+    """By inlet name, how far the lost run had read each incrementally read inlet.
+
+    Raises:
+        InputError: The position is not known any more, and the asset would append rows once more.
+    """
     found: dict[str, str] = {}
     for inlet in asset.inlets.values():
         pin = request.pins.get(inlet.name)
@@ -85,18 +89,22 @@ def _only_adds_rows(asset: AssetSpec) -> bool:
 
 
 REASON_CHARACTERS = 1000
+"""Most characters of a mark's reason."""
 
 
 @frozen
 class MarkRequest:
-    """What is to be said of partitions.
+    """A person's statement about partitions of an asset, as it is requested.
 
     Attributes:
+        asset: The asset of the partitions.
         partitions: Everything for an asset without partitions.
-        by: Who says it.
-        interval: Which instance, or which withheld run, of an asset without partitions it is about: its data interval,
-            Unix seconds; both the same for the one that starts there.
-        run: Which withheld run of such an asset it is about.
+        kind: What is stated: done, missing, skip or accept.
+        reason: Why, in the person's words.
+        by: Name of the person.
+        interval: Data interval of the instance or withheld run that is meant, Unix seconds; for an asset without
+            partitions. If both ends are equal, the instance that starts there.
+        run: The withheld run that is meant; for an asset without partitions.
     """
 
     asset: AssetSpec
@@ -109,12 +117,12 @@ class MarkRequest:
 
     @property
     def accepts_all(self) -> bool:
-        """Whether it accepts whatever partitions of the asset are withheld."""
+        """Whether it accepts all withheld partitions of the asset, whichever these are."""
         return self.kind == "accept" and self.partitions.is_everything and self.asset.partitioning.is_partitioned
 
 
 def check_reason(text: str) -> str:
-    """The reason of a mark.
+    """Returns the reason of a mark without surrounding space.
 
     Raises:
         InputError: It is empty or too long, cannot be written, or holds a credential.
@@ -130,10 +138,12 @@ def check_reason(text: str) -> str:
 
 
 def build_mark_entries(context: PlanningContext, marking: MarkRequest) -> list[MarkEntry]:
-    """What is recorded of a mark: nothing where it is no news; of a multi-asset each outlet's is news to its readers.
+    """The entries that record a mark; empty where it changes nothing.
+
+    A multi-asset's mark is recorded for each outlet too, as their consumers follow the outlets.
 
     Raises:
-        InputError: As of `mark`.
+        InputError: The mark is refused, see `mark_asset` and `accept_withheld`.
     """
     own = (accept_withheld if marking.kind == "accept" else mark_asset)(context, marking)
     if own is None or own.kind == "accept" or own.only_answers or not marking.asset.outlets:
@@ -142,7 +152,7 @@ def build_mark_entries(context: PlanningContext, marking: MarkRequest) -> list[M
 
 
 def _of_outlet(context: PlanningContext, name: str, own: MarkEntry) -> MarkEntry:
-    """The same of an outlet; what was due is used up by the asset whose runs write it."""
+    """The entry of a mark for an outlet; the maker's own entry uses up what was due."""
     came, coverage = own.came, context.state_of(context.asset(name)).coverage
     if own.kind == "done" and not own.partitions.is_everything:
         came = own.came | (own.partitions - coverage)
@@ -151,10 +161,10 @@ def _of_outlet(context: PlanningContext, name: str, own: MarkEntry) -> MarkEntry
 
 
 def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | None:
-    """The entry that says it of those partitions for which it is news; None where it is of none.
+    """The entry that marks those of the requested partitions for which the mark is news; None where it is none.
 
     Raises:
-        InputError: Some of the partitions run, are outside the asset's bounds, or cannot be what is said of them.
+        InputError: Some partitions run, lie outside the asset's bounds, or cannot be done or missing.
     """
     asset, state = marking.asset, context.state_of(marking.asset)
     if state.stuck_loss is not None and not state.asking_claims:
@@ -178,18 +188,19 @@ def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | No
 
 
 def _questioned_partitions(state: AssetState) -> PartitionSet:
-    """The partitions of which a person has to tell what became of runs that nobody can look for."""
+    """Partitions of lost runs whose outcome nobody can look up, so that a person has to state it."""
     return PartitionSet.union(link.asks.partitions for link in state.asking_claims if link.asks is not None)
 
 
 def _cannot_be_missing(asset: AssetSpec, partitions: PartitionSet) -> InputError:
+    """The refusal to mark ``partitions`` of an asset that appends as missing."""
     which = label_partitions(partitions, asset.partitioning)
     said = f"asset {asset.name!r} appends: what it holds cannot be computed again"
     return InputError(f"{said}: {which}" if which else said)
 
 
 def accept_withheld(context: PlanningContext, marking: MarkRequest) -> MarkEntry | None:
-    """The entry that what is withheld is to be published; of everything all that is. None where it is no news.
+    """The entry that has withheld partitions published; None where all of them are accepted already.
 
     Raises:
         InputError: Some of the partitions are not withheld, or they run.
@@ -208,7 +219,7 @@ def accept_withheld(context: PlanningContext, marking: MarkRequest) -> MarkEntry
 def _accept_partitions(
     context: PlanningContext, marking: MarkRequest, state: AssetState, found: WithheldStatus
 ) -> MarkEntry | None:
-    """The same of an asset with partitions."""
+    """The acceptance of withheld partitions; None where they are accepted already."""
     asset = marking.asset
     if not marking.partitions.is_everything:
         _refuse_running(context, asset, state, marking.partitions)
@@ -231,7 +242,7 @@ def _accept_partitions(
 def _accept_run(
     context: PlanningContext, marking: MarkRequest, state: AssetState, found: WithheldStatus
 ) -> MarkEntry | None:
-    """The same of an asset without partitions: of the run that is named, or of the only one that is withheld."""
+    """The acceptance of a withheld run of an asset without partitions: the named one, or the only one."""
     asset = marking.asset
     _refuse_unsettled(context, state)
     resting = [each for each, _ in found.records if _is_named(marking, each)]
@@ -248,7 +259,7 @@ def _accept_run(
 
 
 def _refuse_unheld(context: PlanningContext, marking: MarkRequest, state: AssetState, found: WithheldStatus) -> None:
-    """Refuses what no run withheld that rests, unless it is accepted already."""
+    """Refuses an acceptance that fits no withheld run; returns if such a run is accepted already."""
     tried = {standing for each, standing in found.tried if _is_named(marking, each)}
     if "accepted" in tried:
         return
@@ -262,7 +273,7 @@ def _is_named(marking: MarkRequest, record: WithheldPartitions) -> bool:
 
 
 def _name_marked(context: PlanningContext, marking: MarkRequest) -> str:
-    """What a person named, for a sentence."""
+    """The asset, and the interval and the run that a person named, for a sentence."""
     interval = "..".join(map(context.format_instant, marking.interval)) if marking.interval is not None else ""
     return " ".join(filter(None, [marking.asset.name, interval, marking.run]))
 
@@ -272,7 +283,7 @@ MOST_NAMED = 10
 
 
 def _accept_commands(context: PlanningContext, state: AssetState, records: Sequence[WithheldPartitions]) -> str:
-    """The commands that accept one of these each, the first few of them."""
+    """The commands that accept each of ``records``, for a hint; the first `MOST_NAMED` of them."""
     if not records:
         return "`sparkassets status` shows what is withheld"
     commands = [f"`{accept_command(context, state, each)}`" for each in records[:MOST_NAMED]]
@@ -281,6 +292,7 @@ def _accept_commands(context: PlanningContext, state: AssetState, records: Seque
 
 
 def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> None:
+    """Refuses a mark of partitions that live runs compute, or unfinished ones in the same slot."""
     for link in (each for newest in context.live_claims(state) for each in state.chains[newest.slot]):
         if running := partitions & asset.partitioning.cover(link.entry.partitions):
             since = context.format_instant(link.at)
@@ -294,7 +306,13 @@ def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetStat
 def _newly_marked(
     context: PlanningContext, marking: MarkRequest, state: AssetState, partitions: PartitionSet
 ) -> PartitionSet:
-    """Those of the partitions that are not what is said of them already."""
+    """The part of ``partitions`` for which the mark is news.
+
+    For ``done`` these are all that are not current.
+
+    Raises:
+        InputError: ``done`` is said of partitions whose interval is not over.
+    """
     asset, inside = marking.asset, marking.asset.partitioning.inside
     if marking.kind == "skip":
         return partitions - state.skipped_partitions
@@ -319,7 +337,10 @@ def _newly_marked(
 
 
 def _mark_whole_asset(context: PlanningContext, marking: MarkRequest, state: AssetState) -> MarkEntry | None:
-    """The mark of an asset without partitions; what is due for it is used up, unless it is to run again."""
+    """The mark of an asset without partitions; None where it is no news.
+
+    It uses up what is due, unless the asset is to run again.
+    """
     asset, name, kind = marking.asset, marking.asset.name, marking.kind
     _refuse_unsettled(context, state)
     plain = MarkEntry(name, asset.uri, kind, EVERYTHING, marking.reason, marking.by)
@@ -337,7 +358,7 @@ def _mark_whole_asset(context: PlanningContext, marking: MarkRequest, state: Ass
 def _mark_current_causes(
     context: PlanningContext, marking: MarkRequest, state: AssetState, plain: MarkEntry
 ) -> MarkEntry | None:
-    """The mark with what was due, which is used up; None where there is nothing to skip."""
+    """The mark with the events and ticks that are due now, which it uses up; None where there is nothing to skip."""
     asset, kind = marking.asset, marking.kind
     used = _due_consumption(context, asset, state)
     if (
@@ -353,11 +374,12 @@ def _mark_current_causes(
 
 
 def _is_missing(state: AssetState) -> bool:
-    """Whether it is to run again by the newest mark, or nothing was ever made or said of it; without partitions."""
+    """Whether an asset without partitions is missing already: never computed or marked, or marked to run again."""
     return bool(state.redo_partitions) or not (state.last or state.failed or state.marks or state.withheld)
 
 
 def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:
+    """Refuses a mark while a run lives, or while an unfinished one is not settled."""
     if any(chain[-1].asks is None for chain in state.chains.values()):
         newest, live = state.chain[-1], bool(context.live_claims(state))
         state_text = f"is running since {context.format_instant(newest.at)}" if live else "never ended"
@@ -366,6 +388,7 @@ def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:
 
 
 def _refuse_missing(asset: AssetSpec) -> None:
+    """Refuses to mark an asset without partitions as missing if it appends or has a run for each instance."""
     if asset.appends:
         raise _cannot_be_missing(asset, EVERYTHING)
     if isinstance(asset.strategy, EveryInstance):
@@ -376,10 +399,14 @@ def _refuse_missing(asset: AssetSpec) -> None:
 
 
 _DueConsumption = tuple[RunConsumption, tuple[int, ...], tuple[int, int] | None]
+"""What a run would use up: its consumption, the numbers of its events, and the timetable's interval, if any."""
 
 
 def _due_consumption(context: PlanningContext, asset: AssetSpec, state: AssetState) -> _DueConsumption | None:
-    """What a run would use up now: events and ticks, which events these are, and the timetable's interval."""
+    """What a run would use up now: its consumption, the numbers of its events, and the timetable's interval.
+
+    None where nothing is due, or the asset runs by hand.
+    """
     if asset.schedule.timetable is not None:
         ticks = find_due_ticks(context, asset, asset.schedule.timetable, state)
         if isinstance(ticks, Waiting):

@@ -18,6 +18,7 @@ MOST_RUNS = 100_000
 
 _MOMENT = timedelta(microseconds=1)
 _EARLIEST = datetime.min.replace(tzinfo=UTC) + _MOMENT
+"""The earliest start of a preview, as a search begins a moment before it."""
 
 
 @frozen
@@ -46,8 +47,8 @@ class SchedulePreview:
 def preview_schedule(asset: AssetSpec, *, start: datetime, count: int, paused: bool = False) -> SchedulePreview:
     """The next ``count`` runs that time alone lets start at ``start`` or later.
 
-    By the asset's timetable, or by the times in its condition that nothing else has to come with. ``paused`` tells
-    whether the `pause` verb keeps it from running; its YAML may, besides.
+    They come by the asset's timetable, or by times in its condition that need nothing else. ``paused`` says whether the
+    `pause` verb keeps it from running; its YAML may do so too.
     """
     if asset.maker:
         return SchedulePreview(asset.name, asset.local_zone, (), describe_untimed(asset))
@@ -60,7 +61,10 @@ def preview_schedule(asset: AssetSpec, *, start: datetime, count: int, paused: b
 
 
 def _of_times(times: Sequence[TimeLeaf], start: datetime) -> Iterator[Slot]:
-    """The ticks of times in a condition; those of one instant are one run, whose interval spans theirs."""
+    """Yields slots for the times in a condition, oldest first.
+
+    Times that tick at the same instant make one run, whose interval spans theirs.
+    """
     instants = merge(*((slot.run_after for slot in _from(time.timetable, start)) for time in times))
     for instant, _ in groupby(instants):
         newest = [slot for time in times if (slot := time.timetable.last_at(instant)) and slot.run_after == instant]
@@ -68,18 +72,18 @@ def _of_times(times: Sequence[TimeLeaf], start: datetime) -> Iterator[Slot]:
 
 
 def _ticks(asset: AssetSpec, start: datetime) -> Iterator[str]:
-    """When each time of the condition next passes."""
+    """Yields a clause for each time of the condition that says when it ticks next."""
     condition = asset.schedule.condition
     for time in condition.times() if condition is not None else ():
         if time.without is not None:
-            continue  # which goes by updates that are still to come
+            continue  # its ticks depend on updates that are still to come
         slot = next(_from(time.timetable, start), None)
         coming = f"next at {format_zoned(slot.run_after, asset.local_zone)}" if slot is not None else "no more"
         yield f"; {time.text()} ticks {coming}"
 
 
 def _explain_no_slots(asset: AssetSpec, start: datetime) -> str:
-    """Why no run comes at ``start`` or later."""
+    """Why no run starts at ``start`` or later."""
     timetable = asset.schedule.timetable
     if timetable is None:
         return f"no timetable: {describe_untimed(asset)}" + "".join(_ticks(asset, start))
@@ -93,7 +97,7 @@ def _explain_no_slots(asset: AssetSpec, start: datetime) -> str:
 
 
 def describe_untimed(asset: AssetSpec) -> str:
-    """What an asset without a timetable goes by."""
+    """What makes an asset without a timetable run: its condition, a person, its maker or others."""
     if asset.source is not None:
         return "others write it"
     if asset.maker:
@@ -104,6 +108,7 @@ def describe_untimed(asset: AssetSpec) -> str:
 
 
 def _from(timetable: Timetable, start: datetime) -> Iterator[Slot]:
+    """Yields the timetable's slots that may run at ``start`` or later, oldest first."""
     slot = timetable.first_after(max(start, _EARLIEST) - _MOMENT)
     while slot is not None:
         yield from timetable.between(slot.run_after, slot.run_after)  # several may run after the same instant

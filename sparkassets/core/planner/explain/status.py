@@ -54,7 +54,7 @@ class ClaimHolder:
 
 
 def find_claim_holders(context: PlanningContext, asset: AssetState) -> Iterator[ClaimHolder]:
-    """Yields the holder of the newest claim of each chain, if it is open."""
+    """Yields the driver that holds each open claim: the newest of each chain."""
     for chain in asset.chains.values():
         link = chain[-1]
         if link.status == "open":
@@ -80,19 +80,19 @@ PartitionStatus = Literal[
 
 
 SHOWN = 2
-"""Labels of what is there that people are shown of an asset."""
+"""Number of labels of present partitions that people are shown for one asset."""
 
 
 @frozen
 class WithheldSummary:
-    """What is withheld of an asset by one run, or by several of long ago.
+    """Partitions that one run withheld.
 
     Attributes:
-        run: The newest of them.
-        at: When that was recorded, Unix seconds.
+        run: The run; where records of long ago were joined, the newest of their runs.
+        at: When it was recorded, Unix seconds.
         partitions: Everything for an asset without partitions.
-        verdicts: Of the rules that failed.
-        interval: Data interval of the run of an instance, Unix seconds.
+        verdicts: Verdicts of the failed rules.
+        interval: Data interval, where the run was that of an instance; Unix seconds.
     """
 
     run: str
@@ -103,7 +103,7 @@ class WithheldSummary:
 
     @property
     def text(self) -> str:
-        """Which rules failed, for people."""
+        """Sentence that names the failed rules."""
         return describe_withholding(self.verdicts, self.partitions)
 
 
@@ -120,18 +120,18 @@ class AssetStatus:
         requested: Number of partitions that `backfill --force` requested and no run has computed yet.
         skipped: Number of partitions that a person or a run skipped.
         last_run, last_at: The newest success; for a source the newest event, without a run.
-        error: Why the newest run failed, when none succeeded since; why a source cannot be looked at.
+        error: Why the newest run failed, when none succeeded since; why a source cannot be observed.
         running: The run that holds the claim.
         holders: The drivers that hold its runs; also one that is gone, whose run is not settled.
         next_at: From when its timetable, or a time in its condition, lets it run next, Unix seconds: in the past where
             a run is due; None where time alone starts nothing, and while it is paused.
         paused: Its YAML or `pause` keeps it from running.
         withheld_runs: Withheld partitions with the failed rules, oldest first.
-        stuck: It does not run again before a person acts, as the notes say.
+        stuck: Whether a person has to act before it runs again; the notes say how.
         watermarks: How far each incrementally read inlet was read.
         late: Expected data that is missing.
         notes: Losses and foreign changes of its table, or why it cannot be observed; unavailable changes of an inlet;
-            warnings of rules; for a source, what is left out of it.
+            warnings of validations; for a source, what the observation leaves out.
     """
 
     asset: str
@@ -180,7 +180,7 @@ def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
 
 
 def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
-    """An asset with runs of its own."""
+    """The status of an asset that has runs of its own."""
     state = context.state_of(asset)
     live = context.live_claims(state)
     paused, untold = asset.paused or state.paused, _explain_unavailable_changes(context, asset, state)
@@ -216,13 +216,13 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
 
 
 def _of_last(state: AssetState) -> dict[str, Any]:
-    """The newest run, when it was recorded, and its rows; None before the first."""
+    """Fields for the newest success: its run, when it was recorded, and its rows; None before the first."""
     last = state.last
     return {"last_run": last and last.run, "last_at": last and last.at, "rows": last and last.rows}
 
 
 def _withheld_summaries(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[WithheldSummary, ...]:
-    """What is withheld, and why."""
+    """The withheld partitions with the failed rules, oldest first."""
     return tuple(
         WithheldSummary(record.run, record.at, parts, record.verdicts, record.interval if record.apart else None)
         for record, parts in find_withheld(context, asset, state).records
@@ -230,7 +230,7 @@ def _withheld_summaries(context: PlanningContext, asset: AssetSpec, state: Asset
 
 
 def _of_inlets(state: AssetState) -> tuple[str, ...]:
-    """What rules of its inlets warned the newest run of."""
+    """Notes about validations of inlets that warned in the newest run."""
     if state.last is None:
         return ()
     return tuple(
@@ -240,7 +240,7 @@ def _of_inlets(state: AssetState) -> tuple[str, ...]:
 
 
 def _explain_unavailable_changes(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
-    """Why it waits for a person: what changed in an inlet that it reads by its changes is not told."""
+    """Notes that it waits for a person, as changes of an incrementally read inlet are not in its log any more."""
     if all(inlet.read is None for inlet in asset.inlets.values()):
         return ()
     waits = {wait.reason for wait in find_decision(context, asset).waiting}
@@ -250,14 +250,14 @@ def _explain_unavailable_changes(context: PlanningContext, asset: AssetSpec, sta
 
 
 def _explain_schema_conflict(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
-    """Why it waits for a person: its code returns columns that its table may not get."""
+    """Notes that it waits for a person, as its code returns columns that its table may not get; empty without that."""
     reason = explain_schema_conflict(context, asset, state)
     waits = {wait.reason for wait in find_decision(context, asset).waiting} if reason else ()
     return (f"waits for a person: {reason}",) if reason in waits else ()
 
 
 def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
-    """What of the asset its budget holds back."""
+    """Notes about runs that the asset's budget holds back."""
     if asset.budget is None:
         return ()
     from sparkassets.core.planner.batch.held_runs import is_budget_wait
@@ -269,19 +269,19 @@ def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
 
 
 def _describe_partitions(asset: AssetSpec, parts: PartitionSet) -> str:
-    """The first of ``parts`` for people, and how many more there are."""
+    """Labels of the first partitions, and how many more there are."""
     partitioning = asset.partitioning
     return few(partitioning.display_labels(parts, most=SHOWN), SHOWN, of=partitioning.display_label_count(parts))
 
 
 def _of_code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
-    """What other code than its own has made of the asset."""
+    """Note that other code than the asset's own computed some partitions; empty where it did not."""
     note = code_note(context, asset, state)
     return (label_prefix(note.partitions, asset.partitioning) + note.text,) if note is not None else ()
 
 
 def _of_outlet(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
-    """An outlet: what is there of it, and how the asset stands whose runs write it."""
+    """The status of an outlet: the runs are its maker's, the present partitions its own."""
     maker, state = asset_status(context, context.asset(asset.maker)), context.state_of(asset)
     return replace(
         maker,
@@ -314,7 +314,7 @@ def _of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> AssetSt
 
 
 def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, Any]:
-    """Numbers of partitions by status; none without partitions."""
+    """Numbers of partitions by status, as fields of `AssetStatus`; empty for an asset without partitions."""
     if not asset.partitioning.is_partitioned:
         return {}
     count, found = asset.partitioning.count, find_pending(context, asset, state)
@@ -344,16 +344,16 @@ def partition_grid(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple
 
 
 def status_stretches(context: PlanningContext, asset: AssetSpec) -> list[tuple[PartitionSet, PartitionStatus]]:
-    """Neighbours that share a status, each without a gap, oldest first; takes time by ranges."""
+    """Stretches of neighbouring partitions that share a status, oldest first; takes time by ranges."""
     split = asset.partitioning.stretches
     found = [(each, status) for parts, status in partition_statuses(context, asset) for each in split(parts)]
     return sorted(found, key=lambda each: (each[0].first, [segment for segment, _ in each[0].apart]))
 
 
 def partition_statuses(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[PartitionSet, PartitionStatus]]:
-    """What is so of which of the partitions that are wanted or there, each of them once.
+    """Yields (partitions, status), so that each wanted or present partition is in exactly one of them.
 
-    Those of an outlet stand as those of the asset whose runs write it: they are computed together.
+    An outlet's partitions have the status of its maker's, as one run computes both.
     """
     asset = context.asset(asset.maker) if asset.maker else asset
     before = NOTHING
@@ -364,7 +364,7 @@ def partition_statuses(context: PlanningContext, asset: AssetSpec) -> Iterator[t
 
 
 def _status_layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[PartitionStatus, PartitionSet]]:
-    """What is so of some partitions; where two hold, the first is their status."""
+    """Yields (status, partitions), which may overlap: the first status of a partition counts."""
     if asset.source is not None:
         over = context.finished_partitions(asset.partitioning)
         coverage = asset.partitioning.cover(context.state.dataset(asset.uri).coverage)
@@ -389,16 +389,23 @@ def _status_layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple
 
 
 def _failed_partitions(found: PendingPartitions, state: AssetState, again: PartitionSet) -> PartitionSet:
-    """What failed of that which is due or asked for ``again``; what failed by lookback alone is as it was."""
+    """Failed partitions that are due or requested ``again``.
+
+    A partition that failed only by lookback still has its earlier rows, so it keeps its status.
+    """
     return state.failed_partitions & (found.due_partitions | found.by_trigger | again)
 
 
 def _kept_partitions(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> PartitionSet:
-    """Those of ``partitions`` that keep rows whose input was removed."""
+    """The part of ``partitions`` that keeps rows although their input was removed."""
     return PartitionSet.union(lost for _, lost, _ in find_kept_partitions(context, asset, partitions))
 
 
 def _next_at(context: PlanningContext, asset: AssetSpec, state: AssetState) -> int | None:
+    """When time alone lets the asset run next, Unix seconds; in the past where a run is due.
+
+    None where time alone starts no run.
+    """
     timetable, condition = asset.schedule.timetable, asset.schedule.condition
     due_now = not asset.partitioning.is_partitioned or _is_due(context, asset, state)
     if timetable is None:
@@ -416,7 +423,7 @@ def _is_due(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bo
 
 
 def _next_tick(context: PlanningContext, condition: Condition, state: AssetState, *, due_now: bool) -> int | None:
-    """When time alone makes the condition true: a tick that nothing else has to come with."""
+    """When time alone makes the condition true, Unix seconds; None where every tick needs an update too."""
     times = times_true_alone(condition)
     due = [tick[0] for leaf in times if due_now and (tick := find_passed_tick(context, leaf, state)) is not None]
     coming = next_tick(context, state, times)
