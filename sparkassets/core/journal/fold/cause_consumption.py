@@ -33,10 +33,10 @@ T = TypeVar("T")
 def use_up_causes(
     work: FoldWorkspace, asset: AssetState, partitions: PartitionSet, claim: ClaimEntry | None, *, token: int
 ) -> AssetState:
-    """The asset after a success of ``partitions`` used up its claim's causes; a backfill uses up only what it answers.
+    """The asset after a success of ``partitions`` that used up the causes of its claim, recorded at ``token``.
 
-    ``claim`` is None where it is unknown, or the asset gained or lost its partitions since. Causes that came after the
-    claim, at ``token``, stay unused.
+    ``claim`` is None where it is unknown, or the asset gained or lost its partitions since. A backfill has no causes of
+    its own, but its partitions answer earlier ones. Causes that came after the claim stay unused.
     """
     scheduled = claim if claim is not None and claim.kind == "scheduled" else None
     partly = (
@@ -55,7 +55,7 @@ def use_up_causes(
 def use_up_without_run(
     work: FoldWorkspace, asset: AssetState, using: RunConsumption, events: tuple[int, ...]
 ) -> AssetState:
-    """Uses up the due causes of an asset without partitions, although no run answers them."""
+    """The asset without partitions after its due events and ticks were used up, although no run answers them."""
     request = RunRequest(asset.name, "scheduled", EVERYTHING, events=events, consumption=using)
     return _advance_consumed(asset, _unanswered_events_after(work, asset, request), using, ticks=using.ticks)
 
@@ -63,6 +63,10 @@ def use_up_without_run(
 def _advance_consumed(
     asset: AssetState, partly: Mapping[str, PartlyUsed], using: RunConsumption, *, ticks: Mapping[str, int]
 ) -> AssetState:
+    """The asset with its used events and ticks moved forward, never back.
+
+    ``partly`` are the exceptions: used events and ticks that some partitions have still to answer.
+    """
     numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in using.consumes.items()}
     newest = {key: max(at, asset.ticks.get(key, at)) for key, at in ticks.items()}
     return replace(asset, partly=partly, consumed={**asset.consumed, **numbers}, ticks={**asset.ticks, **newest})
@@ -71,9 +75,9 @@ def _advance_consumed(
 def _unanswered_after_run(
     work: FoldWorkspace, asset: AssetState, partitions: PartitionSet, claim: ClaimEntry | None, *, token: int
 ) -> dict[str, PartlyUsed]:
-    """The partly used events and ticks of the asset after ``partitions`` have answered them.
+    """By key (dataset or time leaf), the events and ticks that some partitions have still to answer after a run.
 
-    ``claim`` is None for a run that uses up no causes; its partitions answer them all the same.
+    ``claim`` is None for a run that uses up no causes; its partitions answer all events up to its claim all the same.
     """
     using = claim.request.consumption if claim is not None else None
 
@@ -96,7 +100,7 @@ def _unanswered_after_run(
 
 
 def _drop_answered(items: Mapping[str, Sequence[tuple[int, PartitionSet]]]) -> dict[str, PartlyUsed]:
-    """The items without those that no partition has to answer any more."""
+    """Drops the events and ticks that no partition has to answer any more, and keys without any."""
     kept = {key: tuple((number, parts) for number, parts in each if parts) for key, each in items.items()}
     return {key: each for key, each in kept.items() if each}
 
@@ -104,7 +108,16 @@ def _drop_answered(items: Mapping[str, Sequence[tuple[int, PartitionSet]]]) -> d
 def _newly_unanswered(
     work: FoldWorkspace, asset: AssetState, using: RunConsumption, key: str, remaining: PartitionSet, past: PartitionSet
 ) -> PartlyUsed:
-    """The events, or the tick, that a run is the first to use, with the partitions that have still to answer each."""
+    """The events, or the tick, that a run is the first to use, with the partitions that have still to answer it.
+
+    Args:
+        work: The fold's working copy of the state.
+        asset: The asset of the run.
+        using: What the run uses up.
+        key: A dataset's URI, a time leaf, or the timetable.
+        remaining: Partitions that the run left to answer the key.
+        past: Partitions that were over when the run was claimed; only these can be due.
+    """
     over = remaining & past
     if key in using.ticks:
         before = asset.ticks.get(key, asset.last.planned if asset.last and key != TIMETABLE else 0)
@@ -115,9 +128,9 @@ def _newly_unanswered(
 
 
 def _unanswered_events_after(work: FoldWorkspace, asset: AssetState, request: RunRequest) -> dict[str, PartlyUsed]:
-    """The events that an asset without partitions skipped and has still to run for.
+    """By dataset, the events that a run of an asset without partitions leaves unused.
 
-    A changed condition may have listed an event one by one only since the claim; if the run read it, it stays used.
+    A changed condition may have listed an event one by one only since the claim; if the run answers it, it stays used.
     """
     using = request.consumption
     unanswered = {}
@@ -131,7 +144,7 @@ def _unanswered_events_after(work: FoldWorkspace, asset: AssetState, request: Ru
 
 
 def _skipped_events(work: FoldWorkspace, asset: AssetState, using: RunConsumption, uri: str) -> list[int]:
-    """The events of the dataset that a run is the first to pass over and leaves unused."""
+    """Numbers of the dataset's events that a run is the first to pass over and leaves unused for runs of their own."""
     before, used = asset.consumed.get(uri, 0), using.consumes.get(uri, 0)
     return (
         [ref.seq for ref in work.recent_events(uri).between(before, used) if ref.seq in using.skips]
@@ -150,7 +163,7 @@ def unused_events(work: FoldWorkspace, asset: AssetState) -> set[int]:
 
 
 def forget_used_events(work: FoldWorkspace, uri: str) -> None:
-    """Drops the events of a dataset that no asset will run for, except the newest."""
+    """Drops the remembered events of a dataset that no asset has still to use, except the newest."""
     recent = work.recent_events(uri)
     if recent.first == work.newest_seq(uri):
         return
@@ -164,9 +177,9 @@ def forget_used_events(work: FoldWorkspace, uri: str) -> None:
 
 
 def _individually_kept_events(uri: str, keepers: Collection[AssetState], recent: RecentEvents[EventRef]) -> set[int]:
-    """The events that an asset has still to answer although its ``consumed`` number is past them.
+    """Numbers of the events that an asset has still to answer although its ``consumed`` number is past them.
 
-    That includes events of withheld runs, which are tried again.
+    Among them are events of withheld runs, which are tried again with the same events.
     """
     partly = {number for each in keepers for number, _ in each.partly.get(uri, ())}
     parted = [(each.consumed.get(uri, 0), each.parted[uri]) for each in keepers if uri in each.parted]
@@ -176,6 +189,7 @@ def _individually_kept_events(uri: str, keepers: Collection[AssetState], recent:
 
 
 def _withheld_events(keepers: Collection[AssetState]) -> set[int]:
+    """Numbers of the events whose runs are withheld."""
     return {number for each in keepers for record in each.withheld for number in record.events}
 
 
@@ -196,15 +210,20 @@ def update_triggers(work: FoldWorkspace, asset: AssetState, before: FoldSpec | N
 
 
 def _absent_from(uris: Iterable[str], others: Collection[str]) -> list[str]:
+    """The URIs that are not among ``others``."""
     return [uri for uri in uris if uri not in others]
 
 
 def _without_uris(known: Mapping[str, T], uris: Collection[str]) -> dict[str, T]:
+    """The mapping without these datasets."""
     return {uri: value for uri, value in known.items() if uri not in uris}
 
 
 def _keep_unused_events(work: FoldWorkspace, asset: AssetState, uri: str) -> AssetState:
-    """Keeps the asset's unused events of a dataset in case its condition names that again."""
+    """Remembers up to which event the asset's condition named the dataset, while it has unused ones.
+
+    They count again if the condition names the dataset again.
+    """
     newest = work.newest_seq(uri)
     if newest <= asset.consumed.get(uri, 0) and uri not in asset.partly:
         return asset
@@ -212,8 +231,9 @@ def _keep_unused_events(work: FoldWorkspace, asset: AssetState, uri: str) -> Ass
 
 
 def itemize_unused_events(work: FoldWorkspace, asset: AssetState, uri: str, *, newest: bool = False) -> AssetState:
-    """Counts all events of a dataset as used, and lists the unused ones that the asset keeps one by one.
+    """Counts all events of a dataset as used, and lists one by one the unused ones that the asset keeps.
 
+    So events can move to another dataset, or a condition can change, without one number that stands for all of them.
     With ``newest`` the newest event is listed as well, if it is unused.
     """
     recent, last, items = work.recent_events(uri), work.newest_seq(uri), dict(asset.partly.get(uri, ()))
@@ -240,9 +260,9 @@ def replace_items(
 def _answering_partitions(
     work: FoldWorkspace, spec: FoldSpec, ref: EventRef, remaining: PartitionSet, over: PartitionSet
 ) -> PartitionSet:
-    """The partitions that a run left to answer an event: ``remaining`` ones that it affects.
+    """The partitions that have to answer an event: those of ``remaining`` that a mapping says it affects.
 
-    Where no mapping tells which these are, all that were ``over`` when the run was claimed.
+    Where no mapping tells, all that were ``over`` when the run was claimed.
     """
     if not spec.partitioning.is_partitioned:
         return EVERYTHING
@@ -256,7 +276,10 @@ def _answering_partitions(
 
 
 def fold_backfill_request(work: FoldWorkspace, entry: BackfillEntry, numbered: NumberedEntry) -> None:
-    """Adds the request as the newest: it replaces the same older request, and takes its partitions from all others."""
+    """Adds a backfill request; it replaces the same older one, and takes its partitions from all others.
+
+    A request that asks for nothing gives up the rest of its partitions.
+    """
     asset = work.assets[entry.asset]
     others = [each for each in asset.redo if each.asked != entry.asked]
     if not entry.asked:
@@ -271,7 +294,10 @@ def fold_backfill_request(work: FoldWorkspace, entry: BackfillEntry, numbered: N
 
 
 def answer_requests(requests: Iterable[RedoRequest], entry: SuccessEntry | SkippedEntry) -> tuple[RedoRequest, ...]:
-    """The requests after a success or a skipped run, which answers those that were recorded before its claim."""
+    """The requests after a success or a skipped run, which answers those that were recorded before its claim.
+
+    Requests without a rest are dropped. A later one stays, as the run did not know of it.
+    """
     if entry.partitions.is_everything:
         return tuple(requests)
     return _open_requests(
@@ -293,4 +319,5 @@ def drop_unknown_requests(asset: AssetState) -> AssetState:
 
 
 def _open_requests(requests: Iterable[RedoRequest]) -> tuple[RedoRequest, ...]:
+    """The requests that have partitions left."""
     return tuple(each for each in requests if each.left)

@@ -49,7 +49,7 @@ def fold_table_finding(work: FoldWorkspace, entry: TargetEntry, numbered: Number
 
 
 def apply_table_finding(work: FoldWorkspace, entry: TargetEntry, seq: int) -> None:
-    """Removes what a table lost from its asset, its dataset and the multi-asset that writes it."""
+    """Removes what a table lost from the coverage of its asset, its dataset and the multi-asset that writes it."""
     work.flush_stale_marks(entry.asset)
     before = work.assets[entry.asset]
     after = work.assets[entry.asset] = asset_after_finding(before, entry, seq)
@@ -68,7 +68,7 @@ def add_coverage(work: FoldWorkspace, uri: str, parts: PartitionSet) -> None:
 
 
 def withdraw_coverage(work: FoldWorkspace, name: str, uri: str, gone: PartitionSet) -> None:
-    """Removes partitions that an asset lost from its dataset."""
+    """Removes partitions that an asset no longer holds from its dataset, unless other assets share the dataset."""
     if gone and not work.has_others(uri, name):  # other assets with this URI may still hold them
         dataset = work.dataset(uri)
         work.datasets[uri] = replace(dataset, coverage=dataset.coverage - gone)
@@ -116,6 +116,10 @@ def publish_event(
 def _publish_event_ref(
     work: FoldWorkspace, ref: EventRef, *, removed: PartitionSet, at: int, unread_by: Collection[str] = ()
 ) -> None:
+    """Applies an event to its dataset and to every consumer; see `publish_event`.
+
+    Consumers are looked up with what was present before the event, as a mapping to the newest partition needs both.
+    """
     segments.learn_event_segments(work, ref)
     for name in unread_by:
         _mark_event_used(work, name, ref)
@@ -139,6 +143,7 @@ def _mark_event_used(work: FoldWorkspace, name: str, ref: EventRef) -> None:
 
 
 def _update_dataset(work: FoldWorkspace, ref: EventRef, removed: PartitionSet, *, at: int) -> _DatasetUpdate:
+    """Updates the dataset's coverage, times and events; returns what the event changed."""
     updated = NOTHING if ref.parts.is_everything else ref.parts
     work.add_coverage(ref.uri, updated)
     changed = updated or work.coverage(ref.uri)

@@ -26,7 +26,10 @@ from sparkassets.frozen import replace
 
 
 def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) -> None:
-    """Applies a mark to its partitions or its instance, and forgets their failures."""
+    """Applies a person's mark to its partitions, its instance or the whole asset, and forgets their failures.
+
+    A mark other than ``accept`` also answers open questions about lost commits (`_answer_questions`).
+    """
     work.flush_stale_marks(entry.asset)
     asset = work.assets[entry.asset]
     if entry.kind != "accept":
@@ -83,6 +86,10 @@ def _answer_questions(asset: AssetState, entry: MarkEntry) -> AssetState:
 
 
 def _mark_partitions(work: FoldWorkspace, asset: AssetState, entry: MarkEntry, seq: int) -> AssetState:
+    """The asset after a mark of partitions: done covers them, missing uncovers them, skip drops their lookback.
+
+    Acceptance changes nothing here, because the next run publishes the accepted rows.
+    """
     partitions = entry.partitions
     asset = replace(asset, failed=forget_failed(asset.failed, partitions))
     if entry.kind == "accept":
@@ -100,6 +107,7 @@ def _mark_partitions(work: FoldWorkspace, asset: AssetState, entry: MarkEntry, s
 
 
 def _mark_done(work: FoldWorkspace, asset: AssetState, partitions: PartitionSet, seq: int) -> AssetState:
+    """The asset with these partitions covered as they are: current, of the present code, and with no cause left."""
     asset = accept_table_content(cause_consumption.use_up_causes(work, asset, partitions, None, token=seq), partitions)
     asset = outputs.accept_definition(asset, partitions)
     stale = {name: marks.without_stamped(partitions, through=seq) for name, marks in asset.stale.items()}
@@ -138,7 +146,10 @@ def _mark_instance(
 
 
 def _mark_whole_asset(work: FoldWorkspace, asset: AssetState, entry: MarkEntry) -> AssetState:
-    """Marks an asset without partitions: what was due is used up, unless it is to run again."""
+    """The asset without partitions after a mark: its due events and ticks are used up, unless it is to run again.
+
+    ``done`` and ``skip`` also move its cursor and watermarks to what the mark names.
+    """
     asset = replace(asset, failed=())
     if entry.kind == "accept":
         return asset
@@ -156,7 +167,7 @@ def _mark_whole_asset(work: FoldWorkspace, asset: AssetState, entry: MarkEntry) 
 
 
 def fold_skip(work: FoldWorkspace, entry: SkippedEntry, numbered: NumberedEntry) -> None:
-    """Present partitions of the run count as current, and others rest until a new cause.
+    """Folds a skipped run: its present partitions count as current, and its other ones rest until a new cause.
 
     No watermark moves, so that later runs read the rows that this one did not.
     """
@@ -190,7 +201,7 @@ def fold_skip(work: FoldWorkspace, entry: SkippedEntry, numbered: NumberedEntry)
 def _use_up_skipped(
     work: FoldWorkspace, asset: AssetState, entry: SkippedEntry, claim: ClaimEntry | None
 ) -> AssetState:
-    """The asset after the skipped run used up everything that it was claimed for."""
+    """The asset after a skipped run used up the events and ticks for which it was claimed."""
     is_whole, partitioned = entry.partitions.is_everything, asset.spec.partitioning.is_partitioned
     # partitions were added to the asset, or taken from it, since the claim: its consumption no longer applies
     counts = claim if is_whole != partitioned else None

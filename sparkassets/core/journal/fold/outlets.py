@@ -13,7 +13,10 @@ from sparkassets.frozen import replace
 
 
 def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry) -> None:
-    """Covers the run's partitions in the outlet and publishes their event."""
+    """Covers the run's partitions in the outlet and publishes their event.
+
+    Partitions that a person marked as missing since the claim stay missing.
+    """
     asset = work.assets[entry.asset]
     if entry.token < asset.placed:  # it wrote to the outlet's former place
         return

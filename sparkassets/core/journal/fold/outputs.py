@@ -95,6 +95,7 @@ def _made_everything(made: DefinitionOutput, asset: AssetState) -> bool:
 
 
 def _output_without(made: DefinitionOutput, partitions: PartitionSet) -> DefinitionOutput:
+    """The output without these partitions."""
     return replace(made, partitions=made.partitions - partitions) if made.partitions else made
 
 
@@ -187,7 +188,10 @@ def fold_retirement(work: FoldWorkspace, entry: RetiredEntry, _: NumberedEntry) 
 def keep_removed_rows(
     asset: AssetState, inlet: FoldInlet, removed: PartitionSet, *, computed: PartitionSet, seq: int
 ) -> AssetState:
-    """The consumer after ``removed`` of the inlet were removed: partitions ``computed`` from them keep their rows."""
+    """The consumer after the inlet lost ``removed``: under ``on_removed: keep`` it records which rows it keeps.
+
+    Kept are the ``computed`` partitions that depend on a removed one.
+    """
     if inlet.on_removed != "keep" or not inlet.needs.is_mapped or not removed:
         return asset
     lost = inlet.needs.affected_partitions(removed) & computed
@@ -195,7 +199,7 @@ def keep_removed_rows(
 
 
 def forget_restored(asset: AssetState, inlet: FoldInlet, came: PartitionSet, *, gone: PartitionSet) -> AssetState:
-    """The consumer after ``came`` of the inlet are present again: partitions whose input is complete are not kept."""
+    """The consumer after the inlet has ``came`` again: partitions whose input is complete count as kept no more."""
     marks = asset.kept.get(inlet.name)
     if marks is None or not inlet.needs.is_mapped or not came:
         return asset
@@ -207,9 +211,9 @@ def forget_restored(asset: AssetState, inlet: FoldInlet, came: PartitionSet, *, 
 def clear_kept_and_owed(
     asset: AssetState, partitions: PartitionSet, request: RunRequest | None, *, through: int
 ) -> AssetState:
-    """Updates kept, owed and gaps after a success of ``partitions`` that was claimed at ``through``.
+    """The asset after a success of ``partitions``, claimed at ``through``, with kept rows and lookback updated.
 
-    ``request`` is None where the claim is not known any more.
+    ``request`` says which lookback the run leaves to later ones; None where its claim is unknown.
     """
     owes, gaps = (request.owes, request.gaps) if request is not None else (NOTHING, NOTHING)
     kept = {name: marks.without_stamped(partitions, through=through) for name, marks in asset.kept.items()}
@@ -222,6 +226,7 @@ def clear_kept_and_owed(
 
 
 def _with_kept(asset: AssetState, name: str, marks: StampedPartitions) -> AssetState:
+    """The asset with these partitions as those that keep their rows although inlet ``name`` lost its own."""
     others = {each: kept for each, kept in asset.kept.items() if each != name}
     return replace(asset, kept=others | {name: marks} if marks else others)
 

@@ -41,21 +41,27 @@ from sparkassets.core.validations import RuleVerdict
 from sparkassets.frozen import replace
 
 INSTANCES = 1000
-"""Instances that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""
+"""Recorded runs by interval that an asset with aligned consumers remembers.
+
+They reach further back than Delta's log of a table that is written every hour.
+"""
 
 COSTS = 10
 """Successes whose costs an asset remembers."""
 
 
 def fold_claim(work: FoldWorkspace, entry: ClaimEntry, numbered: NumberedEntry) -> None:
-    """Appends the claim to the chain of its run slot."""
+    """Appends the claim to the asset's unsettled claims; its fence token is the entry's own sequence number."""
     asset = work.assets[entry.asset]
     claim = ClaimState(numbered.seq, entry, numbered.driver, to_unix(numbered.at), numbered.seq)
     work.assets[entry.asset] = replace(asset, chain=(*asset.chain, claim))
 
 
 def fold_renewal(work: FoldWorkspace, entry: RenewEntry, numbered: NumberedEntry) -> None:
-    """Renews the claims of a driver, which may have enlisted further processes."""
+    """Renews claims that a driver still holds; claims that were settled meanwhile are ignored.
+
+    The driver may have enlisted further processes, which may commit for these claims from now on.
+    """
     for name, token in entry.claims:
         asset = work.assets.get(name)
         if asset is not None:
@@ -64,6 +70,7 @@ def fold_renewal(work: FoldWorkspace, entry: RenewEntry, numbered: NumberedEntry
 
 
 def _renew_claim(link: ClaimState, entry: RenewEntry, numbered: NumberedEntry) -> ClaimState:
+    """The claim with its newest proof of life, and with the processes that the renewal enlists."""
     processes = tuple(dict.fromkeys([*link.entry.processes, *entry.enlisted]))
     claim = replace(link.entry, processes=processes)
     return replace(link, renewed=numbered.seq, proved=to_unix(numbered.at), entry=claim)
@@ -86,7 +93,11 @@ def fold_passed_tick(work: FoldWorkspace, entry: TickPassedEntry, _: NumberedEnt
 
 
 def fold_failure(work: FoldWorkspace, entry: FailureEntry, _: NumberedEntry) -> None:
-    """Records the failed partitions; the claim stays in the chain unless the failure is fenced."""
+    """Records the failed partitions; the claim is settled if the failure is fenced, and else stays in the chain.
+
+    No failure is recorded where the run wrote to the asset's former place, or its failure says nothing about the
+    partitions.
+    """
     asset = work.assets[entry.asset]
     claim = asset.claim_entry(entry.token)
     chain = asset.chain_without_slot(entry.token) if entry.fenced else _chain_after_unfenced(asset, entry)
@@ -108,7 +119,7 @@ def fold_failure(work: FoldWorkspace, entry: FailureEntry, _: NumberedEntry) -> 
 
 
 def _chain_after_unfenced(asset: AssetState, entry: FailureEntry) -> tuple[ClaimState, ...]:
-    """The chain after a failure that settles no claim."""
+    """The chain after a failure whose commits may still land: the claim stays, as unfenced or with a question."""
     link = asset.claim_state(entry.token)
     if link is not None and entry.asks:
         return _chain_with_question(asset, entry, link)
@@ -116,7 +127,10 @@ def _chain_after_unfenced(asset: AssetState, entry: FailureEntry) -> tuple[Claim
 
 
 def _chain_with_question(asset: AssetState, entry: FailureEntry, link: ClaimState) -> tuple[ClaimState, ...]:
-    """The chain with the question of the failed claim, which replaces earlier questions of its slot."""
+    """The chain after a run that fenced older claims of its slot and asks a person whether these are in the target.
+
+    Its question replaces earlier questions of the slot.
+    """
     older = [each for each in asset.chains[link.slot] if each is not link and each.asks is None]
     others = [each for each in asset.chain if each.slot != link.slot]
     claimed = PartitionSet.union(each.entry.partitions for each in older)
@@ -125,6 +139,7 @@ def _chain_with_question(asset: AssetState, entry: FailureEntry, link: ClaimStat
 
 
 def _by_token(link: ClaimState) -> int:
+    """Sort key: claims in the order in which they were recorded."""
     return link.token
 
 
@@ -134,7 +149,7 @@ def _is_inconclusive(entry: FailureEntry, claim: ClaimEntry | None) -> bool:
 
 
 def fold_success(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEntry) -> None:
-    """Covers the run's partitions, publishes their event and uses up the events and ticks that the run was claimed for.
+    """Covers the run's partitions, publishes their event and uses up the events and ticks of its claim.
 
     The order of the steps matters: segments are learned before partitions are covered by them, a replaced table loses
     its coverage before the run adds its own, and events are forgotten only once the run has used them.
@@ -182,7 +197,10 @@ def _publish_coverage_only(work: FoldWorkspace, entry: SuccessEntry, numbered: N
 
 
 def _withdrawn_partitions(asset: AssetState, entry: SuccessEntry) -> Iterator[PartitionSet]:
-    """Yields partitions of the run that its event must not cover: marked as missing since its claim, or split since."""
+    """Yields partitions of the run that count as missing all the same: marked as missing or split since its claim.
+
+    Split are partitions of a whole open dimension whose segments became known meanwhile.
+    """
     yield asset.redo_partitions_since(entry.token) & entry.partitions
     yield entry.published_partitions - segments.countable_partitions(
         asset.spec.partitioning, entry.published_partitions
@@ -190,7 +208,10 @@ def _withdrawn_partitions(asset: AssetState, entry: SuccessEntry) -> Iterator[Pa
 
 
 def _learn_run_segments(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
-    """Adds the segments that the run made known; this comes first, because its partitions are of these."""
+    """Adds the segments that the run made known; returns the asset with them.
+
+    This comes before everything else, because the run's partitions are partitions of these segments.
+    """
     claim = asset.claim_entry(entry.token)
     computed = claim is not None and bool(segments.whole_dimension_partitions(claim.partitions))
     segments.learn_segments(work, entry.asset, entry.keys, seq, computed=computed)
@@ -200,7 +221,7 @@ def _learn_run_segments(work: FoldWorkspace, asset: AssetState, entry: SuccessEn
 def _additions_after_success(
     before: AssetState, after: AssetState, entry: SuccessEntry, claim: ClaimEntry | None
 ) -> AddedPartitions:
-    """The added and not computed partitions after a success that may have added segments."""
+    """Partitions of discovered segments that no run has computed yet, after a success that may discover some."""
     if entry.partitions.is_everything:
         return after.additions
     old, new = before.spec.partitioning, after.spec.partitioning
@@ -215,7 +236,10 @@ def _additions_after_success(
 
 
 def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, numbered: NumberedEntry) -> AssetState:
-    """The asset after its own part of a success: causes, coverage, schedule, table version, claims and records."""
+    """The asset after its own part of a success: causes, coverage, schedule, table version, claims and records.
+
+    ``asset`` is the state before it; events for consumers follow separately.
+    """
     claim = asset.claim_entry(entry.token)
     # partitions were added to the asset, or taken from it, since the claim: its consumption no longer applies
     counts = claim if entry.partitions.is_everything != asset.spec.partitioning.is_partitioned else None
@@ -252,11 +276,15 @@ def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry,
 
 
 def _promotion_of(claim: ClaimEntry | None) -> BranchPromotion | None:
+    """The branch whose rows the run took over instead of computing; None where it computed, or its claim is unknown."""
     return claim.request.promotes if claim is not None else None
 
 
 def _costs_with(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
-    """The costs of the newest successes; a run that another run recorded has none, as its duration is unknown."""
+    """The costs of the newest successes, with this one.
+
+    Left out is a run that another run recorded, as nobody knows how long it took.
+    """
     partitions = asset.spec.partitioning.count(entry.partitions)
     if entry.recorder != entry.token or not partitions:
         return asset.costs
@@ -268,7 +296,7 @@ def _costs_with(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
 def _cover_partitions(
     asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, scheduled: ClaimEntry | None
 ) -> AssetState:
-    """Covers the run's partitions, and clears their failures and the stale marks for causes that the run used."""
+    """Covers the run's partitions; clears their failures, and those of their stale causes that the run has used."""
     partitions = entry.published_partitions
     cleared = stale_after_run(asset, partitions, scheduled, through=entry.token)
     after = clear_kept_and_owed(asset, partitions, claim.request if claim is not None else None, through=entry.token)
@@ -287,7 +315,11 @@ def _cover_partitions(
 def stale_after_run(
     asset: AssetState, partitions: PartitionSet, scheduled: ClaimEntry | None, *, through: int
 ) -> dict[str, StampedPartitions]:
-    """The stale partitions by inlet after a run of ``partitions``; accepted partitions are not stale for any inlet."""
+    """The stale partitions by inlet after a run of ``partitions`` that was claimed at ``through``.
+
+    A scheduled run (None for others) clears an inlet only for partitions that used its updates, or that a person
+    accepted; any other run clears all its partitions. Causes that came after the claim stay.
+    """
     uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
     used = dict.fromkeys(asset.stale, partitions)
     if scheduled is not None:
@@ -298,32 +330,38 @@ def stale_after_run(
 
 
 def _advance_schedule(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
-    """Moves the cursor and the watermarks to where a scheduled run got."""
+    """Moves the asset's cursor to the interval of a scheduled run, and its watermarks to where that run has read."""
     cursor = later_interval(asset.cursor, claim.request.cursor)
     return _with_watermarks(replace(asset, cursor=cursor), entry.watermarks, claim)
 
 
 def _with_watermarks(asset: AssetState, read: Mapping[str, str], claim: ClaimEntry) -> AssetState:
-    """Sets the watermarks that a run read up to, and the columns that they are of."""
+    """Sets the watermarks up to which a run has read, and the columns whose values they are."""
     pins = claim.request.pins
     columns = {name: pins[name].column for name in read if name in pins}
     return replace(asset, watermarks={**asset.watermarks, **read}, columns={**asset.columns, **columns})
 
 
 def _advance_read_watermarks(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
-    """Moves watermarks after a backfill that read on from them; a later run would append the same rows again."""
+    """Moves watermarks after a backfill that read on from them, or a later run would append the same rows again.
+
+    A backfill that started anywhere else moves none.
+    """
     pins, known = claim.request.pins, asset.watermarks
     read = {name: mark for name, mark in entry.watermarks.items() if name in pins and pins[name].low == known.get(name)}
     return _with_watermarks(asset, read, claim) if read else asset
 
 
 def later_interval(cursor: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
-    """The interval that ends later; None where neither is known."""
+    """The interval that ends later; None where both are None."""
     return max((each for each in (cursor, other) if each is not None), key=_by_end, default=None)
 
 
 def record_instance(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int) -> AssetState:
-    """Remembers the success of an interval, where a consumer is aligned to the asset's runs."""
+    """Records which version holds the output of the run's interval, if a consumer is aligned to the asset's runs.
+
+    A run without an interval, or that published nothing, is not recorded.
+    """
     if entry.interval is None or not entry.published_partitions:
         return asset
     return record_aligned_instance(
@@ -332,7 +370,10 @@ def record_instance(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry 
 
 
 def record_aligned_instance(work: FoldWorkspace, asset: AssetState, uri: str, instance: AlignedInstance) -> AssetState:
-    """Remembers the instance of an interval, where a consumer is aligned to the asset's runs."""
+    """Records the output of an interval in place of an earlier one, if a consumer is aligned to the asset's runs.
+
+    Keeps the newest `INSTANCES`.
+    """
     if not any(inlet.aligned and inlet.name == asset.name for _, inlet in work.readers(uri)):
         return asset
     others = [each for each in asset.instances if each.end != instance.end]
@@ -344,7 +385,7 @@ def record_aligned_instance(work: FoldWorkspace, asset: AssetState, uri: str, in
 
 
 def want_instance(work: FoldWorkspace, name: str, interval: tuple[int, int]) -> None:
-    """Takes back the record of `skip_instance` for an interval."""
+    """Removes the record that an interval was skipped (`skip_instance`), from the asset and its outlets."""
     for each in (name, *(outlet for outlet, _ in work.assets[name].spec.outlets)):
         asset = work.assets.get(each)
         if asset is not None and any(known.skipped for known in asset.instances):
@@ -368,7 +409,7 @@ def skip_instance(work: FoldWorkspace, name: str, interval: tuple[int, int], seq
 def last_run(
     asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> LastRun | None:
-    """The asset's newest success that published rows, after this one."""
+    """The asset's newest success that published rows: this one, or the earlier one where it published nothing."""
     if not entry.published_partitions:
         return asset.last
     rows, count = entry.extra.get("rows"), asset.spec.partitioning.count
@@ -389,18 +430,21 @@ def last_run(
 def former_after_run(
     asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None
 ) -> FormerPartitions | None:
-    """The table's content by former partitions; None once a run replaced all rows."""
+    """The content that former partitions of the asset computed; None once a run has replaced all rows of the table."""
     replaces_all = entry.partitions.is_everything or (claim is not None and claim.request.rebuilds)
     return None if replaces_all else asset.former
 
 
 def _verdicts_to_remember(verdicts: Sequence[RuleVerdict]) -> tuple[RuleVerdict, ...]:
-    """The verdicts kept in the state: those that withheld nothing, without the sample rows, which the entry has."""
+    """The verdicts that the state keeps: of rules that found something and withheld nothing.
+
+    Sample rows are left out, as the entry has them.
+    """
     return tuple(replace(each, samples=()) for each in verdicts if each.outcome in REPORTED_OUTCOMES)
 
 
 def forget_failures(work: FoldWorkspace, name: str) -> None:
-    """Drops failures whose events are all used by now."""
+    """Drops failures all of whose events have been used by other runs since."""
     asset = work.assets[name]
     unused = cause_consumption.unused_events(work, asset)
     failed = tuple(item for item in asset.failed if not unused.isdisjoint(item.events))
@@ -408,4 +452,5 @@ def forget_failures(work: FoldWorkspace, name: str) -> None:
 
 
 def _by_end(interval: tuple[int, int]) -> tuple[int, int]:
+    """Sort key: intervals by their end, then by their start."""
     return interval[1], interval[0]

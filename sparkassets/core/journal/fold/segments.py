@@ -28,7 +28,7 @@ _NONE = LearnedKeys()
 
 
 def fold_segments(work: FoldWorkspace, entry: SegmentEntry, numbered: NumberedEntry) -> None:
-    """Applies a person's addition or removal of segments."""
+    """Applies a person's addition or removal of segments; each takes back an earlier opposite one."""
     asset = work.assets.get(entry.asset)
     if asset is None:
         return
@@ -39,7 +39,10 @@ def fold_segments(work: FoldWorkspace, entry: SegmentEntry, numbered: NumberedEn
 
 
 def learn_event_segments(work: FoldWorkspace, ref: EventRef) -> None:
-    """Learns the segments that an event names, for assets that others write and for readers of values in rows."""
+    """Adds the segments that an event names to the assets that may learn them from it.
+
+    These are assets that others write, and readers of a view that values in the rows of the dataset make.
+    """
     if not ref.parts.apart:
         return
     owners = [ref.asset] if ref.asset is not None else [each.name for each in work.assets.values()]
@@ -53,7 +56,10 @@ def learn_event_segments(work: FoldWorkspace, ref: EventRef) -> None:
 
 
 def _segments_from_values(work: FoldWorkspace, inlet: FoldInlet, parts: PartitionSet) -> dict[str, set[str]]:
-    """The segments by column that an inlet's view, made by values in rows, makes known to its reader."""
+    """By column of the reader, the segments that the inlet's view makes known, as values in rows are its partitions.
+
+    Empty for an inlet that is no view.
+    """
     owner = work.assets.get(inlet.name)
     if owner is None or owner.spec.uri == inlet.uri:
         return {}
@@ -102,7 +108,10 @@ def resolve_segments(work: FoldWorkspace, name: str, spec: FoldSpec) -> tuple[Fo
 
 
 def propagate_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: bool = False) -> None:
-    """Updates the partitioning of the asset in its outlets and in every inlet that reads it."""
+    """Gives the asset's changed partitioning to its outlets and to every inlet that reads it.
+
+    ``computed`` is whether a run of all segments has computed each new one.
+    """
     asset = work.assets[name]
     for outlet, _ in asset.spec.outlets:
         _update_outlet_partitioning(work, outlet, seq, computed=computed)
@@ -119,7 +128,10 @@ def propagate_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed
 
 
 def mark_relisted_stale(work: FoldWorkspace, name: str, listed: PartitionSet, seq: int) -> None:
-    """Marks computed partitions as stale that are listed again: no update reached them while they were not listed."""
+    """Marks computed partitions as stale that are listed again: no update reached them while they were not listed.
+
+    Where no inlet can make them stale, they count as missing.
+    """
     asset = work.assets[name]
     back = listed & (asset.coverage | asset.claimed_partitions)
     if not back:
@@ -170,12 +182,14 @@ def mark_late_segments_stale(work: FoldWorkspace, before: AssetState, entry: Suc
 
 
 def _learned_keys(asset: AssetState, column: str) -> LearnedKeys:
+    """The segments that the asset itself learned of an open dimension; empty ones where it learned none."""
     return asset.keys.get(column.lower(), _NONE)
 
 
 def _store_learned_keys(
     work: FoldWorkspace, asset: AssetState, learned: Mapping[str, LearnedKeys], seq: int, *, computed: bool
 ) -> None:
+    """Stores the learned segments by column, and updates the partitioning of the asset and of all that read it."""
     changed = {column.lower(): own for column, own in learned.items() if own != _learned_keys(asset, column)}
     if changed:
         work.assets[asset.name] = replace(asset, keys={**asset.keys, **changed})
@@ -185,7 +199,7 @@ def _store_learned_keys(
 def _initial_keys(
     work: FoldWorkspace, old: AssetState | None, spec: FoldSpec, dimension: SegmentPartition
 ) -> LearnedKeys:
-    """The segments that the asset starts with in a dimension that it has from now on."""
+    """The segments with which a new dimension of the asset starts: its own former ones, and those of views."""
     own = _previous_keys(work, old, spec, dimension)
     seen = [_segments_from_values(work, inlet, work.dataset(inlet.uri).coverage) for inlet in spec.inlets]
     read = {key for each in seen for key in each.get(dimension.column, ()) if not contains_key(own.removed, key)}
@@ -195,7 +209,10 @@ def _initial_keys(
 def _previous_keys(
     work: FoldWorkspace, old: AssetState | None, spec: FoldSpec, dimension: SegmentPartition
 ) -> LearnedKeys:
-    """The segments that the asset knew of the dimension, else those of its present partitions."""
+    """The segments that the asset learned of the dimension before; else those of its present partitions.
+
+    Present partitions do not count if an inlet shares the dimension, as its segments come from there.
+    """
     if old is not None and dimension.column.lower() in old.keys:
         return old.keys[dimension.column.lower()]
     present = work.dataset(spec.uri).coverage if spec.learns else NOTHING
@@ -211,7 +228,10 @@ def _previous_keys(
 
 
 def _update_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: bool) -> None:
-    """Recomputes the asset's partitioning from its own and its inlets' segments, and propagates a change."""
+    """Recomputes the asset's partitioning from its own and its inlets' segments; nothing happens if it stays.
+
+    A change marks partitions of segments that are listed again as stale, and goes on to all readers.
+    """
     asset = work.assets[name]
     before, after = asset.spec.partitioning, _resolved_partitioning(asset.spec, asset.keys)
     if after is before:
@@ -232,7 +252,7 @@ def _update_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: 
 
 
 def _cover_whole_dimension(work: FoldWorkspace, asset: AssetState, before: Partitioning) -> None:
-    """Counts the whole of dimensions that lost their last segment as computed, for the asset and for its readers."""
+    """Covers the whole of dimensions that lost their last segment (`_whole_coverage`), also in the dataset."""
     whole, uri = _whole_coverage(before, asset.spec.partitioning, asset.coverage), asset.spec.uri
     work.assets[asset.name] = replace(asset, coverage=asset.coverage | whole)
     if whole and not work.has_others(uri, asset.name):
@@ -256,12 +276,15 @@ def _whole_coverage(before: Partitioning, after: Partitioning, coverage: Partiti
 
 
 def _holds_any(segment: Segment, lost: Sequence[Sequence[str]]) -> bool:
-    """Whether the tuple has a removed segment in each dimension that lost its last one."""
+    """Whether the tuple of segments has a removed segment in each dimension that lost its last one."""
     return any(lost) and all(key in keys for key, keys in zip(segment, lost, strict=True) if keys)
 
 
 def _update_outlet_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: bool) -> None:
-    """Takes over the maker's segments into an outlet; only the maker has partitions that become stale."""
+    """Takes over the maker's segments into an outlet.
+
+    Nothing becomes stale here: only the maker's partitions are computed.
+    """
     asset = work.flush_stale_marks(name)
     if asset is None:
         return
@@ -287,6 +310,7 @@ def _maker_partitioning(work: FoldWorkspace, spec: FoldSpec) -> Partitioning:
 
 
 def _resolved_partitioning(spec: FoldSpec, keys: Mapping[str, LearnedKeys]) -> Partitioning:
+    """The partitioning with all known segments in its open dimensions: learned ones and those of inlets."""
     known = {each.column: _resolved_keys(spec, keys, each) for each in spec.partitioning.segments if each.is_open}
     return spec.partitioning.with_keys(known)
 
@@ -303,13 +327,16 @@ def _resolved_keys(spec: FoldSpec, keys: Mapping[str, LearnedKeys], dimension: S
 
 
 def _inlet_dimensions(spec: FoldSpec, dimension: SegmentPartition) -> list[SegmentPartition]:
-    """The dimensions of inlets that share the column, whose segments the asset takes over."""
+    """The dimensions of inlets that share the column; the asset takes over their segments."""
     pairs = (pair for inlet in spec.inlets for pair in inlet.needs.shared_segment_dimensions)
     return [theirs for ours, theirs in pairs if ours.same_column(dimension)]
 
 
 def _new_tuples(before: Partitioning, after: Partitioning) -> Iterator[Partitioning]:
-    """The tuples that ``after`` knows and ``before`` does not, as products."""
+    """Yields the segment tuples that only ``after`` has, as partitionings with just the added segments.
+
+    There is one for each dimension that gained segments.
+    """
     for i, (old, new) in enumerate(zip(before.segments, after.segments, strict=True)):
         more = _added_keys(old.keys, new.keys)
         if more:
@@ -359,7 +386,10 @@ def _split_whole_dimension(asset: AssetState, *, computed: bool) -> AssetState:
 
 
 def _split_dataset_coverage(work: FoldWorkspace, before: AssetState, after: AssetState) -> None:
-    """Replaces the whole of a dimension in the dataset's coverage by the segments that the asset now covers."""
+    """Replaces the whole of a dimension in the dataset's coverage by the segments that the asset covers now.
+
+    Does nothing where other assets have the same dataset.
+    """
     uri, whole = after.spec.uri, whole_dimension_partitions(before.coverage)
     if whole and not work.has_others(uri, after.name):
         dataset = work.dataset(uri)
@@ -378,6 +408,7 @@ def _failed_without_whole(before: tuple[FailedPartitions, ...]) -> tuple[FailedP
 def _map_stamped(
     before: Mapping[str, StampedPartitions], split_whole: Callable[[PartitionSet], PartitionSet]
 ) -> dict[str, StampedPartitions]:
+    """Stamped partitions by inlet, with each whole dimension split into its segments."""
     mapped = {}
     for name, marks in before.items():
         mapped[name] = StampedPartitions()
@@ -387,4 +418,5 @@ def _map_stamped(
 
 
 def _map_partly(items: PartlyUsed, split_whole: Callable[[PartitionSet], PartitionSet]) -> PartlyUsed:
+    """Partly used events or ticks, with each whole dimension split into its segments."""
     return tuple((number, split_whole(parts)) for number, parts in items)

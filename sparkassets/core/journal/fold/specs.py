@@ -26,9 +26,10 @@ from sparkassets.frozen import replace
 
 
 def move_asset(work: FoldWorkspace, old: AssetState, spec: FoldSpec, seq: int) -> AssetState:
-    """The asset at its new place, or with partitions of other columns, where nothing is computed yet.
+    """The asset with a new place, or with partitions of other columns: nothing counts as computed there.
 
-    Recent events with partitions that the new partitioning cannot name become events of the whole dataset.
+    Its claims, pause, skips and known definitions stay. Recent events whose partitions the new partitioning cannot name
+    become events of the whole dataset.
     """
     if not work.has_others(spec.uri, old.name):
         dataset = replace(work.dataset(spec.uri), coverage=NOTHING, gone=NOTHING)
@@ -51,7 +52,10 @@ def move_asset(work: FoldWorkspace, old: AssetState, spec: FoldSpec, seq: int) -
 
 
 def rename_dataset(work: FoldWorkspace, name: str, old: str, new: str) -> None:
-    """Moves the asset's dataset to another URI, with its events and their consumption."""
+    """Moves the events of an asset's dataset to another URI, with what every consumer has used of them.
+
+    Events of other assets that share the old URI stay there.
+    """
     shared = work.has_others(old, name)
     dataset, there = work.dataset(old), work.dataset(new)
     moving = [replace(ref, uri=new) for ref in dataset.recent if not shared or ref.asset == name]
@@ -64,7 +68,7 @@ def rename_dataset(work: FoldWorkspace, name: str, old: str, new: str) -> None:
 
 
 def _rename_consumption(work: FoldWorkspace, name: str, old: str, new: str, numbers: Collection[int]) -> None:
-    """Moves an asset's consumption of the events that go to the new URI."""
+    """Moves what one consumer has used of the events with these ``numbers`` from the old URI to the new one."""
     asset = itemize_unused_events(work, itemize_unused_events(work, work.assets[name], old), new)
     before = dict(asset.partly.get(old, ()))
     going = {number: rest for number, rest in before.items() if number in numbers}
@@ -95,7 +99,7 @@ def _join_datasets(there: DatasetState, dataset: DatasetState, moving: Collectio
 
 
 def fold_spec_change(work: FoldWorkspace, entry: SpecEntry, numbered: NumberedEntry) -> None:
-    """Gives the asset its new spec; computed partitions stay, and staleness and consumption follow the new spec."""
+    """Gives the asset its new spec: computed partitions stay where they still fit, and causes follow the new inlets."""
     name, old = entry.asset, work.flush_stale_marks(entry.asset)
     spec, known = segments.resolve_segments(work, name, entry.spec)
     entry = replace(entry, spec=spec)
@@ -118,7 +122,10 @@ def fold_spec_change(work: FoldWorkspace, entry: SpecEntry, numbered: NumberedEn
 
 
 def _relocate_asset(work: FoldWorkspace, entry: SpecEntry, old: AssetState | None, seq: int) -> AssetState:
-    """The asset with its new spec: moved, set aside, restored, or unchanged where the spec still fits its rows."""
+    """The asset under its new spec, with what still holds of its computed partitions.
+
+    It is new, moved (nothing computed there), set aside (a rebuild has to follow), restored, or unchanged.
+    """
     spec = entry.spec
     if old is None:
         return AssetState(entry.asset, spec)
@@ -140,7 +147,7 @@ def _relocate_asset(work: FoldWorkspace, entry: SpecEntry, old: AssetState | Non
 
 
 def _former_partitions(asset: AssetState) -> FormerPartitions:
-    """The content that the asset's runs computed, with its partitioning; nothing for a source."""
+    """The content that the asset's runs computed, with the partitioning by which they did; nothing for a source."""
     own = asset.spec.partitioning.as_declared
     there = asset.coverage if own.is_partitioned else EVERYTHING if asset.last is not None else NOTHING
     return asset.former or FormerPartitions(own, there if asset.done else NOTHING)
@@ -149,7 +156,11 @@ def _former_partitions(asset: AssetState) -> FormerPartitions:
 def _set_aside(
     work: FoldWorkspace, asset: AssetState, spec: FoldSpec, former: FormerPartitions, seq: int
 ) -> AssetState:
-    """Sets the coverage aside: a day of UTC is no day of Tokyo, and a run of one cannot replace rows of the other."""
+    """Sets the coverage aside until a rebuild: new partitions cannot replace exactly the rows of former ones.
+
+    A day of UTC, for instance, is no day of Tokyo. If the new partitioning cannot even name the former partitions, the
+    asset counts as moved.
+    """
     own = asset.spec.partitioning
     if not (own.understands(spec.partitioning) and spec.partitioning.understands(own)):
         return replace(move_asset(work, asset, spec, seq), done=asset.done, former=replace(former, seq=0))
@@ -160,7 +171,7 @@ def _set_aside(
 
 
 def _restore(work: FoldWorkspace, asset: AssetState, spec: FoldSpec) -> None:
-    """Restores the coverage that was set aside, as the asset has its former partitioning again."""
+    """Makes the coverage count again that was set aside, as the asset has its former partitioning again."""
     if (former := asset.former) is not None:
         coverage = former.coverage if former.partitioning.is_partitioned else NOTHING
         _publish_coverage(work, asset.name, spec, coverage)
@@ -174,7 +185,7 @@ def _publish_coverage(work: FoldWorkspace, name: str, spec: FoldSpec, coverage: 
 
 
 def _is_restored_late(work: FoldWorkspace, asset: AssetState, former: FormerPartitions | None) -> bool:
-    """Whether the asset has its former partitions again after updates of inlets that could not mark them as stale."""
+    """Whether inlets were updated while the coverage was set aside, when nothing could mark it as stale."""
     if former is None or asset.former is not None:
         return False
     return any(work.newest_seq(inlet.uri) > former.seq for inlet in asset.spec.inlets)
@@ -187,7 +198,7 @@ def _needs_new_observation(old: AssetState, spec: FoldSpec) -> bool:
 
 
 def _cover_past_intervals(work: FoldWorkspace, asset: AssetState, before: FoldSpec, spec: FoldSpec) -> AssetState:
-    """Covers the intervals that ran, where they are partitions from now on, so that none is appended twice.
+    """Covers the intervals that ran, for an appending asset that gets partitions: none must be appended twice.
 
     Withheld intervals were not appended. A multi-asset's intervals are in its outlets, too.
     """
@@ -225,7 +236,7 @@ def _drop_excluded_slots(work: FoldWorkspace, asset: AssetState, before: Partiti
 
 
 def _has_incompatible_rows(old: AssetState, spec: FoldSpec) -> bool:
-    """Whether the new partitioning cannot describe the computed rows, or they may lack the column of a new segment."""
+    """Whether the new partitioning cannot describe the computed rows: they may lack a column that it needs."""
     adds_segments = bool(spec.partitioning.segments and not old.spec.partitioning.segments and old.coverage)
     return not spec.appends and (adds_segments or not spec.partitioning.understands(old.spec.partitioning))
 
@@ -239,7 +250,7 @@ def _drop_former_inlets(asset: AssetState) -> AssetState:
 
 
 def _mark_new_inlets_stale(work: FoldWorkspace, name: str, before: FoldSpec, seq: int) -> None:
-    """Marks partitions as stale that were computed without an inlet which the asset has now."""
+    """Marks partitions as stale that were computed before the asset had an inlet that it has now."""
     for inlet in work.assets[name].spec.inlets:
         if before.inlet(inlet.name) is None and work.newest_seq(inlet.uri):
             present = work.dataset(inlet.uri).coverage

@@ -24,7 +24,10 @@ from sparkassets.frozen import replace
 def withheld_after_success(
     work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> WithheldRecords:
-    """The withheld records after a success; ``asset`` is its state before that."""
+    """The withheld records after a success; ``asset`` is the asset before it.
+
+    What the run withheld gets a record, and records of its other partitions go.
+    """
     # the asset had partitions when the run was claimed and has none now, or the other way round
     is_outdated = entry.withheld.is_everything == asset.spec.partitioning.is_partitioned
     settled = asset.settled_partitions_since(entry.token)
@@ -65,7 +68,7 @@ def withheld_after_skip(
 def _withheld_record(
     work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> WithheldPartitions:
-    """The record of a run's withheld partitions, without those that a person has settled since its claim."""
+    """The record of what a run withheld, without partitions that a person marked as done or skipped since its claim."""
     partitions, whole = entry.withheld - asset.settled_partitions_since(entry.token), entry.partitions.is_everything
     return WithheldPartitions(
         partitions=partitions,
@@ -87,7 +90,7 @@ def _withheld_record(
 def _causes_since_claim(
     work: FoldWorkspace, asset: AssetState, entry: SuccessEntry | SkippedEntry
 ) -> Iterator[PartitionSet]:
-    """Yields the partitions with new causes since the run was claimed; everything where it is unknown which."""
+    """Yields the partitions with a cause that came while the run was at work; everything where nobody knows which."""
     ignored = {inlet.uri for inlet in asset.spec.inlets if inlet.on_update == "ignore"}
     if not asset.spec.partitioning.is_partitioned:
         uris = ignored if asset.spec.named else set[str]()  # other events are unused, so they trigger a run anyway
@@ -106,9 +109,9 @@ def _unread_triggers(asset: AssetState) -> Iterator[str]:
 
 
 def respecify_withheld(asset: AssetState, spec: FoldSpec) -> AssetState:
-    """Adapts the withheld records to a spec that adds or drops partitions.
+    """The asset with its withheld records adapted to a spec that gives it partitions, or takes them away.
 
-    With partitions from now on, all of them are missing anyway. Without, the newest record is tried again.
+    With partitions from now on, all records go: the partitions are missing anyway. Without, the newest is tried again.
     """
     after = spec.partitioning.is_partitioned
     if asset.spec.partitioning.is_partitioned == after:
@@ -120,7 +123,7 @@ def respecify_withheld(asset: AssetState, spec: FoldSpec) -> AssetState:
 
 
 def retry_updated(work: FoldWorkspace, name: str, partitions: PartitionSet) -> None:
-    """Marks withheld partitions among ``partitions`` to be tried again, because an inlet was updated for them."""
+    """Marks withheld partitions among ``partitions`` to be tried again, because one of their inlets was updated."""
     asset = work.assets[name]
     if asset.withheld:
         work.assets[name] = replace(asset, withheld=withheld_records.add_causes(asset.withheld, partitions))
@@ -149,7 +152,7 @@ Failures = tuple[FailedPartitions, ...]
 def add_failure(
     before: Failures, item: FailedPartitions, *, settled: PartitionSet, bad: PartitionSet = NOTHING
 ) -> Failures:
-    """The failures after ``item``, without partitions that a person has ``settled`` since its run was claimed.
+    """The failures with another one, ``item``, without partitions that a person ``settled`` since its claim.
 
     Partitions that are known to be ``bad`` become a failure of their own at once; the others stay undecided.
     """
@@ -172,7 +175,7 @@ def _add_partition_failure(before: Failures, item: FailedPartitions, bad: Partit
 
 
 def _split_off_bad(item: FailedPartitions, bad: PartitionSet) -> Failures:
-    """The failure as one; or split into its bad partitions, which no further run tries, and the rest."""
+    """The failure split into its bad partitions, which no further run tries, and the rest; whole without bad ones."""
     division = item.division
     if division is None or not bad or bad == item.partitions:
         return (item,)
@@ -202,7 +205,7 @@ def _is_divided(item: FailedPartitions, partitions: PartitionSet, invocation: st
 
 
 def _count_division_run(before: Failures, partitions: PartitionSet, invocation: str) -> Failures:
-    """Counts a run of ``partitions`` against every part of its division: each has one run less left."""
+    """The failures after a run of ``partitions``: all parts of its division have one further run less left."""
     taken = {item.division.first for item in before if item.division and _is_divided(item, partitions, invocation)}
     return tuple(
         replace(item, division=replace(item.division, left=item.division.left - 1))
@@ -213,7 +216,10 @@ def _count_division_run(before: Failures, partitions: PartitionSet, invocation: 
 
 
 def _failures_outside(before: Failures, partitions: PartitionSet, *, known: PartFinding) -> Failures:
-    """The failures without ``partitions``; ``known`` is the new finding for the rest of each that was divided."""
+    """The failures without ``partitions``; empty ones are dropped.
+
+    ``known`` is the new finding about what remains of a divided failure: whether it must hold a bad partition.
+    """
     return tuple(
         left
         for item in before
@@ -222,6 +228,7 @@ def _failures_outside(before: Failures, partitions: PartitionSet, *, known: Part
 
 
 def _failure_outside(item: FailedPartitions, partitions: PartitionSet, known: PartFinding) -> FailedPartitions:
+    """One failure without ``partitions``, with the new finding about its rest; unchanged where it has none of them."""
     if not item.partitions.overlaps(partitions):
         return item
     division = item.division

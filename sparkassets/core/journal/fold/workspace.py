@@ -59,7 +59,10 @@ class FoldWorkspace:
         return asset
 
     def add_stale_mark(self, name: str, inlet: FoldInlet, partitions: PartitionSet, *, seq: int) -> None:
-        """Marks partitions of the asset with the cause ``seq``: stale for that inlet, or to be tried again."""
+        """Buffers a stale mark: partitions of the asset that the cause ``seq`` makes stale for the inlet.
+
+        For partitions that failed or are missing the mark is only a new cause to try them.
+        """
         if partitions:
             marks = NO_STAMPS.overlay(partitions, seq)
             self._marked.setdefault(name, {}).setdefault(inlet.name, []).append(marks)
@@ -105,7 +108,10 @@ class FoldWorkspace:
         self._added.setdefault(uri, []).append(parts)
 
     def remember_event(self, ref: EventRef, *, alone: bool) -> None:
-        """Buffers an event of its dataset; ``alone`` forgets the buffered ones before it."""
+        """Buffers an event of its dataset.
+
+        ``alone`` means that no asset is triggered by the dataset: then only the newest event is remembered.
+        """
         if alone:
             self._fresh[ref.uri] = [ref]
         else:
@@ -135,6 +141,7 @@ class FoldWorkspace:
         for uri in {*before.spec.listens, *new.spec.listens}:
             own = [(name, inlet) for inlet in new.spec.readers(uri)] if uri in new.spec.listens else []
             known = self.consumers.get(uri, ())
+            # ``known`` is sorted by (asset, inlet); no name sorts between ``name`` and ``name`` with a null character
             first, last = bisect_left(known, (name,)), bisect_left(known, (f"{name}\0",))
             _set_or_drop(self.consumers, uri, (*known[:first], *sorted(own), *known[last:]))
         for uri in before.triggers | new.triggers:
