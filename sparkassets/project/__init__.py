@@ -1,4 +1,4 @@
-"""A project's folder as a compiled model: finds and reads its files; imports nothing of it."""
+"""Finds, reads and compiles the files of a project's folder; imports none of the project's code in this process."""
 
 from sparkassets.project.compile_trace import PROJECT_FILE
 from sparkassets.project.project_loader import check_storage, load_project

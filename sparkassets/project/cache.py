@@ -27,12 +27,12 @@ _ROUNDS: Final = 10_000
 
 @frozen
 class VariableFingerprint:
-    """A fingerprint that shows whether variables have changed, without holding their values.
+    """Shows whether environment variables have changed since, without holding their values.
 
     Attributes:
         names: The variables, set or not, ascending.
-        salt: Random, so that two fingerprints do not reveal whether their values are equal.
-        digest: Of all values together, slow to compute; empty where none is set.
+        salt: Random, so that equal values have different fingerprints in two files.
+        digest: Of all values together, slow to compute; empty if none is set.
     """
 
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class VariableFingerprint:
 
     @classmethod
     def from_variables(cls, names: Collection[str], env: Mapping[str, str]) -> VariableFingerprint:
-        """That of the variables as they are now."""
+        """The fingerprint of these variables as they are now."""
         ordered, salt = tuple(sorted(names)), os.urandom(16)
         return cls(ordered, salt, _digest(ordered, env, salt))
 
@@ -58,7 +58,7 @@ def _digest(names: tuple[str, ...], env: Mapping[str, str], salt: bytes) -> byte
 
 
 class ReferencePickler(pickle.Pickler):
-    """Pickles texts that hold a variable's value as the surrounding text and the number of the value."""
+    """Pickles a text that holds a variable's value without that value, as text parts and numbers of values."""
 
     def __init__(self, stream: BytesIO, names: tuple[str, ...], env: Mapping[str, str]) -> None:
         super().__init__(stream, protocol=pickle.HIGHEST_PROTOCOL)
@@ -67,7 +67,7 @@ class ReferencePickler(pickle.Pickler):
         self._value = re.compile(f"({'|'.join(map(re.escape, longest_first))})") if longest_first else None
 
     def persistent_id(self, obj: object) -> tuple[str | int, ...] | None:
-        """The text in parts, every second of them the number of a value; None without any value."""
+        """The text split at the values, each odd part replaced by the value's number; None if it holds none."""
         if self._value is None or type(obj) is not str or not self._value.search(obj):
             return None
         parts = self._value.split(obj)
@@ -75,7 +75,7 @@ class ReferencePickler(pickle.Pickler):
 
 
 class ReferenceUnpickler(pickle.Unpickler):
-    """Reads pickles of `ReferencePickler`, inserting the present values."""
+    """Reads pickles of `ReferencePickler` and inserts the present values."""
 
     def __init__(self, stream: BytesIO, names: tuple[str, ...], env: Mapping[str, str]) -> None:
         super().__init__(stream)
@@ -87,7 +87,7 @@ class ReferenceUnpickler(pickle.Unpickler):
 
 
 def _forms(names: tuple[str, ...], env: Mapping[str, str]) -> list[str]:
-    """The texts that a value may stand in the project as: itself, and as JSON writes it; two a variable."""
+    """Two texts for each variable, which the project may contain: its value, and the value as JSON escapes it."""
     values = [env.get(name, "") for name in names]
     return [form for value in values for form in (value, json.dumps(value, ensure_ascii=False)[1:-1])]
 
@@ -102,7 +102,7 @@ T = TypeVar("T")
 
 
 class CompiledCache(Generic[T]):
-    """A cached value made from one project's files, valid while its inputs are unchanged.
+    """A value made from one project's files and kept in a file, valid while its inputs are unchanged.
 
     A cache file is unpickled, so it is used only if no other user can have written it. It holds no value of the
     environment: references stand for them, and a fingerprint shows whether they are still the same.
@@ -118,13 +118,14 @@ class CompiledCache(Generic[T]):
     """
 
     def __init__(self, folder: Path, kind: type[T], *, of: tuple[str, ...]) -> None:
+        # "\0" occurs in no path, so two lists of inputs never have the same key
         key = "\0".join((*of, str(Path.cwd()), sys.version, _code()))
         self._folder = folder
         self._kind = kind
         self.path = folder / "projects" / blake2b(key.encode(errors="surrogateescape"), digest_size=16).hexdigest()
 
     def find(self, env: Mapping[str, str]) -> tuple[T, CompileTrace] | None:
-        """The value and its trace while its inputs are unchanged; else None."""
+        """The value and its trace; None if there is none, or if an input has changed since."""
         try:
             if not _is_own(self.path):
                 return None
@@ -141,7 +142,7 @@ class CompiledCache(Generic[T]):
         return found
 
     def keep(self, value: T, trace: CompileTrace, env: Mapping[str, str]) -> None:
-        """Writes the value, whole or not at all; a folder that cannot be written to is not an error."""
+        """Writes the value, completely or not at all; does nothing if the folder cannot be written."""
         payload = _pickle_value(value, trace, env)
         if payload is None:
             return
@@ -162,7 +163,7 @@ class CompiledCache(Generic[T]):
 
 
 def _pickle_value(value: object, trace: CompileTrace, env: Mapping[str, str]) -> bytes | None:
-    """Fingerprint, trace and value, one after the other; None where a timetable of a package cannot be pickled."""
+    """Fingerprint, trace and value as three pickles in a row; None if an installed timetable cannot be pickled."""
     stream = BytesIO()
     fingerprint = VariableFingerprint.from_variables(trace.variables, env)
     pickle.dump(fingerprint, stream, protocol=pickle.HIGHEST_PROTOCOL)
@@ -176,7 +177,7 @@ def _pickle_value(value: object, trace: CompileTrace, env: Mapping[str, str]) ->
 
 
 def _unpickle_value(payload: bytes, env: Mapping[str, str]) -> tuple[Any, CompileTrace] | None:
-    """The value that `_pickle_value` wrote and its trace; None where an input has changed."""
+    """The value and its trace from `_pickle_value`; None if an input has changed or the value cannot be read."""
     stream = BytesIO(payload)
     fingerprint = pickle.load(stream)  # noqa: S301  whole, the user's own, written by this very code; so the next two
     if not isinstance(fingerprint, VariableFingerprint) or not fingerprint.matches(env):

@@ -24,15 +24,15 @@ _METADATA: Final = (".dist-info", ".egg-info", ".egg-link")
 
 
 class CompileTrace:
-    """Reads files, folders and variables, and records digests of them.
+    """Reads files, folders and variables, and remembers what they held, to find out later whether anything changed.
 
     Attributes:
-        files: Path to a digest of the content; empty for a file that is not there.
-        folders: Path to a digest of the names; empty for a folder that is not there.
+        files: Path to a digest of the content; empty if the file does not exist.
+        folders: Path to a digest of the names in it; empty if the folder does not exist.
         variables: Names of the variables that were read.
-        packages: A digest of the installed packages; empty where none was used.
-        modules: Paths of modules that define a timetable, or that the project's modules import, to their time and size.
-        seen: Number of names in all folders read.
+        packages: A digest of the installed packages; empty if none was used.
+        modules: Path to time and size, of modules that define a timetable or that the project's modules import.
+        seen: Number of names in all folders that were read.
     """
 
     def __init__(self) -> None:
@@ -44,10 +44,11 @@ class CompileTrace:
         self.seen = 0
 
     def read_file(self, path: Path | str) -> bytes | None:
-        """The content of a file; None where there is none.
+        """The content of a file; None if it does not exist.
 
         Raises:
-            OSError: It is there and cannot be read, is no file (a pipe, a device), or is larger than `MOST_BYTES`.
+            OSError: It exists and cannot be read, is no regular file (a pipe, a device), or is larger than
+                `MOST_BYTES`.
         """
         try:
             content = _content(path)
@@ -57,10 +58,10 @@ class CompileTrace:
         return content
 
     def list_names(self, folder: Path | str) -> list[str] | None:
-        """The sorted names in a folder, those of folders with ``/`` at their end; None where there is no folder.
+        """The sorted names in a folder, with ``/`` after names of folders; None if the folder does not exist.
 
         Raises:
-            OSError: It cannot be looked into, or the folders of the project hold more than `MOST_NAMES`.
+            OSError: It cannot be read, or the folders of the project hold more than `MOST_NAMES` names.
         """
         try:
             with os.scandir(folder) as entries:
@@ -80,7 +81,7 @@ class CompileTrace:
         self.packages = _digest("\n".join(_packages()).encode(errors="surrogateescape"))
 
     def record_module(self, path: str) -> None:
-        """Remembers when a module was written last; empty for one that is gone."""
+        """Remembers time and size of a module's file; empty if it is gone."""
         try:
             status = os.stat(path)  # noqa: PTH116
         except OSError:
@@ -97,7 +98,7 @@ class CompileTrace:
         self.modules |= other.modules
 
     def still_holds(self) -> bool:
-        """Whether everything but the variables is still as recorded."""
+        """Whether everything but the variables is as it was recorded; `VariableFingerprint` answers for those."""
         now = CompileTrace()
         if self.packages:
             now.record_packages()
@@ -142,7 +143,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _packages() -> Iterator[str]:
-    """Where Python finds packages, each folder of metadata and each archive with its time."""
+    """A line for each folder of package metadata and each archive on Python's path, with its time of change."""
     for place in dict.fromkeys(sys.path):
         try:
             with os.scandir(place or ".") as entries:
@@ -156,7 +157,7 @@ def _packages() -> Iterator[str]:
 
 
 def _content(path: Path | str) -> bytes:
-    """The bytes of a regular file; anything else is not opened, as a pipe would block its reader."""
+    """The bytes of a regular file; nothing else is opened, as reading a pipe would block."""
     try:
         status = os.stat(path)  # noqa: PTH116  at a fifth of pathlib's time
     except OSError as error:

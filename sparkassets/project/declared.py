@@ -1,4 +1,4 @@
-"""Assets that Python modules declare: imported in a process of their own, with the places of their code."""
+"""Assets that Python modules declare: a child process imports the modules and reports positions in the code."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _CODE: Final = (
 
 @frozen
 class ImportResult:
-    """The result of importing modules.
+    """What the child process reports about the imported modules.
 
     Attributes:
         assets: As `sparkassets.authoring.discovery` reports them, in order.
@@ -67,7 +67,10 @@ class ImportResult:
 
 
 def import_modules(modules: Iterable[PythonFile], env: Mapping[str, str]) -> ImportResult:
-    """Imports the modules in a child process; with placeholders for Spark's names where they need a session."""
+    """Imports the modules in a child process.
+
+    If one needs a Spark session at import, all are imported again with placeholders for Spark's names.
+    """
     wanted = [(each.name, each.search_path) for each in modules]
     result = _import_in_process(wanted, env, without_spark=False)
     if any(_NEEDS_SESSION in failure["error"] for failure in result.failures):
@@ -78,6 +81,10 @@ def import_modules(modules: Iterable[PythonFile], env: Mapping[str, str]) -> Imp
 def _import_in_process(
     wanted: Sequence[tuple[str, str]], env: Mapping[str, str], *, without_spark: bool
 ) -> ImportResult:
+    """Imports the modules in one child process, which leaves its result in a temporary file.
+
+    A process that leaves none, or too much, becomes a failure of the first module.
+    """
     with TemporaryDirectory(prefix="sparkassets-") as folder:
         result = Path(folder, "result.json")
         request = {"modules": wanted, "result": str(result), "without_spark": without_spark}
@@ -91,7 +98,7 @@ def _import_in_process(
 
 
 def _run_import(request: str, env: Mapping[str, str]) -> str:
-    """Runs the importing process and returns how it ended; output of the modules is discarded."""
+    """Runs the importing process; returns a clause on how it ended. Output of the modules is discarded."""
     code = _CODE.format(path=json.dumps(sys.path))
     process = subprocess.Popen(  # noqa: S603  this very Python
         [sys.executable, "-B", "-c", code],
@@ -155,7 +162,7 @@ def declared_assets(
     *,
     environment: Mapping[str, str],
 ) -> DeclaredAssets:
-    """The assets that modules declare, and the problems of modules.
+    """The assets that modules declare, with the problems of modules that cannot be parsed or imported.
 
     Args:
         files: The modules of the allowed packages, by their dotted names.
@@ -189,7 +196,13 @@ def declared_assets(
 def _failed_import(
     files: Mapping[str, PythonFile], by_path: Mapping[str, PythonFile], failure: Mapping[str, Any]
 ) -> tuple[SpecProblem, SourceFile]:
-    """The problem of a failed import at the line that raised, and its module; ``by_path``: modules by real path."""
+    """The problem of a failed import, at the line that raised if that is in the project, and the failed module.
+
+    Args:
+        files: Modules by dotted name.
+        by_path: The same modules by real path.
+        failure: One of the `ImportResult.failures`.
+    """
     module = files[failure["module"]]
     place = by_path.get(os.path.realpath(failure["file"])) if failure["file"] else None
     file, line = (place.file, failure["line"]) if place is not None else (module.file, 1)
@@ -212,12 +225,12 @@ def _real_path(file: PythonFile) -> str:
 
 
 class _ReportedDeclaration:
-    """One asset as the import reports it.
+    """Turns one reported asset into a document with positions in the Python code.
 
     Args:
         files: All modules, by their real paths.
-        module: That declares it.
-        reported: As `sparkassets.authoring.discovery` writes it.
+        module: The module that declares it.
+        reported: The asset as `sparkassets.authoring.discovery` writes it.
     """
 
     def __init__(
@@ -231,11 +244,7 @@ class _ReportedDeclaration:
         self._problems: list[SpecProblem] = []
 
     def asset(self, variables: Mapping[str, str]) -> DeclaredAsset:
-        """The asset.
-
-        Args:
-            variables: Of the environment, those that modules read.
-        """
+        """The declared asset; ``variables`` are the environment variables that modules read, with their values."""
         call = self._expression()
         spot = self._nodes.spot(call) if call is not None else self._line()
         name, keys = self._reported["name"], self._reported["keys"]
@@ -251,7 +260,7 @@ class _ReportedDeclaration:
         return DeclaredAsset(document, self._module, known, tuple(self._parts(module.of)))
 
     def _refused_keys(self, call: ast.expr | None, spot: CodeSpan) -> Iterator[str]:
-        """Keys that the decorator refused, each with its problem."""
+        """Names of keys whose values the decorator refused; adds a problem for each."""
         places = keywords_of(call)
         for key, message in self._reported["problems"]:
             at = self._nodes.spot(places[key]) if key in places else spot
@@ -259,7 +268,10 @@ class _ReportedDeclaration:
             yield OTHERWISE.get(key, key)
 
     def _body(self, function: tuple[PythonModule, ast.stmt] | None, spot: CodeSpan) -> tuple[str, CodeSpan] | None:
-        """The function as ``module:name`` and the place of its name; None for SQL and sources."""
+        """The function as ``module:name`` and the position of its name; None for SQL and sources.
+
+        A function without a ``def`` in the project, such as a lambda, becomes a problem and gets the name ``unknown``.
+        """
         reported = self._reported["function"]
         if reported is None:
             return None
@@ -274,14 +286,14 @@ class _ReportedDeclaration:
         return None
 
     def _parts(self, file: PythonFile) -> Iterator[Part]:
-        """The parts of the function; the whole declaring module, where the declaration is not one of its statements."""
+        """The function as (module, name); also the whole declaring module if no statement of it is the declaration."""
         top, _, inner = self._reported["function"]["name"].partition(".")
         yield file.name, top
         if inner or file.name != self._module.name:
             yield self._module.name, WHOLE
 
     def _expression(self) -> ast.expr | None:
-        """The expression that declares the asset: the decorator or the call."""
+        """The decorator, call or name at the reported position in the declaring module; None if there is none."""
         module = self._modules.find_module(self._module.name)
         first, last, column, end = self._reported["positions"] or (None, None, None, None)
         for node in ast.walk(module.tree) if module is not None else ():
@@ -292,11 +304,12 @@ class _ReportedDeclaration:
         return None
 
     def _line(self) -> CodeSpan:
+        """The first character of the reported line, for problems without an exact position."""
         line = (self._reported["positions"] or [1])[0] or 1
         return CodeSpan(line - 1, 0, line - 1, 1)
 
     def _function(self) -> tuple[PythonModule, ast.FunctionDef | ast.AsyncFunctionDef] | None:
-        """The function's module and definition, whose code begins in the line that the import reported."""
+        """Module and definition of the reported function, found by its first line and name; None if not found."""
         reported = self._reported["function"]
         file = self._files.get(os.path.realpath(reported["file"])) if reported and reported["file"] else None
         module = self._modules.find_module(file.name) if file is not None else None
@@ -315,12 +328,13 @@ class _ReportedDeclaration:
 
 
 def _find_used_variables(variables: Mapping[str, str], *values: object) -> Iterator[tuple[str, str]]:
-    """Variables of the environment whose values occur in the declaration."""
+    """(Name, value) of environment variables whose values occur in a text of the declaration."""
     texts = list(_texts(values))
     yield from ((name, value) for name, value in variables.items() if any(value in text for text in texts))
 
 
 def _texts(value: object) -> Iterator[str]:
+    """All texts in a nested value, keys of dictionaries included."""
     match value:
         case str():
             yield value

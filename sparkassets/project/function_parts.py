@@ -1,7 +1,7 @@
-"""The parts of a function: itself and all it names in the project's own packages, from their source alone.
+"""Digests of a function's parts: itself and everything it names in the project's own packages, from source alone.
 
-Each function, class and value of a module that names reach is a part. Comments, docstrings, layout and unreached code
-do not count. Where code builds names at run time, its whole module counts.
+A part is a function, class or value of a module that can be reached by names. Comments, docstrings, layout and
+unreached code do not count. Where code builds names at run time, the whole module is the part.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _DYNAMIC: Final = frozenset({"globals", "eval", "exec", "__import__", "vars", "i
 
 
 class FunctionParts:
-    """Computes the parts of functions, and caches the modules read for them.
+    """Computes the digests of functions' parts, and keeps the modules that it has parsed.
 
     Args:
-        source: Looks up a module's text by its dotted name, and whether it is a package; None outside the project.
+        source: Takes a dotted name; returns the module's text and whether it is a package, None outside the project.
     """
 
     def __init__(self, source: Callable[[str], tuple[str, bool] | None]) -> None:
@@ -30,7 +30,7 @@ class FunctionParts:
         self._modules: dict[str, ModuleNames | None] = {}
 
     def digest_parts(self, module: str, function: str) -> dict[str, str]:
-        """Digests of all parts of a function, by ``module:name``."""
+        """``module:name`` to digest, for the function and everything that it reaches by names."""
         parts: dict[str, str] = {}
         seen: set[Part] = set()
         left: list[Part] = [(module, function)]
@@ -49,7 +49,7 @@ class FunctionParts:
         return parts
 
     def _part(self, part: Part) -> tuple[str, list[Part]]:
-        """The digest of one part, empty for imported names, and the parts that it names."""
+        """One part's digest, empty for a name that is only imported, and the parts that its code names."""
         name, own = part
         module = self._module(name)
         if module is None:
@@ -63,7 +63,7 @@ class FunctionParts:
         return value, [*found, *self._find_named_parts(module, nodes)]
 
     def _find_imported(self, module: ModuleNames, name: str) -> Iterator[Part]:
-        """The part that a name of a module stands for, where it was imported."""
+        """The part that an imported name stands for; several with star imports, none if it is not imported."""
         if name in module.imports:
             yield self._target(module.imports[name])
             return
@@ -83,7 +83,7 @@ class FunctionParts:
         return (f"{owner}.{name}", WHOLE) if self._module(f"{owner}.{name}") is not None else found
 
     def _find_named_parts(self, module: ModuleNames, nodes: list[ast.stmt]) -> Iterator[Part]:
-        """The parts that statements of a module name."""
+        """The parts that the code of these statements names."""
         for top in nodes:
             local = dict(imported_in(top, module))
             taken = _arguments_in(top)
@@ -96,7 +96,12 @@ class FunctionParts:
     def _member(
         self, module: ModuleNames, local: dict[str, Part], node: ast.Attribute, taken: set[int]
     ) -> Iterator[Part]:
-        """The part that ``a.b.c`` names, where ``a`` is a module of the project."""
+        """The part that ``a.b.c`` names, if ``a`` is a module of the project; none otherwise.
+
+        The nodes of such a chain are added to ``taken``, so that its beginning is not taken for a name of its own.
+        Access to a
+        name that is built at run time makes the whole module a part.
+        """
         steps, inner = [node.attr], node.value
         chain: list[ast.AST] = [node]
         while isinstance(inner, ast.Attribute):
@@ -120,6 +125,7 @@ class FunctionParts:
         yield owner, WHOLE
 
     def _name(self, module: ModuleNames, local: dict[str, Part], name: str) -> Iterator[Part]:
+        """The part that a plain name refers to; the whole module for functions that build names at run time."""
         if name in _DYNAMIC:
             yield module.name, WHOLE
         elif name in local:
@@ -130,6 +136,7 @@ class FunctionParts:
             yield from self._find_imported(module, name)
 
     def _module(self, name: str) -> ModuleNames | None:
+        """The names of a module of the project; None outside the project, or for text that is not Python."""
         if name not in self._modules:
             found = self._source(name)
             self._modules[name] = parse_names(name, found[0], is_package=found[1]) if found is not None else None
@@ -137,7 +144,7 @@ class FunctionParts:
 
 
 def _strip_declaration(node: ast.stmt, module: ModuleNames) -> ast.stmt:
-    """A function without the decorators that declare it as an asset: they are no part of its code."""
+    """The function without the decorators that declare it as an asset: its options are no part of its code."""
     if not isinstance(node, FUNCTIONS):
         return node
     code = [each for each in node.decorator_list if not _declares(each, module)]
@@ -147,6 +154,7 @@ def _strip_declaration(node: ast.stmt, module: ModuleNames) -> ast.stmt:
 
 
 def _declares(node: ast.expr, module: ModuleNames) -> bool:
+    """Whether a decorator is one of sparkassets' own that declare assets."""
     match node.func if isinstance(node, ast.Call) else node:
         case ast.Name(id=name):
             starred = (("sparkassets", name),) if "sparkassets" in module.stars else ()
@@ -158,7 +166,7 @@ def _declares(node: ast.expr, module: ModuleNames) -> bool:
 
 
 def _arguments_in(top: ast.stmt) -> set[int]:
-    """Nodes of a function's body that name its own arguments, which hide names of the module."""
+    """Ids of the nodes in a function's body that name its own arguments, which hide the module's names."""
     if not isinstance(top, FUNCTIONS):
         return set()
     given = top.args
@@ -169,7 +177,7 @@ def _arguments_in(top: ast.stmt) -> set[int]:
 
 
 def _naming(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
-    """The node, if it is one of the names or leads from one to its attributes."""
+    """The node if it is one of the names, or an attribute chain that begins with one; else nothing."""
     inner = node
     while isinstance(inner, ast.Attribute):
         inner = inner.value
@@ -178,7 +186,7 @@ def _naming(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
 
 
 def _dump(node: ast.AST) -> str:
-    """The syntax tree as text, without docstrings and positions, the same in every version of Python."""
+    """The syntax tree as text without docstrings and positions; the same text in every version of Python."""
     parts = []
     for name, value in ast.iter_fields(node):
         if name in ("kind", "type_comment", "type_ignores", "ctx"):

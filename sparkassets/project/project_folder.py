@@ -1,4 +1,4 @@
-"""Finds, reads and compiles the files of a project's folder, and the tests of its assets."""
+"""Finds, reads and compiles the files of a project's folder, and reads the tests of its assets."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def compile_folder(
     tables: TableColumns | None = None,
     cache: Path | None = None,
 ) -> ProjectSpec:
-    """The project in a folder, compiled.
+    """The compiled project of a folder.
 
     Args:
         root: Absolute; holds the project file.
@@ -115,7 +115,7 @@ def compile_folder(
 def _load_declared(
     project: ProjectDraft, reader: SourceReader, env: Mapping[str, str], cache: Path | None
 ) -> DeclaredAssets:
-    """The assets that modules of the allowed packages declare."""
+    """The assets that modules of the allowed packages declare; results of imports are kept in the cache."""
 
     def import_all(modules: Sequence[PythonFile]) -> ImportResult:
         names = (each.name for each in modules)
@@ -160,7 +160,7 @@ class SourceReader:
         self.unreadable: set[Path] = set()
 
     def list_names(self, folder: Path) -> list[str] | None:
-        """The names in a folder; None where it does not exist, and none where it cannot be read."""
+        """The names in a folder; None if it does not exist, an empty list and a problem if it cannot be read."""
         try:
             return self.trace.list_names(folder)
         except OSError as error:
@@ -175,7 +175,7 @@ class SourceReader:
         return self.read_file(path) is not None or path in self.unreadable
 
     def read_file(self, path: Path, *, is_python: bool = False) -> SourceFile | None:
-        """The file, or None where none can be read; a Python file may declare another encoding than UTF-8."""
+        """The file; None if it does not exist or became a problem. Python files may declare another encoding."""
         try:
             content = self.trace.read_file(path)
         except OSError as error:
@@ -194,13 +194,13 @@ class SourceReader:
         return SourceFile(_label(path), Path(os.path.relpath(path, self.root)).as_posix(), text)
 
     def read_declaring(self, path: Path) -> SourceFile | None:
-        """A module that may declare assets; None for a file whose bytes no author can have written."""
+        """A module that may declare assets; None for a file that its encoding cannot decode, which is not reported."""
         if self.read_python(path) is not None:
             return self.read_file(path, is_python=True)
         return None
 
     def read_python(self, path: Path) -> str | None:
-        """The text of a module that is only looked into; None where it cannot be read."""
+        """The text of a module that is only searched, not compiled; None, without a problem, if it is unreadable."""
         try:
             content = self.trace.read_file(path)
             return content.decode(_encoding(content)) if content is not None else None
@@ -213,7 +213,7 @@ class SourceReader:
 
 
 def _encoding(module: bytes) -> str:
-    """The encoding that a module declares; UTF-8 without one, or where Python does not know it."""
+    """The encoding that a module declares; UTF-8 if it declares none, or one that Python does not know."""
     try:
         return detect_encoding(BytesIO(module).readline)[0]
     except SyntaxError:
@@ -221,12 +221,12 @@ def _encoding(module: bytes) -> str:
 
 
 def _label(path: Path) -> str:
-    """The path as people know it: from where they stand when that is shorter."""
+    """The path for messages: relative to the working folder if that is shorter."""
     return min(os.path.relpath(path), str(path), key=len)
 
 
 def _asset_paths(project: ProjectDraft, reader: SourceReader) -> Iterable[Path]:
-    """The files of the `assets` folders, by name within a folder; of the project's folder itself no subfolders."""
+    """The files of the `assets` folders, by name within a folder; of the project's own folder without subfolders."""
     found: dict[Path, None] = {}
     for index, entry in enumerate(project.keys.assets):
         path = Path(os.path.normpath(reader.root / entry))
@@ -242,7 +242,7 @@ def _asset_paths(project: ProjectDraft, reader: SourceReader) -> Iterable[Path]:
 
 
 def _find_unread(project: ProjectDraft, reader: SourceReader) -> Iterator[SpecProblem]:
-    """Modules beside the YAML files that declare assets, and are of no package that the project file allows."""
+    """Warnings for modules beside the YAML files that declare assets but are in no package that the project allows."""
     read = {each.file.path for each in _python_files(project, reader).values()}
     for entry in project.keys.assets:
         folder = Path(os.path.normpath(reader.root / entry))
@@ -265,7 +265,7 @@ def _find_unread(project: ProjectDraft, reader: SourceReader) -> Iterator[SpecPr
 def yaml_files(
     folder: Path, names: list[str], reader: SourceReader, *, deep: bool, ends: tuple[str, ...] = _YAML
 ) -> Iterator[Path]:
-    """The files that end with ``ends``, with ``deep`` also below; links back to an outer folder are not followed."""
+    """Files that end with one of ``ends``, with ``deep`` also in subfolders; skips links to an outer folder."""
     for name in names:
         if name.startswith("."):
             continue
@@ -278,7 +278,7 @@ def yaml_files(
 
 
 def _python_files(project: ProjectDraft, reader: SourceReader) -> dict[str, PythonFile]:
-    """The modules of the allowed packages by their dotted names; of two with one name that in the project's folder."""
+    """Dotted name to module, for the allowed packages; one in the project's folder goes before one beside it."""
     found: dict[str, PythonFile] = {}
     for package in project.keys.python:
         for base in (reader.root, reader.root.parent):
@@ -292,7 +292,7 @@ def _python_files(project: ProjectDraft, reader: SourceReader) -> dict[str, Pyth
 
 
 def _module_paths(folder: Path, reader: SourceReader) -> Iterator[Path]:
-    """The modules in a package and in those below it, by name within a folder."""
+    """The modules of a package and its subpackages, by name within a folder."""
     for name in reader.list_names(folder) or []:
         if name.endswith("/"):
             below = folder / name
@@ -306,9 +306,9 @@ def _module_paths(folder: Path, reader: SourceReader) -> Iterator[Path]:
 def _code(
     project: ProjectDraft, assets: AssetFiles, reader: SourceReader, declared: Mapping[str, DeclaredAsset]
 ) -> tuple[dict[str, SourceFile | None], dict[str, ModuleSource], dict[str, ModuleFunction]]:
-    """The SQL files and the modules that the assets want, as far as they exist, and the functions that declare assets.
+    """The code that assets need: SQL files by path, modules by name, and functions that declare assets by asset.
 
-    Of SQL that cannot be read there is None.
+    Files that do not exist are left out. A SQL file that exists and cannot be read is None.
     """
     sql: dict[str, SourceFile | None] = {}
     functions = [each for draft in assets.drafts.values() for each in functions_of_rules(draft)]
@@ -350,7 +350,7 @@ def _modules(names: Iterable[str], reader: SourceReader) -> dict[str, ModuleSour
 def _hook_modules(
     project: ProjectDraft, assets: AssetFiles, reader: SourceReader, *, known: Collection[str]
 ) -> dict[str, ModuleSource]:
-    """The modules of functions that receive notifications, except those that are ``known``."""
+    """The modules of functions that receive notifications, by name, without those in ``known``."""
     written = [project.keys.notify, *(draft.keys.notify for draft in assets.drafts.values())]
     hooks = [
         rule.python.partition(":")[0] for keys in written for rule in written_rules(keys) if rule.python is not None
@@ -360,13 +360,13 @@ def _hook_modules(
 
 
 def _with_parts(module: ModuleSource, function: str, parts: Mapping[str, str]) -> ModuleSource:
-    """The module, with the parts of one of its functions."""
+    """The module with the digests of the parts of one of its functions filled in."""
     known = module.functions.get(function)
     return replace(module, functions={**module.functions, function: replace(known, parts=parts)}) if known else module
 
 
 def _source(name: str, project: ProjectDraft, reader: SourceReader) -> tuple[str, bool] | None:
-    """The text of a module of the allowed packages, and whether it is a package; None for any other."""
+    """A module's text and whether it is a package; None for a module outside the allowed packages."""
     if not is_allowed(name, project):
         return None
     for _, path in _places(name, reader):
@@ -376,7 +376,7 @@ def _source(name: str, project: ProjectDraft, reader: SourceReader) -> tuple[str
 
 
 def _first(paths: Iterable[str], reader: SourceReader) -> dict[str, SourceFile | None]:
-    """The first existing file, by its path; None where it cannot be read."""
+    """Path to the first of these files that exists, None as value if it is unreadable; empty if none exists."""
     for path in paths:
         file = reader.read_file(reader.root / path)
         if file or reader.root / path in reader.unreadable:
@@ -407,7 +407,7 @@ FOLDER: Final = "tests"
 
 
 def load_cases(project: ProjectSpec, env: Mapping[str, str]) -> tuple[Case, ...]:
-    """The tests in the project's ``tests`` folder, by file; none where there is no such folder.
+    """The tests in the project's ``tests`` folder, in order of files; empty without that folder.
 
     Raises:
         SpecError: With every problem of every file.

@@ -1,4 +1,4 @@
-"""Loads a project's folder, compiled only where something changed, and checks where its storage is."""
+"""Loads a project from the cache or compiles it, and checks that its storage locations do not overlap."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def check_storage(project: ProjectSpec) -> None:
-    """Refuses a project that would write where something else of it is, as the disk has it now.
+    """Refuses a project that would write to a place that another part of it uses, as links are on the disk now.
 
     Raises:
-        SpecError: With every overlap, at the asset or the project file that it is in.
+        SpecError: With every overlap, at the asset or the project file that names the place.
     """
     places = storage_uses(
         root=project.root, state=(project.state, project.state), folders=project.folders, assets=project.assets
@@ -42,6 +42,7 @@ def check_storage(project: ProjectSpec) -> None:
 
 
 def _location(project: ProjectSpec, place: StorageUse) -> FileLocation:
+    """Where the project's files name a place: at its asset, or in the project file for the state."""
     if place.asset is not None:
         return project.assets[place.asset].location
     if place.role == "state":
@@ -50,7 +51,12 @@ def _location(project: ProjectSpec, place: StorageUse) -> FileLocation:
 
 
 def locator() -> Callable[[str], StorageSite]:
-    """A function that finds the site of an absolute path on disk, visiting each folder once; URIs stay as written."""
+    """A function that finds the site of an absolute path, so that two paths to one folder have the same site.
+
+    It follows links, compares folders by device and inode, and ignores case where the disk does. Each folder is looked
+    at
+    once. URIs stay as written.
+    """
 
     @cache
     def identity(folder: str) -> str | None:
@@ -93,7 +99,7 @@ def locator() -> Callable[[str], StorageSite]:
 
 
 def _following() -> Callable[[str], str]:
-    """A function that follows the links of an absolute path, visiting each folder once."""
+    """A function that follows the links in an absolute path; looks at each folder once."""
 
     @cache
     def real(path: str) -> str:
@@ -107,7 +113,10 @@ def _following() -> Callable[[str], str]:
 
 
 def _with_letters(folder: str) -> tuple[str, str] | None:
-    """The folder, or the nearest ancestor whose name has letters, and the same path with their case swapped."""
+    """(The folder or its nearest ancestor with letters in its name, the same path with that name's case swapped).
+
+    If both are the same folder on disk, names there ignore case. None if no name has letters.
+    """
     while folder != "/":
         above, name = os.path.split(folder)
         if name.swapcase() != name:
@@ -124,7 +133,7 @@ def holds_project(folder: Path) -> bool:
 def load_project(
     folder: Path, env: Mapping[str, str], *, cache: Path | None = None, tables: TableColumns | None = None
 ) -> ProjectSpec:
-    """The project in a folder, compiled.
+    """The compiled project of a folder, from the cache if nothing changed.
 
     Args:
         folder: Holds ``project.yml``; messages name files from where people stand.
@@ -163,7 +172,7 @@ def load_project(
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Pauses the search for cycles of objects: compiling makes next to none, and a fifth of its time went into it."""
+    """Pauses the search for reference cycles: compiling makes few, and the search took a fifth of its time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Python modules of a project, parsed and never run: their names, imports, functions and context uses."""
+"""Python modules of a project, parsed and never run: names, imports, functions, and uses of the context."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class ModuleNames:
-    """The names of a module's top level.
+    """The names that a module's top level binds and imports.
 
     Attributes:
-        is_package: Whether names relative to it are its own.
+        is_package: Whether it is an ``__init__.py``, from which relative imports start one level deeper.
     """
 
     def __init__(self, name: str, tree: ast.Module, *, is_package: bool) -> None:
@@ -36,7 +36,7 @@ class ModuleNames:
 
     @cached_property
     def bound(self) -> dict[str, list[ast.stmt]]:
-        """The statements that bind each name, or use it at import time."""
+        """Each name of the top level to the statements that bind it, or that change it at import time."""
         found: dict[str, list[ast.stmt]] = defaultdict(list)
         for node in self.tree.body:
             for name in dict.fromkeys(_find_bound_names(node)):
@@ -45,7 +45,7 @@ class ModuleNames:
 
     @cached_property
     def imports(self) -> dict[str, Part]:
-        """The parts that imported names refer to."""
+        """Each imported name to the module and the name in it that it refers to."""
         plain = [node for node in self.tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
         return {name: part for node in plain for name, part in imported_in(node, self)}
 
@@ -57,7 +57,7 @@ class ModuleNames:
 
 
 def parse_names(name: str, text: str, *, is_package: bool) -> ModuleNames | None:
-    """The names of a module; None for text that is not Python."""
+    """The names of a module; None if the text is not Python."""
     try:
         return ModuleNames(name, ast.parse(text), is_package=is_package)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -65,7 +65,10 @@ def parse_names(name: str, text: str, *, is_package: bool) -> ModuleNames | None
 
 
 def _find_bound_names(node: ast.stmt) -> Iterator[str]:
-    """The names that a statement of the top level makes or changes."""
+    """The names that a statement of the top level binds or may change.
+
+    Nothing for imports, which are looked up apart, for docstrings, and for ``if __name__ == ...``, which imports skip.
+    """
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
@@ -126,7 +129,7 @@ _LIBRARIES: Final = {
 
 
 def read_module(file: SourceFile, *, search_path: str) -> ModuleSource:
-    """The functions of the module's top level; of several with one name the last, as in Python.
+    """The functions of the module's top level; the last one if several have the same name, as in Python.
 
     Args:
         file: The module's source.
@@ -145,7 +148,7 @@ def read_module(file: SourceFile, *, search_path: str) -> ModuleSource:
 
 
 def parse(text: str) -> ast.Module | None:
-    """The parsed module; None for text that is not Python."""
+    """The parsed module; None if the text is not Python."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -168,13 +171,13 @@ def broken_in(file: SourceFile) -> tuple[int, int, str]:
 def function_at(
     node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile, names: ModuleNames, *, elsewhere: bool = False
 ) -> ModuleFunction:
-    """The facts of a function.
+    """What a compiled project knows of a function: position, arguments, and uses of the context.
 
     Args:
         node: Its definition.
-        file: That it stands in.
-        names: Of that file.
-        elsewhere: Whether it may be another than that of the module that the function is found by.
+        file: The file that holds the definition.
+        names: The names of that file.
+        elsewhere: Whether that file may differ from the module by which the asset names the function.
     """
     given = node.args
     plain = [_argument(each, file, names) for each in [*given.posonlyargs, *given.args, *given.kwonlyargs]]
@@ -201,6 +204,7 @@ def _find_context_uses(function: ast.FunctionDef | ast.AsyncFunctionDef, file: S
 
 
 def _binds_context(node: ast.AST) -> bool:
+    """Whether a node gives the name of the context another meaning."""
     match node:
         case ast.arg(arg=name):
             return name == CONTEXT
@@ -210,7 +214,10 @@ def _binds_context(node: ast.AST) -> bool:
 
 
 def _path(node: ast.AST) -> list[str | None]:
-    """``["a", "b", None]`` of ``a.b[0]``; empty of what does not begin with a name."""
+    """The steps of an attribute chain: ``["a", "b", None]`` for ``a.b[0]``; empty if it does not begin with a name.
+
+    None stands for an index that is not a literal text.
+    """
     steps: list[str | None] = []
     while isinstance(node, ast.Attribute | ast.Subscript):
         if isinstance(node, ast.Attribute):
@@ -273,7 +280,7 @@ class PythonFile:
 
 
 class PythonModule:
-    """A module that was parsed."""
+    """A parsed module of an allowed package, and its use of sparkassets' decorators."""
 
     def __init__(self, file: PythonFile, tree: ast.Module) -> None:
         self.of = file
@@ -282,18 +289,22 @@ class PythonModule:
 
     @cached_property
     def declares_assets(self) -> bool:
-        """Whether it has a decorator that declares assets under any name."""
+        """Whether it names a decorator that declares assets, also under an alias."""
         return bool(self._aliases or self._decorators_used(self.tree))
 
     @cached_property
     def lends_decorator(self) -> bool:
-        """Whether its importers may declare assets by it: it has a decorator and does not use it, or does in a body."""
+        """Whether modules that import it may declare assets through it, so that they must be imported as well.
+
+        So it is if it imports a decorator without using it, which passes it on, or uses one in a function or class
+        body.
+        """
         scopes = (node for node in ast.walk(self.tree) if isinstance(node, (*FUNCTIONS, ast.ClassDef)))
         inside = (part for scope in scopes for statement in scope.body for part in self._decorators_used(statement))
         return self.declares_assets and (any(True for _ in inside) or not self._decorators_used(self.tree))
 
     def imported_modules(self) -> Iterator[str]:
-        """The modules that it imports, anywhere."""
+        """Dotted names of modules that it imports anywhere; for ``from a import b`` both ``a`` and ``a.b``."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
@@ -304,7 +315,7 @@ class PythonModule:
 
     @cached_property
     def _aliases(self) -> frozenset[str]:
-        """The names that the decorators have here; those of a star import are their own."""
+        """Local names of the imported decorators, in whatever scope."""
         found = set[str]()
         for node in ast.walk(self.tree):
             if isinstance(node, ast.ImportFrom) and not node.level and _is_ours(node.module or ""):
@@ -317,13 +328,13 @@ class PythonModule:
 
     @cached_property
     def _packages(self) -> frozenset[str]:
-        """The names that sparkassets itself has here."""
+        """Local names of the package sparkassets."""
         imports = (node for node in ast.walk(self.tree) if isinstance(node, ast.Import))
         aliases = (alias for node in imports for alias in node.names if _is_ours(alias.name))
         return frozenset(alias.asname or OURS for alias in aliases)
 
     def _decorators_used(self, top: ast.AST) -> list[ast.expr]:
-        """Where a part of the module names a decorator."""
+        """The nodes in ``top`` that name a decorator."""
         found: list[ast.expr] = []
         for node in ast.walk(top):
             match node:
@@ -347,7 +358,7 @@ class PythonModules:
         self._modules: dict[str, PythonModule | None] = {}
 
     def find_module(self, name: str) -> PythonModule | None:
-        """A module, parsed; None where there is none, or where it is no Python."""
+        """The parsed module; None if there is none of that name, or it is not Python."""
         if name not in self._modules:
             file = self.files.get(name)
             tree = parse(file.file.text) if file is not None else None
@@ -355,11 +366,11 @@ class PythonModules:
         return self._modules[name]
 
     def find_broken(self) -> Iterator[PythonFile]:
-        """Modules that mention sparkassets and are no Python."""
+        """Modules that mention sparkassets and are not Python."""
         yield from (each for each in self._mentioning() if self.find_module(each.name) is None)
 
     def find_declaring(self) -> list[PythonFile]:
-        """Modules that can declare assets: they use a decorator, or import a module that lends them one."""
+        """Modules that may declare assets: they use a decorator, or import, at any distance, one that lends it."""
         modules = [module for each in self._mentioning() if (module := self.find_module(each.name)) is not None]
         found = {each.of.name for each in modules if _answer(each, "declares_assets")}
         lending = {each.of.name for each in modules if _answer(each, "lends_decorator")}
@@ -370,6 +381,7 @@ class PythonModules:
         return [each for name, each in self.files.items() if name in found]
 
     def _mentioning(self) -> Iterator[PythonFile]:
+        """Modules whose text has the word sparkassets; the others are not parsed."""
         yield from (each for each in self.files.values() if _MENTIONS.search(each.file.text))
 
 
@@ -378,7 +390,7 @@ def _is_ours(module: str) -> bool:
 
 
 def _answer(module: PythonModule, question: str) -> bool:
-    """What a module answers; yes where its code is nested too deep to be read."""
+    """The value of a yes-or-no property of the module; true if its code is nested too deep to find out."""
     try:
         return bool(getattr(module, question))
     except RecursionError:

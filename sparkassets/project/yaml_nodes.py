@@ -1,4 +1,4 @@
-"""Declarations in Python as nodes of YAML, whose places are those of the code."""
+"""Turns declarations in Python into YAML nodes, so that problems point at the Python code."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class NodeBuilder:
         code: tuple[str, CodeSpan] | None,
         spot: CodeSpan,
     ) -> MappingNode:
-        """The document of an asset.
+        """The YAML document of a declared asset, each key and value at its position in the code.
 
         Args:
             call: The decorator or the call that declares it, where it is known.
@@ -64,20 +64,20 @@ class NodeBuilder:
         return MappingNode(UNTAGGED, pairs, *self._marks(spot))
 
     def spot(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg) -> CodeSpan:
-        """Where a part of the code stands."""
+        """The span of a syntax node."""
         end_line, end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
         return CodeSpan(
             node.lineno - 1, self._column(node.lineno, node.col_offset), end_line - 1, self._column(end_line, end)
         )
 
     def name_of(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> CodeSpan:
-        """Where a function's name stands."""
+        """The span of a function's name."""
         begin = self.spot(function)
         column = begin.column + len("async def " if isinstance(function, ast.AsyncFunctionDef) else "def ")
         return CodeSpan(begin.line, column, begin.line, column + len(function.name))
 
     def _column(self, line: int, offset: int) -> int:
-        """Characters, of Python's bytes."""
+        """The column in characters of a position that Python gives in UTF-8 bytes."""
         if self._plain or line > len(self._file.lines):
             return offset
         return len(self._file.lines[line - 1].encode()[:offset].decode(errors="replace"))
@@ -85,7 +85,7 @@ class NodeBuilder:
     def _pair(
         self, key: str, value: object, given: tuple[ast.expr | ast.keyword, ast.expr] | None, spot: CodeSpan
     ) -> tuple[Node, Node]:
-        """A key and its value, at their places in the code where they are written there."""
+        """Nodes of a key and its value: at the positions in ``given``, where they are written, or else at ``spot``."""
         if given is None:
             return self._scalar(key, None, spot), self._node(value, None, spot)
         at, expression = given
@@ -95,7 +95,7 @@ class NodeBuilder:
         return self._scalar(key, None, own), self._node(value, expression, self.spot(expression))
 
     def _node(self, value: object, at: ast.expr | None, spot: CodeSpan) -> Node:
-        """A value, with the places of its parts as far as the expression has the same ones."""
+        """The node of a value; its parts get positions of their own if the expression has the same parts."""
         at = _text_in(at, value)
         spot = self.spot(at) if at is not None else spot
         match value:
@@ -113,6 +113,7 @@ class NodeBuilder:
     def _entry(
         self, key: str, value: object, places: Mapping[str, tuple[ast.AST, ast.expr | None]], spot: CodeSpan
     ) -> tuple[Node, Node]:
+        """Nodes of one key and value of a mapping; ``places`` holds the positions that are known."""
         at, inner = places.get(key, (None, None))
         own = self.spot(at) if isinstance(at, ast.expr | ast.keyword) else spot
         return self._scalar(key, None, own), self._node(value, inner, own)
@@ -123,7 +124,7 @@ class NodeBuilder:
         return ScalarNode(UNTAGGED, _text(value), *self._marks(spot))
 
     def _quote(self, at: ast.expr | None, spot: CodeSpan) -> str:
-        """How the text is quoted, so that a place inside it can be told; text is always quoted."""
+        """The quote of a text literal, by which places inside the text are found; ``python`` if it is unknown."""
         if not (isinstance(at, ast.Constant) and spot.line < len(self._file.lines)):
             return "python"
         quote = _QUOTES.match(self._file.lines[spot.line], spot.column)
@@ -137,7 +138,7 @@ class NodeBuilder:
 
 
 def _text(value: object) -> str:
-    """A scalar that is no text, as YAML writes it."""
+    """A value other than text as YAML writes it."""
     match value:
         case None:
             return "null"
@@ -151,7 +152,7 @@ def _text(value: object) -> str:
 
 
 def keywords_of(call: ast.expr | None) -> dict[str, ast.expr]:
-    """The values of a call's named arguments, and of a literal ``**{…}``, by their names in Python."""
+    """Python name to value, of a call's keyword arguments and of a literal ``**{…}``."""
     named: dict[str, ast.expr] = {}
     for keyword in call.keywords if isinstance(call, ast.Call) else ():
         if keyword.arg is not None:
@@ -168,7 +169,7 @@ def _literal_pairs(node: ast.Dict) -> Iterator[tuple[str, ast.expr, ast.expr]]:
 
 
 def _arguments(call: ast.expr | None) -> Iterator[tuple[str, tuple[ast.expr | ast.keyword, ast.expr]]]:
-    """The arguments of a declaration by the keys of YAML that they are."""
+    """YAML key to (where it is named, its value), for the arguments of a declaration."""
     if not isinstance(call, ast.Call):
         return
     for each in call.args[:1]:
@@ -182,7 +183,7 @@ def _arguments(call: ast.expr | None) -> Iterator[tuple[str, tuple[ast.expr | as
 
 
 def _places(at: ast.expr) -> dict[str, tuple[ast.AST, ast.expr | None]]:
-    """The parts of an expression by the keys that they are in YAML: where each is said, and its value."""
+    """YAML key to (where it is named, its value), of an expression that is a mapping in YAML; else empty."""
     match at:
         case ast.Dict(keys=keys, values=values):
             found = zip(keys, values, strict=True)
@@ -198,14 +199,14 @@ def _places(at: ast.expr) -> dict[str, tuple[ast.AST, ast.expr | None]]:
 
 
 def _name(key: ast.expr) -> str:
-    """The text of a key; of an asset's function its name."""
+    """The text of a literal key, or the name of a function that is used as key; empty for any other."""
     if isinstance(key, ast.Constant):
         return key.value if isinstance(key.value, str) else ""
     return key.id if isinstance(key, ast.Name) else ""
 
 
 def _text_in(at: ast.expr | None, value: object) -> ast.expr | None:
-    """The text itself, where the expression is ``Asset("of that name")``."""
+    """The text literal inside ``Asset("text")`` if ``value`` is that text; else the expression itself."""
     match at:
         case ast.Call(args=[ast.Constant(value=text) as inner]) if text == value:
             return inner
@@ -213,7 +214,7 @@ def _text_in(at: ast.expr | None, value: object) -> ast.expr | None:
 
 
 def _parts(at: ast.expr | None) -> Sequence[ast.expr]:
-    """The parts of an expression that is a list in YAML."""
+    """Items of an expression that is a list in YAML, such as a tuple or the operands of ``a | b``; else empty."""
     match at:
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return items

@@ -1,4 +1,4 @@
-"""Where adapters are made and meet the use cases: the only reader of the clock, the host and the environment."""
+"""Makes the real adapters for the use cases; nothing else reads the clock, the host or the environment."""
 
 from sparkassets.wiring.project import Project
 

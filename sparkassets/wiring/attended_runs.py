@@ -1,4 +1,7 @@
-"""Runs around code that nothing here starts: a job claims, succeeds or fails as a run of an asset."""
+"""Runs around code that the driver does not start: a job's own code is claimed and recorded as a run of an asset.
+
+The driver works in a thread of its own. Its run waits there until the caller's ``with`` block has ended.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def attended_run(
     interval: str | None,
     spark: SparkSession | None,
 ) -> Iterator[Context]:
-    """A run of an asset while the block lasts; as `Project.run_of`."""
+    """Records the block of a ``with`` as a run of an asset; behind `Project.run_of`."""
     from sparkassets.runtime.progress import RunFailedError
 
     work, meeting = _make_work(context, asset, partition, interval), _RunMeeting()
@@ -60,6 +63,11 @@ def attended_run(
 
 
 def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str], interval: str | None) -> DriverWork:
+    """The work of one attended run.
+
+    Raises:
+        InputError: sparkassets itself writes the asset's table, or the partition or interval is wrong.
+    """
     from sparkassets.app.backfills import named_partitions, parse_interval
     from sparkassets.runtime.driver_work import AttendedWork
 
@@ -76,6 +84,7 @@ def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str
 def _drive(
     context: ProjectContext, runner: WorkRunner, work: DriverWork, spark: SparkSession | None, meeting: _RunMeeting
 ) -> Summary:
+    """Runs the work with an engine whose computation is the caller's block."""
     from sparkassets.spark.engine import AttendedEngine
 
     def computing() -> tuple[Engine, TargetFactory]:
@@ -86,7 +95,13 @@ def _drive(
 
 
 class _RunMeeting:
-    """Where a driver's thread and the code that it records wait for each other."""
+    """Synchronises the driver's thread with the thread of the code that it records.
+
+    Attributes:
+        begun: Receives the run's context once it is claimed, or None if the driver ends without a run.
+        summary: What the driver did; None if it failed.
+        failure: What the driver raised.
+    """
 
     def __init__(self) -> None:
         self.begun: SimpleQueue[Context | None] = SimpleQueue()
@@ -95,7 +110,7 @@ class _RunMeeting:
         self._ended: SimpleQueue[RunError | RunSkipped | None] = SimpleQueue()
 
     def drive(self, drive: Callable[[], Summary]) -> None:
-        """For the driver's thread: all of the invocation."""
+        """Does the whole invocation; called in the driver's thread."""
         try:
             self.summary = drive()
         except BaseException as error:  # noqa: BLE001  raised where the run was asked for
@@ -104,11 +119,11 @@ class _RunMeeting:
             self.begun.put(None)
 
     def attend(self, context: Context) -> None:
-        """For a run's thread: the code may begin; returns once it has ended.
+        """Lets the caller's code begin and waits for its end; called in the run's thread.
 
         Raises:
-            RunError: It failed, or nobody waits for it any more.
-            RunSkipped: It had nothing to do.
+            RunError: The code failed, or the run was cancelled.
+            RunSkipped: The code had nothing to do.
         """
         self.begun.put(context)
         error = self._ended.get()
@@ -116,7 +131,7 @@ class _RunMeeting:
             raise error
 
     def end(self, error: BaseException | None) -> None:
-        """The code has ended, with what it raised."""
+        """Reports that the code has ended; ``error`` is what it raised, None for success."""
         if error is None or isinstance(error, RunSkipped):
             self._ended.put(error)
             return
@@ -125,11 +140,11 @@ class _RunMeeting:
         self._ended.put(failed)
 
     def give_up(self) -> None:
-        """The run is cancelled; its code goes on, and what it does is the next run's."""
+        """Ends the cancelled run without its code, which nobody can stop; the next run records what it still writes."""
         self._ended.put(RunError("given up before its code ended"))
 
     def refusal(self, asset: str) -> BaseException:
-        """Why the code did not begin."""
+        """The error that says why no run began, so that the caller's code was not started."""
         if self.failure is not None:
             return self.failure
         waiting = self.summary.waiting if self.summary is not None else ()

@@ -1,6 +1,7 @@
-"""The one Spark session of a project, and which tables are looked at through it instead of without a JVM.
+"""The one Spark session of a project, and the choice of who looks at a table: the driver itself, or Spark.
 
-Until somebody has asked for a session, and where the process has none, such tables are as they were recorded.
+Tables in catalogs need a session. Until a session is asked for, and if the process has none, they are taken to be as
+they were recorded.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Computing:
-    """What computes, and what is written to with it; whoever looks at tables in catalogs looks from there."""
+    """Makes the engine and keeps it, so that observers of tables in catalogs use the same session."""
 
     def __init__(self, spec: ProjectSpec, session: OneSession) -> None:
         self._spec = spec
@@ -50,14 +51,17 @@ class Computing:
         self._finding = RLock()
 
     def __call__(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
-        """An engine in this session, or in one that it finds or starts, and its outlets."""
+        """An engine in this session, or in one that it finds or starts, and the factory of its targets."""
         from sparkassets.spark.engine import SparkEngine, SparkTargetFactory
 
         self._engine = SparkEngine(self._spec, spark or (self._session() if self._spec.state_by_spark else None))
         return self._engine, SparkTargetFactory(self._engine)
 
     def workplace(self) -> SparkWorkplace | None:
-        """Where to look; None without a session. Tables in object stores are looked at by several threads."""
+        """The started session for observers; None if there is none.
+
+        Several threads call it; the lock lets one of them start the session.
+        """
         with self._finding:
             if self._engine is None or not self._engine.workplace.is_started:
                 if not self._spec.state_by_spark and not _has_session():
@@ -66,7 +70,7 @@ class Computing:
             return None if self._engine is None else self._engine.workplace
 
     def observer(self, asset: AssetSpec) -> SourceObserver | None:
-        """Who looks at a source; None for what has nothing to look at."""
+        """What looks at a source; None for assets that are not sources, or cannot be looked at."""
         if not asset.is_named:
             texts = _Texts(self.workplace)
             return make_observer(asset, texts=texts, by_session=lambda plain: _Either(plain, self.workplace))
@@ -83,24 +87,24 @@ class Computing:
         return TableSetObserver(ListedTables(self.workplace), alone)
 
     def targets(self) -> TargetObserver:
-        """Who looks at assets' own tables."""
+        """What looks at the assets' own tables."""
         return _Targets(self) if self._spec.is_in_catalogs else DeltaTargets()
 
     def volumes(self) -> VolumeEstimator:
-        """Who tells how much is read."""
+        """What estimates how much a run reads."""
         from sparkassets.sources.volumes import LogVolumeEstimator
 
         return _Volumes() if self._spec.is_in_catalogs else LogVolumeEstimator()
 
     def feeds(self) -> ChangeFeeds:
-        """Who tells whether changes are told."""
+        """What says whether a table's changes can still be read."""
         from sparkassets.sources.volumes import DeltaChangeFeeds
 
         return _Feeds(self) if self._spec.is_in_catalogs else DeltaChangeFeeds()
 
 
 def _has_session() -> bool:
-    """Whether the process has one, which others have started."""
+    """Whether other code in this process has started a session; does not import Spark."""
     if "pyspark.sql" not in sys.modules:
         return False
     from sparkassets.spark.session import active_session
@@ -109,7 +113,7 @@ def _has_session() -> bool:
 
 
 def stored(asset: AssetSpec) -> Sequence[str] | None:
-    """The columns of an asset's table as it is; None where they are not known."""
+    """Column names of an asset's Delta table as it is now; None for other storage, or a table that cannot be read."""
     from sparkassets.sources.table_schemas import newest_columns
 
     is_table = asset.source is None or asset.source.kind == "delta"
@@ -117,7 +121,7 @@ def stored(asset: AssetSpec) -> Sequence[str] | None:
 
 
 class _Texts:
-    """Reads text files by Spark, which is imported only then."""
+    """Reads text files by Spark, which it imports only then."""
 
     def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
         self._workplace = workplace
@@ -133,7 +137,7 @@ class _Texts:
 
 
 class _Either:
-    """Looks at a table at a path without Spark; through a session where the table asks what nobody else knows."""
+    """Looks at a table at a path without Spark, or through a session if reading the table needs one."""
 
     def __init__(self, plain: SourceObserver, workplace: Callable[[], SparkWorkplace | None]) -> None:
         self._plain, self._workplace = plain, workplace
@@ -160,7 +164,7 @@ class _Either:
 
 
 class _Targets:
-    """Asks whoever can look."""
+    """Looks at tables in catalogs through Spark, and at all others without it."""
 
     def __init__(self, computing: Computing) -> None:
         from sparkassets.spark.catalog_observers import NamedTargets
@@ -193,7 +197,7 @@ class _Targets:
 
 
 class _Volumes:
-    """Asks whoever can tell."""
+    """Estimates volumes by the table's log; for a table in a catalog, whose log is not opened, they are unknown."""
 
     def __init__(self) -> None:
         from sparkassets.sources.volumes import LogVolumeEstimator
@@ -206,7 +210,7 @@ class _Volumes:
 
 
 class _Feeds:
-    """Asks whoever can tell."""
+    """Asks Spark about a table in a catalog, and the Delta log itself about any other."""
 
     def __init__(self, computing: Computing) -> None:
         from sparkassets.sources.volumes import DeltaChangeFeeds
@@ -219,7 +223,7 @@ class _Feeds:
 
 
 class OneSession:
-    """The session that a run was given, else the active one, else one that is started when it is first asked for."""
+    """The session of a project: the one that was lent, else the active one, else one started at the first call."""
 
     def __init__(self, spec: ProjectSpec) -> None:
         self._spec = spec
@@ -228,17 +232,17 @@ class OneSession:
         self._created = False
 
     def lend(self, session: SparkSession) -> None:
-        """Takes this one from here on."""
+        """Uses this session from now on."""
         with self._lock:
             if session is not self._found:
                 self.close()
                 self._found = session
 
     def __call__(self) -> SparkSession:
-        """The session.
+        """The session; starts one if there is none.
 
         Raises:
-            SparkUnavailableError: There is none and none can be started.
+            SparkUnavailableError: It cannot be started.
         """
         with self._lock:
             if self._found is None:
@@ -248,7 +252,7 @@ class OneSession:
             return self._found
 
     def close(self) -> None:
-        """Stops it if it was started here."""
+        """Stops the session if it was started here."""
         with self._lock:
             if self._found is not None and self._created:
                 with contextlib.suppress(Exception):  # its JVM may be gone already

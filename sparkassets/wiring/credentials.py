@@ -1,4 +1,4 @@
-"""Values of secrets and access to buckets, asked for where they are needed and kept in this process alone."""
+"""Values of secrets and credentials of buckets: read when they are needed, and kept in this process only."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ _NAMED: Final = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
 class Secrets(Mapping[str, str]):
-    """Variables by name, of which some are secrets.
+    """Variables by name; those that the project declares as secrets are looked up in several places.
 
-    These are the environment's, or in the file that NAME_FILE names, or in a scope of Databricks.
+    A secret is a variable of the environment, the content of the file that NAME_FILE names, or a key of a Databricks
+    scope.
 
     Args:
-        refs: Where the secrets are.
-        environment: Of this process.
-        session: That of Databricks; None where there is none.
+        refs: The declared secrets by name, with scope and key.
+        environment: The variables of this process.
+        session: Returns the session of a Databricks task; None elsewhere.
 
     Attributes:
-        told: The values that were asked for, which no log is to show.
+        told: Secret values that were read, by name; logs redact them.
     """
 
     def __init__(
@@ -57,11 +58,11 @@ class Secrets(Mapping[str, str]):
         return self.told[name]
 
     def asked(self, name: str) -> str:
-        """The value of one that is no less secret where it is a plain variable of the environment.
+        """The value of a variable that is a credential, declared as a secret or not; logs redact it from now on.
 
         Raises:
             KeyError: There is none.
-            InputError: It is a secret and is not there.
+            InputError: It is declared as a secret and is found nowhere.
         """
         self.told[name] = self[name] if name in self._refs else self._of_environment(name)
         return self.told[name]
@@ -73,6 +74,12 @@ class Secrets(Mapping[str, str]):
         return sum(1 for _ in self)
 
     def _of_environment(self, name: str) -> str:
+        """The variable ``name``, or the content of the file that ``<name>_FILE`` names.
+
+        Raises:
+            KeyError: Neither is set.
+            InputError: The file cannot be read.
+        """
         if value := self._environment.get(name, "").strip():
             return value
         file = self._environment.get(f"{name}_FILE", "").strip()
@@ -84,6 +91,11 @@ class Secrets(Mapping[str, str]):
             raise InputError(f"the file of {name}_FILE cannot be read: {type(error).__name__}") from None
 
     def _value(self, name: str, ref: SecretRef) -> str:
+        """A secret's value, from the environment or else from its Databricks scope.
+
+        Raises:
+            InputError: It is in neither, or may not be read. The message never holds the value.
+        """
         try:
             return self._of_environment(name)
         except KeyError:
@@ -105,7 +117,7 @@ class Secrets(Mapping[str, str]):
 
 
 class Filled(Mapping[str, str]):
-    """Settings of Spark, in which ``${NAME}`` of a secret becomes its value when a session is started."""
+    """Spark's settings with ``${NAME}`` of a secret replaced by its value, which is read only when a session starts."""
 
     def __init__(self, settings: Mapping[str, str], secrets: Secrets, names: Mapping[str, SecretRef]) -> None:
         self._settings = settings
@@ -135,15 +147,15 @@ def databricks_session(environment: Mapping[str, str]) -> SparkSession | None:
 
 
 def reaches(spec: ProjectSpec, secrets: Secrets) -> tuple[BucketAccess, ...]:
-    """One for each bucket that the project says something of."""
+    """The access to each bucket that the project has options for."""
     return tuple(BucketAccess(each, partial(_credentials, each, secrets)) for each in spec.storage)
 
 
 def _credentials(options: StoreOptions, secrets: Secrets) -> StoreCredentials | None:
-    """Those that the options name; None where they name none.
+    """The credentials that the options name by variables; None if they name none.
 
     Raises:
-        InputError: They are not there.
+        InputError: A named variable is not set.
     """
     if options.access_key is None or options.secret_key is None:
         return None
@@ -164,7 +176,7 @@ def _credentials(options: StoreOptions, secrets: Secrets) -> StoreCredentials | 
 
 
 class Reaching(Mapping[str, str]):
-    """Settings of Spark, and beside them what its Hadoop needs to reach the buckets; asked for when it is started."""
+    """Spark's settings with those by which Hadoop reaches the buckets; reads credentials when a session starts."""
 
     def __init__(self, settings: Mapping[str, str], told: Sequence[BucketAccess]) -> None:
         self._settings = settings

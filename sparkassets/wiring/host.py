@@ -43,7 +43,7 @@ def process_name() -> str:
 
 
 def user_name() -> str:
-    """Who runs this process, as its host calls them; ``someone`` where it does not."""
+    """The name of the user who runs this process; ``someone`` if the host does not know it."""
     from getpass import getuser
 
     try:
@@ -53,17 +53,17 @@ def user_name() -> str:
 
 
 def host_identity() -> str:
-    """What claims name this host by; empty where a process number cannot be told from another host's."""
+    """The host's name for claims; empty if process numbers here could be those of another host, as in containers."""
     return host_of_processes(platform.node())
 
 
 def any_alive(processes: Sequence[Process]) -> bool:
-    """Whether one of these processes of this host runs."""
+    """Whether at least one of these processes of this host still runs."""
     return any(map(is_alive, processes))
 
 
 def kept() -> Path | None:
-    """The cache folder; None where there is no home to have one in."""
+    """The cache folder; None if the user has no home folder to have one in."""
     try:
         return cache_folder()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""`Project`: the use cases of one project, given what this machine reaches it by."""
+"""`Project`: the use cases of one project with the adapters of this machine."""
 
 from __future__ import annotations
 
@@ -116,10 +116,10 @@ class Project(OpenProject):
 
 
 def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str]) -> ProjectSpec:
-    """The project with what the tables and folders of its sources say.
+    """The project compiled with the real columns of its sources' tables, and warnings for missing folders.
 
     Raises:
-        SpecError: SQL of an asset or of a rule surely cannot run.
+        SpecError: SQL of an asset or of a rule certainly cannot run with these columns.
     """
     from sparkassets.core.derivation.query_checks import check_queries
     from sparkassets.sources.problems import missing_storage
@@ -134,7 +134,7 @@ def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str
 
 
 def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[str, str] | None = None) -> Adapters:
-    """What this machine reaches the project's state, sources and tables by; nothing is opened yet."""
+    """The adapters by which this machine reaches the project's state, sources and tables; opens nothing yet."""
     secrets = Secrets(spec.secrets, VariableLookup(os.environ if env is None else env, spec.given))
     hidden = ChainMap(secrets.told, dict(spec.variables))
     settings = Filled(spec.spark, secrets, spec.secrets) if spec.secrets else spec.spark
@@ -172,6 +172,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
 
 
 def _store(spec: ProjectSpec, session: OneSession) -> JournalStore:
+    """The store of the journal: through Spark if the state is in a catalog or at a path that only a session reaches."""
     if not spec.state_by_spark:
         return DeltaStore(spec.state)
     from sparkassets.state.session_store import SessionStore

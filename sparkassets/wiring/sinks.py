@@ -1,4 +1,4 @@
-"""The sinks that the project's files and the environment ask for."""
+"""The sinks that the project's files and the environment set up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPENLINEAGE_FILE: Final = "openlineage.yml"
 
 
 def followers(spec: ProjectSpec, environment: Mapping[str, str] = os.environ) -> tuple[Sink, ...]:
-    """The sinks that are set up; nothing is imported for those that are not."""
+    """The sinks that are set up; imports nothing for the others."""
     found: list[Sink] = []
     if spec.openlineage is not False and is_openlineage_here():
         found.append(_openlineage(spec))
@@ -33,7 +33,7 @@ def followers(spec: ProjectSpec, environment: Mapping[str, str] = os.environ) ->
 
 
 def is_openlineage_here() -> bool:
-    """Whether OpenLineage is set up, as its client looks for it: by variables or by a file."""
+    """Whether OpenLineage is configured where its client looks: in variables or in a file."""
     if os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
         return False
     if os.environ.get("OPENLINEAGE_URL") or any(name.startswith("OPENLINEAGE__TRANSPORT") for name in os.environ):
@@ -70,7 +70,7 @@ def _openlineage(spec: ProjectSpec) -> Sink:
 
 
 def _schemas() -> Callable[[AssetSpec, int | None], Columns | None]:
-    """What tables say of their columns; of what is no table, and of a version that is not known, what is declared."""
+    """A function that returns a table's columns at a version, or the declared ones without table or version."""
     from sparkassets.sources.table_schemas import TableSchemas
 
     tables = TableSchemas()
@@ -84,7 +84,7 @@ def _schemas() -> Callable[[AssetSpec, int | None], Columns | None]:
 
 
 def _code(asset: AssetSpec) -> str:
-    """The source of the asset's function; empty where it cannot be read."""
+    """The source text of the asset's function; empty if there is none or it cannot be read."""
     body = asset.body
     if not isinstance(body, PythonBody):
         return ""

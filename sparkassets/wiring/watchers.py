@@ -1,4 +1,4 @@
-"""Watchers of a project's invocations, where run logs are, and how a failure is written to one."""
+"""Watchers of a project's invocations, the folder of run logs, and the log entry of a failure."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def log_folder(project: ProjectSpec) -> Path:
-    """Where a project's runs leave their logs on this host.
+    """The folder for logs of the project's runs on this host.
 
-    That is where it says, else beside a ``state`` on a disk, else in the user's cache.
+    The configured one, else beside a ``state`` on a disk, else in the user's cache.
     """
     if project.logs is not None:
         return Path(project.logs)
@@ -39,7 +39,7 @@ def log_folder(project: ProjectSpec) -> Path:
 
 
 def watchers(spec: ProjectSpec) -> Iterator[InvocationWatcher]:
-    """Those of one invocation; nothing is imported for those that nobody asks for."""
+    """The watchers of one invocation; imports nothing for those that are not set up."""
     yield RunLogs(log_folder(spec), variables=spec.variables)
     if traces_are_asked_for():
         with suppress(ImportError):  # they are told where the SDK is installed
@@ -49,7 +49,7 @@ def watchers(spec: ProjectSpec) -> Iterator[InvocationWatcher]:
 
 
 def traces_are_asked_for() -> bool:
-    """Whether spans go anywhere: the process has set up OpenTelemetry, or the environment says where they go."""
+    """Whether spans would go anywhere: the process has set up OpenTelemetry, or the environment names an exporter."""
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
     api = sys.modules.get("opentelemetry.trace")
@@ -61,10 +61,10 @@ def traces_are_asked_for() -> bool:
 
 
 def metrics_to(spec: ProjectSpec, file: Path) -> InvocationWatcher:
-    """Writes figures of each invocation to a file.
+    """A watcher that writes metrics of each invocation to a file.
 
     Raises:
-        InputError: What writes them is not installed, or there is no such folder.
+        InputError: The client of Prometheus is not installed, or the file cannot be written there.
     """
     from sparkassets.emit.metrics import MetricsWatcher
 
@@ -77,9 +77,9 @@ def run_log(spec: ProjectSpec, run: str) -> Path:
 
 
 def explain_failure(project: ProjectSpec, run: str, error: BaseException) -> FailureExplanation:
-    """What to tell of a failure, without credentials and without values of the environment. Never raises.
+    """Why a run failed, without credentials and values of variables. Never raises.
 
-    The whole story is written into the run's log, after what it printed and logged.
+    The traceback is appended to the run's log, after the output of the run.
     """
     from sparkassets.core.redaction import redact  # few runs fail
 
@@ -98,6 +98,7 @@ def explain_failure(project: ProjectSpec, run: str, error: BaseException) -> Fai
 
 
 def _story(error: BaseException) -> str:
+    """The traceback as text, its middle left out if it is too long."""
     try:
         story = "".join(traceback.format_exception(error))
     except BaseException:  # noqa: BLE001  what an author's class does when it is looked at
