@@ -27,7 +27,7 @@ _LONGEST: Final = 60
 
 
 def check_branch_name(name: str) -> str:
-    """Returns the name if a branch may have it.
+    """Returns the name if it is allowed for a branch.
 
     Raises:
         InputError: The name is too long or has characters that are not allowed.
@@ -72,17 +72,18 @@ _BASE = "sparkassets:base/"
 
 
 def base_uri(asset: str) -> str:
-    """Reserved URI under which a branch records the code that the base had for an asset."""
+    """The reserved URI of a branch's events that record which code the base had for an asset."""
     return f"{_BASE}{asset}"
 
 
 @frozen
 class BranchProject:
-    """A branch, as a project.
+    """A branch as a project that a driver can run.
 
     Attributes:
+        name: Name of the branch.
         base: The project that it is a branch of, with the branch's code.
-        computed_assets: The assets that it computes, upstream first, with the reason.
+        computed_assets: The assets that it computes, upstream first, each with the reason.
         changed_sources: Sources that the base lacks or declares differently, with the reason; the branch observes these
             itself.
         reused_assets: The assets that it reads from the base.
@@ -100,8 +101,10 @@ class BranchProject:
 def build_branch_project(project: ProjectSpec, name: str, base: State, branch: State) -> BranchProject:
     """Builds the project of a branch from the present states of the base and the branch.
 
+    ``project`` is the branch's checkout. Assets that the branch neither computes nor reads are left out.
+
     Raises:
-        InputError: The project's state cannot have branches.
+        InputError: The project's state cannot have branches, or an asset reads a base asset aligned.
     """
     context = PlanningContext(project, base, now=0, clock=0)
     computed = (each for each in project.assets.values() if not each.writes_itself)
@@ -145,7 +148,11 @@ def _base_reach(asset: AssetSpec, base: PlanningContext, own: Collection[str]) -
 
 
 def _find_computed_assets(project: ProjectSpec, branch: State, unlike: Mapping[str, str]) -> dict[str, str]:
-    """Assets that the branch computes, upstream first, with the reason; none that may write to the base's tables."""
+    """The assets that the branch computes, upstream first, each with the reason.
+
+    These differ from the base (``unlike``), read such an asset, or were computed by the branch before. An asset that
+    writes its table itself is left out, as it might write to the base's table.
+    """
     edges, found = upstream_edges(project.assets), dict[str, str]()
     for asset in project.assets.values():
         if asset.source is not None or asset.writes_itself:
@@ -165,7 +172,10 @@ def _find_computed_assets(project: ProjectSpec, branch: State, unlike: Mapping[s
 
 
 def _explain_divergence(asset: AssetSpec, project: ProjectSpec, base: PlanningContext) -> str | None:
-    """Why an asset differs from the base's asset of the same name; None where it does not, and for outlets."""
+    """Why an asset differs from the base's asset of the same name; None where it does not.
+
+    Also None for outlets, which follow their makers.
+    """
     if asset.maker:
         return None
     known, spec = base.state.assets.get(asset.name), build_fold_spec(asset, project)
@@ -179,10 +189,11 @@ def _explain_divergence(asset: AssetSpec, project: ProjectSpec, base: PlanningCo
 
 
 def _has_other_code(asset: AssetSpec, known: AssetState) -> bool:
-    """Whether the base's table was computed by other code; where nothing was computed, whether the base knows other.
+    """Whether the base's table was computed by other code than the branch's.
 
-    What the base last heard of the code tells nothing of the rows: whoever runs anything on the base from a checkout
-    tells it of all code there.
+    Without a table, whether the base has other code. With one, the definition that the base's journal recorded last
+    says nothing about the rows: any command that somebody runs on the base from a checkout records the code of that
+    checkout.
     """
     if any(partitions_made_by(asset, known, each) for each in known.made):
         last = max(known.made, key=lambda each: (each.at, each.since))
@@ -193,13 +204,17 @@ def _has_other_code(asset: AssetSpec, known: AssetState) -> bool:
 
 
 def _storage_signature(spec: FoldSpec) -> tuple[object, ...]:
-    """What of a spec says where rows are, and of what they are made."""
+    """The parts of an asset's spec that determine where its rows are and of what they are made; equal if these are."""
     inlets = tuple((each.name, each.uri, each.needs) for each in spec.inlets)
     return spec.uri, spec.partitioning, inlets, spec.storage, spec.appends, spec.outlets
 
 
 def _as_computed_asset(asset: AssetSpec, project: ProjectSpec, branch: str, own: Collection[str]) -> AssetSpec:
-    """An asset as the branch computes it: at a place of its own, by what it reads, and told to nobody."""
+    """An asset as the branch computes it: with a table of its own, due by what it reads, and without notifications.
+
+    Raises:
+        InputError: It reads an asset of the base aligned; the branch does not know the base's runs.
+    """
     for inlet in asset.inlets.values():
         if inlet.aligned and inlet.name not in own:
             message = f"{asset.name!r} reads {inlet.name!r} aligned to its runs, which a branch does not know"
@@ -218,7 +233,7 @@ def _as_computed_asset(asset: AssetSpec, project: ProjectSpec, branch: str, own:
 
 
 def _drop_passed_gates(inlet: InletSpec) -> InletSpec:
-    """The inlet without the gates that the base has passed already: it need be neither quiet nor fresh.
+    """The inlet without ``settle`` and ``fresh_within``, which the base has waited for already.
 
     ``tolerance`` stays: it decides which partitions a partition goes without, not only when.
     """
@@ -226,7 +241,10 @@ def _drop_passed_gates(inlet: InletSpec) -> InletSpec:
 
 
 def _schedule_by_data(asset: AssetSpec) -> Schedule:
-    """The schedule, where that says more than when: what goes by partitions, or by hand, goes by what it reads."""
+    """The schedule in a branch: by updates of the inlets, where the base's schedule decides only when partitions run.
+
+    A condition stays, and so does a timetable whose ticks decide what a run computes.
+    """
     rerun = [name for name, inlet in asset.inlets.items() if inlet.on_update == "rerun"]
     clock = asset.schedule.timetable is not None
     if not rerun or asset.schedule.condition is not None:
@@ -238,7 +256,10 @@ def _schedule_by_data(asset: AssetSpec) -> Schedule:
 
 
 def _as_read_asset(asset: AssetSpec, fresh: Collection[str]) -> AssetSpec:
-    """An asset that the branch reads: a source, which nobody looks at but the base."""
+    """An asset that the branch only reads, as a source that is observed through the base's journal.
+
+    Sources in ``fresh`` stay as they are: the branch observes them itself.
+    """
     if asset.source is not None:
         return asset if asset.name in fresh else replace(asset, source=replace(asset.source, settle_seconds=0))
     return AssetSpec(
@@ -263,13 +284,16 @@ BASE: Final = "sparkassets:base"
 
 
 def read_up_to(cursor: Mapping[str, Any], base: State) -> int | None:
-    """Sequence number up to which a cursor has read the base's journal; None if it has not read this journal."""
+    """The sequence number up to which a cursor has read the base's journal; None if it never read this journal."""
     journal_id, seq = cursor.get(BASE, ("", 0))
     return int(seq) if journal_id == base.journal_id else None
 
 
 def has_missed_entries(uri: str, read: int, base: State, *, cut: bool) -> bool:
-    """Whether expired entries after ``read`` may have updated a dataset."""
+    """Whether entries after ``read`` that have expired may have updated the dataset.
+
+    ``cut`` says whether any entries after ``read`` have expired.
+    """
     return cut and base.dataset(uri).seq > read
 
 
@@ -292,7 +316,7 @@ def mirror_updates(
         since: Entries about the dataset after those that the cursor has read; if it has read none, all present
             partitions count as new.
         version: Version of the table that the branch knows.
-        cursor: How far the branch has read.
+        cursor: How far the branch has read the base's journal.
         coverage: Present partitions that the branch knows.
         viewed: Present partitions of views that the branch knows.
         cut: Whether some of the entries have expired. Then all present partitions of a dataset that was updated since
@@ -330,7 +354,7 @@ def mirror_updates(
 def _view_changes(
     uri: str, base: State, looks: Iterable[ObservedEntry], before: PartitionSet, *, read: int | None, cut: bool
 ) -> tuple[PartitionSet, PartitionSet]:
-    """`_split_changes` of a view, by the looks at its source since."""
+    """The changed and the removed partitions of a view by values, from the observations ``looks`` of its source."""
     updated = PartitionSet.union(
         look.views[uri].changed | look.views[uri].removed for look in looks if uri in look.views
     )
@@ -339,7 +363,7 @@ def _view_changes(
 
 
 def _cursor_changes(cursor: Mapping[str, Any], position: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a position that differ from the cursor's; None for those that are gone."""
+    """The changes that make a branch's cursor equal to the base's position; a key that is gone has the value None."""
     gone = dict.fromkeys(key for key in cursor if key != BASE and key not in position)
     return {key: value for key, value in position.items() if cursor.get(key) != value} | gone
 
@@ -347,6 +371,9 @@ def _cursor_changes(cursor: Mapping[str, Any], position: Mapping[str, Any]) -> d
 def _split_changes(
     updated: PartitionSet, now: PartitionSet, before: PartitionSet, *, first: bool
 ) -> tuple[PartitionSet, PartitionSet]:
-    """Partitions of a dataset that are new or changed, and those that were removed."""
+    """The partitions of a dataset that are new or changed, and those that were removed.
+
+    ``before`` are those that the branch knows; the ``first`` time all present ones count as new.
+    """
     changed = now if first else (updated & now) | (now - before)
     return changed, before - now

@@ -32,7 +32,7 @@ class ComparedTable:
 
 @frozen
 class RowCounts:
-    """Numbers of rows that differ, and of those that do not."""
+    """Numbers of rows by their change from the base to the branch; ``same`` are those without one."""
 
     added: int = 0
     removed: int = 0

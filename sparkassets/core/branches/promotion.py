@@ -46,7 +46,7 @@ class PromotionOffer:
     column_changes: Mapping[str, ColumnChanges] = field(default_factory=dict)
 
     def computed_since(self, asset: str, seq: int) -> PartitionSet:
-        """Partitions of an asset that the branch has computed after sequence number ``seq``."""
+        """Partitions of an asset that the branch has published after its sequence number ``seq``."""
         return PartitionSet.union(each.published_partitions for at, each in self.successes.get(asset, ()) if at > seq)
 
     def branch_asset_state(self, asset: str) -> AssetState:
@@ -55,7 +55,7 @@ class PromotionOffer:
 
 
 def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer, *, rebuild: bool = False) -> Plan:
-    """Plans the run of the base's ``asset`` that takes over partitions from the branch, or says why there is none.
+    """Plans the base's run of ``asset`` that takes over partitions from the branch, or says why there is none.
 
     ``context`` is the base's view with the branch's code. Columns that a run of the base may not change are promoted
     only by a ``rebuild``, which replaces the whole table at once.
@@ -98,7 +98,10 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionO
 
 
 def _waiting_column_changes(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> list[Waiting]:
-    """Why the branch's columns do not fit some partitions of the base's tables; empty where they fit."""
+    """Why the branch's columns do not fit tables of the asset in the base; empty where they fit.
+
+    Without partitions they always fit: a run replaces the whole table, its columns included.
+    """
     if not asset.partitioning.is_partitioned:
         return []  # a run of the base takes the place of the whole table
     command = f"`sparkassets promote {offer.branch} --rebuild` promotes all of the table at once"
@@ -124,6 +127,7 @@ def find_identical_partitions(context: PlanningContext, name: str, offer: Promot
 def _promotion_request(
     context: PlanningContext, asset: AssetSpec, offer: PromotionOffer, partitions: PartitionSet
 ) -> RunRequest:
+    """The request of the promotion; for an asset without partitions it uses up all events that a run would."""
     state = context.state_of(asset)
     partitioned = asset.partitioning.is_partitioned
     used = {} if partitioned else {uri: context.state.dataset(uri).seq for uri in state.spec.listens}
@@ -142,6 +146,7 @@ def _promotion_request(
 
 
 def _branch_tables(asset: AssetSpec, offer: PromotionOffer) -> Iterator[tuple[str, tuple[str, int]]]:
+    """Yields (asset, (table id, version)) for each of the asset's tables in the branch, which the run reads."""
     for name in asset.written_assets:
         known = offer.branch_asset_state(name)
         if known.table_id is not None and known.version is not None:
@@ -149,7 +154,11 @@ def _branch_tables(asset: AssetSpec, offer: PromotionOffer) -> Iterator[tuple[st
 
 
 def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> str | None:
-    """Why nothing of the asset can be promoted."""
+    """Why nothing of the asset can be promoted; None where some of it may be.
+
+    Its strategy or write mode does not allow it, or other code than the branch's has computed it in the base since the
+    branch began.
+    """
     written = [context.asset(name) for name in asset.written_assets]
     if other := next((each.write for each in written if each.write and not each.write.is_promotable), None):
         return f"a branch's rows cannot be promoted where they are written by {other.name!r}; backfill it in the base"
@@ -177,14 +186,14 @@ def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: Promotio
 
 
 def _computed_partitions(asset: AssetSpec, known: AssetState) -> PartitionSet:
-    """What was computed; everything of an asset without partitions."""
+    """The asset's computed partitions; for an asset without partitions everything, or nothing before its first run."""
     if asset.partitioning.is_partitioned:
         return asset.partitioning.inside(known.coverage)
     return EVERYTHING if known.last is not None and known.loss is None else NOTHING
 
 
 def _base_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """What the base's table has rows of; everything of an asset without partitions."""
+    """The partitions of which the base's table has rows; everything for an asset without partitions."""
     return (
         asset.partitioning.inside(stored_time(state))
         if asset.partitioning.is_partitioned
@@ -193,7 +202,10 @@ def _base_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
 
 
 def _promotable_partitions(offer: PromotionOffer, asset: AssetSpec, known: AssetState) -> PartitionSet:
-    """What the branch has of an asset that a run of it would leave as it is."""
+    """The branch's partitions that a new run of it would leave as they are.
+
+    These are not stale, not withheld, and not changed by others or by other code.
+    """
     own, there = offer.context.asset(asset.name), _computed_partitions(asset, known)
     written = [known, *(offer.branch_asset_state(name) for name in asset.outlets)]
     other = [made.partitions for made in outputs_of_other_code(own, known)]
@@ -207,7 +219,7 @@ def _promotable_partitions(offer: PromotionOffer, asset: AssetSpec, known: Asset
 
 
 def _has_read_all(offer: PromotionOffer, own: AssetSpec) -> bool:
-    """Whether the newest run of an asset without partitions read all that is there by now."""
+    """Whether the branch's newest run of an asset without partitions has read the newest updates of its inlets."""
     newest = next((entry for _, entry in reversed(offer.successes.get(own.name, ()))), None)
     if newest is None:
         return False
@@ -216,7 +228,7 @@ def _has_read_all(offer: PromotionOffer, own: AssetSpec) -> bool:
 
 
 def _source_position(context: PlanningContext, source: str) -> tuple[object, ...]:
-    """How a source was when it was looked at."""
+    """What was observed of a source last: its table, version and position; equal if both sides saw the same."""
     known = context.state_of(context.asset(source))
     return known.table_id, known.version, dict(known.position)
 
@@ -224,7 +236,11 @@ def _source_position(context: PlanningContext, source: str) -> tuple[object, ...
 def _find_diverged_partitions(
     context: PlanningContext, asset: AssetSpec, offer: PromotionOffer
 ) -> tuple[PartitionSet, list[str]]:
-    """What of an asset is made of something that is not the same in the base and the branch, and what that is."""
+    """Partitions of the asset that are made of inputs that differ between base and branch, and names of these inlets.
+
+    Such partitions are not promoted: a run of the base would compute other rows. Everything where an inlet is read as a
+    whole, or a changed source was observed differently.
+    """
     found, ups = NOTHING, list[str]()
     for inlet in asset.inlets.values():
         if inlet.name in offer.changed_sources and _source_position(context, inlet.name) != _source_position(

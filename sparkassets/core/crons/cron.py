@@ -1,9 +1,9 @@
-"""A cron expression: its fields, and the days and times of day that it means.
+"""A cron expression: its fields, and the days and times of day at which it ticks.
 
-Croniter expands the text, and what it gets wrong is corrected here, each case with its reason: what it takes for
-something else than is written is refused (`_misread`), and what its `expand` drops is put back. Its search for the next
-tick is not used: it skips and repeats times when clocks change; `WallClockTicks` does not. It takes a tenth of a second
-to import, so only the first expansion of a text does so; compiled projects are stored.
+Croniter expands the text. What croniter reads otherwise than it is written is refused here (`_misread`), and what its
+`expand` drops is put back; each case has its reason. Its search for the next tick is not used: it skips and repeats
+times when clocks change; `WallClockTicks` does not. Croniter takes a tenth of a second to import, so only the first
+expansion of a text does so; compiled projects are stored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ALL_KINDS_OF_YEARS = range(2000, 2028)
 
 @frozen
 class DayFields:
-    """Which dates match: those of the months that match the days or, where both are restricted, the weekdays.
+    """Which dates match: in the ``months``, those of ``days`` or, where both are restricted, of ``weekdays``.
 
     Attributes:
         months: 1 to 12.
@@ -67,7 +67,7 @@ class DayFields:
         return found
 
     def count(self, first: int, last: int) -> int:
-        """How many days from ``first`` to ``last``, inclusive, match; takes time by years."""
+        """Number of matching days from ``first`` to ``last``, inclusive; takes time by years."""
         if self.every_day:
             return max(0, last - first + 1)
         years = range(local_date(first).year, local_date(last).year + 1)
@@ -76,7 +76,10 @@ class DayFields:
 
     @property
     def longest(self) -> int:
-        """The most days from one matching day to the next, in years of all kinds; leap years may be missed out once."""
+        """The most days from one matching day to the next, whatever the kind of year.
+
+        29 February can be missing in a year that should be a leap year (2100), so there it is one leap period more.
+        """
         days = [day for year in _ALL_KINDS_OF_YEARS for day in _matching_days(self, year)]
         leap = 4 * 366 if self.months == _FEBRUARY and len(days) < len(_ALL_KINDS_OF_YEARS) else 0
         ends = (days[-1], days[0] + day_number(date(2028, 1, 1)) - day_number(date(2000, 1, 1)))
@@ -99,7 +102,7 @@ class CronFields:
 
     @property
     def most_a_day(self) -> int:
-        """How many times a matching day has."""
+        """Number of ticks on a matching day."""
         return len(self.times)
 
     def between(self, start: int, end: int, *, offset: int = 0) -> list[int]:
@@ -121,7 +124,7 @@ class CronFields:
         return found[bisect_left(found, start) : bisect_left(found, end)]
 
     def count(self, start: int, end: int, *, offset: int = 0) -> int:
-        """How many `between` gives; takes time by years, not by them."""
+        """Number of instants that `between` would return; takes time by years, not by instants."""
         first, last = (start + offset) // DAY + 1, (end + offset) // DAY - 1
         if last < first:
             return len(self.between(start, end, offset=offset))
@@ -131,7 +134,7 @@ class CronFields:
 
 
 def clock_times(hours: list[int], minutes: list[int]) -> tuple[int, ...]:
-    """Each minute of each hour as seconds into the day, ascending; both ascending."""
+    """Each minute of each hour as seconds into the day, ascending; both arguments are ascending."""
     return tuple(hour * 3600 + minute * 60 for hour in hours for minute in minutes)
 
 
@@ -152,7 +155,10 @@ def _matching_days(fields: DayFields, year: int) -> tuple[int, ...]:
 
 
 def _days(fields: DayFields, weekday_of_first: int, length: int) -> set[int]:
-    """The days of a month that the day-of-month field names."""
+    """The days of a month that the day-of-month field names.
+
+    ``weekday_of_first`` is the weekday of the month's first day, 0 for Sunday; ``length`` the month's number of days.
+    """
     if not fields.nearest:
         named = {length if day == LAST else day for day in fields.days or ()}
         return {day for day in named if day <= length}
@@ -160,6 +166,7 @@ def _days(fields: DayFields, weekday_of_first: int, length: int) -> set[int]:
 
 
 def _nearest_working_day(day: int, weekday_of_first: int, length: int) -> int:
+    """The day from Monday to Friday of the same month that is nearest to ``day``."""
     weekday = (weekday_of_first + day - 1) % 7
     if weekday == 6:  # noqa: PLR2004 - Saturday
         return day - 1 if day > 1 else day + 2
@@ -191,14 +198,16 @@ _DAY, _WEEKDAY = 2, 4
 _EVERY = (range(60), range(24), range(1, 32), range(1, 13), range(7))
 _LONGEST = 500
 """Characters of a cron; all numbers of all fields take fewer."""
+# characters that no cron has, letters of names aside
 _ODD = re.compile(r"[^0-9A-Z*/,#?-]", re.IGNORECASE | re.ASCII)
+# croniter's H and R, values drawn by hash or at random
 _DRAWN = re.compile(r"(?:^|,)[HR](?:$|[,(/])", re.IGNORECASE)
 _RANGE = re.compile(r"([0-9A-Z]+)-([0-9A-Z]+)(?:/.*)?", re.IGNORECASE)
 _NTH = re.compile(r".+#\d+|L\d+", re.IGNORECASE)
 _NEAREST = re.compile(r"\d+W|W\d+", re.IGNORECASE)
 
 Values = Sequence[int | str]
-"""The numbers of a field; ``*`` in it stands for all of them, ``l`` for the last day of the month."""
+"""Croniter's values of a field: numbers, ``*`` for all of them, ``l`` for the last day of the month."""
 
 
 class CronError(InputError):
@@ -207,7 +216,7 @@ class CronError(InputError):
 
 @lru_cache(maxsize=4096)
 def expand(text: str) -> CronFields:
-    """The fields of a cron of five fields.
+    """Expands a cron of five fields.
 
     Raises:
         CronError: It is not one, uses what is not supported, or never fires.
@@ -240,7 +249,13 @@ def expand(text: str) -> CronFields:
 
 
 def _check(text: str, at: int, field: str) -> None:
-    """Refuses what croniter refuses in a field, and what it takes but means otherwise."""
+    """Refuses what croniter refuses in a field, and what croniter reads otherwise than it is written.
+
+    ``at`` is the field's position, 0 for the minute.
+
+    Raises:
+        CronError: The field is refused.
+    """
     if _DRAWN.search(field):
         hint: str | None = "H and R (a value drawn by hash or at random) are not supported"
     elif at == _WEEKDAY and len({bool(_NTH.fullmatch(part)) for part in field.split(",")}) > 1:
@@ -256,7 +271,7 @@ def _check(text: str, at: int, field: str) -> None:
 
 
 def _alone(at: int, field: str) -> Values:
-    """Croniter's values of one field; none where it refuses them."""
+    """Croniter's values of one field, with ``*`` in all other fields; empty where croniter refuses it."""
     from croniter import CroniterError, croniter
 
     try:
@@ -267,7 +282,7 @@ def _alone(at: int, field: str) -> Values:
 
 
 def _misread(at: int, part: str) -> Iterator[str]:
-    """What croniter takes for something else than is written."""
+    """Yields a hint, possibly empty, if croniter reads ``part`` of a field otherwise than it is written."""
     last = re.sub(r"-L\b", "-31", part, flags=re.IGNORECASE) if at == _DAY else part
     ends = _RANGE.fullmatch(last)
     if ends and not ends[2].strip("0") and 0 not in _EVERY[at]:
@@ -282,11 +297,12 @@ def _misread(at: int, part: str) -> Iterator[str]:
 
 
 def _numbers(values: Values, every: range) -> list[int]:
+    """The numbers of a field, ascending; ``*`` stands for all of ``every``."""
     return list(every) if "*" in values else sorted(int(value) for value in values)
 
 
 def _to_days(field: str, values: Values) -> frozenset[int] | None:
-    """The days of the month; None for all of them.
+    """The days of the month, `LAST` among them; None for all days.
 
     Croniter counts ``L`` as one more number, so that 2-31,L are 31 of them: it takes these for all days.
     """
@@ -300,9 +316,9 @@ def _to_days(field: str, values: Values) -> frozenset[int] | None:
 
 
 def _to_weekdays(values: Values, nth: Mapping[Any, set[Any]]) -> frozenset[tuple[int, int]] | None:
-    """Each weekday with each of its n, 0 for all of them; None for all weekdays.
+    """The weekdays, each with its n in the month, as `DayFields.weekdays` has them; None for all weekdays.
 
-    Where each of the seven has an n, as in SUN-SAT#4, croniter takes them for all days; its map of the n is right.
+    Where each of the seven has an n, as in SUN-SAT#4, croniter's values say "all days", but its map ``nth`` is right.
     """
     if nth:
         return frozenset((int(day), LAST if n == "l" else int(n)) for day, each in nth.items() for n in each)

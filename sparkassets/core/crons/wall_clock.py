@@ -11,22 +11,22 @@ from sparkassets.frozen import frozen
 
 T = TypeVar("T")
 Listing = Callable[[int, int], list[T]]
-"""What lies in ``[start, end)``, ascending; Unix seconds."""
+"""Returns the items in ``[start, end)``, ascending; Unix seconds."""
 
-_LOOK = 2 * DAY
-_WIDEN = 4
+_LOOK = 2 * DAY  # length of the first stretch that a search lists
+_WIDEN = 4  # factor by which each further stretch is longer, up to a year
 _YEAR = 366 * DAY
 HORIZON = 50 * _YEAR
-"""How far a neighbour is looked for, in seconds: what is rarer counts as never."""
+"""How far the next or last tick is searched, in seconds: a rarer one counts as none."""
 
 
 def tick_after(between: Listing[int], unix: int, *, known: tuple[int, int]) -> int | None:
     """The first tick later than ``unix``; None where there is none within `HORIZON`.
 
     Args:
-        between: The rule.
+        between: Lists the ticks of a stretch of time.
         unix: Unix seconds.
-        known: Outside ``[start, end)`` there are no ticks; Unix seconds.
+        known: The stretch ``[start, end)`` outside which there are no ticks; Unix seconds.
 
     >>> tick_after(lambda start, end: [each for each in (100, 900_000) if start <= each < end], 100, known=(0, 10**9))
     900000
@@ -36,19 +36,19 @@ def tick_after(between: Listing[int], unix: int, *, known: tuple[int, int]) -> i
 
 
 def tick_before(between: Listing[int], unix: int, *, known: tuple[int, int]) -> int | None:
-    """The last tick earlier than ``unix``; None where there is none within `HORIZON`. Else as `tick_after`."""
+    """The last tick earlier than ``unix``; None where there is none within `HORIZON`. Arguments as in `tick_after`."""
     end = min(unix, known[1])
     return last_until(between, max(end - HORIZON, known[0]), end)
 
 
 def first_from(between: Listing[T], start: int, end: int, *, look: int = _LOOK) -> T | None:
-    """The first from ``start`` on; None where there is none before ``end``.
+    """The first item from ``start`` on; None where there is none before ``end``.
 
     Args:
-        between: The rule.
+        between: Lists the items of a stretch of time.
         start: Unix seconds.
         end: Unix seconds.
-        look: How many seconds are looked through at first; then more and more.
+        look: Length of the stretch that is listed first, in seconds; later ones are longer and longer.
     """
     while start < end:
         if found := between(start, start + look):
@@ -58,7 +58,7 @@ def first_from(between: Listing[T], start: int, end: int, *, look: int = _LOOK) 
 
 
 def last_until(between: Listing[T], start: int, end: int, *, look: int = _LOOK) -> T | None:
-    """The last before ``end``; None where there is none from ``start`` on. Else as `first_from`."""
+    """The last item before ``end``; None where there is none from ``start`` on. Arguments as in `first_from`."""
     while end > start:
         if found := between(end - look, end):
             return found[-1]
@@ -68,22 +68,25 @@ def last_until(between: Listing[T], start: int, end: int, *, look: int = _LOOK) 
 
 EARLIEST = to_unix(datetime.fromisoformat("0003-01-01T00:00Z"))
 LATEST = to_unix(datetime.fromisoformat("9998-01-01T00:00Z"))
-"""Ticks are looked for between these; Unix seconds."""
+"""The bounds of every search for ticks, Unix seconds; inside them calendar arithmetic cannot overflow."""
 
 _LOOK_AROUND = 26 * 3600
-"""Seconds that are looked through at first for one tick a day; for more ticks a day, less."""
+"""Length of the first stretch that a search lists for one tick a day, in seconds; shorter for more ticks a day."""
 
 
 class LocalTimes(Protocol):
-    """The wall-clock times at which a rule fires."""
+    """A rule for times of day on matching days, as a wall clock shows them."""
 
     @property
     def every_hour(self) -> bool:
-        """Each instant whose wall-clock time matches is a tick, so a repeated time is two and a skipped one none."""
+        """Whether each instant at which the clock shows a matching time is a tick.
+
+        If so, a repeated time is two ticks and a skipped one none; if not, each time is one tick a day.
+        """
 
     @property
     def most_a_day(self) -> int:
-        """How many times a day has, about; at least 1."""
+        """About the number of ticks on a matching day; at least 1."""
 
     def between(self, start: int, end: int, *, offset: int = 0) -> list[int]:
         """The instants in ``[start, end)`` whose wall-clock time matches under a fixed UTC offset, ascending."""

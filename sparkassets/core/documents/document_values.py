@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def partitions_document(partitions: PartitionSet, asset: AssetSpec | None) -> dict[str, Any] | None:
-    """``{ranges: ["A..B", …], count}``; None for the whole asset, and for an asset that is gone or not partitioned.
+    """``{ranges: ["A..B", …], count}``; None for a whole asset, or one that no longer exists or has no partitions.
 
     With time and segments the ranges are ``A..B,segment``; with segments alone they are keys.
     """
@@ -39,7 +39,7 @@ def count_partitions(partitions: PartitionSet, asset: AssetSpec | None) -> int |
 
 
 def key_ranges(labels: Sequence[str], partitioning: Partitioning) -> list[str]:
-    """Ranges of keys, time always as ``A..B``, so that a reader needs one rule.
+    """Labels of partitions with the time always as ``A..B``, so that a reader needs one rule.
 
     >>> from sparkassets.core.partitions import TimePartition
     >>> key_ranges(["2013-01-05", "2013-01-07..2013-01-09"], Partitioning(TimePartition("day", "UTC")))
@@ -49,7 +49,7 @@ def key_ranges(labels: Sequence[str], partitioning: Partitioning) -> list[str]:
 
 
 def interval_document(interval: tuple[int, int] | None) -> dict[str, str | None] | None:
-    """A data interval in Unix seconds, half-open."""
+    """``{start, end}`` of a half-open data interval in Unix seconds, as ISO text; None where there is none."""
     return None if interval is None else {"start": instant_text(interval[0]), "end": instant_text(interval[1])}
 
 
@@ -59,7 +59,7 @@ def seconds_figure(seconds: float | None) -> float | None:
 
 
 def instant_text(unix: int | None) -> str | None:
-    """ISO with Z.
+    """ISO text in UTC of an instant in Unix seconds; None for None.
 
     >>> instant_text(0), instant_text(None)
     ('1970-01-01T00:00:00Z', None)
@@ -68,7 +68,7 @@ def instant_text(unix: int | None) -> str | None:
 
 
 def problems_document(problems: Sequence[SpecProblem]) -> list[dict[str, Any]]:
-    """One object a problem; line and column count from 1, 0 means the whole file."""
+    """One object for each problem; line and column count from 1, and 0 means the whole file."""
     return [
         {
             "file": problem.location.file,

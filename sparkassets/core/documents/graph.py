@@ -47,7 +47,7 @@ class GraphEdge:
 
 @frozen
 class AssetGraph:
-    """Nodes upstream first, edges by the asset they lead to."""
+    """Nodes in the order of the project, upstream first; edges in the order of the assets that they lead to."""
 
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
@@ -128,13 +128,14 @@ def inlet_gates(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Ite
 
 
 def _gate(condition: AllOf | AnyOf, path: str) -> GraphNode:
+    """The node of a condition that needs all, or any, of its parts."""
     return (
         GraphNode(f"{path}all", "AND", "all") if isinstance(condition, AllOf) else GraphNode(f"{path}any", "OR", "any")
     )
 
 
 def _datasets(leaf: UpdateLeaf, project: ProjectSpec) -> list[str]:
-    """The assets whose data the leaf means, or the URI where the project has none."""
+    """The assets whose dataset the leaf names; its URI if no asset of the project writes it."""
     if not leaf.is_uri:
         return [leaf.ref]
     return [asset.name for asset in project.assets.values() if asset.uri == leaf.ref] or [leaf.ref]

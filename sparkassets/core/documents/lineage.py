@@ -26,6 +26,7 @@ def lineage_document(found: PartitionLineage, project: ProjectSpec) -> dict[str,
 
 
 def _origin_document(origin: PartitionOrigin, project: ProjectSpec) -> dict[str, Any]:
+    """One origin of partitions, with what its run read."""
     return {
         "asset": origin.asset,
         "kind": origin.kind,
@@ -44,6 +45,7 @@ def _origin_document(origin: PartitionOrigin, project: ProjectSpec) -> dict[str,
 
 
 def _read_document(read: InletRead, project: ProjectSpec) -> dict[str, Any]:
+    """What a run read of one inlet, with the origins of that."""
     return {
         "asset": read.asset,
         "uri": read.uri,
@@ -58,7 +60,8 @@ def _read_document(read: InletRead, project: ProjectSpec) -> dict[str, Any]:
 def column_document(found: ColumnLineage) -> dict[str, Any]:
     """``{asset, column, sure, made_of: [{asset, column, how, …, further}], rows, used_by}``.
 
-    ``column`` of a step is null where only which rows there are goes by it, ``rows`` where that is not sure.
+    ``column`` of a step is null where a column only decides which rows there are; ``rows`` is null where that is
+    uncertain.
     """
     return {
         "asset": found.asset,
@@ -71,12 +74,13 @@ def column_document(found: ColumnLineage) -> dict[str, Any]:
 
 
 def columns_document(found: AssetColumnLineage) -> dict[str, Any]:
-    """``{asset, columns: {name: [{asset, column, how}]}, rows}``; null is what is not sure."""
+    """``{asset, columns: {name: [{asset, column, how}]}, rows}``; null stands for what is uncertain."""
     columns = None if found.columns is None else {name: _steps(steps) for name, steps in found.columns.items()}
     return {"asset": found.asset, "columns": columns, "rows": _steps(found.rows)}
 
 
 def _steps(steps: Sequence[LineageStep] | None) -> list[dict[str, Any]] | None:
+    """The columns that a column, or the choice of rows, is made of directly; null where that is uncertain."""
     if steps is None:
         return None
     return [
@@ -85,6 +89,7 @@ def _steps(steps: Sequence[LineageStep] | None) -> list[dict[str, Any]] | None:
 
 
 def _step(step: LineageStep) -> dict[str, Any]:
+    """A column that another one is made of, with the further ones that it is made of itself."""
     return {
         "asset": step.asset,
         "column": step.column or None,

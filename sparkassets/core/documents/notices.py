@@ -1,6 +1,6 @@
 """Notices of what failed, is late or withheld at the end of an invocation, and the messages made of them.
 
-They follow from the state of an asset before and after each commit of this driver: other drivers report their own
+Notices follow from the state of an asset before and after each commit of this driver: other drivers report their own
 commits.
 """
 
@@ -47,9 +47,13 @@ class AssetNotice:
 
 @frozen
 class _AssetTrouble:
-    """Partitions that failed, or that are withheld; ``token`` is the fence token of the run.
+    """Partitions of an asset that failed, or that are withheld.
 
     Attributes:
+        kind: ``failure`` or ``withheld``.
+        token: Fence token of the run.
+        run: The run that failed or withheld them.
+        text: Its error, or the verdicts.
         is_instance: Whether it concerns one instance, so that other instances may be in trouble as well.
         interval: Data interval of such an instance, Unix seconds.
     """
@@ -114,6 +118,10 @@ class NoticeCollector:
                     known.late = entry
 
     def _follow(self, name: str, before: tuple[_AssetTrouble, ...], after: tuple[_AssetTrouble, ...]) -> None:
+        """Keeps an asset's troubles before this invocation and after the latest commit.
+
+        A trouble that appeared between two commits of this driver comes from another driver, so it counts as earlier.
+        """
         known = self._assets.get(name)
         if known is None:
             self._assets[name] = _FollowedAsset(list(before), after)
@@ -149,6 +157,7 @@ def _troubles(state: AssetState) -> tuple[_AssetTrouble, ...]:
 
 
 def _notices(asset: AssetSpec, known: _FollowedAsset) -> Iterator[AssetNotice]:
+    """Yields an asset's notices: new troubles, recovered ones if it ran, and a change of its lateness."""
     for item in known.after:
         new = item.partitions - _union(each for each in known.before if _is_same_trouble(each, item))
         if new:
@@ -168,10 +177,12 @@ def _notices(asset: AssetSpec, known: _FollowedAsset) -> Iterator[AssetNotice]:
 
 
 def _union(troubles: Iterable[_AssetTrouble]) -> PartitionSet:
+    """All partitions of these troubles."""
     return PartitionSet.union(each.partitions for each in troubles)
 
 
 def _lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
+    """The notice that the asset is late, or no longer late."""
     which, by = label_partitions(late.partitions, asset.partitioning), format_zoned(from_unix(late.by), asset.timezone)
     if late.over:
         return AssetNotice("recovery", asset.name, which, "no longer late", owner=asset.owner)
@@ -186,7 +197,10 @@ def _interval_of(asset: AssetSpec, item: _AssetTrouble) -> str:
 
 
 def _is_same_trouble(one: _AssetTrouble, other: _AssetTrouble) -> bool:
-    """Whether they are of the same, but for numbers: ports, times and counts are others every time."""
+    """Whether both are the same trouble, so that it is reported once.
+
+    Numbers in the texts are ignored: ports, times and counts differ every time. Different instances are never the same.
+    """
     if one.is_instance and (one.interval != other.interval or one.interval is None):
         return one.token == other.token
     return one.kind == other.kind and _NUMBERS.sub("", one.text) == _NUMBERS.sub("", other.text)
@@ -246,7 +260,10 @@ def build_messages(
 def _notices_of_rule(
     rule: NotifyRule, found: list[tuple[NotifyRule, dict[AssetNotice, None]]]
 ) -> dict[AssetNotice, None]:
-    """The notices of a rule, an ordered set that is added if missing; a linear search, as rules are few."""
+    """The notices collected for a rule so far: the keys of an ordered map in ``found``, which is added if missing.
+
+    The search is linear, as rules are few.
+    """
     for other, told in found:
         if other == rule:
             return told
@@ -255,6 +272,7 @@ def _notices_of_rule(
 
 
 def _build_message(rule: NotifyRule, notices: tuple[AssetNotice, ...], project: ProjectSpec) -> NotificationMessage:
+    """The message of a rule about these notices; if its template fails, the default text with the problem."""
     usual = _title(notices, project)
     try:
         title = _render_template(rule.title, notices, project, usual) if rule.title else usual
@@ -270,6 +288,7 @@ def _build_message(rule: NotifyRule, notices: tuple[AssetNotice, ...], project: 
 
 
 def _render_template(template: str, notices: Sequence[AssetNotice], project: ProjectSpec, title: str) -> str:
+    """Renders a template of ``notify`` with the project, the title, and the notices, all and by kind."""
     from sparkassets.core.sandbox import render
 
     names: dict[str, Any] = {"project": project.name, "title": title, "notices": [*map(_notice_values, notices)]}
@@ -291,17 +310,19 @@ def _notice_values(notice: AssetNotice) -> dict[str, str]:
 
 
 def _title(notices: Sequence[AssetNotice], project: ProjectSpec) -> str:
-    """``flights: 2 assets failed, 1 asset late``."""
+    """The default title, such as ``flights: 2 assets failed, 1 asset late``."""
     assets = {kind: {notice.asset for notice in notices if notice.kind == kind} for kind in _KINDS}
     counts = [f"{plural(len(assets[kind]), 'asset')} {word}" for kind, (_, word) in _KINDS.items() if assets[kind]]
     return f"{project.name}: {listing(counts)}"
 
 
 def _text(notices: Sequence[AssetNotice]) -> str:
+    """The default text: the notices by kind."""
     return "\n".join(line for kind in _KINDS for line in _lines([each for each in notices if each.kind == kind]))
 
 
 def _lines(notices: Sequence[AssetNotice]) -> Iterator[str]:
+    """Yields the lines of notices of one kind; more than `MOST_TOLD` are only counted."""
     for notice in notices[:MOST_TOLD]:
         which = " ".join(filter(None, [notice.asset, notice.partitions]))
         yield f"{_KINDS[notice.kind][1]}: {which}: {notice.text}"

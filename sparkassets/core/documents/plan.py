@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def change_document(change: CodeChange, project: ProjectSpec) -> dict[str, Any]:
-    """What other code has made of an asset; ``partitions`` is null for one without, ``columns`` where it is not sure.
+    """A change of an asset's code; ``partitions`` is null without partitions, ``columns`` where any may be touched.
 
     ``verdict`` is ``additive``, ``unread`` or ``breaking``; ``recompute`` is the cost of computing it again.
     """
@@ -76,7 +76,7 @@ def _output_document(made: DefinitionOutput, asset: AssetSpec) -> dict[str, Any]
 
 
 def late_document(late: AssetLateness, project: ProjectSpec) -> dict[str, Any]:
-    """What an asset owes by its newest deadline: partitions, or a run where ``partitions`` is null."""
+    """The data that an asset lacks at its newest deadline; ``partitions`` is null where a run is missing."""
     asset = project.assets[late.asset]
     return {
         "asset": late.asset,
@@ -134,7 +134,7 @@ def totals_document(totals: CostTotals) -> dict[str, Any]:
 
 
 def waiting_document(item: Waiting, project: ProjectSpec) -> dict[str, Any]:
-    """Why an asset, or some of its partitions, does not run; ``quiet`` where nothing is wanted of it now."""
+    """Why an asset, or some of its partitions, does not run; ``quiet`` where nothing is wanted now."""
     return {
         "asset": item.asset,
         "reason": item.reason,
@@ -172,9 +172,9 @@ def note_document(note: AssetNote, project: ProjectSpec) -> dict[str, Any]:
 def downstream_document(
     after: Mapping[str, PartitionSet], costs: Mapping[str, Sequence[CostEstimate]], project: ProjectSpec
 ) -> list[dict[str, Any]]:
-    """The assets that become due, upstream first, with the totals of their runs by what they would read now.
+    """The assets that become due, upstream first, with the total cost of their runs if they ran now.
 
-    ``partitions`` is null for the whole of one.
+    ``partitions`` is null for a whole asset.
     """
     return [
         {
@@ -187,9 +187,10 @@ def downstream_document(
 
 
 def impact_document(found: UpdateImpact, project: ProjectSpec) -> dict[str, Any]:
-    """``{asset, partitions, downstream}``: upstream first, each with what of it is there, and through which assets.
+    """``{asset, partitions, downstream}``; downstream assets are upstream first.
 
-    ``rerun`` is whether it is computed again by itself, and ``why`` why not.
+    Each has its present partitions (``computed``) and the assets ``through`` which it is reached; ``rerun`` says
+    whether it is computed again by itself, and ``why`` why not.
     """
     return {
         "asset": found.asset,
@@ -222,7 +223,7 @@ def preview_document(preview: SchedulePreview) -> list[dict[str, Any]]:
 
 
 def alignment_document(alignment: RunAlignment) -> dict[str, Any]:
-    """Two runs that belong together; the delta in seconds."""
+    """Two runs that belong together; ``execution_delta`` is in seconds."""
     return {
         "upstream_logical_date": format_instant(alignment.upstream.start),
         "downstream_logical_date": format_instant(alignment.downstream.start),

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 def event_document(event: Mapping[str, Any], project: ProjectSpec) -> dict[str, Any]:
     """One event: ``{seq, asset, uri, partitions, at, extra, run}``.
 
-    One of the journal has its ``id`` besides, and the runs that it ``triggered`` or was ``included_in``.
+    An event from the journal also has its ``id`` and the runs that it ``triggered`` or was ``included_in``.
     """
     partitioning = event_partitioning(project, asset=event["asset"], uri=event["uri"])
     return {**event, "partitions": key_ranges(event["partitions"], partitioning)}
 
 
 _OURS = frozenset({"path", "key", "run"})
+"""Keys of an iteration event's extra that this package sets; the others are the run's own."""
 
 
 @frozen
@@ -34,8 +35,8 @@ class ListedIteration:
 
     Attributes:
         iteration: Its record in the journal.
-        newest: Whether readers see it, of any of its partitions.
-        path: Where its rows or files are.
+        newest: Whether readers see it for some of its partitions.
+        path: Location of its rows or files.
         extra: The free JSON that the run recorded, and its counts.
     """
 
@@ -48,7 +49,7 @@ class ListedIteration:
 def list_iterations(
     asset: AssetSpec, iterations: Sequence[PublishedIteration], extras: Mapping[str, Mapping[str, Any]]
 ) -> list[ListedIteration]:
-    """The iterations, the newest record first, with the extras of their events, by run."""
+    """The iterations, newest record first; ``extras`` has the extra of each iteration's event, by run."""
     root, visible = asset.storage.path.rstrip("/") if asset.storage is not None else "", visible_iterations(iterations)
     found = []
     for each in reversed(iterations):
@@ -60,7 +61,7 @@ def list_iterations(
 
 
 def iteration_document(found: ListedIteration, asset: AssetSpec) -> dict[str, Any]:
-    """One of them; ``partitions`` is null for an asset without partitions."""
+    """One iteration; ``partitions`` is null for an asset without partitions."""
     each = found.iteration
     return {
         "run": each.run,
@@ -76,7 +77,8 @@ def iteration_document(found: ListedIteration, asset: AssetSpec) -> dict[str, An
 def mark_document(mark: MarkResult, project: ProjectSpec) -> dict[str, Any]:
     """``{asset, mark, changed, partitions, unchanged, data_interval, settled, reason, by}``.
 
-    Without partitions both are null; ``data_interval`` is that of the only instance that was named, else null.
+    Both sets of partitions are null for an asset without partitions; ``data_interval`` is that of the named instance,
+    or null.
     """
     asset = project.assets[mark.asset]
     return {

@@ -1,4 +1,7 @@
-"""Boolean times: a list is any, a map is all, ``not`` is none of; compiled to sets of minutes for each kind of day."""
+"""Boolean times: a list means any, a map means all, ``not`` means none of its items.
+
+An expression is compiled to a set of minutes for each kind of day; a set of minutes is an integer with a bit for each.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ _NAMES: Final[Mapping[str, Sequence[str]]] = {
 }
 _LAST_DAY: Final = "L"
 _LAST: Final = 0
-"""In place of a day of the month, its last."""
+"""Stands for the last day of the month among the days of the month."""
 _MINUTES: Final = 24 * 60
 _WHOLE_DAY: Final = (1 << _MINUTES) - 1
 _EVERY_MINUTE_OF_AN_HOUR: Final = (1 << 60) - 1
@@ -44,10 +47,11 @@ _ALL_KINDS_OF_YEARS: Final = range(2000, 2028)
 
 @frozen
 class FieldMatch:
-    """The hour, the minute or the day is one of these.
+    """Holds where one field of the local time has one of these values.
 
     Attributes:
-        values: Weekdays from 0 (Sunday) to 6; the day of the month 0 is its last.
+        field: The field, such as ``hours``.
+        values: Weekdays count from 0 (Sunday) to 6; the day of the month 0 is its last.
     """
 
     field: FieldName
@@ -56,7 +60,7 @@ class FieldMatch:
 
 @frozen
 class JointMatch:
-    """All, any or none of the parts."""
+    """Holds where all, any or none of the parts hold."""
 
     how: Literal["all", "any", "none"]
     parts: tuple[TimeExpression, ...]
@@ -73,7 +77,8 @@ class MatchingTimes:
     """The wall-clock minutes at which an expression holds.
 
     Attributes:
-        every_hour: It names no hours: each instant whose wall-clock time matches is a tick.
+        every_hour: Whether the expression names no hours: then each instant with a matching wall-clock time is a tick.
+        most_a_day: About the number of ticks on a matching day.
     """
 
     expression: TimeExpression
@@ -100,13 +105,13 @@ class MatchingTimes:
 
 
 def times_ticks(value: object, timezone: str) -> TickSequence:
-    """The ticks of ``times``: of a map the times that have all its keys, of a list those of any item.
+    """The ticks of ``times``: for a map, the times that match all its keys; for a list, those that match any item.
 
     Keys are ``hours``, ``minutes``, ``weekdays``, ``days``, ``months``, each a value or a list, and ``not``. A map
     without ``minutes`` means minute 0, without ``hours`` every hour; inside ``not`` both mean all.
 
     Raises:
-        TimetableError: It is no such value, with its path, or never fires.
+        TimetableError: The value is malformed, with the path to the fault, or the times never fire.
 
     >>> times_ticks({"hours": [9, 17]}, "UTC").between(0, 86_400)
     [32400, 61200]
@@ -127,7 +132,11 @@ def times_ticks(value: object, timezone: str) -> TickSequence:
 
 
 def _items(value: object, path: KeyPath) -> list[TimeExpression]:
-    """The alternatives that a list or a map stands for."""
+    """The alternatives of ``times``: the maps of a list, lists in it included, or a single map.
+
+    Raises:
+        TimetableError: The value is not a map or a list of maps.
+    """
     match value:
         case list() if value:
             found = read_all_or_raise(enumerate(value), lambda item: _items(item[1], (*path, item[0])))
@@ -139,6 +148,7 @@ def _items(value: object, path: KeyPath) -> list[TimeExpression]:
 
 
 def _map(value: Mapping[object, object], path: KeyPath, *, inside_not: bool) -> TimeExpression:
+    """The expression of one map: all of its keys must match; outside ``not``, minute 0 is the default."""
     parts = read_all_or_raise(value.items(), lambda item: _part(*item, path))
     if not inside_not and "minutes" not in value:
         parts.append(FieldMatch("minutes", frozenset({0})))
@@ -146,6 +156,7 @@ def _map(value: Mapping[object, object], path: KeyPath, *, inside_not: bool) -> 
 
 
 def _part(key: object, written: object, path: KeyPath) -> TimeExpression:
+    """The expression of one key of a map with its value."""
     if key == _NOT:
         return JointMatch("none", tuple(_read_exclusions(written, (*path, _NOT))))
     if isinstance(key, str) and key in _FIELDS:
@@ -160,6 +171,7 @@ def _part(key: object, written: object, path: KeyPath) -> TimeExpression:
 
 
 def _read_exclusions(value: object, path: KeyPath) -> list[TimeExpression]:
+    """The expressions of ``not``: each map of a list, or a single map."""
     match value:
         case list() if value:
             found = read_all_or_raise(enumerate(value), lambda item: _read_exclusions(item[1], (*path, item[0])))
@@ -170,6 +182,7 @@ def _read_exclusions(value: object, path: KeyPath) -> list[TimeExpression]:
 
 
 def _values(key: str, written: object, path: KeyPath) -> list[int]:
+    """The numbers of a field's value or list of values."""
     if not isinstance(written, list):
         return [_value(key, written, path)]
     if not written:
@@ -178,6 +191,7 @@ def _values(key: str, written: object, path: KeyPath) -> list[int]:
 
 
 def _value(key: str, written: object, path: KeyPath) -> int:
+    """The number of one value of a field: an integer in range, a name such as ``MON``, or ``L`` (the last day)."""
     match written:
         case bool():
             pass
@@ -203,13 +217,14 @@ def _describe_values(key: str) -> str:
 
 
 def _names_no_hours(expression: TimeExpression) -> bool:
+    """Whether no part of the expression restricts the hours."""
     if isinstance(expression, FieldMatch):
         return expression.field != "hours"
     return all(_names_no_hours(part) for part in expression.parts)
 
 
 def to_yaml_line(value: object) -> str:
-    """As YAML writes it in one line."""
+    """The value in YAML's flow style, on one line."""
     match value:
         case list():
             return f"[{', '.join(to_yaml_line(each) for each in value)}]"
@@ -237,12 +252,12 @@ def _times_of_days(expression: TimeExpression, year: int) -> tuple[tuple[int, ..
 
 @lru_cache(maxsize=1024)
 def _times(minutes: int) -> tuple[int, ...]:
-    """The seconds into the day of a set of minutes, ascending."""
+    """The minutes of a set as seconds into the day, ascending."""
     return tuple(minute * 60 for minute in range(_MINUTES) if minutes >> minute & 1)
 
 
 def _minutes(expression: TimeExpression, day: _Day) -> int:
-    """The minutes of that day at which the expression holds, as bits."""
+    """The minutes of a day at which the expression holds, as an integer with a bit for each minute."""
     if isinstance(expression, FieldMatch):
         return _OF_FIELD[expression.field](expression.values, day)
     parts = [_minutes(part, day) for part in expression.parts]
@@ -254,15 +269,18 @@ def _minutes(expression: TimeExpression, day: _Day) -> int:
 
 @lru_cache(maxsize=256)
 def _of_hours(hours: frozenset[int]) -> int:
+    """All minutes of these hours, as bits."""
     return sum(_EVERY_MINUTE_OF_AN_HOUR << 60 * hour for hour in hours)
 
 
 @lru_cache(maxsize=256)
 def _of_minutes(minutes: frozenset[int]) -> int:
+    """These minutes of every hour, as bits."""
     return sum(1 << 60 * hour + minute for hour in range(24) for minute in minutes)
 
 
 def _whole_day(matches: bool) -> int:  # noqa: FBT001 - a set of minutes, of a truth
+    """All minutes of the day, as bits, if the day matches; else none."""
     return _WHOLE_DAY if matches else 0
 
 

@@ -17,7 +17,7 @@ from sparkassets.frozen import frozen
 
 _COUNTRY: Final = re.compile(r"([A-Za-z]{2})(?:-(.+))?")
 _LONGEST: Final = 400
-"""Days without a working day after which there is none."""
+"""Number of days after which the search for a working day ends: then there is none."""
 
 
 class DayCalendar(Protocol):
@@ -25,11 +25,11 @@ class DayCalendar(Protocol):
 
     @property
     def code(self) -> str:
-        """As it is written: ``DE``, ``US-NY``, ``XNYS``."""
+        """The code as it is written: ``DE``, ``US-NY``, ``XNYS``."""
 
     @property
     def known_range(self) -> tuple[int, int]:
-        """The first and the last day of which it is known whether they are open."""
+        """The first and the last day for which the calendar is known, as day numbers."""
 
     def is_open(self, day: int) -> bool:
         """Whether it is a working day or has a session."""
@@ -43,7 +43,7 @@ class DayCalendar(Protocol):
 
 @frozen
 class WorkingDays:
-    """The days that are neither weekend nor public holiday, by ``holidays``.
+    """The days that are neither weekend nor public holiday, by the package ``holidays``.
 
     Attributes:
         country: ISO 3166-1 alpha-2.
@@ -55,7 +55,7 @@ class WorkingDays:
 
     @property
     def code(self) -> str:
-        """As it is written: ``DE``, ``US-NY``."""
+        """The code as it is written: ``DE``, ``US-NY``."""
         return f"{self.country}-{self.subdivision}" if self.subdivision else self.country
 
     @property
@@ -82,6 +82,7 @@ class WorkingDays:
         return self._first_open(range(oldest, min(oldest + _LONGEST, last + 1)))
 
     def _first_open(self, days: Iterable[int]) -> int | None:
+        """The first working day of ``days``, in their order; None where none of them is one."""
         return next((day for day in days if self.is_open(day)), None)
 
 
@@ -92,7 +93,7 @@ def find_calendar(code: str) -> WorkingDays | TradingCalendar:
         code: ISO 3166 such as ``DE`` or ``US-NY``; any other is an exchange's, such as ``XNYS``.
 
     Raises:
-        TimetableError: There is none of that code, or the library that knows is not installed.
+        TimetableError: There is none of that code, or the package that has it is not installed.
     """
     match = _COUNTRY.fullmatch(code)
     if not match:
@@ -131,11 +132,11 @@ _WORDS: Final = {
 
 @frozen
 class RolledTicks:
-    """The ticks of a rule, where the local day of a tick that is closed skips or moves it.
+    """The ticks of a rule, skipped or moved where their local day is closed.
 
     A moved tick keeps its wall-clock time: one that the clocks skip that day moves forward by the gap's length, one
-    that is repeated is its second occurrence. Ticks that meet are one. Outside the days that a calendar knows there
-    are none.
+    that is repeated is its second occurrence. Ticks that meet are one. Outside the days that a calendar knows there are
+    none.
 
     Attributes:
         ticks: The rule.
@@ -174,12 +175,15 @@ class RolledTicks:
         return _WORDS[self.roll].format(self.calendar.code)
 
     def _known_bounds(self) -> tuple[int, int]:
-        """Outside ``[start, end)`` there are no ticks; a local day may begin or end on the date beside it in UTC."""
+        """The stretch ``[start, end)`` outside which there are no ticks; Unix seconds.
+
+        It is a day wider than the calendar, as a local day may begin or end on the date beside it in UTC.
+        """
         first, last = self.calendar.known_range
         return (first - 1) * DAY, (last + 2) * DAY
 
     def _reach(self, start: int, end: int) -> tuple[int, int]:
-        """Where the ticks come from that may land in ``[start, end)``, in Unix seconds."""
+        """The stretch of the rule's ticks that may move into ``[start, end)``; Unix seconds."""
         if self.roll == "skip":
             return start, end
         first, last = self._day(start) - 1, self._day(end) + 1
@@ -190,7 +194,7 @@ class RolledTicks:
         return (first - 1) * DAY, (last + 2) * DAY
 
     def _place(self, tick: int) -> int | None:
-        """Where a tick comes to lie; None where it is dropped."""
+        """The instant to which a tick moves, which may be its own; None where it is dropped."""
         day = self._day(tick)
         if not self.calendar.known_range[0] <= day <= self.calendar.known_range[1]:
             return None
@@ -205,16 +209,18 @@ class RolledTicks:
         return clock.tick_instant(target * DAY + (tick + clock.offset_at(tick)) % DAY)
 
     def _day(self, unix: int) -> int:
+        """The local day of an instant, as a day number."""
         return (unix + zone_offsets(self.timezone).offset_at(unix)) // DAY
 
     def _last(self, day: int) -> int | None:
-        """The last open day before that the zone has."""
+        """The last open day before ``day`` that the zone's clocks do not skip; None without one."""
         found = self.calendar.last_before(day)
         while found is not None and not self._exists(found):
             found = self.calendar.last_before(found)
         return found
 
     def _next(self, day: int) -> int | None:
+        """The first open day after ``day`` that the zone's clocks do not skip; None without one."""
         found = self.calendar.next_after(day)
         while found is not None and not self._exists(found):
             found = self.calendar.next_after(found)

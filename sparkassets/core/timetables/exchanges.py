@@ -16,11 +16,11 @@ from sparkassets.core.timetables.timetable import TickSequence, TimetableError, 
 from sparkassets.frozen import frozen
 
 _FIRST_YEAR, _LAST_YEAR = 1990, 2059
-"""What is looked at, where the library itself does not end before: holidays are computed for any year."""
+"""Years whose sessions are used, where the library itself does not end before."""
 _YEARS: Final = 10
-"""Years that are computed at once."""
+"""Number of years whose sessions are computed at once."""
 _SHOWN: Final = 200
-"""Characters of another library's error."""
+"""Number of characters that are shown of the library's error."""
 
 _WEEKENDS = frozenset({"weekend", "weekends"})
 
@@ -30,8 +30,8 @@ class TradingSession:
     """One trading session.
 
     Attributes:
-        day: Of the exchange; days since 1970-01-01.
-        opens, closes: Its real bounds, early closes included; Unix seconds.
+        day: Date of the session at the exchange, as a day number.
+        opens, closes: When it really opens and closes, early closes included; Unix seconds.
     """
 
     day: int
@@ -51,7 +51,7 @@ class TradingCalendar:
 
     @property
     def known_range(self) -> tuple[int, int]:
-        """The first and the last day of which the sessions are known; there are none outside."""
+        """The first and the last day for which sessions are known, as day numbers; there are none outside."""
         return _find_known_range(self.code)
 
     def is_open(self, day: int) -> bool:
@@ -98,6 +98,7 @@ class TradingCalendar:
         ]
 
     def _sessions_of_decade(self, number: int) -> tuple[TradingSession, ...]:
+        """The sessions of the decade with that number, as far as they are known."""
         first, last = self.known_range
         if not _decade(first) <= number <= _decade(last):
             return ()
@@ -105,7 +106,7 @@ class TradingCalendar:
 
 
 def find_trading_calendar(code: str) -> TradingCalendar:
-    """The exchange of a code.
+    """The trading calendar of an exchange's code.
 
     Raises:
         TimetableError: There is none, or ``exchange_calendars`` is not installed or cannot compute it.
@@ -121,7 +122,8 @@ def find_trading_calendar(code: str) -> TradingCalendar:
 
 @lru_cache(maxsize=64)
 def _find_known_range(code: str) -> tuple[int, int]:
-    # a month that all calendars of the library know: a calendar without bounds of its own ends a year after today
+    """The first and the last day for which the library knows sessions, within 1990 to 2059, as day numbers."""
+    # asked for a month that all calendars know: without dates the library would compute up to a year after today
     kind = type(_compute_calendar(code, "2022-01-03", "2022-02-01"))
     bounds = kind.bound_min(), kind.bound_max()
     decades = (_FIRST_YEAR, 1, 1), (_LAST_YEAR, 12, 31)
@@ -133,6 +135,7 @@ def _find_known_range(code: str) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def _sessions(code: str, decade: int, first: int, last: int) -> tuple[TradingSession, ...]:
+    """The sessions of a decade, ascending, of the days from ``first`` to ``last``."""
     start, end = max(_day(decade * _YEARS, 1, 1), first), min(_day(decade * _YEARS + _YEARS - 1, 12, 31), last)
     found = _compute_calendar(code, local_date(start).isoformat(), local_date(end).isoformat())
     return tuple(
@@ -142,6 +145,11 @@ def _sessions(code: str, decade: int, first: int, last: int) -> tuple[TradingSes
 
 
 def _compute_calendar(code: str, start: str, end: str) -> Any:  # noqa: ANN401 - of a library without types
+    """The library's calendar for the days from ``start`` to ``end``, inclusive, as ISO dates.
+
+    Raises:
+        TimetableError: The library is not installed or cannot compute it.
+    """
     library = _library(code)
     with catch_warnings():  # about its use of pandas, which nobody here can change
         simplefilter("ignore")
@@ -168,7 +176,7 @@ def _day(year: int, month: int, day: int) -> int:
 SessionEdge = Literal["open", "close"]
 
 _MARGIN = 2
-"""Days: the session of a day may open or close on the date before or after in UTC."""
+"""Days by which a search is widened: a session may open or close on the date before or after in UTC."""
 
 
 @frozen
@@ -202,13 +210,14 @@ class SessionTicks:
         return f"{self.edge} of {self.exchange.code}"
 
     def _known_bounds(self) -> tuple[int, int]:
+        """The stretch ``[start, end)`` outside which there are no ticks; Unix seconds."""
         first, last = self.exchange.known_range
         return (first - _MARGIN) * DAY, (last + 1 + _MARGIN) * DAY
 
 
 @frozen
 class TradingIntervals:
-    """From each opening to the close of its session.
+    """Each interval reaches from the opening of a session, which is the tick, to its close.
 
     Attributes:
         exchange: Whose openings the ticks are.
@@ -219,11 +228,11 @@ class TradingIntervals:
     reach: tuple[int, int] = (0, _MARGIN * DAY)
 
     def intervals(self, _: TickSequence, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Those of the sessions that open in ``[start, end)``."""
+        """Yields the intervals of the sessions that open in ``[start, end)``."""
         for session in self.exchange.sessions(start // DAY - _MARGIN, end // DAY + _MARGIN):
             if start <= session.opens < end:
                 yield session.opens, session.closes
 
     def tick_of(self, _: TickSequence, begin: int) -> int | None:
-        """Itself."""
+        """The tick ``begin`` itself."""
         return begin

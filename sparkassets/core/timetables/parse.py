@@ -1,4 +1,4 @@
-"""From the text or map of a project file to a timetable."""
+"""Parses the text or map of a ``schedule`` in a project file into a timetable."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ from sparkassets.frozen import frozen
 
 MODIFIERS: Final = ("timezone", "start", "end", "delay", "window", "catchup", "interval", "calendar", "roll")
 _OF_ALL: Final = frozenset({"timezone", "start", "end"})
-"""The modifiers of what has no ticks."""
+"""The modifiers that also apply to a timetable without ticks, such as ``@once``."""
 _CATCHUPS: Final[tuple[Catchup, ...]] = get_args(Catchup)
 _NOTHING: Final[Mapping[str, Factory]] = MappingProxyType({})
 _WITHOUT_TICKS: Final = {"@once": build_once, "@continuous": build_continuous}
+# any instant: a rule without a tick before or after it never fires
 _SOME_TIME: Final = to_unix(datetime(2025, 1, 1, tzinfo=UTC))
 _DATE: Final = re.compile(r"\s*\d{4}-\d\d")
 _TIME_OF_DAY: Final = re.compile(r"\s*(\d\d?):(\d\d)\s*")
@@ -54,16 +55,16 @@ C = TypeVar("C", Catchup, Roll)
 
 @frozen
 class TimetableRule:
-    """A rule to build a timetable from.
+    """What a ``schedule`` says, as far as its kind of rule needs it.
 
     Attributes:
-        value: Of the key of its kind.
-        timezone: Whose wall clock it follows.
-        start: The first bound, Unix seconds; None is open.
-        interval: The length of its intervals, where it is written.
-        calendar: Whose open days it keeps to, where it is written.
-        beside: The keys beside that of its kind, without the modifiers.
-        installed: Registered timetables.
+        value: Value of the kind's key.
+        timezone: Zone whose wall clock it follows.
+        start: The earliest start of an interval, Unix seconds; None is open.
+        interval: Length of its intervals; None where it is not written.
+        calendar: Calendar whose open days it keeps to; None where it is not written.
+        beside: Other keys than the kind's and the modifiers.
+        installed: Registered timetables by name.
     """
 
     value: object
@@ -139,6 +140,7 @@ def parse_timetable(
 
 
 def _cron(written: TimetableRule) -> TickTimetable:
+    """Builds the timetable of ``cron``, or of a preset without ticks such as ``@once``."""
     value, timezone = written.value, written.timezone
     if isinstance(value, str) and (without := _WITHOUT_TICKS.get(value.strip())):
         return without(value, timezone=timezone, start=written.start, end=None)
@@ -150,6 +152,7 @@ def _cron(written: TimetableRule) -> TickTimetable:
 
 
 def _instants(written: TimetableRule) -> TickTimetable:
+    """Builds the timetable of ``at``: instants, crons, or the open or close of an exchange's sessions."""
     if written.value in ("open", "close"):
         exchange = _exchange(written, f"at: {written.value}")
         session_ticks = SessionTicks(exchange, "open" if written.value == "open" else "close")
@@ -159,6 +162,7 @@ def _instants(written: TimetableRule) -> TickTimetable:
 
 
 def _every(written: TimetableRule) -> TickTimetable:
+    """Builds the timetable of ``every``: a length, or each session of an exchange."""
     if written.value == "session":
         exchange = _exchange(written, "every: session")
         opens = SessionTicks(exchange, "open")
@@ -210,6 +214,11 @@ BESIDE: Final[Mapping[str, tuple[str, ...]]] = {"sun": ("latitude", "longitude")
 
 
 def _exchange(written: TimetableRule, what: str) -> TradingCalendar:
+    """The exchange in ``calendar``; ``what`` is the rule that needs one.
+
+    Raises:
+        TimetableError: There is no calendar, or it is one of working days.
+    """
     if isinstance(written.calendar, TradingCalendar):
         return written.calendar
     found = f"'{written.calendar.code}' has none" if written.calendar else "there is no 'calendar'"
@@ -220,7 +229,10 @@ def _exchange(written: TimetableRule, what: str) -> TradingCalendar:
 def _roll_to_open_days(
     built: TickTimetable | RegisteredSlots, calendar: WorkingDays | TradingCalendar, roll: Roll | None
 ) -> TickTimetable | RegisteredSlots:
-    """The timetable with its ticks kept to the open days of a calendar."""
+    """The timetable with its ticks skipped or moved where they are not on an open day of the calendar.
+
+    Ticks of sessions stay as they are: they are on open days by themselves.
+    """
     if not isinstance(built, TickTimetable):
         raise TimetableError(f"'calendar' does not go with {built.text}", path=("calendar",), at_key=True)
     if isinstance(built.ticks, SessionTicks):
@@ -236,7 +248,7 @@ def _roll_to_open_days(
 
 
 def _moments(value: object, key: str, timezone: str) -> tuple[TickSequence, str]:
-    """The ticks of a text or of a list of texts, and their text."""
+    """The ticks of ``cron`` or ``at``, a text or a list of texts, and how they are described."""
     if isinstance(value, str):
         ticks = _moment(value, key, timezone, also=_WITHOUT_TICKS if key == "cron" else ())
         return ticks, ticks.describe()
@@ -255,7 +267,7 @@ def _moments(value: object, key: str, timezone: str) -> tuple[TickSequence, str]
 
 
 def _item(number: int, value: object, *, key: str, timezone: str) -> TickSequence:
-    """The ticks of one item of a list."""
+    """The ticks of one item of a list; ``number`` is its position, for the path of an error."""
     if not isinstance(value, str):
         message = f"item {number + 1} of '{key}' of a schedule is {show_value(value)}; expected text"
         raise TimetableError(message, path=(number,))
@@ -272,7 +284,7 @@ _EXPECTED: Final = {
 
 
 def _moment(text: str, key: str, timezone: str, *, also: Iterable[str] = ()) -> TickSequence:
-    """The ticks of a cron or, for ``at``, of an instant."""
+    """The ticks of one text: a cron or, for ``at``, also an instant; ``also`` are other names that messages suggest."""
     if key == "at" and _DATE.match(text):
         try:
             return InstantTicks((to_unix(parse_instant(text.strip(), zone=timezone)),), timezone)
@@ -290,6 +302,7 @@ def _moment(text: str, key: str, timezone: str, *, also: Iterable[str] = ()) -> 
 
 
 def _check_keys(written: Mapping[str, object]) -> None:
+    """Refuses unknown keys, and a schedule that has no kind of rule or several."""
     beside = [key for kind in written for key in BESIDE.get(kind, ())]
     for key in written if "timetable" not in written else ():
         if key not in KINDS and key not in MODIFIERS and key not in beside:
@@ -308,7 +321,7 @@ def _check_keys(written: Mapping[str, object]) -> None:
 
 
 def _refuse_modifiers(built: OnceTimetable | ContinuousTimetable, written: Mapping[str, object]) -> None:
-    """Refuses the keys that only ticks and their intervals know."""
+    """Refuses the modifiers that need ticks or intervals for ``@once`` and ``@continuous``, which have none."""
     for key in MODIFIERS:
         if key in written and key not in _OF_ALL:
             message = f"'{key}' does nothing to '{built.text.strip()}', which has no ticks and no intervals"
@@ -323,6 +336,12 @@ def _text(written: Mapping[str, object], key: str) -> str:
 
 
 def _zone(written: Mapping[str, object], default: str) -> str:
+    """The schedule's own zone, or ``default``.
+
+    Raises:
+        TimetableError: Its own zone does not exist.
+        InstantError: The default zone does not exist.
+    """
     if "timezone" not in written:
         find_zone(default)
         return default
@@ -335,6 +354,7 @@ def _zone(written: Mapping[str, object], default: str) -> str:
 
 
 def _bound(written: Mapping[str, object], key: str, timezone: str, default: int | None) -> int | None:
+    """The bound ``start`` or ``end`` as Unix seconds; ``default`` where it is not written."""
     if key not in written:
         return default
     text = _text(written, key)
@@ -356,6 +376,11 @@ def _degrees(beside: Mapping[str, object], key: str) -> float:
 
 
 def _calendar(written: Mapping[str, object]) -> WorkingDays | TradingCalendar | None:
+    """The calendar of the schedule; None where it is not written.
+
+    Raises:
+        TimetableError: There is no such calendar, or ``roll`` is written without one.
+    """
     if "calendar" not in written:
         if "roll" in written:
             message = "'roll' needs a 'calendar', such as DE or XNYS"
@@ -368,7 +393,7 @@ def _calendar(written: Mapping[str, object]) -> WorkingDays | TradingCalendar | 
 
 
 def _choice(written: Mapping[str, object], key: str, choices: tuple[C, ...]) -> C | None:
-    """One of a few words; None where the key is not written."""
+    """The value of a key that has one of ``choices``; None where it is not written."""
     if key not in written:
         return None
     value = written[key]
@@ -380,6 +405,7 @@ def _choice(written: Mapping[str, object], key: str, choices: tuple[C, ...]) -> 
 
 
 def _length(written: Mapping[str, object], key: str, *, positive: bool = True) -> Duration | None:
+    """The duration of a key; None where it is not written."""
     if key not in written:
         return None
     try:
@@ -389,6 +415,11 @@ def _length(written: Mapping[str, object], key: str, *, positive: bool = True) -
 
 
 def _duration(value: object, key: str, *, positive: bool = True) -> Duration:
+    """The duration of a value; ``key`` names it in messages.
+
+    Raises:
+        TimetableError: It is no duration, negative, or zero where it must be ``positive``.
+    """
     if not isinstance(value, str):
         raise TimetableError(f"'{key}' of a schedule is {show_value(value)}; expected a duration such as 90s, 6h or 7d")
     try:

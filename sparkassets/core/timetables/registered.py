@@ -22,17 +22,17 @@ REGISTRY: Final = EntryPointRegistry("timetable", "sparkassets.timetables", "sch
 _NONE: Final = Duration()
 _FIRST: Final = to_unix(datetime(1900, 1, 1, tzinfo=UTC))
 _LAST: Final = to_unix(datetime(2200, 1, 1, tzinfo=UTC))
-"""Slots are asked for between these; Unix seconds."""
+"""The rule is asked only for slots between these; Unix seconds."""
 _LOOK, _YEAR = 32 * DAY, 366 * DAY
 
 
 @runtime_checkable
 class RegisteredTimetable(Protocol):
-    """What an entry point of the group ``sparkassets.timetables`` makes, given its parameters by keyword.
+    """What an entry point of the group ``sparkassets.timetables`` returns for its parameters.
 
     The entry point is a callable, usually a frozen dataclass, whose annotated parameters are the keys beside
-    ``timetable`` in the YAML; one that is named ``timezone`` gets the schedule's zone. Equal parameters must give
-    equal slots, at any time and in any process.
+    ``timetable`` in the YAML; one that is named ``timezone`` gets the schedule's zone. Equal parameters must give equal
+    slots, at any time and in any process.
     """
 
     def slots(self, start: datetime, end: datetime) -> Iterable[Slot]:
@@ -54,9 +54,10 @@ class RegisteredSlots:
         rule: Which slots there are.
         start: No interval begins before it; Unix seconds, None is open.
         end: No interval begins at it or after; Unix seconds, None is open.
-        delay: So long after the rule's ``run_after`` a run may start; not negative.
-        window: The interval is so long, up to its end, instead; the bounds judge it before. Above 0.
-        catchup: What becomes of missed intervals; None where it is not written.
+        delay: Time from the rule's ``run_after`` until a run may start; not negative.
+        window: Length of the intervals, up to their ends, in place of their own; above 0. The bounds apply to the
+            interval before it gets this length.
+        catchup: Which missed intervals run; None where it is not written.
     """
 
     text: str
@@ -70,7 +71,7 @@ class RegisteredSlots:
 
     @property
     def abutting(self) -> bool:
-        """Nothing is known of it."""
+        """False: nothing is known of a registered rule's intervals."""
         return False
 
     def first_after(self, t: datetime) -> Slot | None:
@@ -86,8 +87,8 @@ class RegisteredSlots:
     def last_over(self, t: datetime) -> Slot | None:
         """The newest slot whose interval is over at ``t``, whatever delays its run; None when there is none.
 
-        The rule's own runs are taken to follow in the order of their intervals' ends, and none by a month later after
-        its end than another.
+        The search assumes that runs follow in the order of their intervals' ends, and that the time from an end to its
+        run varies by less than a month.
         """
         rule, at = replace(self, delay=_NONE), to_unix(t)
         near = rule.last_at(t) or rule.first_after(t)
@@ -112,7 +113,10 @@ class RegisteredSlots:
         return describe_timetable(self)
 
     def _list_slots(self, start: int, end: int) -> list[Slot]:
-        """The slots, delayed and widened, with ``run_after`` in ``[start, end)``; Unix seconds."""
+        """The slots with ``run_after`` in ``[start, end)``, Unix seconds, oldest first.
+
+        ``delay`` and ``window`` are applied, so the rule is asked for earlier slots too.
+        """
         least, most = duration_range(self.delay)
         low, high = max(start - most, _FIRST), min(end - least, _LAST)
         placed = (
@@ -126,7 +130,11 @@ class RegisteredSlots:
         )
 
     def _query_rule(self, start: int, end: int) -> list[Slot]:
-        """What the rule itself says, checked."""
+        """The slots of the rule itself, checked, with its own ``run_after`` in ``[start, end)``.
+
+        Raises:
+            TimetableError: The rule fails or returns a wrong slot.
+        """
         first, last = from_unix(start), from_unix(end)
         try:
             found = list(self.rule.slots(first, last))
@@ -138,10 +146,12 @@ class RegisteredSlots:
         return found
 
     def _is_within_bounds(self, slot: Slot) -> bool:
+        """Whether the slot's interval, before any ``window``, begins within ``start`` and ``end``."""
         begin = to_unix(slot.start)
         return (self.start is None or begin >= self.start) and (self.end is None or begin < self.end)
 
     def _apply_modifiers(self, slot: Slot) -> Slot:
+        """The slot, delayed and with the length of ``window``."""
         end = to_unix(slot.end)
         start = (-self.window).add_to(end, self.timezone) if self.window else to_unix(slot.start)
         return Slot(
@@ -157,13 +167,13 @@ def build_registered_timetable(
     installed: Mapping[str, Factory],
     reserved: Collection[str],
 ) -> RegisteredSlots:
-    """The timetable that another package registered under a name.
+    """Builds the timetable that a package registered under a name.
 
     Args:
-        name: As written.
+        name: As written in the schedule.
         parameters: The other keys of the schedule, without its modifiers.
-        timezone: Of the schedule.
-        installed: What is registered; asked for this name only.
+        timezone: Zone of the schedule.
+        installed: Registered timetables; only this name is looked up.
         reserved: Keys that every schedule has, so that no parameter but ``timezone`` can have such a name.
 
     Raises:
@@ -182,7 +192,7 @@ def build_registered_timetable(
 
 
 def _fault(slot: object, start: datetime, end: datetime) -> str | None:
-    """What is wrong with a slot that was asked for with ``run_after`` in ``[start, end)``."""
+    """What is wrong with a slot that the rule returned for ``[start, end)``; None where it is right."""
     if not isinstance(slot, Slot):
         return f"slots(...) gave {kind_of(slot)}; expected sparkassets.Slot"
     for field in ("run_after", "start", "end"):

@@ -40,9 +40,10 @@ class TickTimetable:
         shape: How its ticks become intervals.
         start: No interval begins before it; one may begin at it. Unix seconds, None is open.
         end: No interval begins at it or after. Unix seconds, None is open.
-        delay: So long after its interval's end a run may start; not negative.
-        window: The interval is so long, up to its end, instead; the bounds judge it before. Above 0.
-        catchup: What becomes of missed intervals; None where it is not written.
+        delay: Time from the end of an interval until its run may start; not negative.
+        window: Length of the intervals, up to their ends, in place of their own; above 0. The bounds apply to the
+            interval before it gets this length.
+        catchup: Which missed intervals run; None where it is not written.
     """
 
     text: str
@@ -109,7 +110,7 @@ class TickTimetable:
         return describe_timetable(self)
 
     def _reach(self) -> tuple[int, int]:
-        """The least and the most that ``run_after`` lies after a tick."""
+        """The least and the most seconds from a tick to its slot's ``run_after``."""
         delay, shape = duration_range(self.delay), self.shape.reach
         return shape[0] + delay[0], shape[1] + delay[1]
 
@@ -134,9 +135,12 @@ class TickTimetable:
         return latest if tick is None else min(tick, latest)
 
     def _newest(self, at: int, reach: tuple[int, int], rank: Callable[[_SlotTimes], tuple[int, ...]]) -> Slot | None:
-        """The slot of the highest rank, an instant first, that is not later than ``at``.
+        """The slot with the highest rank whose rank begins with an instant not later than ``at``; None without one.
 
-        ``reach`` is the least and the most that this instant lies after a tick.
+        Args:
+            at: Unix seconds.
+            reach: The least and the most seconds from a tick to that instant of its slot.
+            rank: Returns the rank of a slot's times; its first item is the instant.
         """
         least, most = reach
         first, last = self._first_tick(), self._last_tick()
@@ -152,11 +156,12 @@ class TickTimetable:
         return self._slot(*best) if best else None
 
     def _slot_times(self, start: int, end: int) -> Iterator[_SlotTimes]:
-        """What the ticks in ``[start, end)`` make."""
+        """Yields the times of the slots whose ticks are in ``[start, end)``, in the order of the ticks."""
         for begin, over in self.shape.intervals(self.ticks, start, end):
             yield self.delay.add_to(over, self.timezone), begin, over
 
     def _slot(self, run_after: int, start: int, end: int) -> Slot:
+        """The slot of these instants, with the length of ``window`` if there is one."""
         if self.window is not None:
             start = (-self.window).add_to(end, self.timezone)
         return Slot(from_unix(run_after), from_unix(start), from_unix(end))
@@ -192,7 +197,7 @@ class InstantTicks:
         return list(self.instants[bisect_left(self.instants, start) : bisect_left(self.instants, end)])
 
     def describe(self) -> str:
-        """The first of them, and how many more there are.
+        """The first of the instants, and how many more there are.
 
         >>> InstantTicks((0, 60)).describe()
         '1970-01-01T00:00Z, 1970-01-01T00:01Z'
@@ -203,7 +208,7 @@ class InstantTicks:
 
 
 class OnceTimetable(TickTimetable):
-    """One slot at ``start``; without a start there is no slot, as the run may be at any time."""
+    """One slot at ``start``; no slot without a start, as the one run may then be at any time."""
 
 
 def build_once(text: str, *, timezone: str, start: int | None, end: int | None) -> OnceTimetable:
@@ -217,7 +222,7 @@ def build_once(text: str, *, timezone: str, start: int | None, end: int | None) 
 
 
 class ContinuousTimetable(TickTimetable):
-    """No slots: there is always a run due between ``start`` and ``end``."""
+    """A timetable without slots: between ``start`` and ``end`` a run is always due."""
 
 
 def build_continuous(text: str, *, timezone: str, start: int | None, end: int | None) -> ContinuousTimetable:

@@ -39,7 +39,7 @@ AS_CRONS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-"""The same as text, for who takes crons alone."""
+"""The presets as crons of five fields, for systems that know only these."""
 
 
 def cron_ticks(text: str, timezone: str, *, also: Sequence[str] = ()) -> WallClockTicks:
@@ -47,8 +47,8 @@ def cron_ticks(text: str, timezone: str, *, also: Sequence[str] = ()) -> WallClo
 
     Args:
         text: As written.
-        timezone: Whose wall clock it follows.
-        also: Other names that could be meant, for the message.
+        timezone: Zone whose wall clock it follows.
+        also: Names of presets without ticks, which a message may suggest.
 
     Raises:
         TimetableError: It is neither, or never fires.
@@ -61,6 +61,11 @@ def cron_ticks(text: str, timezone: str, *, also: Sequence[str] = ()) -> WallClo
 
 
 def _fields(text: str) -> CronFields:
+    """The fields of a cron.
+
+    Raises:
+        TimetableError: It is not a cron.
+    """
     try:
         return expand(text)
     except CronError as error:
@@ -68,6 +73,11 @@ def _fields(text: str) -> CronFields:
 
 
 def _preset(name: str, also: Sequence[str]) -> CronFields:
+    """The fields of a preset; ``also`` are names that the message may suggest.
+
+    Raises:
+        TimetableError: There is no such preset.
+    """
     if name in PRESETS:
         return PRESETS[name]
     names = (*PRESETS, *also)
@@ -80,12 +90,12 @@ def _preset(name: str, also: Sequence[str]) -> CronFields:
 _MONTH = 146_097 * DAY // 4800
 """Seconds of a month of the Gregorian calendar, on average."""
 _AROUND = 3
-"""Calendar steps by which the average may be wrong, and one more."""
+"""More calendar steps than an estimate by average months can be wrong by."""
 
 
 @frozen
 class ElapsedTicks:
-    """The instants a multiple of so many seconds from the anchor, before and after it.
+    """Ticks at a constant distance in elapsed seconds, before and after an anchor that is a tick itself.
 
     Attributes:
         text: The length as it was written.
@@ -116,12 +126,13 @@ class ElapsedTicks:
         return f"every {self.text}"
 
     def _at_or_after(self, unix: int) -> int:
+        """The first tick at an instant or after it, without the calendar's limits."""
         return unix + (self.anchor - unix) % self.seconds
 
 
 @frozen
 class CalendarTicks:
-    """The wall-clock times a multiple of so many days and months from the anchor's, before and after it.
+    """Ticks at a constant distance in days and months on the wall clock, before and after an anchor.
 
     Each is counted from the anchor, so none drifts: ``1mo`` from 31 January is 28 February, then 31 March. A skipped
     time moves forward by the gap's length (and is the next one, where a whole date is skipped), a repeated one happens
@@ -175,11 +186,14 @@ class CalendarTicks:
         return f"every {self.text}"
 
     def _number(self, unix: int) -> int:
-        """Which step from the anchor is near an instant."""
+        """The number of the step from the anchor that is near an instant, wrong by less than `_AROUND`."""
         return (unix - self.anchor) // (self.length.months * _MONTH + self.length.days * DAY)
 
     def _tick(self, number: int) -> int:
-        """The instant of that step; beyond the calendar, one before or after all others."""
+        """The instant of the step with that number.
+
+        Beyond the calendar, an instant before or after all others, so that a search ends.
+        """
         step = Duration(months=self.length.months * number, days=self.length.days * number)
         try:
             return zone_offsets(self.timezone).tick_instant(step.add_to_local(self.anchor))
@@ -193,8 +207,8 @@ def every_ticks(text: str, length: Duration, *, timezone: str, anchor: int | Non
     Args:
         text: The length as it was written.
         length: Above 0; seconds, or days and months, not both.
-        timezone: Whose calendar.
-        anchor: An instant of the grid, Unix seconds; without one, the zone's own 1970-01-01T00:00.
+        timezone: Zone whose calendar it follows.
+        anchor: An instant that is a tick, Unix seconds; None for the zone's own 1970-01-01T00:00.
 
     >>> every_ticks("6h", Duration(seconds=21_600), timezone="UTC", anchor=None).after(0)
     21600
@@ -212,7 +226,7 @@ _ZENITH: Final = {"dawn": 96.0, "sunrise": 90 + 16 / 60, "sunset": 90 + 16 / 60,
 """Degrees from the zenith to the sun's centre; civil twilight ends 6° below the horizon, the sun's radius is 16'."""
 _RISING: Final = frozenset({"dawn", "sunrise"})
 _MARGIN: Final = 2
-"""Days: an event of a solar day may fall on the date before or after in UTC."""
+"""Days by which a search is widened: an event of a solar day may fall on the date before or after in UTC."""
 _EARLIEST, _LATEST = -719_000, 2_932_000
 """Day numbers of the years 1 and 9997."""
 _KNOWN = _EARLIEST * DAY, _LATEST * DAY
@@ -257,7 +271,7 @@ class SunTicks:
 
 
 def sun_ticks(event: str, *, latitude: float, longitude: float) -> SunTicks:
-    """The ticks of an event of the sun.
+    """The ticks of an event of the sun at a place.
 
     Args:
         event: One of `EVENTS`.
@@ -278,6 +292,7 @@ def sun_ticks(event: str, *, latitude: float, longitude: float) -> SunTicks:
 
 
 def _check_degrees(name: str, value: float, most: int) -> None:
+    """Refuses a latitude or longitude outside -``most`` to ``most``."""
     if not -most <= value <= most:
         message = f"'{name}' of a schedule is {value:g}; expected degrees from -{most} to {most}"
         raise TimetableError(message, path=(name,))
@@ -310,7 +325,7 @@ def _event(event: SunEvent, latitude: float, longitude: float, day: int) -> int 
 
 @frozen
 class UnionTicks:
-    """The ticks of all the parts; one that several share counts once."""
+    """The ticks of several rules together; a tick that several rules share counts once."""
 
     parts: tuple[TickSequence, ...]
 
@@ -336,5 +351,5 @@ class UnionTicks:
 
 
 def unite_ticks(parts: list[TickSequence]) -> TickSequence:
-    """The ticks of all the parts; a single one is itself."""
+    """The ticks of all the parts together; a single part is returned itself."""
     return parts[0] if len(parts) == 1 else UnionTicks(tuple(parts))

@@ -16,7 +16,7 @@ V = TypeVar("V")
 R = TypeVar("R")
 
 Catchup = Literal["all", "latest", "rollup"]
-"""Every missed interval in order; only the newest; one run that spans all missed ones."""
+"""Which missed intervals run: every one in order, only the newest, or one run that spans all of them."""
 
 
 class TimetableError(InputError):
@@ -24,9 +24,9 @@ class TimetableError(InputError):
 
     Attributes:
         path: Keys and indices from the schedule's value to the value at fault.
-        at_key: Whether the last key of the path is at fault, else its value.
-        lacks: Whether a key is missing: no fault of its own where another key was refused already.
-        others: What else is wrong in the same schedule.
+        at_key: Whether the last key of the path is at fault, rather than its value.
+        lacks: Whether a key is missing; not reported where another key was refused, which may be a misspelling of it.
+        others: Further errors in the same schedule.
     """
 
     def __init__(
@@ -47,11 +47,14 @@ class TimetableError(InputError):
 
     @property
     def all_errors(self) -> Sequence[TimetableError]:
-        """Itself and the others."""
+        """This error and the others."""
         return (self, *self.others)
 
     def at_path(self, *path: str | int, beside: Collection[object] = ()) -> TimetableError:
-        """The same error of a value that stands at a path; what is at a key beside it stays there."""
+        """The same error, as of a value at ``path`` in a larger value.
+
+        An error at one of the keys ``beside`` that value keeps its own path.
+        """
         above = () if self.path and self.path[0] in beside else path
         return TimetableError(
             str(self.args[0]),
@@ -64,10 +67,10 @@ class TimetableError(InputError):
 
 
 def read_all_or_raise(values: Iterable[V], read: Callable[[V], R]) -> list[R]:
-    """What ``read`` makes of each value.
+    """Applies ``read`` to each value, so that all faults are reported together.
 
     Raises:
-        TimetableError: Of the first value that is refused, with those of the others.
+        TimetableError: The error of the first refused value, with the errors of the others.
     """
     found: list[R] = []
     faults: list[TimetableError] = []
@@ -182,11 +185,11 @@ def describe_timetable(timetable: ModifiedTimetable) -> str:
 
 _SHORTEST_MONTH, _LONGEST_MONTH = 28, 31
 _CLOCK_CHANGES = 2 * DAY
-"""More than the clock changes within a calendar length can add or take."""
+"""More seconds than clock changes within a calendar length can add or take away."""
 
 
 class IntervalShape(Protocol):
-    """One interval for each tick; all in Unix seconds."""
+    """How ticks become intervals, one for each tick; all in Unix seconds."""
 
     @property
     def abutting(self) -> bool:
@@ -200,18 +203,18 @@ class IntervalShape(Protocol):
         """``(start, end)`` of the intervals of the ticks in ``[start, end)``, in the order of the ticks."""
 
     def tick_of(self, ticks: TickSequence, begin: int) -> int | None:
-        """The tick of the interval that begins at the tick ``begin``; None when it never ends."""
+        """The tick whose interval begins at the tick ``begin``; None when that interval never ends."""
 
 
 @frozen
 class AbuttingIntervals:
-    """From each tick to the next, whose interval it is."""
+    """Each interval reaches from the tick before to its tick."""
 
     abutting: bool = True
     reach: tuple[int, int] = (0, 0)
 
     def intervals(self, ticks: TickSequence, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """From the tick before to each tick in ``[start, end)``; none to the first of all."""
+        """Yields the interval from the tick before to each tick in ``[start, end)``; none for the first tick of all."""
         begin = ticks.before(start)
         for tick in ticks.between(start, end):
             if begin is not None:
@@ -219,30 +222,30 @@ class AbuttingIntervals:
             begin = tick
 
     def tick_of(self, ticks: TickSequence, begin: int) -> int | None:
-        """The next tick."""
+        """The tick after ``begin``, where that interval ends."""
         return ticks.after(begin)
 
 
 @frozen
 class InstantIntervals:
-    """Each tick itself, start and end."""
+    """Each interval is empty: its tick is both start and end."""
 
     abutting: bool = False
     reach: tuple[int, int] = (0, 0)
 
     def intervals(self, ticks: TickSequence, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Those of the ticks in ``[start, end)``."""
+        """Yields the empty intervals of the ticks in ``[start, end)``."""
         for tick in ticks.between(start, end):
             yield tick, tick
 
     def tick_of(self, _: TickSequence, begin: int) -> int | None:
-        """Itself."""
+        """The tick ``begin`` itself."""
         return begin
 
 
 @frozen
 class FixedLengthIntervals:
-    """From each tick on for a length, whatever the next tick is.
+    """Each interval begins at its tick and has a fixed length, whatever the next tick is.
 
     Attributes:
         length: Above 0.
@@ -255,21 +258,21 @@ class FixedLengthIntervals:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """The least and the most that the length can be."""
+        """The least and the most seconds that the length can last."""
         return duration_range(self.length)
 
     def intervals(self, ticks: TickSequence, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Those of the ticks in ``[start, end)``."""
+        """Yields the intervals of the ticks in ``[start, end)``."""
         for tick in ticks.between(start, end):
             yield tick, self.length.add_to(tick, self.timezone)
 
     def tick_of(self, _: TickSequence, begin: int) -> int | None:
-        """Itself."""
+        """The tick ``begin`` itself."""
         return begin
 
 
 def duration_range(length: Duration) -> tuple[int, int]:
-    """The least and the most seconds that a length, not negative, can last.
+    """The least and the most seconds that a length can last, given months and clock changes; it is not negative.
 
     >>> duration_range(Duration(seconds=60))
     (60, 60)
@@ -280,12 +283,12 @@ def duration_range(length: Duration) -> tuple[int, int]:
 
 
 def import_optional(module: str, *, need: str, extra: str) -> Any:  # noqa: ANN401 - a module
-    """The module.
+    """Imports and returns a module of an optional dependency.
 
     Args:
         module: Its name.
         need: What cannot be computed without it, such as ``the calendar 'DE'``.
-        extra: Of sparkassets, which installs it.
+        extra: The extra of sparkassets that installs it.
 
     Raises:
         TimetableError: It is not installed.
@@ -315,9 +318,9 @@ class RunAlignment:
 
     Attributes:
         delta_seconds: The downstream's logical date minus the upstream's.
-        case: 1 where both fire at that instant, 2 where only the downstream does.
-        at: What was asked for; the downstream may have no tick there.
-        zones: Of the upstream's timetable and of the downstream's.
+        case: 1 where both intervals end at the same instant, 2 where the upstream's ends earlier.
+        at: The instant that was asked for; the downstream may have no tick there.
+        zones: Time zone of the upstream's timetable, and of the downstream's.
     """
 
     upstream: Slot
@@ -334,16 +337,16 @@ class RunAlignment:
 
 
 def align_runs(upstream: Timetable, downstream: Timetable, at: datetime, *, names: tuple[str, str]) -> RunAlignment:
-    """The newest run of ``downstream`` whose interval is over at ``at``, with its upstream run.
+    """The newest run of ``downstream`` whose interval is over at ``at``, with the upstream run that it reads.
 
     Args:
-        upstream: Whose run is looked for.
-        downstream: Whose run it belongs to.
+        upstream: Timetable of the asset that is read.
+        downstream: Timetable of the asset that reads it.
         at: Aware.
-        names: What messages call the upstream and the downstream.
+        names: Names of the upstream and the downstream, for messages.
 
     Raises:
-        InputError: One has no run by then.
+        InputError: One of them has no run by then.
     """
     own, zones = downstream.last_over(at), (upstream.timezone, downstream.timezone)
     if own is None:
