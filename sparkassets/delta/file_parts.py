@@ -67,10 +67,10 @@ NOWHERE = FileSegment(None, None, rows=0)
 
 @dataclass(slots=True)
 class FileSegments:
-    """Determines the segments of files in one dimension; collects values that are none.
+    """Determines the segments of files in one dimension, and notes values that are no segment.
 
     Attributes:
-        ignored_values: Values that are not among the keys, and `NULL`: their rows are left out.
+        ignored_values: Values that are not among the keys, and `NULL`: rows with them are left out.
     """
 
     column: PartitionColumn
@@ -84,7 +84,7 @@ class FileSegments:
         self._known = frozenset(self.partition.keys)
 
     def of_partition(self, value: Any, *, rows: int | None) -> FileSegment:  # noqa: ANN401 - of any type
-        """The segment of a file in the physical partition ``value``."""
+        """The segment of all rows of a file in the folder of the partition ``value``; `NOWHERE` if that is none."""
         found = (
             self.key_of(None if value == "" else value) if rows != 0 else None
         )  # as Delta's protocol writes no value
@@ -106,7 +106,7 @@ class FileSegments:
         return NOWHERE if key is None else FileSegment(key, key, rows=known_rows, nulls=nulls != 0)
 
     def key_of(self, value: Any) -> str | None:  # noqa: ANN401 - of any type
-        """The segment of a value; None, and noted, for one that is not among listed keys."""
+        """The segment of a value; None for one that is not among the listed keys, which is noted."""
         text = self._text(value)
         if text in self._known or (self.partition.is_open and text is not None):
             return text
@@ -114,12 +114,15 @@ class FileSegments:
         return None
 
     def leave_out(self, value: str) -> None:
-        """Notes a value that is not among the keys."""
+        """Notes a value whose rows are left out, up to `MOST_IGNORED` of them."""
         if len(self.ignored_values) < MOST_IGNORED:
             self.ignored_values.add(value)
 
     def may_be(self, segment: str, found: FileSegment | None) -> bool:
-        """Whether a row of the file may have that segment."""
+        """Whether some row of a file with these segments may have ``segment``.
+
+        Bounds are compared in the order of the column's type, not as text: 9 is less than 10.
+        """
         if found is None:
             return True
         if found.exact:
@@ -143,7 +146,9 @@ class FileSegments:
 
 
 def are_one(low: Any, high: Any, kind: str) -> bool:  # noqa: ANN401 - of any type
-    """Whether all values between two bounds of a column of that type are equal.
+    """Whether all values between two bounds of a column are certainly equal.
+
+    Equal bounds of long texts prove nothing: writers shorten them.
 
     >>> are_one("de", "de", "string"), are_one("x" * 32, "x" * 32, "string"), are_one(1, 2, "integer")
     (True, False, False)
@@ -160,11 +165,11 @@ ALWAYS: Span = (RangeSet.always().first, RangeSet.always().last)
 
 @dataclass(slots=True)
 class FilePart:
-    """The known partitions of a file's rows; immutable.
+    """What is known about the partitions of a file's rows; never changed.
 
     Attributes:
-        time: Their time; None where unknown.
-        segments: For each segment dimension; None where unknown.
+        time: The rows' time; None where unknown.
+        segments: For each dimension of segments the rows' segments; None where unknown.
     """
 
     time: FileTime | None
@@ -185,7 +190,7 @@ class FilePart:
 
     @property
     def segment(self) -> Segment | None:
-        """The one tuple of all rows that have one; None where they may have several, or it is unknown."""
+        """The one tuple of segments of all rows that have one; None if it is unknown, or there may be several."""
         if not self.segments:
             return ()
         found = tuple(each.low for each in self.segments if each is not None and each.exact and each.low is not None)
@@ -198,7 +203,7 @@ class FilePart:
 
     @property
     def cell(self) -> Cell | None:
-        """The one cell of all rows in partitions; None where there may be several or none, or it is unknown."""
+        """The one partition of all rows that are in any; None if it is unknown, or there may be several or none."""
         time = self.time
         if time is None or not time.exact or not self._lacks_one_at_most:
             return None
@@ -213,7 +218,11 @@ class FilePart:
 
     @property
     def rows(self) -> int | None:
-        """The number of rows in partitions; None where unknown."""
+        """The number of rows that are in some partition; None where unknown.
+
+        With several dimensions it is only known if at most one of them lacks values: a row may lack both, and would
+        count twice.
+        """
         if not self.segments:
             return None if self.time is None else self.time.rows
         counts = [each.rows for each in (self.time, *self.segments) if each is not None and each.rows is not None]
@@ -226,16 +235,17 @@ class FilePart:
 
     @property
     def _lacks_one_at_most(self) -> bool:
-        """Whether at most one dimension lacks values, so that the rows without one can be counted."""
+        """Whether rows without a partition can be counted: at most one dimension may have NULL or foreign values."""
         return not self.segments or sum(each is None or each.nulls for each in (self.time, *self.segments)) <= 1
 
 
 @frozen
 class FileParts:
-    """Determines the partitions of files, dimension by dimension; collects values that name none.
+    """Determines the partitions of files, dimension by dimension, and notes values that name none.
 
     Attributes:
-        times: None without a time dimension.
+        times: Determines the time; None without a time dimension.
+        segments: Determines the segments, for each dimension.
     """
 
     partitioning: Partitioning
@@ -268,7 +278,7 @@ class FileParts:
         return FilePart(None, (None,) * len(self.segments))
 
     def read_action(self, partition: Mapping[str, str | None], stats: Mapping[str, Any]) -> FilePart:
-        """The partitions of a file, from its action in the log."""
+        """The partitions of a file, from the partition values and statistics of its add or remove action."""
         rows = stats.get("numRecords")
 
         def read_dimension(dimension: Any) -> Any:  # noqa: ANN401 - of any dimension
@@ -282,7 +292,7 @@ class FileParts:
         return FilePart(time, tuple(map(read_dimension, self.segments)))
 
     def read_live(self, adds: Table) -> dict[str, FilePart]:
-        """Path and partitions of every file in an Arrow table of flattened add actions."""
+        """The partitions of every live file by its path, from deltalake's table of flattened add actions."""
         names, missing = adds.schema.names, [None] * adds.num_rows
 
         def column(name: str) -> list[Any]:
@@ -304,7 +314,7 @@ class FileParts:
         return dict(zip(paths, map(FilePart, times, segments), strict=False))
 
     def notes_all(self, part: FilePart) -> bool:
-        """Whether every value in the file names a partition or was noted as naming none.
+        """Whether reading the file would note no further value, as all its values name partitions or were noted.
 
         A time between two valid ones is valid, too; text between two keys may be no key.
         """
@@ -314,7 +324,10 @@ class FileParts:
         return part.segment is not None and part.time is not None and (part.time.exact or not text)
 
     def within(self, part: FilePart, parts: PartitionSet) -> PartitionSet:
-        """The subset of ``parts`` that a row of the file may be in; by segment only where ``parts`` names segments."""
+        """The subset of ``parts`` that some row of the file may be in.
+
+        If the file's segment is not known to be one, only segments that ``parts`` names are tried.
+        """
         if part.is_empty:
             return NOTHING
         span = RangeSet.span(*part.span)
@@ -328,7 +341,7 @@ class FileParts:
         )
 
     def segment_of(self, values: Sequence[Any]) -> Segment | None:
-        """The tuple of segments of a row's values; None, and noted, where one is not among the keys."""
+        """The tuple of segments of a row's values; None if one of them is not among the keys, which is noted."""
         found = tuple(each.key_of(value) for each, value in zip(self.segments, values, strict=True))
         return None if None in found else cast("Segment", found)
 

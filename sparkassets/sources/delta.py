@@ -121,7 +121,7 @@ class DeltaObserver:
 
 
 def _merge_views(base: Observation, views: Mapping[str, Observation]) -> Observation:
-    """The observation of a table with those of its views, by their identities."""
+    """The observation of a table, with the changes that each of its views found, by the views' identities."""
     every = (base, *views.values())
     read = sum(each.extra.get("files_read", 0) for each in every)
     changes = {uri: ViewChanges(each.changed, each.removed) for uri, each in views.items()}
@@ -142,7 +142,12 @@ def _observe_view(
     version: int,
     moved: bool,
 ) -> tuple[Observation | None, Mapping[str, Any]]:
-    """News of a view up to that version, and its new cursor."""
+    """The news of a view, up to the version at which the table was looked at, and the view's new cursor.
+
+    None in place of news without any. ``known`` is the view's cursor, None for a new view: whatever the view is
+    recorded to hold, and the table no longer has, is then removed. ``moved`` says that the table was replaced or went
+    back.
+    """
     cursor = known or {}
     asset = replace(own.asset, partitioning=partitioning, views={})
     look = _TableInspection(
@@ -162,9 +167,12 @@ def _observe_view(
 
 @frozen
 class _TableInspection:
-    """One look at one table.
+    """One look at one table, from the position that the last look recorded.
 
     Attributes:
+        table_id, version: The position; None before the first look.
+        cursor: What the last look recorded besides.
+        coverage: The partitions that the table held then.
         until: The version to take as the newest; None for the actual newest.
     """
 
@@ -186,7 +194,10 @@ class _TableInspection:
         return self._observe_everything(self._open(), reason=None)
 
     def _observe_since(self, seen: int) -> Observation | None:
-        """News after version ``seen``, from the end of the log if that proves the table to be the same."""
+        """News after version ``seen``.
+
+        Only the new commits are read if the commit file of ``seen`` is the same one, which proves that the table is.
+        """
         log = self._log()
         commits = [commit for commit in log.read_after(seen) if self.until is None or commit.version <= self.until]
         unmoved = self.cursor.get("log") is not None and self.cursor["log"] == log.token(seen)
@@ -197,7 +208,10 @@ class _TableInspection:
         return self._observe_opened(self._open(), log, seen)
 
     def _observe_opened(self, table: DeltaTable, log: DeltaLog, seen: int) -> Observation | None:
-        """The same with the table opened, which has its id."""
+        """News after version ``seen``, with the table opened, because its log alone did not prove it to be the same.
+
+        Everything in the table counts as changed if it is another one, went back, or lost commits from its log.
+        """
         found = table.version()
         if _id(table) != self.table_id:
             return self._observe_everything(table, reason="another table stands there now")
@@ -211,7 +225,11 @@ class _TableInspection:
         return self._changes(commits, self._columns(table), log, seen)
 
     def _observe_everything(self, table: DeltaTable, *, reason: str | None) -> Observation:
-        """Everything in the table; without a ``reason`` at the first look, which can miss nothing."""
+        """Everything that the table holds, as changed.
+
+        Without a ``reason`` it is the first look, at which nothing can be removed; with one, whatever is no longer held
+        is.
+        """
         columns = self._columns(table)
         parts = self._parts(columns)
         held = parts.find_partitions(table) if parts else NOTHING
@@ -233,7 +251,11 @@ class _TableInspection:
     def _changes(
         self, commits: Sequence[LogCommit], columns: PartitionColumns, log: DeltaLog, seen: int
     ) -> Observation | None:
-        """The effect of the commits after version ``seen``."""
+        """News from the commits after version ``seen``; None if nothing changed.
+
+        Everything in the table is reported instead if a commit replaced the table, or changed its partition columns. If
+        the known segments changed, partitions of new ones are added and those of dropped ones removed.
+        """
         version = commits[-1].version if commits else seen
         if any(commit.changes_protocol for commit in commits):
             self._open(version)  # it may need by now what deltalake does not know
@@ -272,12 +294,15 @@ class _TableInspection:
         )
 
     def without_news(self) -> Observation | None:
-        """No news; left out values are reported again."""
+        """An observation without changes that repeats the notes about left-out values; None if there are none."""
         notes = self._notes(self._left_before())
         return Observation(asset=self.asset.name, changed=NOTHING, notes=notes) if notes else None
 
     def _left_out(self, parts: TableParts, version: int, *, grew: bool) -> LeftOut:
-        """Values left out of ``version``; reads the whole log only if some of them may be gone."""
+        """The values in ``version`` whose rows are in no partition, by column.
+
+        If rows were only added (``grew``), earlier values are still there; otherwise the whole table is asked.
+        """
         now, before = parts.file_parts.ignored_values, self._left_before()
         known: Mapping[str, Iterable[str]] = {
             column: {*now.get(column, ()), *before.get(column, ())} for column in {*now, *before}
@@ -294,7 +319,11 @@ class _TableInspection:
         return describe_ignored_values(left, self.asset.partitioning)
 
     def _exists(self) -> bool:
-        """Whether there is a table."""
+        """Whether there is a table; False while it may still come.
+
+        Raises:
+            NoTableError: It was there at the last look, or there is something else in its place.
+        """
         from deltalake.exceptions import DeltaError
 
         try:
@@ -316,7 +345,11 @@ class _TableInspection:
         return False
 
     def _log(self) -> DeltaLog:
-        """The log of the known table."""
+        """The log of a table that was there at the last look.
+
+        Raises:
+            NoTableError: The table is gone.
+        """
         from deltalake.exceptions import DeltaError
 
         try:
@@ -343,7 +376,7 @@ class _TableInspection:
         return PartitionColumns.from_json(self.cursor.get("columns"))
 
     def is_known(self) -> bool:
-        """Whether the position was found with the requested partitions."""
+        """Whether the last look used the same partition columns and the same known segments."""
         return self._same_columns() and self.cursor.get("keys") == self._keys()
 
     def _same_columns(self) -> bool:
@@ -361,6 +394,7 @@ class _TableInspection:
         return TableParts(self.asset.name, self.path, FileParts.from_columns(columns, partitioning), self._open)
 
     def _cursor(self, log: DeltaLog, version: int, columns: PartitionColumns, left: LeftOut) -> dict[str, Any]:
+        """What the next look needs: proof of the table's identity, its columns, its known and unlisted segments."""
         kept = {column: list(values[:_KEPT]) for column, values in left.items()}
         token, stored = log.token(version), columns.to_json()
         return {
@@ -372,25 +406,28 @@ class _TableInspection:
         }
 
     def _keys(self) -> str | None:
-        """Differs when the known segments differ."""
+        """A digest of the known segments, which changes when they do; None without dimensions of segments."""
         segments = self.asset.partitioning.segments
         return _digest(segments) if segments else None
 
     def _unlisted_labels(self) -> list[str] | None:
-        """What was held of segments that are unknown now, as the cursor has it."""
+        """The keys of held partitions whose segments have left the list, for the cursor; None without any.
+
+        They are remembered because their rows are still there, and count again if the segments return.
+        """
         if self.cursor.get("keys") == self._keys():
             return self.cursor.get("unlisted")
         partitioning = self.asset.partitioning
         return partitioning.labels(self.coverage - partitioning.admissible_partitions(self.coverage)) or None
 
     def _relisted_partitions(self) -> PartitionSet:
-        """What was held of segments that were unknown at the last look and are known now."""
+        """The held partitions whose segments had left the list at the last look and have returned since."""
         partitioning = self.asset.partitioning
         unlisted = (partitioning.parse(label, recorded=True) for label in self.cursor.get("unlisted") or ())
         return partitioning.admissible_partitions(PartitionSet.union(unlisted) & self.coverage)
 
     def _listed_coverage(self) -> PartitionSet:
-        """What was held of the segments that are known now."""
+        """The held partitions whose segments are in the list now."""
         return self.asset.partitioning.admissible_partitions(self.coverage)
 
 

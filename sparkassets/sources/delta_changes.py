@@ -53,7 +53,7 @@ class PartitionChanges:
 
 @dataclass(slots=True)
 class TableParts:
-    """Determines the partitions of one table's rows.
+    """Determines the partitions of one table's rows: by its log where that says, else by reading files.
 
     Attributes:
         source: The asset's name, for messages.
@@ -97,7 +97,9 @@ class TableParts:
         return file_parts.ignored_values
 
     def find_lost(self, parts: PartitionSet, version: int) -> PartitionSet:
-        """The subset of ``parts`` without any row in that version; reads files only while that is open.
+        """The subset of ``parts`` without any row in that version.
+
+        Files whose partitions the log does not tell are read a few at a time, and only until every partition has a row.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
@@ -159,13 +161,13 @@ class TableParts:
     def _find_possible(
         self, gone: Sequence[FileAction], seen: int, version: int, coverage: PartitionSet
     ) -> PartitionSet:
-        """The partitions that removed files may have held about whose rows nothing is known."""
+        """The partitions that removed files may have held, where nothing is known about their rows."""
         known, there = self._before(seen), coverage or self.find_partitions(self._at(version))
         parts = (known.get(file.path, self.file_parts.unknown_part) for file in gone)
         return PartitionSet.union([self.file_parts.within(part, there) for part in parts])
 
     def _read_feed_partitions(self, commits: Sequence[LogCommit]) -> PartitionSet:
-        """The partitions of changed rows, commit by commit, as far as the change feed has them."""
+        """The partitions of rows in the change feed; everything where commits have no feed, or files of it are gone."""
         if not any(commit.changes for commit in commits):
             return EVERYTHING
         files = [file for commit in commits for file in commit.changes or commit.files]
@@ -175,7 +177,10 @@ class TableParts:
         return _cells(_separate_unreadable(rows)[0].values())
 
     def _held_before(self, parts: PartitionSet, seen: int, coverage: PartitionSet) -> PartitionSet:
-        """The subset of ``parts`` that was held at version ``seen``; a moved file may hold newer rows."""
+        """The subset of ``parts`` that had rows at version ``seen``.
+
+        Where files were moved (`OPTIMIZE`), a removed file may hold newer rows, so it does not prove that.
+        """
         if not parts or coverage:
             return parts & coverage
         try:
@@ -186,7 +191,10 @@ class TableParts:
     def _of_gone(
         self, gone: Mapping[str, FileAction], commits: Sequence[LogCommit], seen: int
     ) -> dict[str, Rows | OSError]:
-        """The rows of removed files, by their keys."""
+        """The rows of removed files by their keys, or the error of a file that cannot be read any more.
+
+        Remove actions often lack statistics; they are completed from the add action, or from the log at ``seen``.
+        """
         added_parts = {file.path: self._part(file) for commit in commits for file in commit.files if file.added}
         parts = _complete_parts(gone, {key: self._part(file) for key, file in gone.items()}, added_parts)
         if any(not parts[key].is_known and file.partition is None for key, file in gone.items()):
@@ -204,6 +212,7 @@ class TableParts:
         return rows
 
     def _of_came(self, came: Mapping[str, FileAction], version: int) -> dict[str, Rows | OSError]:
+        """The rows of added files by their keys, or the error of a file that was vacuumed meanwhile."""
         kept = (
             self._read_kept_rows(self._at(version)) if any(file.has_deletion_vector for file in came.values()) else {}
         )
@@ -226,7 +235,7 @@ class TableParts:
         return {key: (fewer if file.has_deletion_vector else rows)[file.path] for key, file in files.items()}
 
     def _rows(self, files: Mapping[str, FilePart], kept: Mapping[str, Array]) -> dict[str, Rows | OSError]:
-        """The rows of files by path; a file is read if the log does not say."""
+        """The rows of files by path, by the log or by reading the file; the error where that fails."""
         found: dict[str, Rows | OSError] = {}
         unknown: dict[str, FilePart] = {}
         for path, part in files.items():
@@ -262,7 +271,10 @@ class TableParts:
         return self.file_parts.read_action(file.partition or {}, file.stats)
 
     def _read_kept_rows(self, table: DeltaTable) -> Mapping[str, Array]:
-        """The rows that are left in files with a deletion vector, as far as deltalake can say."""
+        """Which rows are left in files with a deletion vector, by path.
+
+        Empty, with the reason kept in `uncertainty_reason`, where deltalake cannot tell.
+        """
         try:
             return kept_rows(table)
         except SourceError as error:
@@ -311,7 +323,7 @@ def _place(table: DeltaTable, path: str) -> str:
 
 
 def _net_files(commits: Sequence[LogCommit]) -> tuple[dict[str, FileAction], dict[str, FileAction], bool]:
-    """Files removed and files added between the versions, by key; and whether others came and went."""
+    """Files removed and files added between two versions, by key; and whether other files came and went in between."""
     first: dict[str, FileAction] = {}
     last: dict[str, FileAction] = {}
     for commit in commits:
@@ -332,14 +344,17 @@ def _separate_unreadable(files: Mapping[str, Rows | OSError]) -> tuple[dict[str,
 def _complete_parts(
     files: Mapping[str, FileAction], parts: Mapping[str, FilePart], others: Mapping[str, FilePart]
 ) -> dict[str, FilePart]:
-    """The known part of each file by key; completed from ``others``, by path."""
+    """The part of each file by key; of one that is not fully known the part in ``others`` with its path, if any."""
     return {
         key: parts[key] if parts[key].is_known else others.get(file.path, parts[key]) for key, file in files.items()
     }
 
 
 def _known_rows(part: FilePart, kept: Array | None) -> Rows | None:
-    """The number of a file's rows by partition, as far as the log says."""
+    """The number of a file's rows by partition; None where the log does not say, so that the file must be read.
+
+    ``kept`` says which rows a deletion vector leaves; None for a file without one.
+    """
     if part.is_empty:
         return {}
     cell, rows = part.cell, part.rows
@@ -356,7 +371,10 @@ def _known_rows(part: FilePart, kept: Array | None) -> Rows | None:
 
 
 def _count_rewritten(commits: Sequence[LogCommit], gone: Mapping[str, Rows]) -> int:
-    """How many files of several partitions were rewritten by commits that do not say which rows changed."""
+    """How many files of several partitions were rewritten without a record of which rows changed.
+
+    All partitions of such a file count as changed, which the observation explains.
+    """
     rewriting = (commit for commit in commits if not commit.changes and commit.operation not in _ONLY_LESS)
     for_others = (commit for commit in rewriting if len({file.added for file in commit.files}) > 1)
     return sum(len(gone.get(file.key, ())) > 1 for commit in for_others for file in commit.files if not file.added)
@@ -365,7 +383,10 @@ def _count_rewritten(commits: Sequence[LogCommit], gone: Mapping[str, Rows]) -> 
 def _find_touched(
     commits: Sequence[LogCommit], gone: Mapping[FileAction, Rows], came: Mapping[FileAction, Rows]
 ) -> PartitionSet:
-    """The partitions with rows that came, went or changed."""
+    """The partitions with rows that were added, removed or changed, from the rows of files before and after.
+
+    Commits that only delete rows are judged by the number of rows in each partition, which then must differ.
+    """
     rewriting = [commit for commit in commits if any(not file.added for file in commit.files)]
     operations = {commit.operation for commit in rewriting}
     rewritten = {file.key for commit in rewriting for file in commit.files}

@@ -100,7 +100,10 @@ def _laid_out(found: Sequence[str]) -> Iterator[str]:
 
 
 def _break(word: str, before: str, *, query: bool, between: bool) -> tuple[bool, int]:
-    """Whether a line begins before the word, and how far it is indented."""
+    """Whether a line begins before the word, and by how many steps it is indented.
+
+    ``query`` says whether all open brackets hold queries; ``between`` whether the word may be the AND of a BETWEEN.
+    """
     if not query:
         return False, 0
     if word in _CLAUSES or (word in _JOINS and before not in _JOINS):
@@ -111,7 +114,7 @@ def _break(word: str, before: str, *, query: bool, between: bool) -> tuple[bool,
 
 
 def _calls(word: str, before: str) -> bool:
-    """Whether a bracket belongs to the name before it."""
+    """Whether the word is a bracket that follows a function's name, as in ``count(``, so that no blank precedes it."""
     return (
         word in ("(", "[")
         and bool(before)
@@ -146,10 +149,10 @@ _COLUMN: Final = re.compile(r"\{\{ (inlets)\.(\w+)(?:\.(\w+)|\[['\"]([^'\"]+)['\
 
 @frozen
 class ColumnEffect:
-    """The effect of a change of a query on its columns; names in lower case.
+    """Which columns a change of a query adds, removes and changes; names in lower case.
 
     Attributes:
-        affects_everything: Whether it may touch every column, or every row.
+        affects_everything: Whether it may change any column, or which rows there are; the names are empty then.
     """
 
     added: tuple[str, ...] = ()
@@ -167,7 +170,9 @@ UNKNOWN_EFFECT: Final = ColumnEffect(affects_everything=True)
 
 
 def find_column_effect(old: AssetDefinition, new: AssetDefinition) -> ColumnEffect:
-    """Which columns the change touches.
+    """The columns that a change of a definition affects.
+
+    Everything unless both are one SELECT that only differs in items of its list, each of which can change alone.
 
     >>> one, two = "SELECT day, a FROM x WHERE a > 1", "SELECT day, a, upper(b) AS c FROM x WHERE a > 1"
     >>> find_column_effect(AssetDefinition.build(sql=one), AssetDefinition.build(sql=two)).added
@@ -196,11 +201,11 @@ def _names_without(names: Iterable[str], others: Collection[str]) -> tuple[str, 
 
 @frozen
 class _SelectQuery:
-    """A query that is one SELECT.
+    """A query of one SELECT, in words.
 
     Attributes:
-        items: What it selects, by the names of the columns.
-        before, after: The words around that list.
+        items: The words of each item of the SELECT list, by the name of its column.
+        before, after: The words before and after that list.
     """
 
     items: Mapping[str, tuple[str, ...]]
@@ -209,12 +214,12 @@ class _SelectQuery:
 
     @property
     def around(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """All but the list."""
+        """The words outside the SELECT list."""
         return self.before, self.after
 
 
 def _parse_select(text: str) -> _SelectQuery | None:
-    """The query of a normal form; None where its columns are uncertain."""
+    """The query in words; None if it is not one plain SELECT, or the names of its columns are uncertain."""
     names = yielded_columns(text) if text else None
     found = words(text)
     if names is None or "DISTINCT" in found:
@@ -232,7 +237,7 @@ def _parse_select(text: str) -> _SelectQuery | None:
 
 
 def _depths(found: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Each word with the number of brackets around it."""
+    """Each word with the number of brackets that it stands in."""
     depth = 0
     for word in found:
         depth -= word in (")", "]")
@@ -254,7 +259,11 @@ def _split_items(found: Sequence[str], outer: Sequence[str]) -> Iterator[tuple[s
 def _can_change_alone(
     touched: Collection[Sequence[str]], kept: Collection[Sequence[str]], names: Collection[str], query: _SelectQuery
 ) -> bool:
-    """Whether these items of a list can be others while all the rest, rows included, stays as it is."""
+    """Whether the ``touched`` items can change without effect on the ``kept`` ones or on which rows there are.
+
+    They must not be used elsewhere by name or by position, and must not decide whether the query aggregates: without
+    GROUP BY, a first or last aggregate would turn many rows into one or back.
+    """
     if any(not _is_scalar(item) for item in touched):
         return False
     elsewhere = {word.strip("`").casefold() for item in (*kept, query.after) for word in item}
@@ -268,7 +277,7 @@ def _can_change_alone(
 
 
 def _is_scalar(item: Sequence[str]) -> bool:
-    """Whether the item makes one value of a row, or of a group."""
+    """Whether the item certainly yields one value for each row or group: all its functions are known to."""
     calls = {word for word, after in pairwise(item) if after == "(" and _NAME.fullmatch(word)}
     plain = calls <= _SCALARS | _AGGREGATES | {"AND", "OR", "NOT", "THEN", "ELSE", "WHEN", "CASE", "BETWEEN"}
     inlets = all(_COLUMN.fullmatch(word) for word in item if "{{" in word or "{%" in word)
@@ -280,14 +289,14 @@ def _aggregates_rows(item: Sequence[str]) -> bool:
 
 
 def _by_place(after: Sequence[str]) -> Iterator[str]:
-    """The words by which a query may name its columns by their places."""
+    """The words after BY or a comma, which name a column by its position if they are numbers."""
     yield from (word for before, word in pairwise(after) if before in ("BY", ","))
 
 
 def find_columns_read(template: str, inlet: str) -> frozenset[str] | None:
-    """The columns of an inlet that a template may read, in small letters; None for all.
+    """The columns of an inlet that a template may read, in lower case; None for all.
 
-    Every name that stands in the query counts, whatever it is of.
+    Counts every name in the query, whichever relation it belongs to: too many columns are safe, too few are not.
 
     >>> [name in find_columns_read("SELECT f.a, count(*) AS n FROM {{ inlets.f }} AS f GROUP BY f.a",
     ...     "f") for name in "ab"]

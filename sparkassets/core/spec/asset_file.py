@@ -44,13 +44,13 @@ def read_asset_files(
     declared: Sequence[YamlDocument] = (),
     references: Sequence[YamlDocument] = (),
 ) -> AssetFiles:
-    """The assets of all files, and those that Python declares; drafts carry their own problems.
+    """The drafts of all assets, each with the problems of its document.
 
     Args:
-        files: YAML.
-        project: What the project file says.
-        declared: Assets of Python.
-        references: Sources of Python that an asset of the same name and URI stands for, if there is one.
+        files: The YAML files.
+        project: The project file, read.
+        declared: Documents of assets that Python modules declare.
+        references: Documents of sources that Python modules only name; an asset of the same name takes their place.
     """
     drafts: dict[str, AssetDraft] = {}
     unreadable: set[str] = set()
@@ -77,7 +77,7 @@ def read_asset_files(
 
 
 class _ProblemLimit:
-    """Stops reading at `MOST_PROBLEMS`: further problems of a file that a program has spoilt help nobody."""
+    """Stops reading at `MOST_PROBLEMS`, because more problems of a file that a program spoilt help nobody."""
 
     def __init__(self) -> None:
         self._drafts: list[YamlDocument] = []
@@ -90,10 +90,10 @@ class _ProblemLimit:
             self._count += len(document.problems)
 
     def check(self, document: YamlDocument, others: Sequence[SpecProblem]) -> None:
-        """Raises where the problems of the drafts before this document, and others, are too many.
+        """Stops before this document if earlier drafts, and ``others``, have too many problems.
 
         Raises:
-            SpecError: With these problems, and the place where checking stops.
+            SpecError: They have; with these problems, and the place where checking stops.
         """
         if self._count + len(others) < MOST_PROBLEMS:
             return
@@ -103,7 +103,10 @@ class _ProblemLimit:
 def _documents(
     files: Sequence[SourceFile], unreadable: set[str], problems: list[SpecProblem]
 ) -> Iterator[YamlDocument]:
-    """The documents of the files, each read when it is asked for; what cannot be read becomes a problem."""
+    """The documents of the files, read one by one; unreadable ones become problems.
+
+    Names of assets in broken files are added to ``unreadable``, so that references to them are no further problems.
+    """
     for file in files:
         composed = compose_documents(file.text)
         if broken := composed.fault:
@@ -116,7 +119,7 @@ def _documents(
 
 
 def _register_draft(draft: AssetDraft, drafts: dict[str, AssetDraft]) -> bool:
-    """Whether the name is new, so that the draft is kept."""
+    """Keeps the draft if its name is new; otherwise adds a problem and returns False."""
     first = drafts.setdefault(draft.name, draft)
     if first is draft:
         return True
@@ -130,12 +133,12 @@ def _register_draft(draft: AssetDraft, drafts: dict[str, AssetDraft]) -> bool:
 
 
 def _possible_names(draft: AssetDraft) -> set[str]:
-    """The names by which others may know a document whose own name is wrong or taken: its file's, and its outlets."""
+    """The names by which others may mean a document whose own name is wrong or taken: its file's, and its outlets'."""
     return {draft.file.path.rpartition("/")[2].partition(".")[0], *(draft.keys.outlets or {})}
 
 
 def _outlets(draft: AssetDraft, project: ProjectDraft) -> Iterator[AssetDraft]:
-    """The outlets of a multi-asset, each as the draft of an asset of its own."""
+    """A draft for each outlet of a multi-asset, which shares the document of its asset."""
     for name, own in outlets_of(draft.keys).items():
         at = draft.at / "outlets" / name
         path, store = without_store_name(at, own.path, project.keys.storage)
@@ -152,7 +155,7 @@ def _outlets(draft: AssetDraft, project: ProjectDraft) -> Iterator[AssetDraft]:
 
 
 def _document(file: SourceFile, root: Node, problems: list[SpecProblem]) -> YamlDocument | None:
-    """The document of a root node; None where it is empty or no map."""
+    """The document of a root node; None where it is empty, or no map, which becomes a problem."""
     if isinstance(root, MappingNode):
         return YamlDocument(file, root)
     mark = root.start_mark
@@ -197,6 +200,7 @@ def _draft(document: YamlDocument, project: ProjectDraft) -> AssetDraft:
 
 
 def _place(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) -> StorageLocation | None:
+    """Where the asset is stored, below the warehouse by default; None for a multi-asset and one known by its events."""
     if keys.outlets is not None:
         return None
     if keys.table is not None:
@@ -208,7 +212,10 @@ def _place(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) ->
 
 
 def _uri(at: DocumentPlace, keys: AssetFile, place: StorageLocation | None) -> str:
-    """Its identity in events: as written, else where it is, else its name."""
+    """The asset's identity in events: its `uri`, else its path as written, else its name.
+
+    An identity with a credential becomes a problem: events are clear text.
+    """
     if keys.uri is not None:
         try:
             return parse_uri(keys.uri)
@@ -253,7 +260,7 @@ def _check_columns(at: DocumentPlace, keys: AssetFile) -> None:
 
 
 def _seconds(at: DocumentPlace, keys: AssetFile, project: ProjectDraft) -> Mapping[str, int]:
-    """The durations of a run, the project's where the asset has none of its own."""
+    """The durations of a run in seconds, by key: the asset's own, else the project's."""
     own = {key: getattr(keys, key) for key in DURATIONS}
     read = {key: fixed_seconds(at / key, text, positive=key != "retry_delay") for key, text in own.items() if text}
     return {**project.seconds, **read}

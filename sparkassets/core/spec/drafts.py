@@ -69,11 +69,11 @@ class AssetDraft:
     """One asset's document, read on its own.
 
     Attributes:
-        keys: The document's keys, without those that are wrong.
+        keys: The document's keys, without the wrong ones.
         bounds: The zone and the bounds that schedule and partition start from.
-        seconds: `DURATIONS` in seconds.
-        maker: Of an outlet, the asset whose document it stands in.
-        store: What its path says of how its bucket is reached; ``keys.path`` is without that.
+        seconds: The `DURATIONS` in seconds, by key.
+        maker: For an outlet the multi-asset whose document it stands in; else empty.
+        store: The key of `storage` that the path names, which ``keys.path`` no longer has; None without one.
     """
 
     name: str
@@ -94,18 +94,18 @@ class AssetDraft:
         return self.at.document.file
 
     def are_reliable(self, *keys: str) -> bool:
-        """Whether nothing is wrong with any of these top-level keys, so that what follows from them can be judged."""
+        """Whether no problem concerns any of these top-level keys, so that checks that build on them make sense."""
         return self.at.document.failed.isdisjoint({*keys, "outlets"} if self.maker else keys)
 
     @property
     def param_names(self) -> frozenset[str]:
-        """The params that every run has."""
+        """The names of the params that every run has: with a list of params, the names in all of them."""
         given = self.keys.params
         return frozenset(given) if isinstance(given, dict) else frozenset.intersection(*map(frozenset, given or [{}]))
 
     @property
     def writes_itself(self) -> bool:
-        """Whether its own code is to write its target."""
+        """Whether the asset's own code writes its target (``write: self``)."""
         return self.keys.write == "self"
 
     @property

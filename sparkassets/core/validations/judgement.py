@@ -27,14 +27,14 @@ from sparkassets.frozen import frozen
 
 
 class RowCountHistory:
-    """The numbers of rows that one rule counted, by partition.
+    """The row counts of earlier publications by one rule, as the row count of a partition is compared with them.
 
-    A partition of time is compared with the partitions before it of its segments, whenever these were computed; any
-    other with what it was itself, the latest time last.
+    A partition with a time is compared with the earlier partitions of the same segments, in the order of their times.
+    Any other partition is compared with its own earlier counts.
 
     Args:
-        counted: In the order in which they were published.
-        together: The rule is of a run: all numbers are of one and the same thing.
+        counted: The counts, in the order in which they were published.
+        together: Whether the rule judges whole runs, so that all counts are of the same thing.
     """
 
     def __init__(self, counted: Iterable[PartitionRowCount] = (), *, together: bool = False) -> None:
@@ -45,7 +45,7 @@ class RowCountHistory:
             self.add(each)
 
     def add(self, counted: PartitionRowCount) -> None:
-        """One more that was published; of a partition of time it takes the place of what that had."""
+        """Adds a published count; it replaces the earlier count of a partition with a time."""
         segment, start = self._place(counted.partition)
         if start is None:
             self._untimed[segment].append(counted.rows)
@@ -58,7 +58,7 @@ class RowCountHistory:
             insort(slots, (start, counted.rows))
 
     def before(self, partition: PartitionSet, most: int) -> list[int]:
-        """The latest numbers that a partition is compared with, at most so many."""
+        """The latest counts to compare a partition with, at most ``most``, oldest first."""
         segment, start = self._place(partition)
         if start is None:
             return self._untimed[segment][-most:]
@@ -67,6 +67,7 @@ class RowCountHistory:
         return [rows for _, rows in slots[max(0, place - most) : place]]
 
     def _place(self, partition: PartitionSet) -> tuple[Segment, int | None]:
+        """The segments and the start of a partition; no start without time, and neither for a rule of whole runs."""
         if self._together:
             return (), None
         extent = partition.extent
@@ -140,10 +141,10 @@ def judge_run(
 
 @frozen
 class _RuleFinding:
-    """The finding of one rule about a partition, or about the run.
+    """What one rule found about a partition, or about the whole run.
 
     Attributes:
-        bad: Whether more fails than the rule allows.
+        bad: Whether the rule is broken, after its allowance.
     """
 
     rule: ValidationRule
@@ -152,11 +153,11 @@ class _RuleFinding:
 
     @property
     def withholds(self) -> bool:
-        """Whether the partition is not published by it."""
+        """Whether the rule alone keeps the partition from being published."""
         return self.bad and self.rule.severity != "warn"
 
     def outcome(self, accepted: PartitionSet) -> RuleOutcome:
-        """The outcome of the rule, where a person accepted these partitions."""
+        """The outcome to report; ``accepted`` are the partitions that a person publishes in spite of the rules."""
         if self.withholds:
             return "accepted" if accepted.covers(self.tally.partition) else "withheld"
         if not self.bad and not self.tally.failing:
@@ -175,7 +176,10 @@ class _RuleFinding:
 def _findings(
     rules: Sequence[ValidationRule], tallies: Iterable[RuleTally], partitions: Sequence[PartitionSet]
 ) -> list[_RuleFinding]:
-    """The findings of each rule in order, by partition in order."""
+    """A finding for each rule and partition, in their order; for a rule of the run one for all partitions.
+
+    A partition that was not measured has no rows.
+    """
     measured: defaultdict[str, dict[PartitionSet, RuleTally]] = defaultdict(dict)
     for tally in tallies:
         measured[tally.rule][tally.partition] = tally
@@ -188,6 +192,7 @@ def _findings(
 
 
 def _finding(rule: ValidationRule, tally: RuleTally) -> _RuleFinding:
+    """The finding from the measurements alone, before any comparison with the past."""
     check = rule.check
     if isinstance(check, RowCountCheck):
         few = check.min is not None and tally.checked < check.min
@@ -202,7 +207,10 @@ def _finding(rule: ValidationRule, tally: RuleTally) -> _RuleFinding:
 def _compare_all_with_history(
     found: list[_RuleFinding], withheld: PartitionSet, past: PastRowCounts, accepted: PartitionSet
 ) -> tuple[list[_RuleFinding], PartitionSet]:
-    """The findings, those compared with the past judged by it as well, and all that is withheld."""
+    """The findings after comparison with earlier row counts, and all partitions that are withheld then.
+
+    Goes through the partitions by time: one that is published counts as the past of those after it.
+    """
     compared = [place for place, each in enumerate(found) if each.rule.history_length]
     names = {found[place].rule.name: found[place].rule for place in compared}
     lines = {
@@ -234,6 +242,7 @@ def _finding_order(finding: _RuleFinding) -> tuple[bool, tuple[int, int], tuple[
 
 
 def _compare_with_history(finding: _RuleFinding, history: RowCountHistory) -> _RuleFinding:
+    """The finding, bad if its row count is too far from the earlier ones; unchanged if it is bad already."""
     check, tally = finding.rule.check, finding.tally
     change = check.change if isinstance(check, RowCountCheck) else None
     if change is None or finding.bad:
@@ -245,6 +254,7 @@ def _compare_with_history(finding: _RuleFinding, history: RowCountHistory) -> _R
 def _counts(
     rule: ValidationRule, found: Sequence[_RuleFinding], withheld: PartitionSet
 ) -> tuple[PartitionRowCount, ...]:
+    """The row counts of published partitions to store for later comparisons, of many the latest."""
     tallies = [each.tally for each in found if each.rule is rule and not withheld.overlaps(each.tally.partition)]
     return tuple(PartitionRowCount(each.partition, each.checked) for each in tallies[-MOST_COUNTS:])
 
@@ -253,7 +263,7 @@ def _counts(
 
 
 def _verdicts(found: Sequence[_RuleFinding], accepted: PartitionSet) -> Iterator[RuleVerdict]:
-    """One for each rule and outcome."""
+    """One verdict for each rule and outcome, with the sums over the partitions that share them."""
     groups: dict[tuple[str, RuleOutcome], list[_RuleFinding]] = {}
     for each in found:
         groups.setdefault((each.rule.name, each.outcome(accepted)), []).append(each)
@@ -274,7 +284,7 @@ def _verdicts(found: Sequence[_RuleFinding], accepted: PartitionSet) -> Iterator
 
 
 def _describe_observed(finding: _RuleFinding) -> str:
-    """The observation that is reported with a finding's numbers."""
+    """The observation to report; for a bad finding without one, the row count or that it does not hold."""
     if finding.tally.observed or not finding.bad:
         return finding.tally.observed
     if isinstance(finding.rule.check, RowCountCheck):

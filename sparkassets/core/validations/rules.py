@@ -162,7 +162,7 @@ class RuleTally:
 
 @frozen(array_like=True)
 class PartitionRowCount:
-    """How many rows a published partition had, as one rule counts them; of a rule over a run, all its partitions."""
+    """How many rows a published partition had by one rule; for a rule of the run, its partitions together."""
 
     partition: PartitionSet
     rows: int
@@ -173,21 +173,24 @@ PastRowCounts = Mapping[str, Sequence[PartitionRowCount]]
 
 
 def qualified_rule_name(asset: str, rule: str) -> str:
-    """The name of a rule among those of a run: with its outlet, where the run writes several, or its inlet."""
+    """The name of a rule within a run, where outlets and inlets may have rules of the same names.
+
+    ``asset`` is the outlet or inlet that has the rule; empty for a rule of the run's own asset.
+    """
     return f"{asset}: {rule}" if asset else rule
 
 
 @frozen
 class RuleVerdict:
-    """The outcome of one rule for all partitions of a run that share it.
+    """The outcome of one rule, for all partitions of a run that share it.
 
     Attributes:
         checked, failing: Sums over these partitions.
         observed: The first observation among these partitions.
-        samples: At most `MOST_SAMPLES`.
-        outlet: Of a multi-asset, the outlet whose rule it is.
-        inlet: The inlet whose rule it is, where it judged what was read.
-        details: What was measured of each partition, where several are withheld; of many the first `MOST_MEASURED`.
+        samples: At most `MOST_SAMPLES` failing rows.
+        outlet: The outlet whose rows the rule judged; empty for an asset without outlets.
+        inlet: The inlet whose rows the rule judged; empty for rows that were written.
+        details: The measurements of single partitions, where several are withheld; at most `MOST_MEASURED`.
     """
 
     rule: str
@@ -204,14 +207,14 @@ class RuleVerdict:
 
     @property
     def by_partition(self) -> tuple[RuleVerdict, ...]:
-        """One verdict for each partition with figures of its own, then one for the others together."""
+        """A verdict for each partition with measurements of its own, then one for all others together."""
         if not self.details:
             return (self,)
         left = self.restrict_to(self.partitions - self._detailed_partitions)
         return (*map(self._from_tally, self.details), *([left] if left.partitions else []))
 
     def restrict_to(self, parts: PartitionSet) -> RuleVerdict:
-        """The verdict for some of its partitions alone, with their own figures where they are kept."""
+        """The verdict for ``parts`` alone; numbers of other partitions are subtracted where they were kept."""
         if parts.covers(self.partitions):
             return self
         own = tuple(each for each in self.details if parts.covers(each.partition))
@@ -233,7 +236,7 @@ class RuleVerdict:
 
     @property
     def tallies(self) -> tuple[RuleTally, ...]:
-        """The measurements by partition where they are kept, else one for all partitions."""
+        """The measurements by partition where they were kept, else one measurement for all partitions together."""
         return self.details or (
             RuleTally(self.rule, self.partitions, self.checked, self.failing, self.observed, self.samples),
         )
@@ -268,12 +271,12 @@ class RuleVerdict:
 
 @frozen
 class RunJudgement:
-    """The withheld partitions of a run, with the verdicts of its rules.
+    """Which partitions of a run are withheld, and the verdicts of its rules.
 
     Attributes:
         withheld: Partitions that are not published; their old rows stay.
-        verdicts: What the rules did, in their order.
-        counts: Of published partitions, for the rules that later runs are compared by; by name, as `Verdict.name`.
+        verdicts: The verdicts, in the order of the rules.
+        counts: Row counts of published partitions, to compare later runs with; by `RuleVerdict.name`.
     """
 
     withheld: PartitionSet = NOTHING
@@ -307,7 +310,10 @@ class RunJudgement:
 
 
 def limit_tallies(tallies: Sequence[RuleTally]) -> tuple[RuleTally, ...]:
-    """The stored figures of the first partitions: of many, fewer sample rows each; none where there is only one."""
+    """The measurements to store: of the first partitions, with fewer sample rows each the more there are.
+
+    None for a single partition: its verdict has the same numbers.
+    """
     if len(tallies) < 2:  # noqa: PLR2004  those of one are the verdict's own
         return ()
     some = tallies[:MOST_MEASURED]
@@ -318,7 +324,7 @@ def limit_tallies(tallies: Sequence[RuleTally]) -> tuple[RuleTally, ...]:
 
 
 def shorten_text(text: str) -> str:
-    """A text as it is kept.
+    """The text, cut to `MOST_VALUE` characters.
 
     >>> len(shorten_text("x" * 999)) == MOST_VALUE
     True
