@@ -39,11 +39,11 @@ _NEWEST: Final = 20
 
 
 class NamedObserver:
-    """Compares a table in a catalog with its last seen position; implements `ports.SourceObserver`.
+    """Observes a table in a catalog, compared with its last seen position; implements `ports.SourceObserver`.
 
     Args:
-        workplace: Gives where to look, None as long as nobody has asked for Spark.
-        why: Why a session alone sees the table.
+        workplace: Returns the session to look in; None until something needs Spark.
+        why: Why only a session can see the table, as the end of a sentence.
     """
 
     def __init__(self, workplace: Callable[[], SparkWorkplace | None], *, why: str = IN_A_CATALOG) -> None:
@@ -61,7 +61,7 @@ class NamedObserver:
         viewed: Mapping[str, PartitionSet],
         now: datetime,
     ) -> Observation | None:
-        """Partitions whose rows were added, changed or removed since ``version``; None without a new version.
+        """The changes since ``version``; None without any, and an observation that only says why without a session.
 
         Raises:
             SourceError: The table is gone, is not a Delta table, cannot be read, or lacks a column.
@@ -82,11 +82,11 @@ class NamedObserver:
 
 
 def unseen(asset: AssetSpec, why: str) -> Observation:
-    """The observation of a source while there is no session.
+    """The observation of a source that nobody can look at, because there is no session.
 
     Args:
         asset: The source.
-        why: Why a session alone sees it, as the end of a sentence.
+        why: Why only a session can see it, as the end of a sentence.
     """
     note = f"not looked at: {why}, so that a Spark session alone sees it (`plan --spark` starts one)"
     return Observation(asset.name, NOTHING, notes=(note,), session_needed_reason=why)
@@ -94,7 +94,13 @@ def unseen(asset: AssetSpec, why: str) -> Observation:
 
 @frozen
 class _NamedInspection:
-    """One look at one source in a catalog."""
+    """One look at one source in a catalog, from the position that the last look recorded.
+
+    Attributes:
+        table_id, version: The position; None before the first look.
+        cursor: What the last look recorded besides.
+        coverage: The partitions that the table held then.
+    """
 
     asset: AssetSpec
     session: SparkSession
@@ -104,7 +110,11 @@ class _NamedInspection:
     coverage: PartitionSet
 
     def observation(self) -> Observation | None:
-        """The news since the last position."""
+        """The news since the last position; None if nothing changed.
+
+        Everything in the table counts as changed if it is another one, went back, has other partitions than at the last
+        look, or lost part of its history.
+        """
         relation, name = relation_of(self.asset), self.asset.name
         table = find_named_table(self.session, relation)
         shown = relation.storage.display_text
@@ -134,7 +144,11 @@ class _NamedInspection:
         return self._observe_since(table, commits)
 
     def _observe_since(self, table: NamedTable, commits: Sequence[Mapping[str, Any]]) -> Observation | None:
-        """The news that the commits since the position hold."""
+        """The news in these commits, which are all since the position; None if nothing changed.
+
+        Partitions are compared between the versions around each group of consecutive commits that changed rows, so that
+        commits such as OPTIMIZE count for nothing.
+        """
         if not commits:
             notes = self._notes(self.cursor.get("unnamed") or {})
             return Observation(self.asset.name, NOTHING, notes=notes) if notes else None
@@ -157,7 +171,11 @@ class _NamedInspection:
         )
 
     def _observe_everything(self, table: NamedTable, reason: str | None) -> Observation:
-        """Everything in the table; without a ``reason`` at the first look, which can miss nothing."""
+        """Everything that the table holds, as changed.
+
+        Without a ``reason`` it is the first look, at which nothing can be removed; with one, whatever is no longer held
+        is.
+        """
         parts = self._parts(table)
         held = NOTHING if parts is None else parts.find_partitions(table.version)
         return self._make_observation(
@@ -199,6 +217,7 @@ class _NamedInspection:
         )
 
     def _notes(self, left: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        """A note for each column with values that name no partition: their rows are left out."""
         shown = {column: [escape_unwritable(each) or "''" for each in values] for column, values in left.items()}
         return tuple(
             f"rows left out whose '{column}' names no partition: {few(values, most=_NAMED)}"
@@ -213,7 +232,7 @@ class _NamedInspection:
         return NamedParts.from_schema(self.session, table.relation, schema, asset.partitioning, source=asset.name)
 
     def _by(self) -> list[Any]:
-        """The columns that tell partitions; when they change, partitions are determined anew."""
+        """The columns and keys of the partitions, for the cursor; all partitions are determined anew if they change."""
         partitioning = self.asset.partitioning
         time = partitioning.time
         return [time and time.column, time and str(time.noun), *([s.column, *s.keys] for s in partitioning.segments)]
@@ -244,23 +263,23 @@ class NamedTargets:
         self._workplace = workplace
 
     def missing_folder(self, asset: AssetSpec) -> str | None:
-        """None: the catalog decides where its files are."""
+        """Always None: the catalog decides where the table's files are."""
         del asset
         return None
 
     def spark_commit_reason(self, asset: AssetSpec) -> str | None:
-        """Why Spark commits to the asset's table."""
+        """Why Spark commits to the asset's table, as the end of a sentence; a catalog's table always has a reason."""
         from sparkassets.delta.features import spark_commit_reason
 
         return spark_commit_reason(asset, None)
 
     def session_needed_reason(self, asset: AssetSpec) -> str | None:
-        """Why looking needs a session, while there is none."""
+        """Why looking at the table needs a session, as the end of a sentence; None while there is one."""
         del asset
         return IN_A_CATALOG if self._workplace() is None else None
 
     def check_writable(self, asset: AssetSpec) -> int | None:
-        """As `ports.TargetObserver` has it; None where nobody can look.
+        """The table's version, if runs may write to it; None without a table or without a session.
 
         Raises:
             SourceError: No run may write to it.

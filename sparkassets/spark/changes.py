@@ -37,9 +37,10 @@ class InletChanges:
     """The changes of one inlet that a run reads.
 
     Attributes:
-        position: Up to where they are read; becomes the inlet's watermark.
-        after: The version that was read before; None where all is read.
-        only_inserts: Whether the log says that all of them are inserts.
+        frame: The change rows: the table's columns, then `CHANGE_COLUMNS`.
+        position: The position up to which they are read; becomes the inlet's watermark.
+        after: The version up to which earlier runs read; None where this run reads the whole table.
+        only_inserts: Whether the log proves that all of them are inserts.
     """
 
     frame: DataFrame
@@ -55,14 +56,14 @@ def read_changes(
 
     Args:
         session: In UTC.
-        table: At ``path``, of any version.
-        pin: Of a version.
+        table: The table at ``path``, at any version.
+        pin: The inlet's pin, with a version.
         path: Where the table is.
-        name: Of the inlet, for messages.
-        by_keys: Whether they go where a row is there or not, as often as it comes: into an upsert.
+        name: The inlet's name, for messages.
+        by_keys: Whether the changes go into an upsert, for which only matters whether a row exists, not how often.
 
     Raises:
-        SourceChangedError: It cannot be told any more.
+        SourceChangedError: The changes can no longer be read.
     """
     version, owner = pin.version or 0, f"the inlet {name!r}"
     position = TablePosition(pin.table_id or str(table.metadata().id), version)
@@ -84,21 +85,23 @@ def read_changes(
 
 
 def without_changes(frame: DataFrame) -> DataFrame:
-    """No changes, with a table's columns."""
+    """No rows, with the columns of a table's changes."""
     kinds = [f"CAST(NULL AS {kind}) AS {column}" for column, kind in CHANGE_COLUMNS.items()]
     return frame.filter("false").selectExpr("*", *kinds)
 
 
 def refuse_unnamed(inlets: Mapping[str, InletChanges], asset: AssetSpec, columns: Sequence[str]) -> None:
-    """Refuses changes other than inserts where the asset's code ignores their kind; may start a job.
+    """Refuses updates and deletes if the asset's code ignores `CHANGE_TYPE`: they would be taken for new rows.
+
+    Starts a job only where the log does not prove that all changes are inserts.
 
     Args:
-        inlets: By name, those that are read by their changes.
-        asset: Whose code it is.
-        columns: That come out of it.
+        inlets: The inlets that are read by their changes, by name.
+        asset: The asset whose code reads them.
+        columns: The columns that the code returns; with `CHANGE_TYPE` among them it passes the kind on.
 
     Raises:
-        RunError: With the first of them.
+        RunError: For the first update or delete.
     """
     code = _unnamed_in(asset.body, columns) if inlets else None
     for name, changes in inlets.items() if code is not None else ():
@@ -114,7 +117,7 @@ def refuse_unnamed(inlets: Mapping[str, InletChanges], asset: AssetSpec, columns
 
 
 def _unnamed_in(body: SqlBody | PythonBody | None, columns: Sequence[str]) -> str | None:
-    """The code that ignores the kind of changes; None where it does not."""
+    """The code that ignores the kind of changes, as a noun; None where its text names `CHANGE_TYPE`."""
     if body is None or CHANGE_TYPE in (column.lower() for column in columns):
         return None
     if isinstance(body, SqlBody):
@@ -123,7 +126,7 @@ def _unnamed_in(body: SqlBody | PythonBody | None, columns: Sequence[str]) -> st
 
 
 def _first_but_inserts(frame: DataFrame) -> tuple[int, str] | None:
-    """Version and kind of the first row that is not an insert."""
+    """Version and kind of the first change that is not an insert; None if all are."""
     others = frame.filter(f"{CHANGE_TYPE} <> 'insert'")
     found = others.selectExpr(f"min(struct(_commit_version, {CHANGE_TYPE})) AS first").collect()[0][0]
     return None if found is None else (found[0], found[1])
@@ -154,10 +157,10 @@ def _frame(
 
 
 def refuse_taken(columns: Sequence[str], owner: str) -> None:
-    """Refuses a table that has a column with the name of a change column.
+    """Refuses a table that has a column of its own with the name of a change column.
 
     Raises:
-        RunError: With the first of them.
+        RunError: For the first such column.
     """
     for column in columns:
         if column.lower() in CHANGE_COLUMNS:
@@ -190,11 +193,13 @@ def _read_feed(
 
 
 def drop_equal_pairs(rows: DataFrame, *, by_keys: bool) -> DataFrame:
-    """Drops rows that a version deleted and inserted alike, as often as it did both.
+    """Drops pairs of equal rows, one deleted and one inserted by the same version.
+
+    A version that rewrites a file reports all its rows as deleted and inserted; those that did not change cancel out.
 
     Args:
-        rows: Of a feed, all of them deleted or inserted.
-        by_keys: A row of which some copies went and others stay is not deleted: who has it once keeps it.
+        rows: Rows of a change feed, all of them deletes or inserts.
+        by_keys: Whether a row with fewer copies than before counts as unchanged, because an upsert stores one anyway.
     """
     columns = [sqltext.name(column) for column in rows.columns if column != CHANGE_TYPE]
     more = f"sum(IF({CHANGE_TYPE} = 'delete', -1, 1))"
@@ -207,7 +212,7 @@ def drop_equal_pairs(rows: DataFrame, *, by_keys: bool) -> DataFrame:
 
 
 def is_comparable(schema: StructType) -> bool:
-    """Whether equal rows are identical to the last byte, and can be grouped."""
+    """Whether rows of this schema can be grouped, and equal ones are the same bytes."""
     return all(_compares(each.dataType) for each in schema.fields)
 
 
@@ -231,14 +236,14 @@ def _compares(kind: DataType) -> bool:
 def _read_appended(
     session: SparkSession, table: DeltaTable, commits: Sequence[LogCommit], *, path: str
 ) -> list[DataFrame]:
-    """The rows of files that were added while there was no feed."""
+    """The rows of these commits, one frame each; the commits only added files, while there was no feed."""
     return [
         mark_inserted(read_appended(session, table, each, path=path), each.version, each.timestamp) for each in commits
     ]
 
 
 def mark_inserted(frame: DataFrame, version: int, timestamp: int | None) -> DataFrame:
-    """The rows as inserts of a version that was committed at ``milliseconds`` since 1970."""
+    """The rows as inserts of ``version``, committed at ``timestamp`` (milliseconds since 1970; None is NULL)."""
     at = "NULL" if timestamp is None else f"timestamp_millis({timestamp})"
     values = {CHANGE_TYPE: "'insert'", "_commit_version": str(version), "_commit_timestamp": at}
     return frame.selectExpr(
@@ -247,7 +252,7 @@ def mark_inserted(frame: DataFrame, version: int, timestamp: int | None) -> Data
 
 
 def _timestamp(path: str, version: int) -> int | None:
-    """When a version was committed, in milliseconds since 1970; None where the log lacks it."""
+    """When the version was committed, in milliseconds since 1970; None where the log lacks it."""
     log = DeltaLog(path)
     content = log.read_content(version)
     return None if content is None else log.parse_commit(version, content).timestamp
@@ -268,13 +273,13 @@ def named_changes(session: SparkSession, table: NamedTable, pin: InletPin, *, na
 
     Args:
         session: In UTC.
-        table: Of any version.
-        pin: Of a version.
-        name: Of the inlet, for messages.
-        by_keys: Whether they go into an upsert.
+        table: The table in a catalog, at any version.
+        pin: The inlet's pin, with a version.
+        name: The inlet's name, for messages.
+        by_keys: Whether the changes go into an upsert, for which only matters whether a row exists, not how often.
 
     Raises:
-        SourceChangedError: It cannot be told any more.
+        SourceChangedError: The changes can no longer be read.
     """
     version, owner = pin.version or 0, f"the inlet {name!r}"
     position = TablePosition(pin.table_id or table.table_id, version)
@@ -313,7 +318,7 @@ def named_changes(session: SparkSession, table: NamedTable, pin: InletPin, *, na
 def find_readable_changes(
     table: NamedTable, after: TablePosition, version: int
 ) -> tuple[ChangeAvailability, Sequence[Mapping[str, Any]]]:
-    """Whether the changes after a position, up to ``version``, can be read; and the commits that changed rows."""
+    """Whether changes after a position, up to ``version``, can be read; and the commits that changed rows."""
     if after.table_id != table.table_id:
         return ChangeAvailability("lost", "another table has its name by now"), ()
     later = commits_since(table, after.version)

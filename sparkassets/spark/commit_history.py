@@ -17,14 +17,18 @@ _HINT = "the next `sparkassets run` keeps out what may still come of it, and the
 
 @frozen
 class TableMoment:
-    """A version of a table, with the newest transaction version of an app id in it."""
+    """A version of a table, with the newest transaction version of one application id in it.
+
+    Attributes:
+        transaction: The transaction version; None if the id had committed nothing.
+    """
 
     table_id: str
     version: int
     transaction: int | None
 
     def excludes(self, above: int) -> bool:
-        """Whether, at this moment, no transaction with that version or a higher one was committed."""
+        """Whether no transaction of version ``above`` or a higher one was committed at this moment."""
         return self.transaction is None or self.transaction < above
 
 
@@ -42,12 +46,15 @@ def find_commits(
     above: int = 0,
     before: TableMoment | None = None,
 ) -> Sequence[DataCommit]:
-    """The data commits of these runs, oldest first.
+    """The data commits of these runs, oldest first; empty if the table has none.
 
-    Searches from the newest commit back, and stops where nothing older can be theirs: below ``above``, because none of
-    them has such a version; without it at another run's data under the same app id (chains do not interleave); when
-    each is found, or fenced itself before it wrote anything; and at the moment ``before``, if none of theirs was in by
-    then. A driver that was suspended and taken over may find data of newer claims before its own.
+    Searches from the newest commit back until nothing older can belong to the runs:
+
+    - at a transaction version below ``above``, which none of the runs has; - without ``above``, at another run's data
+    under the same application id, because chains do not interleave; - once every run was found, or found to have fenced
+    itself before it wrote anything; - at the moment ``before``, if no commit of the runs was in the table then.
+
+    A driver that was suspended and taken over may find data of newer claims before its own.
 
     Raises:
         HistoryGoneError: The log is too short, or the table was restored to before a commit that was found.
@@ -84,10 +91,10 @@ def _own(
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], bool]]:
     """The commits of ``app_id``, newest first: each with its marker, and whether a RESTORE came after it.
 
-    Down to version ``stop`` of the table, or ``above`` of the transaction.
+    Ends at version ``stop`` of the table, or at a transaction version below ``above``.
 
     Raises:
-        HistoryGoneError: The log begins before that, and some runs are ``sought`` still.
+        HistoryGoneError: The log begins before either, while some runs are still ``sought``.
     """
     restored, version = False, table.version + 1
     for commit in table.iterate_commits():
@@ -110,7 +117,7 @@ def _own(
 
 
 def _bound(table: OpenedTable, before: TableMoment | None, *, above: int) -> int:
-    """The version up to which no commit needs to be searched; -1 for none."""
+    """The version at which the search can stop; -1 where it must go back to the log's beginning."""
     same = before is not None and before.table_id == table.table_id
     return before.version if before is not None and same and before.excludes(above) else -1
 
@@ -161,7 +168,7 @@ _SOME: Final = FileAction(added=True, path="", key="", has_deletion_vector=False
 
 
 def changes_rows(commit: Mapping[str, Any]) -> bool:
-    """Whether the commit may have changed rows."""
+    """Whether the commit may have changed rows: its operation can, and its metrics do not prove the opposite."""
     if commit["operation"] in _SAME_ROWS:
         return False
     metrics: Mapping[str, str] = commit.get("operationMetrics") or {}
@@ -171,7 +178,7 @@ def changes_rows(commit: Mapping[str, Any]) -> bool:
 
 
 def only_appends(commit: Mapping[str, Any]) -> bool:
-    """Whether the commit only added rows."""
+    """Whether the commit certainly only added rows."""
     metrics: Mapping[str, str] = commit.get("operationMetrics") or {}
     if commit["operation"] == "STREAMING UPDATE":
         return bool(parameter(commit, "outputMode") == "Append")
@@ -192,7 +199,10 @@ def commits_since(table: NamedTable, version: int) -> Sequence[Mapping[str, Any]
 
 
 def to_log_commit(row: Mapping[str, Any]) -> LogCommit:
-    """The commit as `CommitInspector` judges it, with a placeholder file where it may have changed rows."""
+    """A row of a table's history as a `LogCommit`, for `CommitInspector`.
+
+    A history lists no files: a placeholder stands for them if the commit may have changed rows.
+    """
     marker = read_marker(row)
     at = row["timestamp"]
     return LogCommit(

@@ -53,7 +53,10 @@ _LOG_STORES = ("spark.delta.logStore.class", "spark.delta.logStore.file.impl")
 
 
 def spark_write_reason(work: PlannedWrite, table: DeltaTable | None) -> str | None:
-    """Why Spark has to commit this write, besides the reasons of asset and table; None where the driver can."""
+    """Why Spark has to commit this write, as the end of a sentence; None where the driver can.
+
+    Reasons of the asset and the table (`spark_commit_reason`) are not repeated here.
+    """
     landing = work.landing
     if landing.merge is not None:
         return "the run's rows are merged by their keys"
@@ -76,12 +79,15 @@ def spark_write_reason(work: PlannedWrite, table: DeltaTable | None) -> str | No
 
 
 def spark_making_reason(session: SparkSession, schema: StructType) -> str | None:
-    """Why Spark has to create a new table without rows; None where the driver can."""
+    """Why Spark has to create a new table without rows, as the end of a sentence; None where the driver can."""
     return _find_session_reason(session, new=True) or reason_of_columns(nullable_fields(schema), None)
 
 
 def _find_unmet_promise(work: PlannedWrite, table: DeltaTable) -> str | None:
-    """Why the rows may not fit the table as it is; None where they do."""
+    """Why rows may not fit the table's folders or NOT NULL columns, as the end of a sentence; None where they do.
+
+    The driver checks no values: it relies on the result's schema to say that a column has no NULL.
+    """
     if list(table.metadata().partition_columns) != layout_of(work.asset, work.schema, work.table):
         return "the run changes the table's folders"
     if work.landing.columns == "replaced":
@@ -94,7 +100,7 @@ def _find_unmet_promise(work: PlannedWrite, table: DeltaTable) -> str | None:
 
 
 def _find_session_reason(session: SparkSession, *, new: bool) -> str | None:
-    """Why settings of the session require Delta's own writer; None where none does."""
+    """Which setting of the session only Delta's own writer follows, as the end of a sentence; None if there is none."""
     for key, reason in _OF_THE_SESSION.items():
         if (given_setting(session, key) or "").lower() == "true":
             return reason
@@ -106,7 +112,7 @@ def _find_session_reason(session: SparkSession, *, new: bool) -> str | None:
 
 
 def write(computation: SparkComputation, work: PlannedWrite, table: DeltaTable | None, *, marker: CommitMarker) -> bool:
-    """Stages the rows and commits them; False where Spark has to.
+    """Stages the rows and commits them, and returns True; False, with nothing written, where Spark has to commit.
 
     Raises:
         RunError: As of `stage_rows`, or another writer was quicker.
@@ -119,7 +125,9 @@ def write(computation: SparkComputation, work: PlannedWrite, table: DeltaTable |
 
 
 def commit_staged(staged: DriverStaging, *, marker: CommitMarker) -> None:
-    """Commits staged files; those of an iteration become what readers see, unless a newer one is.
+    """Commits staged files; files of unchanged partitions are dropped, and the table's own stay.
+
+    An iteration also gets a log of its own. If a newer iteration is published already, the commit adds no files.
 
     Raises:
         RunError: Another writer was quicker; nothing was published.
@@ -164,7 +172,9 @@ def commit_staged(staged: DriverStaging, *, marker: CommitMarker) -> None:
 def plan_iteration_copy(
     computation: SparkComputation, work: PlannedWrite, table: DeltaTable | None, marker: CommitMarker
 ) -> PlannedWrite:
-    """Stages the rows as an iteration with a log of its own, and plans Spark's copy of them into the table's folder.
+    """Stages the rows as an iteration with a log of its own, and returns the write that copies them into the table.
+
+    Spark commits that copy, because the driver may not commit to the table itself.
 
     Raises:
         RunError: As of `write`.
@@ -184,7 +194,9 @@ def plan_iteration_copy(
 
 
 def commit_restored(order: RunOrder, rows: IterationRows, table: DeltaTable, *, marker: CommitMarker) -> bool:
-    """Commits an older iteration as what readers see of its partitions, or of all; False where Spark has to.
+    """Publishes an older iteration's files again, for its partitions or the whole table, and returns True.
+
+    False, with nothing written, where Spark has to: folders or columns differ, or files hold other partitions, too.
 
     Raises:
         RunError: Another writer was quicker.
@@ -251,16 +263,16 @@ def make_table(asset: AssetSpec, schema: StructType, *, marker: CommitMarker) ->
 def _make_parallel_test(
     computation: SparkComputation, work: PlannedWrite, marker: CommitMarker
 ) -> Callable[[str], bool]:
-    """Tells whether a transaction is of a parallel run of the asset, which writes other rows.
+    """Returns a test for application ids of parallel runs of the asset, whose commits do not conflict with this one.
 
-    None is where the rows come from the asset's own table, or replace all of it: then any commit stands in the way.
+    It is never true if the rows come from the asset's own table or replace all of it: then any commit conflicts.
     """
     own, alone = asset_app(marker.app_id), computation.read_version is not None or work.landing.replaces == "all"
     return lambda app: not alone and app != marker.app_id and asset_app(app) == own
 
 
 def _make_conflict_test(staged: DriverStaging) -> Callable[[FileAction], bool]:
-    """Tells whether a file of another writer has rows that the run replaces, or that it read from its own table."""
+    """Returns a test whether another writer's file has rows that the run replaces, or read from its own table."""
     computation, landing, table = staged.computation, staged.planned_write.landing, staged.table
     if table is None or (landing.replaces == "nothing" and computation.read_version is None):
         return lambda _: False
@@ -277,7 +289,7 @@ def _delta_schema(fields: Sequence[Mapping[str, Any]]) -> Schema:
 
 
 def _move_files(work: PlannedWrite, files: Sequence[StagedFile]) -> list[StagedFile]:
-    """Moves the files out of folders that keep rows apart, so that only the table's columns name folders.
+    """Moves the files out of folders that separate rows (`staging_layout`), and returns them with their new paths.
 
     Raises:
         RunError: The storage does not let them be moved.

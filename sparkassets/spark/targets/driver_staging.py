@@ -83,7 +83,10 @@ def can_withhold(work: PlannedWrite, table: DeltaTable | None) -> bool:
 
 
 def _forbids_copies(asset: AssetSpec, table: DeltaTable | None) -> bool:
-    """Whether no file may hold copies of other rows: they are no part of an iteration, and news in a change feed."""
+    """Whether no file may hold copies of other partitions' rows.
+
+    An iteration would show them as its own rows, and a change feed would report them as changes.
+    """
     return asset.publishes or (table is not None and keeps_feed(table.metadata().configuration))
 
 
@@ -95,10 +98,10 @@ def stage_rows(
     marker: CommitMarker,
     rules: RowRules | None = None,
 ) -> DriverStaging | None:
-    """Stages the rows, and others that share files with those they replace; None where Spark has to commit.
+    """Stages the rows for the driver's commit; None where Spark has to commit.
 
-    Rows that ``rules`` take away go to files of their own. With rules, unchanged partitions are only looked for once
-    the rules have judged.
+    The table's files are removed whole, so rows of other partitions in them are copied and staged, too. Rows that
+    ``rules`` take away go to files of their own; unchanged partitions are then only searched after the rules judged.
 
     Raises:
         RunError: Rows outside the partitions of the run (with examples), or whatever Spark says; nothing is published.
@@ -119,7 +122,7 @@ def stage_rows(
 
 
 def _compare(staged: DriverStaging) -> DriverStaging:
-    """Adds the partitions that came out as they are in the table, where the asset asks for them."""
+    """The staging with the partitions that came out unchanged, if the asset's `unchanged` asks for them."""
     work, files = staged.planned_write, staged.files
     if work.asset.unchanged == "publish" or staged.table is None:
         return staged
@@ -131,7 +134,7 @@ def _compare(staged: DriverStaging) -> DriverStaging:
 
 
 def own_rows(staged: DriverStaging) -> DataFrame:
-    """The run's own staged rows, with `TAKEN` where rules take some away."""
+    """The run's own staged rows, without copied ones; with the column `TAKEN` if rules take some away."""
     session, schema = staged.planned_write.landing.rows.sparkSession, _spark_schema(staged.fields)
     kinds = staging_layout.folder_kinds(staged.files)
     for name, kind in kinds.items():
@@ -142,10 +145,10 @@ def own_rows(staged: DriverStaging) -> DataFrame:
 
 
 def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverStaging:
-    """The files to commit where these partitions are withheld: their rows neither come nor go.
+    """The staging with the files to commit: without rows that rules took away, and without withheld partitions.
 
-    Files that hold rows of such partitions and of others are written once more, without them. There are none in a
-    table whose folders tell the partitions.
+    Old rows of withheld partitions stay in the table. Files that mix withheld partitions with others are written once
+    more, without them; in a table with a folder for each partition there are none.
 
     Raises:
         RunError: As of `stage_rows`.
@@ -175,7 +178,7 @@ def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverSta
 
 
 def _read_again(staged: DriverStaging, files: Sequence[StagedFile]) -> DataFrame:
-    """The rows of some of the staged files."""
+    """The rows of these staged files, in the table's columns."""
     from pyspark.sql import functions as sql
 
     session, schema = staged.planned_write.landing.rows.sparkSession, _spark_schema(staged.fields)
@@ -194,7 +197,7 @@ def _spark_schema(fields: Sequence[Mapping[str, Any]]) -> StructType:
 
 
 def discard_attempt(asset: AssetSpec, marker: CommitMarker) -> None:
-    """Removes what a write with that marker staged, and no commit holds."""
+    """Removes the files that a write with that marker staged, unless a commit holds them."""
     discard(path_of(asset), attempt_of(asset, marker))
 
 
@@ -217,12 +220,12 @@ def write_staged(
 
     Args:
         computation: The computation of the rows.
-        work: Their write.
-        rows: With the columns that keep some of them apart.
-        attempt: Whose they are.
+        work: Their planned write.
+        rows: The rows, with the columns that separate some of them into other folders.
+        attempt: The attempt that stages them.
         fields: The columns of the table.
-        table: Where they are to land.
-        part: A folder within the attempt's, for rows that replace some that were staged before.
+        table: The table to land in; None for a new one.
+        part: A folder within the attempt's, for rows that are staged a second time.
     """
     path, layout = path_of(work.asset), layout_of(work.asset, work.schema, work.table)
     folder = f"{attempt.folder}/{part}" if part else attempt.folder
@@ -243,7 +246,7 @@ def write_staged(
 
 
 def find_replaced(order: RunOrder, work: PlannedWrite, table: DeltaTable | None) -> FileSplit:
-    """The files that the commit removes: those of replaced rows alone, and mixed ones that hold others besides."""
+    """The table's files that the commit removes: inside with replaced rows only, mixed with other rows, too."""
     if table is None or work.landing.replaces == "nothing" or order.keeps_newest_iteration:
         return FileSplit()
     parts, partitioning = EVERYTHING if work.landing.replaces == "all" else order.partitions, work.asset.partitioning
@@ -252,7 +255,7 @@ def find_replaced(order: RunOrder, work: PlannedWrite, table: DeltaTable | None)
 
 
 def table_fields(work: PlannedWrite, table: DeltaTable | None) -> list[dict[str, Any]]:
-    """The columns of the table after the commit, as Delta has them in JSON."""
+    """The columns of the table after the commit, as Delta's JSON: the present ones, then new ones of the rows."""
     given = nullable_fields(work.landing.rows.schema)
     if table is None or work.landing.columns == "replaced":
         return given
@@ -262,7 +265,7 @@ def table_fields(work: PlannedWrite, table: DeltaTable | None) -> list[dict[str,
 
 
 def nullable_fields(schema: StructType) -> list[dict[str, Any]]:
-    """Columns of a new table; like Delta's own writer, none is NOT NULL because a result happens to promise it."""
+    """The columns of a new table, as Delta's JSON; all may be NULL, as with Delta's own writer."""
 
     def drop_promises(value: dict[str, Any]) -> dict[str, Any]:
         return {key: True if key in _MAY_BE_NULL else each for key, each in value.items()}
@@ -278,9 +281,10 @@ def rows_to_stage(
     mixed: Sequence[LiveFile] = (),
     rules: RowRules | None = None,
 ) -> DataFrame | None:
-    """The rows with the table's columns, in its order and spelling, and the rows that stay of removed files.
+    """The rows in the table's columns, order and spelling, with copies of the other rows in ``mixed`` files.
 
-    None where Delta has to read these, or a column of the table has the name of one that keeps rows apart.
+    None, so that Spark has to commit, if only Delta can read these files, or if the table has a column named like one
+    that separates rows.
     """
     from pyspark.sql import functions as sql
 

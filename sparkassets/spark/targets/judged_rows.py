@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def find_rules(order: RunOrder, inlets: ReadInlets, packages: Collection[str]) -> RowRules | None:
-    """The rules about the rows of a run; None where there are none."""
+    """The validations of the run's rows, with what they need besides the rows; None for an asset without any."""
     asset = order.asset
     if not asset.rules:
         return None
@@ -51,10 +51,12 @@ def find_rules(order: RunOrder, inlets: ReadInlets, packages: Collection[str]) -
 
 
 def judge_rows(order: RunOrder, rules: RowRules, rows: DataFrame) -> RunJudgement:
-    """The judgement of the run's partitions.
+    """Measures the rows, and judges which partitions of the run are published.
+
+    Partitions of segments that the run was to discover, and that have no rows, are not judged.
 
     Raises:
-        RunError: A rule cannot be asked of such rows, or Spark says something else.
+        RunError: A rule does not fit such rows, or Spark fails.
     """
     keys = keys_of(order, rules, rows.schema)
     tallies = measure(rows, rules, keys)
@@ -64,16 +66,16 @@ def judge_rows(order: RunOrder, rules: RowRules, rows: DataFrame) -> RunJudgemen
 
 
 def _with_rows(order: RunOrder, rows: DataFrame) -> PartitionSet:
-    """Partitions of unknown segments that have rows; the others are left to the next run."""
+    """The partitions to discover that have rows; the run leaves the others to the next one."""
     keys = find_segments(rows, order.restrict_to(order.discovered_partitions))
     return order.asset.partitioning.restrict_to_segments(order.discovered_partitions, keys)
 
 
 def keys_of(order: RunOrder, rules: RowRules, schema: StructType) -> PartitionGrouping:
-    """How rows are grouped by the run's partitions; as one group where no column tells them.
+    """How rows are grouped into the run's partitions; all in one group if its segments are not known yet.
 
     Raises:
-        RunError: A column that tells them is not there.
+        RunError: A column that assigns rows to partitions is missing.
     """
     if order.discovers_segments:
         return PartitionGrouping.whole(order.partitions)
@@ -88,14 +90,14 @@ _PART = "judged"
 
 @frozen
 class JudgedStaging:
-    """Staged rows with the rules' judgement of each.
+    """Rows that were staged to be judged, each with the rule that takes it away.
 
     Attributes:
-        computation: What they were computed by.
-        place: Where.
-        schema: Their schema.
+        computation: The computation that they come from.
+        place: Where they are staged.
+        schema: The schema of the staged rows.
         columns: The columns that the computation returned.
-        delete_column: Holds whether a row deletes another; no rule judges such rows.
+        delete_column: The column that says whether a row deletes another; no rule judges such rows. None without it.
     """
 
     computation: SparkComputation
@@ -105,12 +107,15 @@ class JudgedStaging:
     delete_column: str | None
 
     def read_judged(self) -> DataFrame:
-        """The rows that rules judge."""
+        """The rows that rules judge: all that do not delete."""
         rows = self._rows()
         return rows if self.delete_column is None else rows.filter(f"NOT {self.delete_column}").drop(self.delete_column)
 
     def select_published(self, withheld: PartitionSet) -> SparkComputation:
-        """The computation of the rows that are written where these partitions are withheld."""
+        """The computation that writes the staged rows which no rule took away, without the withheld partitions.
+
+        Rows with a column for deletions stay chosen as they are (`KeptRows`), so that an upsert does not choose again.
+        """
         order, where = self.computation.order, []
         if TAKEN in self.schema.names:
             where.append(f"{TAKEN} = {STAYS}")
@@ -129,7 +134,7 @@ class JudgedStaging:
 
 
 def stage_judged(computation: SparkComputation, rules: RowRules, *, marker: CommitMarker) -> JudgedStaging:
-    """Stages the rows to land, and which of them rules take away.
+    """Stages the rows that may land, each marked with the rule that takes it away, if any does.
 
     Raises:
         RunError: They cannot be computed, or must not land; nothing was published.
@@ -157,6 +162,7 @@ def release_judged(computation: SparkComputation, marker: CommitMarker) -> None:
 
 
 def _unless(deletes: str | None, taking: Column) -> Column:
+    """The rule that takes a row away; none for rows that delete another."""
     from pyspark.sql import functions as sql
 
     return taking if deletes is None else sql.when(sql.expr(deletes), sql.lit(STAYS)).otherwise(taking)
@@ -174,14 +180,16 @@ _BESIDE: Final = "_quarantine"
 
 
 def quarantine_of(asset: AssetSpec) -> TableRelation:
-    """The quarantine table of an asset."""
+    """The quarantine table of an asset, beside its own."""
     return TableRelation(relation_of(asset).storage.with_suffix(_BESIDE))
 
 
 def keep_quarantined(
     rows: DataFrame, rules: RowRules, order: RunOrder, keys: PartitionGrouping, *, marker: CommitMarker
 ) -> None:
-    """Commits the rows that rules put into quarantine, without those of withheld partitions.
+    """Commits the rows that rules put into quarantine, each with its rule, run and partition.
+
+    Rows of withheld partitions are left out, because nothing of these is published.
 
     Raises:
         RunError: They cannot be stored; then the table's own commit must not follow.

@@ -40,12 +40,14 @@ def before_commit(
     files: Sequence[StagedFile],
     folder: str,
 ) -> UnchangedFiles:
-    """Partitions whose staged rows equal those of the table, where consumers know these.
+    """The partitions whose staged rows equal those in the table; nothing where the table is not as consumers know it.
+
+    Only rows at the recorded position count: consumers have read those, and not what others wrote since.
 
     Args:
-        order: The run's.
-        work: Its planned write.
-        table: Before the commit.
+        order: The run's order.
+        work: The planned write.
+        table: The table before the commit.
         replaced: The files of the table that the commit removes.
         files: All staged files.
         folder: The folder of the run's own rows among them.
@@ -65,7 +67,7 @@ def before_commit(
 
 
 def after_commit(session: SparkSession, order: RunOrder, found: DataCommit) -> PartitionSet:
-    """Partitions of a run whose rows Spark's commit left as they were recorded."""
+    """The partitions of a run whose rows Spark's commit left as they were recorded; nothing if that is unknown."""
     path, version = path_of(order.asset), found.version
     if not version or not _has_partitions(order):
         return NOTHING
@@ -82,7 +84,10 @@ def after_commit(session: SparkSession, order: RunOrder, found: DataCommit) -> P
 
 
 def in_history(table: NamedTable, order: RunOrder, found: DataCommit) -> PartitionSet | None:
-    """The run's partitions that a commit left as they were; None where the history does not say what was before it."""
+    """The partitions of a run that its commit to a catalog's table left as they were recorded.
+
+    None if others changed rows between the record and the commit, or the history does not reach back to the record.
+    """
     if order.known_position is None or table.table_id != order.known_position[0]:
         return None
     later = commits_since(table, order.known_position[1])
@@ -101,7 +106,7 @@ def in_history(table: NamedTable, order: RunOrder, found: DataCommit) -> Partiti
 
 
 def after_merge(order: RunOrder, found: DataCommit) -> PartitionSet:
-    """All partitions of a run whose merge changed no recorded row; else none."""
+    """All partitions of a run if its merge changed no recorded row; else none: which ones it changed is unknown."""
     path, changes = path_of(order.asset), ("inserted", "updated", "deleted")
     counts = row_counts(found.operation, found.metrics)
     if not found.version or not _has_partitions(order) or any(counts.get(each, 0) for each in changes):
@@ -114,7 +119,7 @@ def after_merge(order: RunOrder, found: DataCommit) -> PartitionSet:
 
 
 def _has_partitions(order: RunOrder) -> bool:
-    """Whether all partitions of the run, and no others, are known before it."""
+    """Whether the run's partitions were all known beforehand, so that each can be compared."""
     known = not order.rebuilds and not order.discovers_segments
     return known and order.partitions.is_everything is not order.asset.partitioning.is_partitioned
 
