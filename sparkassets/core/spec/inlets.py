@@ -55,10 +55,10 @@ _OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} is the target as it was before
 def compile_inlets(
     draft: AssetDraft, named: Mapping[str, AssetMention], assets: AssetFiles, *, columns: Mapping[str, KnownColumns]
 ) -> dict[str, InletSpec]:
-    """Compiles the inlets by name: listed ones first, then those that the code names, then those of foreign keys.
+    """The inlets by name: first those that the YAML lists, then those in the code, then those of foreign keys.
 
     Args:
-        draft: The asset; faults become its problems.
+        draft: The asset; mistakes become its problems.
         named: The assets that its code names.
         assets: All assets.
         columns: All columns of an asset, by its name, where they are known.
@@ -84,7 +84,10 @@ def compile_inlets(
 def _compile_named_inlets(
     draft: AssetDraft, named: Mapping[str, AssetMention], listed: Mapping[str, InletSpec], assets: AssetFiles
 ) -> dict[str, InletSpec]:
-    """The inlets that the code names and that are not listed."""
+    """The inlets that the code names and the YAML does not list, with default options.
+
+    A name that may not be read makes the inlets unreliable, so that no later check builds on them.
+    """
     found: dict[str, InletSpec] = {}
     for name, mention in named.items():
         if refused := _refuse(draft, name, assets):
@@ -104,7 +107,7 @@ def _compile_compared_inlets(
     assets: AssetFiles,
     columns: Mapping[str, KnownColumns],
 ) -> dict[str, InletSpec]:
-    """The inlets that foreign keys alone name, which are judged by the columns that they compare."""
+    """The inlets that only foreign keys name; problems with their columns stand at the foreign key."""
     more: dict[str, InletSpec] = {}
     for name, at in compared.items():
         if refused := _refuse_compared(draft, name, assets):
@@ -117,7 +120,7 @@ def _compile_compared_inlets(
 
 
 def _compile_compared_inlet(draft: AssetDraft, other: AssetDraft, at: DocumentPlace) -> InletSpec:
-    """An inlet that foreign keys alone name: all of it is read, and no update of it makes anything stale."""
+    """An inlet that only foreign keys name: a run reads all of it, and its updates make nothing stale."""
     both = draft.partitioning.is_partitioned and other.partitioning.is_partitioned
     options = InletMap(on_update="ignore", partitions="all", require="any") if both else InletMap(on_update="ignore")
     inlet = _InletCompiler(draft, other, options, at, None).compile(waits_only=False, location=at.location)
@@ -125,7 +128,7 @@ def _compile_compared_inlet(draft: AssetDraft, other: AssetDraft, at: DocumentPl
 
 
 def _refuse_compared(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str | None] | None:
-    """Why no foreign key may name an asset, with a hint; None where it may."""
+    """Why no foreign key of ``draft`` may name that asset, with a hint; None where one may."""
     if name == draft.name or name in (draft.keys.outlets or {}):
         return f"a foreign key of asset {draft.name!r} cannot name what its own runs write, {name!r}", None
     if name not in assets.names:
@@ -134,7 +137,7 @@ def _refuse_compared(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[
 
 
 def _check_compared(draft: AssetDraft, name: str, columns: KnownColumns | None) -> None:
-    """Refuses columns that the asset of a foreign key is known not to have."""
+    """Refuses columns in a foreign key that its asset is known to lack."""
     for key, _, at in foreign_keys(draft):
         for number, column in enumerate(key.to if key.asset == name else ()):
             if columns is not None and (refused := columns.refuse(column)):
@@ -142,7 +145,7 @@ def _check_compared(draft: AssetDraft, name: str, columns: KnownColumns | None) 
 
 
 def _listed_inlets(draft: AssetDraft) -> dict[str, tuple[DocumentPlace, InletMap]]:
-    """The listed inlets with their places and options."""
+    """The inlets in the YAML, each with its place and its options; one that is listed twice becomes a problem."""
     at, listed = draft.at / "inlets", draft.keys.inlets or []
     if isinstance(listed, dict):
         return {name: (at / name, options or InletMap()) for name, options in listed.items()}
@@ -155,7 +158,7 @@ def _listed_inlets(draft: AssetDraft) -> dict[str, tuple[DocumentPlace, InletMap
 
 
 def _refuse(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str | None] | None:
-    """Why code may not read an asset of that name, with a hint; None where it may."""
+    """Why the code of ``draft`` may not read the asset of that name, with a hint; None where it may."""
     if name == draft.name:
         return _OWN.format(name), _OWN_HINT
     if name not in assets.names:
@@ -175,7 +178,11 @@ def _refuse(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str 
 
 
 class _InletCompiler:
-    """One inlet while it is compiled; ``at`` is where its options stand, or what its defaults are judged by."""
+    """Compiles one inlet of ``draft``, the asset ``other``.
+
+    ``at`` is the place of its options, or for an inlet without any a key that its defaults depend on. ``columns`` are
+    the inlet's, None if they are unknown.
+    """
 
     def __init__(
         self, draft: AssetDraft, other: AssetDraft, options: InletMap, at: DocumentPlace, columns: KnownColumns | None
@@ -187,7 +194,10 @@ class _InletCompiler:
         self.columns = columns
 
     def compile(self, *, waits_only: bool, location: FileLocation) -> InletSpec:
-        """The inlet, with problems where its options do not fit."""
+        """The inlet; options that do not fit become problems.
+
+        ``waits_only`` says that the code does not read the inlet; ``location`` is where it is named.
+        """
         options = self.options
         column = from_column(options.partitions)
         need, view = self._compile_need(column)
@@ -220,7 +230,11 @@ class _InletCompiler:
         return self.draft.are_reliable(*_PARTITION_KEYS) and self.other.are_reliable(*_PARTITION_KEYS)
 
     def _compile_need(self, column: str | None) -> tuple[Dependency, Partitioning | None]:
-        """Which partitions of the inlet are needed, and the view that the values of ``column`` form."""
+        """Which partitions of the inlet each partition of the asset requires.
+
+        With ``column``, partitions are mapped by the values of that column of the inlet, and its view is returned, too;
+        otherwise None in its place. Where partitions are wrong themselves, nothing is mapped.
+        """
         down, up = self.draft.partitioning, self.other.partitioning
         if not self._are_partitions_reliable:
             return Dependency(None, down, up), None
@@ -232,6 +246,7 @@ class _InletCompiler:
         return Dependency(self._compile_mapping(), down, view[0], view[1].matches), view[0]
 
     def _check_window(self, need: Dependency) -> None:
+        """Refuses `window` beside partitions that it cannot widen."""
         partitions = self.options.partitions
         if self.options.window is not None and (
             partitions == "aligned" or isinstance(need.mapping, WholeMapping | NewestMapping | NamedMapping)
@@ -240,7 +255,11 @@ class _InletCompiler:
             (self.at / "window").add_key_problem(f"'window' has no meaning beside 'partitions: {beside}'")
 
     def _keeps_history(self, need: Dependency) -> bool:
-        """Whether what was computed for a time stays, as the inlet has no time, or its newest alone counts."""
+        """Whether updates of the inlet leave older partitions alone, by default.
+
+        So it is if the inlet has no time, or only its newest partition is read: each update would make everything
+        stale.
+        """
         if self.draft.partitioning.time is None or self.draft.keys.strategy == "full_refresh":
             return False
         if from_column(self.options.partitions) is not None or not self._are_partitions_reliable:
@@ -248,7 +267,7 @@ class _InletCompiler:
         return self.other.partitioning.time is None or need.goes_by_newest
 
     def _compile_read(self) -> ReadMode | None:
-        """How the inlet is read incrementally; None reads all mapped partitions."""
+        """How the inlet is read incrementally; None where all mapped partitions are read."""
         given, at = self.options.read, self.at / "read"
         if given is None:
             return None
@@ -275,14 +294,17 @@ class _InletCompiler:
         return ReadChanges()
 
     def _compile_view(self, column: str) -> tuple[Partitioning, DeclaredMapping] | None:
-        """The partitions that the column's values make."""
+        """The view that the column's values form, with the mapping to it; None, with a problem, if impossible."""
         at = self.at / "partitions"
         if self.options.read:
             (self.at / "read").add_key_problem("'read' has no meaning beside 'partitions: {from: …}'")
         return compile_view(at / "from", column, self.draft, self.other, columns=self.columns)
 
     def _require_values(self) -> PartitionRequirement:
-        """Refuses ``require`` with mapping by value: a partition is wanted once it has rows; nothing is counted."""
+        """The requirement of an inlet that is mapped by value; a number of partitions becomes a problem.
+
+        A partition is wanted as soon as rows of it exist, so nothing can be counted beforehand.
+        """
         require = self.options.require
         if require in (None, "any", "none"):
             return PartitionRequirement(require or "any")
@@ -293,7 +315,7 @@ class _InletCompiler:
         return PartitionRequirement("any")
 
     def _compile_dependency(self, down: Partitioning, up: Partitioning) -> Dependency:
-        """The dependency: which partitions of the inlet a partition requires."""
+        """Which partitions of the inlet each partition of the asset requires, by time and by segments."""
         declared, at = DeclaredMapping(), self.at / "partitions"
         if self.options.partitions not in (None, "aligned"):
             one_for_all = self.options.partitions == "latest" or isinstance(self.options.partitions, list)
@@ -317,6 +339,7 @@ class _InletCompiler:
         return None if text is None else self._positive(self.at / key, text)
 
     def _positive(self, at: DocumentPlace, text: str) -> Duration | None:
+        """The duration; None where it is not above 0, which becomes a problem."""
         found = Duration.parse(text)
         if max(found.months, found.days, found.seconds) <= 0:
             at.add_problem(f"{at.path[-1]!r} is {text!r}; expected a duration above 0")
@@ -324,19 +347,26 @@ class _InletCompiler:
         return found
 
     def _compile_settle(self) -> int:
-        """The inlet's own, else what its source asks of all readers; files are held back when they are looked at."""
+        """How many seconds an update must be old before it counts: the inlet's own, else what its source asks.
+
+        0 for a source of files: observing it already holds back files that still change.
+        """
         if self.options.settle is not None:
             return fixed_seconds(self.at / "settle", self.options.settle, positive=False)
         source = self.other.source
         return source.settle_seconds if source and source.kind in ("delta", "tables", "events") else 0
 
     def _on_removed(self) -> OnRemoved:
-        """Files go when their retention is over; whoever deletes the rows of a table means it."""
+        """What removed inlet partitions do by default.
+
+        Files are usually deleted because their retention is over, so results stay; rows are deleted on purpose, so
+        results are computed again.
+        """
         source = self.other.source
         return "keep" if source and source.files is not None else "rerun"
 
     def _compile_mapping(self) -> PartitionMapping | None:
-        """How time maps; None where it is wrong."""
+        """How time maps: by overlap, or by `window`; None where that is wrong, which becomes a problem."""
         window = self.options.window
         try:
             if window is None:
@@ -350,7 +380,7 @@ class _InletCompiler:
             return None
 
     def _check_mapped(self, need: Dependency) -> None:
-        """Refuses partitions that never meet."""
+        """Refuses assets whose partitions have no segment, or no time, in common: no run would ever find its inlet."""
         if need.mapping is None or not self.draft.are_reliable("inlets"):
             return
         learns = need.consumer.is_open or need.inlet.is_open
@@ -366,7 +396,7 @@ class _InletCompiler:
             self.at.add_key_problem(message, hint="compare start and end of the two assets")
 
     def _check_columns(self, need: Dependency, location: FileLocation) -> None:
-        """Refuses to read single partitions of an inlet whose rows have no column for them."""
+        """Refuses an inlet whose single partitions cannot be read, because no column of its rows tells them apart."""
         if self.other.source is not None or need.mapping is None or need.inlet.has_columns:
             return
         name = self.other.name
@@ -380,7 +410,7 @@ class _InletCompiler:
         )
 
     def _check_dimensions(self, need: Dependency) -> None:
-        """Refuses a window where no time is mapped; warns where segments are named unlike on both sides."""
+        """Refuses `window` without time on both sides; warns where segments of both sides have no column in common."""
         down, up = need.consumer, need.inlet
         timeless = [each for each in (self.draft, self.other) if each.partitioning.time is None]
         if self.options.window is not None and timeless and down.is_partitioned and up.is_partitioned:
@@ -396,7 +426,7 @@ class _InletCompiler:
             self.at.add_warning(message, hint=f"dimensions match by column; write `{same}` where the same is meant")
 
     def _check_unmapped(self) -> None:
-        """Refuses options that speak of mapped partitions where there are none."""
+        """Refuses options about mapped partitions if an asset has no partitions, or both share no dimension."""
         bare = next((each for each in (self.draft, self.other) if not each.partitioning.is_partitioned), None)
         if bare is not None:
             why = f"but asset {bare.name!r} has none"
@@ -433,7 +463,7 @@ class _InletCompiler:
 
 
 def _times_meet(need: Dependency) -> bool:
-    """Whether the wanted time of both assets, which is mapped, meets."""
+    """Whether some partition of the asset, within its start and end, requires one within the inlet's start and end."""
     mapping, down, up = need.mapping, need.consumer.time, need.inlet.time
     if down is None or up is None or not isinstance(mapping, OverlapMapping | WindowMapping):
         return True

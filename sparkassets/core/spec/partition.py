@@ -170,10 +170,10 @@ _TIMES: Final = frozenset({"start", "end"})
 
 @frozen
 class _DeclaredDimension:
-    """One dimension, and where it is written.
+    """One dimension, with the place where it is declared.
 
     Attributes:
-        listed: The keys of segments, in the order of the file.
+        listed: The keys of its segments, in the order of the file, to report problems by; empty for time.
     """
 
     at: DocumentPlace
@@ -184,14 +184,14 @@ class _DeclaredDimension:
 def compile_partition(
     at: DocumentPlace, keys: AssetFile, *, within: TimeBounds, source: SourceSpec | None, pattern: PathPattern | None
 ) -> Partitioning:
-    """Compiles the partitioning; faults become problems, and the result is then as complete as possible.
+    """The partitioning of an asset; mistakes become problems, and the rest is compiled as far as possible.
 
     Args:
         at: The asset.
         keys: Its keys.
         within: The asset's own zone and bounds.
-        source: How others write it, if they do.
-        pattern: Its path, for a source of files; its path or name, for one of several tables.
+        source: How others write the asset; None for one that runs write.
+        pattern: The path of a source of files, or the path or name of a source of several tables.
     """
     field = pattern.field.name if pattern and pattern.field else None
     dimensions = _dimensions(at / "partition", keys, within=within, field=field)
@@ -246,7 +246,7 @@ def _dimension(
 
 
 def _segments(at: DocumentPlace, written: SegmentsMap, keys: AssetFile) -> _DeclaredDimension:
-    """Segments by their column; without a column by a fixed name, where rows need none."""
+    """The dimension of segments; without a column, where the write needs none, it has a fixed name."""
     if written.column is None and not needs_no_column(keys) and "partition" not in at.document.failed:
         keys_text = written.segments if isinstance(written.segments, str) else "[…]"
         at.add_problem(_no_column(keys), hint=f"write partition: {{segments: {keys_text}, column: <column>}}")
@@ -259,7 +259,7 @@ def _segments(at: DocumentPlace, written: SegmentsMap, keys: AssetFile) -> _Decl
 
 
 def _product(dimensions: Sequence[_DeclaredDimension]) -> Partitioning:
-    """The product; of several dimensions of time, which is wrong, the first counts."""
+    """The product of the dimensions; of several dimensions of time, which is a problem, only the first counts."""
     found = [dimension.found for dimension in dimensions]
     times = [(each, number) for number, each in enumerate(found) if isinstance(each, TimePartition)]
     segments = tuple(each for each in found if isinstance(each, SegmentPartition))
@@ -267,7 +267,7 @@ def _product(dimensions: Sequence[_DeclaredDimension]) -> Partitioning:
 
 
 def _check_product(at: DocumentPlace, keys: AssetFile, dimensions: Sequence[_DeclaredDimension]) -> None:
-    """Refuses a list without dimensions, with two of time, and with two of one column."""
+    """Refuses an empty list, two dimensions of time, and two dimensions with the same column."""
     if not dimensions and isinstance(keys.partition, list):
         at.add_problem("the list of dimensions is empty", hint="write partition: none, or leave it out")
     times = [dimension.at for dimension in dimensions if isinstance(dimension.found, TimePartition)]
@@ -285,7 +285,10 @@ def _check_product(at: DocumentPlace, keys: AssetFile, dimensions: Sequence[_Dec
 
 
 def _check_segment_columns(dimensions: Sequence[_DeclaredDimension]) -> None:
-    """Refuses segments of a product with time by the columns that the relation `partitions` has for the time."""
+    """Refuses segments with the column ``start`` or ``end``, if there is time, too.
+
+    The relation `partitions` of a run's SQL has columns of these names for the time.
+    """
     for dimension in dimensions:
         if isinstance(dimension.found, SegmentPartition) and dimension.found.column.lower() in _TIMES:
             (dimension.at / "column").add_problem(
@@ -296,7 +299,7 @@ def _check_segment_columns(dimensions: Sequence[_DeclaredDimension]) -> None:
 
 
 def _check_time(at: DocumentPlace, partition: TimePartition, keys: AssetFile, source: SourceSpec | None) -> None:
-    """Checks that a partition begins in [start, end), and that a column assigns rows to partitions where needed."""
+    """Refuses bounds between which no partition begins, and a missing column where rows must be found by partition."""
     start, end = partition.start, partition.end
     if start is not None and end is not None and start < end and partition.ceil(start) >= end:
         at.add_problem(
@@ -310,7 +313,7 @@ def _check_time(at: DocumentPlace, partition: TimePartition, keys: AssetFile, so
 
 
 def _no_column(keys: AssetFile) -> str:
-    """Why a partition without a column is refused."""
+    """Why a partition needs a column, as a sentence."""
     upserts = isinstance(keys.write, WriteMap) and keys.write.upsert is not None
     works = f"'{'upsert' if upserts else 'replace'}' works by partition and"
     why = "reading a partition of a Delta table" if keys.source is not None else works
@@ -318,6 +321,7 @@ def _no_column(keys: AssetFile) -> str:
 
 
 def _check_pattern(at: DocumentPlace, pattern: PathPattern, partitioning: Partitioning, *, of: str) -> None:
+    """Refuses a path or name whose fields cannot tell the partitions of a file or table."""
     try:
         pattern.check_time(partitioning.time, of=of)
         pattern.check_segments(partitioning.segments, of=of)
@@ -326,7 +330,7 @@ def _check_pattern(at: DocumentPlace, pattern: PathPattern, partitioning: Partit
 
 
 def _check_declared(dimension: _DeclaredDimension, keys: AssetFile, *, fields: Collection[str]) -> None:
-    """Refuses a column that is neither declared nor a field of the path, and segments that it cannot hold."""
+    """Refuses a dimension whose column is neither declared nor a field of the path, or cannot hold its segments."""
     column = dimension.found.column
     if column is None or not keys.types or column not in _product([dimension]).columns:
         return
@@ -349,7 +353,7 @@ _HINT = f"write partition: {_SEGMENTS}"
 
 
 def compile_segment_params(draft: AssetDraft, strategy: Strategy | None) -> SegmentParams | None:
-    """The params by segment; None where they are a map. What does not fit becomes problems of the draft."""
+    """The params by segment, from a list of params; None if they are one map, or wrong, which becomes a problem."""
     given, at = draft.keys.params, draft.at / "params"
     if isinstance(given, dict) or not draft.are_reliable("params", "strategy", "partition"):
         return None
@@ -389,7 +393,7 @@ def _build_segment_params(draft: AssetDraft, at: DocumentPlace, given: list[dict
 def _params_by_segment(
     at: DocumentPlace, given: list[dict[str, Any]], dimensions: list[SegmentPartition]
 ) -> dict[tuple[str, ...], Mapping[str, object]]:
-    """The params by the segments of these dimensions, each of which has some."""
+    """The params by their segments in these dimensions; segments without params, or with two, become problems."""
     found: dict[tuple[str, ...], Mapping[str, object]] = {}
     for index, params in enumerate(given):
         key = tuple(plain_text(params[each.column]) for each in dimensions)
@@ -407,7 +411,7 @@ def _params_by_segment(
 
 
 def _refuse_alike(draft: AssetDraft, at: DocumentPlace, given: list[dict[str, Any]]) -> None:
-    """Says what a list of params lacks that needs no segments written."""
+    """Adds the problem of a list of params that cannot form segments by itself: why runs could not tell them apart."""
     if find_telling_param(given, draft.partitioning) is None:
         message = "nothing tells which of these params a run has: no name has another value in each of them"
         at.add_problem(message, hint="give each a name of its own, such as {name: a}")

@@ -37,11 +37,11 @@ _TIMES: Final[Mapping[str, PartitionMapping]] = {"all": WholeMapping(), "latest"
 
 @frozen
 class MappedAsset:
-    """One of the two assets.
+    """One side of a mapping: the consumer or the inlet.
 
     Attributes:
-        name: Of the asset.
-        partitioning: Of its partitions.
+        name: The asset's name.
+        partitioning: Its partitions.
     """
 
     name: str
@@ -49,11 +49,11 @@ class MappedAsset:
 
     @property
     def segments(self) -> tuple[SegmentPartition, ...]:
-        """Its dimensions of segments."""
+        """The asset's dimensions of segments."""
         return self.partitioning.segments
 
     def dimension(self, column: str) -> SegmentPartition | None:
-        """Its segments of that column."""
+        """The dimension of segments with that column, ignoring case; None if there is none."""
         return next((each for each in self.segments if each.column.lower() == column.lower()), None)
 
 
@@ -73,12 +73,12 @@ class DeclaredMapping:
 def read_mapping(
     at: DocumentPlace, written: str | list[str] | PartitionsMap | None, down: MappedAsset, up: MappedAsset
 ) -> DeclaredMapping:
-    """Reads ``partitions`` for the dimensions that both assets have; errors become problems.
+    """Reads ``partitions`` of an inlet; mistakes become problems.
 
     Args:
-        at: Where it stands.
-        written: ``all``, ``latest``, a list of partitions, or a map of keys or of dimensions; ``aligned`` says nothing
-            of partitions.
+        at: The place of ``partitions``.
+        written: ``all``, ``latest``, a list of partitions, or a map of keys or of dimensions. None and ``aligned``
+            declare no mapping.
         down: The consumer.
         up: The inlet.
     """
@@ -96,7 +96,7 @@ def read_mapping(
 
 
 def _read_named_partitions(at: DocumentPlace, written: Sequence[str], up: MappedAsset) -> NamedMapping:
-    """The partitions of a list; a problem for each that is none."""
+    """The inlet partitions that a list names; a key that is none becomes a problem."""
     found = []
     for index, key in enumerate(written):
         try:
@@ -107,13 +107,14 @@ def _read_named_partitions(at: DocumentPlace, written: Sequence[str], up: Mapped
 
 
 def _check_newest(at: DocumentPlace, up: MappedAsset) -> None:
+    """Refuses ``latest`` for an inlet without time, which has no newest partition."""
     if up.partitioning.time is None:
         message = f"the newest partition is one by time, but those of asset {up.name!r} have none"
         at.add_problem(message, hint="leave it out: what a partition needs is read at its newest version")
 
 
 class _MappingReader:
-    """A map of ``partitions`` while it is read."""
+    """Reads a map of ``partitions``, key by key."""
 
     def __init__(self, at: DocumentPlace, down: MappedAsset, up: MappedAsset) -> None:
         self.at = at
@@ -164,7 +165,11 @@ class _MappingReader:
     # ------------------------------------------------------------------ the dimensions
 
     def _read_short_map(self, keys: KeyMap) -> None:
-        """A map of keys alone: of the one dimension that it can be of."""
+        """Reads a map from segment to segments, without its dimension.
+
+        It is the asset's only dimension of segments, or the only one that does not match by column; else that is a
+        problem.
+        """
         own = self.down.segments
         if not own:
             message = f"a map of keys is of segments, but asset {self.down.name!r} has none"
@@ -215,18 +220,20 @@ class _MappingReader:
             self.time = _TIMES[str(value)]
 
     def _suggest_meaning(self, column: str, value: object, known: Sequence[str]) -> str | None:
-        """A hint for a key that is no dimension: a segment, ``from``, or a similar dimension."""
+        """A hint for a key that is no dimension: it may be a segment, a misspelt ``from``, or a misspelt dimension."""
         if any(column in each.keys for each in self.down.segments):
             return f"write {{{column}: [{value}]}}"
         own = "from" if find_nearest(column, [*known, "from"]) == "from" else None
         return f"did you mean {{from: {value}}}?" if own else did_you_mean(column, known)
 
     def _match_column(self, at: DocumentPlace, own: SegmentPartition, column: str) -> None:
+        """Matches a dimension with the inlet's dimension of another column, segment by equal segment."""
         theirs = self._upstream_dimension(at, column)
         if theirs is not None:
             self.found[own.column] = SegmentMatch(own.column, theirs.column)
 
     def _read_segment_map(self, at: DocumentPlace, own: SegmentPartition, value: Mapping[str, object]) -> None:
+        """Reads a dimension's map of segments, which may name the inlet's column around it."""
         if value and all(isinstance(each, list) for each in value.values()):
             self._read_segment_keys(at, own, self._counterpart(at, own), value)
             return
@@ -237,7 +244,7 @@ class _MappingReader:
         self._read_segment_keys(at / column, own, self._upstream_dimension(at / column, column), keys)
 
     def _upstream_dimension(self, at: DocumentPlace, column: str) -> SegmentPartition | None:
-        """The inlet's segments of that column; a problem where there are none."""
+        """The inlet's dimension of segments with that column; None, with a problem, if there is none."""
         found, known = self.up.dimension(column), [each.column for each in self.up.segments]
         if found is None:
             has = f"; it has {listing(known, last='and')}" if known else ""
@@ -247,7 +254,10 @@ class _MappingReader:
         return found
 
     def _counterpart(self, at: DocumentPlace, own: SegmentPartition) -> SegmentPartition | None:
-        """The inlet's dimension whose keys a map of ``own`` leads to; a problem where that is not clear."""
+        """The inlet's dimension for the segments that ``own`` maps to: of the same column, else the only unmatched one.
+
+        None, with a problem, where that is not clear.
+        """
         same = self.up.dimension(own.column)
         matched = {match.inlet for match in self.by_column.values()}
         free = [each for each in self.up.segments if each.column not in matched]
@@ -330,7 +340,7 @@ _TIME_TYPES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "timestamp
 
 
 def from_column(written: object) -> str | None:
-    """The column of ``{from: column}``; None for all else that ``partitions`` may say.
+    """The column of ``{from: column}``; None for any other value of ``partitions``.
 
     >>> from_column({"from": "event_day"}), from_column({"from": ["a"]}), from_column("all")
     ('event_day', None, None)
@@ -344,17 +354,17 @@ def from_column(written: object) -> str | None:
 def compile_view(
     at: DocumentPlace, column: str, down: AssetDraft, up: AssetDraft, *, columns: KnownColumns | None
 ) -> tuple[Partitioning, DeclaredMapping] | None:
-    """The partitions that the column's values form, and how partitions match them; None, with a problem, if impossible.
+    """The partitions that the column's values form, and the mapping to them; None, with a problem, if impossible.
 
-    The column is that of the consumer's time, or of its only segments. Its other segments match by column where the
-    inlet has such segments itself.
+    The column holds the consumer's time or, without time, its only segments. Other segments of the consumer match those
+    of the inlet by column.
 
     Args:
-        at: Where the column stands.
+        at: The place of the column.
         column: A column of the inlet's rows.
         down: The consumer.
         up: The inlet.
-        columns: All columns of the inlet, where they are known.
+        columns: All columns of the inlet; None where they are unknown.
     """
     own = down.partitioning
     if refused := _explain_view_refusal(down, up):
@@ -381,7 +391,7 @@ def compile_view(
 
 
 def view_identity(asset: str, view: Partitioning) -> str:
-    """By which a view of an asset is known.
+    """The URI of a view's dataset; it changes with the view's columns, grain, zone and exclusions.
 
     >>> from sparkassets.core.partitions import TimePartition
     >>> view_identity("raw", Partitioning(TimePartition("day", "Europe/Berlin", column="event_day")))
@@ -398,7 +408,7 @@ def view_identity(asset: str, view: Partitioning) -> str:
 
 
 def _explain_view_refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
-    """Why an asset's partitions cannot go by values of that inlet, with a hint; None where they can."""
+    """Why the consumer's partitions cannot be mapped by values of that inlet, with a hint; None where they can."""
     own = down.partitioning
     if up.is_known_by_events:
         return f"{up.name!r} is known by its events only: it has no rows whose values could be asked", None
@@ -417,7 +427,7 @@ def _explain_view_refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | 
 
 
 def _refusal_of_files(column: str, down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
-    """Why the values of that column cannot be found in the files of a source, with a hint; None where they can."""
+    """Why values of that column cannot be looked up in a source's files, with a hint; None where they can."""
     source = up.source
     if source is None or source.kind == "delta" or up.storage is None:
         return None

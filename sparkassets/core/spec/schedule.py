@@ -38,13 +38,13 @@ _ANY_TIME: Final = to_unix(datetime(1, 1, 2, tzinfo=UTC))
 def compile_schedule(
     draft: AssetDraft, inlets: Mapping[str, InletSpec], assets: AssetFiles, *, installed: Mapping[str, Factory]
 ) -> Schedule:
-    """The schedule; manual where it is wrong.
+    """The schedule of an asset; manual where it is wrong, which becomes a problem.
 
     Args:
-        draft: The asset; what is wrong becomes its problems.
+        draft: The asset.
         inlets: Its inlets, for the default.
-        assets: All assets.
-        installed: The timetables that other packages registered, by name.
+        assets: All assets, for names in conditions.
+        installed: The timetables that packages registered, by name.
     """
     written = draft.keys.schedule
     at = draft.at / "schedule"
@@ -61,7 +61,10 @@ def compile_schedule(
 
 
 def _default(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Schedule:
-    """Whenever an inlet is updated that makes something stale; manual without inlets."""
+    """The schedule of an asset without one: any update of an inlet that makes something stale; manual without inlets.
+
+    A problem if no update of its inlets does: the asset would never run.
+    """
     causes = [UpdateLeaf(name) for name, inlet in inlets.items() if inlet.on_update == "rerun"]
     if causes:
         condition = join_any(causes)
@@ -77,13 +80,13 @@ def _default(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Schedule:
 def compile_timetable(
     at: DocumentPlace, value: str | Mapping[str, object], within: TimeBounds, installed: Mapping[str, Factory]
 ) -> Timetable | None:
-    """The timetable of a text or of a map, whose first slot exists; None where it is wrong, which becomes problems.
+    """The timetable of a text or a map; None where it is wrong or has no slot, which becomes problems.
 
     Args:
-        at: Where the value stands.
-        value: As YAML gives it, without the keys that are in ``within``.
-        within: Its zone and bounds.
-        installed: The timetables that other packages registered, by name.
+        at: The place of the value.
+        value: The value, without its zone and bounds.
+        within: The zone and the bounds.
+        installed: The timetables that packages registered, by name.
     """
     if not at.document.failed.isdisjoint({"start", "end", "schedule"}):
         within = TimeBounds(within.timezone)
@@ -101,10 +104,10 @@ def compile_timetable(
 
 
 def _timetable(value: str | Mapping[str, object], within: TimeBounds, installed: Mapping[str, Factory]) -> Timetable:
-    """The timetable of a text or of a map.
+    """The timetable of a text or a map.
 
     Raises:
-        TimetableError: It is none, or has no slot.
+        TimetableError: It is wrong, or never fires within its bounds.
     """
     timetable = parse_timetable(
         value, timezone=within.timezone, start=within.start, end=within.end, installed=installed
@@ -116,12 +119,15 @@ def _timetable(value: str | Mapping[str, object], within: TimeBounds, installed:
 
 
 def _rule_of(value: str | Mapping[str, object]) -> tuple[str, ...]:
-    """The path to the rule of a schedule."""
+    """The path of the key that holds a timetable's rule, such as ``("cron",)``; empty for a text."""
     return () if isinstance(value, str) else tuple(value.keys() & KINDS.keys())
 
 
 def _fires(timetable: Timetable) -> bool:
-    """Whether there is a first slot; a registered timetable is always asked, so that its faults are reported here."""
+    """Whether the timetable has a first slot.
+
+    A registered timetable is asked even without bounds, so that its package's errors are found here.
+    """
     bounded = timetable.start is not None or timetable.end is not None
     at_any_time = isinstance(timetable, ContinuousTimetable) or (
         isinstance(timetable, OnceTimetable) and timetable.start is None
@@ -165,7 +171,7 @@ def _part(value: str | Mapping[str, object], draft: AssetDraft, installed: Mappi
     """The timetable of a time inside a condition.
 
     Raises:
-        TimetableError: It is none, has no slot, or says what no condition can use.
+        TimetableError: It is wrong, has no slot, or has options that mean nothing in a condition.
     """
     timetable = _timetable(value, draft.bounds, installed)
     if isinstance(timetable, ContinuousTimetable):
@@ -195,7 +201,7 @@ def _schedule(timetable: Timetable | None, text: str) -> Schedule:
 
 
 def _report(at: DocumentPlace, error: TimetableError) -> None:
-    """The problem, at the value or key at fault."""
+    """Adds the error as a problem, at the value or key at fault."""
     for step in error.path:
         at = at / step
     (at.add_key_problem if error.at_key else at.add_problem)(str(error.args[0]), hint=error.hint)
@@ -228,7 +234,7 @@ def _check_leaf(draft: AssetDraft, leaf: UpdateLeaf, assets: AssetFiles, *, alon
 
 
 def check_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> None:
-    """Refuses runs that cannot be aligned: it takes a timetable with ticks on both sides."""
+    """Refuses ``partitions: aligned`` unless both assets have a timetable with ticks and one run for each tick."""
     at = draft.at / "inlets" / upstream.name / "partitions"
     if asset.partitioning.is_ahead:
         at.add_problem("'partitions: aligned' is about ticks that are past, and the partition is wanted ahead of now")
@@ -251,7 +257,7 @@ def check_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> N
 
 
 def _is_one_iteration(asset: AssetSpec) -> bool:
-    """Whether each interval of its schedule has an iteration of its own: so it is where its partitions are these."""
+    """Whether each interval of the asset's schedule has one run, which publishes an iteration for it."""
     own = asset.partitioning.time
     if not asset.publishes or own is None or asset.partitioning.names != (own.name,):
         return False

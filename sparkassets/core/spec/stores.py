@@ -31,7 +31,7 @@ _CREDENTIALS: Final = ("access_key", "secret_key", "session_token")
 
 
 def check_stores(at: DocumentPlace, keys: ProjectFile) -> None:
-    """Refuses what names no bucket, or one twice, and what holds a credential: the project's and its profiles'."""
+    """Refuses wrong keys and values of `storage`, and credentials in it; in the project and its profiles."""
     _check(at / "storage", keys.storage)
     for name, own in (keys.profiles or {}).items():
         _check(at / "profiles" / name / "storage", own.storage)
@@ -39,10 +39,11 @@ def check_stores(at: DocumentPlace, keys: ProjectFile) -> None:
 
 @frozen
 class NamedStore:
-    """The named store in a path such as ``s3://archive@lake/trips``.
+    """A path's reference to a key of `storage`, such as ``archive`` in ``s3://archive@lake/trips``.
 
     Attributes:
-        name: A key of `storage`.
+        name: The key of `storage`.
+        bucket: The bucket that the path reaches by its options.
         place: Where the path is written.
     """
 
@@ -54,7 +55,10 @@ class NamedStore:
 def without_store_name(
     at: DocumentPlace, path: str | None, storage: Collection[str]
 ) -> tuple[str | None, NamedStore | None]:
-    """The path without the name of a store before its bucket, and that name, which ``storage`` must have."""
+    """The path without the store's name before its bucket, and the reference; None in its place without such a name.
+
+    A name that is no key of ``storage`` becomes a problem. It is not shown, because it may be a credential by mistake.
+    """
     found = _NAMED.fullmatch(path or "")
     if found is None:
         return path, None
@@ -68,7 +72,10 @@ def without_store_name(
 
 
 def check_scheme(at: DocumentPlace, keys: AssetFile) -> None:
-    """Refuses a path whose scheme is no known store of files, such as a table of a database."""
+    """Refuses a path with the scheme of something else than files, such as a database.
+
+    Spark may have other file systems, so ``commit: spark`` allows any scheme.
+    """
     scheme, found, _ = (keys.path or "").partition("://")
     if not found or scheme.lower() in _FILE_STORES or keys.commit == "spark":
         return
@@ -81,7 +88,7 @@ def check_scheme(at: DocumentPlace, keys: AssetFile) -> None:
 
 
 def check_named(keys: ProjectFile, named: Iterable[NamedStore]) -> None:
-    """Refuses a bucket that is reached by two keys of `storage`."""
+    """Refuses a bucket that paths reach by two keys of `storage`: its options would depend on the path."""
     first = {bucket: written for written in keys.storage if (bucket := bucket_of(written))}
     for each in named:
         if (other := first.setdefault(each.bucket, each.name)) != each.name:
@@ -92,13 +99,13 @@ def check_named(keys: ProjectFile, named: Iterable[NamedStore]) -> None:
 def stores_of(
     at: DocumentPlace, keys: ProjectFile, profile: str, *, named: Sequence[NamedStore] = ()
 ) -> tuple[StoreOptions, ...]:
-    """The options of each bucket, also of buckets that paths reach by a name of `storage`.
+    """The options of each bucket, by the keys of `storage` and by the references in paths.
 
     Args:
         at: The project file.
-        keys: Those under the profile, whose own go before the project's.
-        profile: Its name.
-        named: What paths name.
+        keys: Its keys, merged with the profile's.
+        profile: The name of the profile.
+        named: The references in paths.
     """
     known = [(written, bucket) for written in keys.storage if (bucket := bucket_of(written)) is not None]
     pairs = [*known, *dict.fromkeys((each.name, each.bucket) for each in named)]
@@ -124,7 +131,7 @@ def stores_of(
 
 
 def bucket_of(written: str) -> str | None:
-    """The bucket that a key of `storage` names, empty for all of them; None for what names none.
+    """The bucket that a key of `storage` names; empty for all buckets, None for a key that is no bucket.
 
     >>> bucket_of("s3a://lake"), bucket_of("s3://"), bucket_of("s3://lake/tables"), bucket_of("gs://lake")
     ('lake', '', None, None)
@@ -177,7 +184,7 @@ def _check_credentials(place: DocumentPlace, options: StoreMap) -> None:
 
 
 def _invalid_options(options: StoreMap) -> Iterator[tuple[str, str]]:
-    """Keys whose text is none that they may have."""
+    """Keys with a text that they cannot have, each with the problem."""
     if options.endpoint is None:
         return
     parts = urlsplit(options.endpoint)

@@ -30,7 +30,7 @@ from sparkassets.core.writes import (
 
 
 def compile_write(draft: AssetDraft, installed: Mapping[str, Factory]) -> WriteMode:
-    """The write, `ReplaceWrite` where none is given; what is wrong with its options becomes problems of the draft.
+    """The write mode that `write` gives, `ReplaceWrite` without one; wrong options become problems of the draft.
 
     Args:
         draft: The asset.
@@ -83,7 +83,10 @@ def _upsert(draft: AssetDraft, given: UpsertMap, at: DocumentPlace) -> UpsertWri
 
 
 def _check_columns(draft: AssetDraft, names: Sequence[str], at: DocumentPlace, *, stored: bool) -> None:
-    """Refuses no columns, one that is there twice or not declared, and where they are ``stored`` a hidden one."""
+    """Refuses an empty list, a column that is listed twice or not declared, and among ``stored`` ones a ``_`` column.
+
+    Columns whose names begin with ``_`` are not stored in the table.
+    """
     if not names and at.exists:
         at.add_problem(f"{at.path[-1]!r} is an empty list; expected a column")
     seen: dict[str, str] = {}
@@ -100,6 +103,7 @@ def _check_columns(draft: AssetDraft, names: Sequence[str], at: DocumentPlace, *
 
 
 def _value(at: DocumentPlace) -> object:
+    """The document's value at a place; None if there is none."""
     value: object = at.document.data
     for step in at.path:
         value = value.get(step) if isinstance(value, dict) else None
@@ -107,6 +111,7 @@ def _value(at: DocumentPlace) -> object:
 
 
 def _delete_retention(given: UpsertMap, at: DocumentPlace) -> Duration | None:
+    """How long deletions are remembered, None for ever; a wrong or useless duration becomes a problem."""
     if given.keep_deletes is None:
         return None
     found = Duration.parse(given.keep_deletes)
@@ -118,6 +123,7 @@ def _delete_retention(given: UpsertMap, at: DocumentPlace) -> Duration | None:
 
 
 def _history(given: HistoryMap, upsert: UpsertMap, at: DocumentPlace) -> HistoryColumns:
+    """The columns that a history adds; one that is taken or would not be stored becomes a problem."""
     seen = {name.lower(): "a key" for name in upsert.keys}
     for key, name in (("valid_from", given.valid_from), ("valid_to", given.valid_to), ("current", given.current)):
         if is_unstored_column(name):
@@ -134,11 +140,11 @@ StrategyName = Literal["full_refresh", "every_instance", "latest_only", "date_ra
 def compile_strategy(
     draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: Schedule, *, writes: Mapping[str, Factory]
 ) -> tuple[Strategy, WriteMode]:
-    """The strategy and the write, derived where they are not given; what does not fit becomes problems of the draft.
+    """The strategy and the write mode, derived where they are not given; what does not fit becomes a problem.
 
     Args:
         draft: The asset.
-        inlets: Those that it reads.
+        inlets: The asset's inlets.
         schedule: When it runs.
         writes: Write modes that packages registered, by name.
     """
@@ -165,7 +171,10 @@ def compile_strategy(
 
 
 def compile_unchanged(draft: AssetDraft, project: ProjectDraft, write: WriteMode | None) -> UnchangedPolicy:
-    """Whether partitions that come out the same are updates: what a run appends or publishes always is."""
+    """Whether partitions that come out unchanged count as updates: always where a run appends or publishes.
+
+    Otherwise as the asset says, or the project's defaults.
+    """
     if write is None or not (write.only_adds or write.kept_iterations):
         return draft.keys.unchanged or project.keys.defaults.unchanged
     if draft.keys.unchanged == "skip":
@@ -175,6 +184,7 @@ def compile_unchanged(draft: AssetDraft, project: ProjectDraft, write: WriteMode
 
 
 def _name(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> StrategyName:
+    """The name of the strategy: as given, else by the partitions, else by whether an inlet is read incrementally."""
     given = draft.keys.strategy
     if given is not None:
         return (
@@ -186,11 +196,12 @@ def _name(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> StrategyName:
 
 
 def _of_partitions(draft: AssetDraft) -> StrategyName:
-    """The strategy that computes partitions such as those of the asset."""
+    """The strategy that fits the asset's partitions: `segments` for segments alone, else `date_range`."""
     return "segments" if draft.partitioning.is_partitioned and draft.partitioning.time is None else "date_range"
 
 
 def _check_needs(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, InletSpec]) -> None:
+    """Refuses a strategy without the partitions it needs, and inlets with `read` under any but `latest_only`."""
     at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
     reads = [each for each, inlet in inlets.items() if inlet.read]
     _check_partition(draft, at, name)
@@ -201,6 +212,7 @@ def _check_needs(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, Inl
 
 
 def _check_schedule(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, InletSpec], schedule: Schedule) -> None:
+    """Refuses a schedule that cannot drive the strategy."""
     if name == "latest_only":
         _check_latest(draft, inlets, schedule)
     elif name == "every_instance" and draft.partitioning.is_partitioned:
@@ -208,7 +220,10 @@ def _check_schedule(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, 
 
 
 def _check_latest(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: Schedule) -> None:
-    """Refuses what has no watermark to go on from, and intervals one by one."""
+    """Refuses `latest_only` without a watermark: no inlet has `read`, and the schedule has no intervals to go on from.
+
+    Intervals must not run one by one either: the strategy runs once for all that was missed.
+    """
     if any(inlet.read for inlet in inlets.values()) or not draft.are_reliable("schedule"):
         return
     timetable = schedule.timetable
@@ -224,7 +239,7 @@ def _check_latest(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: 
 
 
 def _check_partition(draft: AssetDraft, at: DocumentPlace, name: StrategyName) -> None:
-    """Refuses a strategy of partitions that the asset does not have, and one of another kind of partitions."""
+    """Refuses a strategy that needs other partitions than the asset has."""
     partitioned, fitting = draft.partitioning.is_partitioned, _of_partitions(draft)
     if name == "date_range" and draft.partitioning.time is None:
         by = "auto" if is_timed(draft.keys) else "day"
@@ -243,7 +258,7 @@ def _check_partition(draft: AssetDraft, at: DocumentPlace, name: StrategyName) -
 
 
 def _check_instances(draft: AssetDraft, schedule: Schedule) -> None:
-    """Refuses what spans several instances, where each partition is one."""
+    """Refuses ``catchup: rollup`` where each partition is an instance: one run cannot stand for several."""
     if schedule.timetable is not None and schedule.timetable.catchup == "rollup":
         hint = "write catchup: all, or latest; strategy 'date_range' computes many partitions in one run"
         (draft.at / "schedule").add_problem(
@@ -252,7 +267,10 @@ def _check_instances(draft: AssetDraft, schedule: Schedule) -> None:
 
 
 def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode) -> None:
-    """Refuses a write that would destroy or double history under the strategy, and to choose one where none is safe."""
+    """Refuses a write mode that would lose or duplicate rows under the strategy.
+
+    If no `write` is given and the default is unsafe, the author has to choose one.
+    """
     partitioned = draft.partitioning.is_partitioned or not draft.are_reliable("partition")
     reason = write.why_not(name, partitioned=partitioned)
     if reason is None:
@@ -273,7 +291,7 @@ def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode) -> Non
 
 
 def _check_overlap(draft: AssetDraft, write: WriteMode, inlets: Mapping[str, InletSpec]) -> None:
-    """Refuses to read rows again where they would be there twice."""
+    """Refuses `overlap`, which reads some rows twice, unless the write merges by keys: they would be stored twice."""
     if write.by_keys or draft.keys.write is None:
         return
     for name, inlet in inlets.items():
@@ -293,6 +311,7 @@ def _segments(draft: AssetDraft) -> SegmentBatches:
 
 
 def _date_range(draft: AssetDraft) -> DateRange:
+    """The strategy with its options; a negative `lookback` becomes a problem."""
     given = draft.keys.strategy
     if not isinstance(given, StrategyMap):
         return DateRange()
@@ -305,7 +324,10 @@ def _date_range(draft: AssetDraft) -> DateRange:
 
 
 def check_upsert(draft: AssetDraft, body: AssetBody, write: WriteMode | None) -> None:
-    """Refuses an upsert whose columns the SELECT lacks, and a history without a column for the time."""
+    """Refuses an upsert whose columns the SELECT does not yield, and a history without a column for its time.
+
+    Checks nothing for code whose columns are unknown.
+    """
     given = draft.keys.write
     if (
         not isinstance(write, UpsertWrite)
@@ -327,6 +349,7 @@ def check_upsert(draft: AssetDraft, body: AssetBody, write: WriteMode | None) ->
 
 
 def _check_given(known: KnownColumns, names: Sequence[str], at: DocumentPlace, *, listed: bool, use: str) -> None:
+    """Adds a problem for each name that is not among the known columns; ``use`` says what it is needed for."""
     for number, name in enumerate(names):
         if refused := known.refuse(name):
             (at / number if listed else at).add_problem(f"{refused[0]}, {use}", hint=refused[1])
@@ -335,7 +358,10 @@ def _check_given(known: KnownColumns, names: Sequence[str], at: DocumentPlace, *
 def _check_history(
     asset: str, columns: Sequence[str], write: UpsertWrite, history: HistoryColumns, at: DocumentPlace, *, stored: bool
 ) -> None:
-    """Refuses rows without a time, and, unless the columns are those that are ``stored``, with what a history adds."""
+    """Refuses a history without a time for its rows, and one whose added columns the SELECT already yields.
+
+    ``stored`` says that ``columns`` are the table's, which have the added ones.
+    """
     names = {name.lower() for name in columns}
     for key, added in (("valid_to", history.valid_to), ("current", history.current)) if not stored else ():
         if added.lower() in names:
