@@ -1,4 +1,4 @@
-"""The command line: parse, call, print, return; one file a command, loaded when it is invoked.
+"""The command line: parses, calls, prints, returns; one file a command, loaded when it is invoked.
 
 The result of a command goes to stdout, as a table for people (to be piped into `less`) or with ``--json`` as one
 document. Everything else goes to stderr: progress, the summary of `run` and `backfill`, errors; stdout is then left to

@@ -1,4 +1,4 @@
-"""The entry point: finds the command, runs it, and turns what it raises into a message and an exit code."""
+"""The entry point: finds the command, runs it, and turns an error into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ BROKEN_PIPE = 141
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are the modules of ``sparkassets.cli.commands``."""
+    """A group whose commands are modules of ``sparkassets.cli.commands``, each imported only when it is invoked."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         """The verbs, in the order of a project's life."""
@@ -104,7 +104,7 @@ def cli() -> None:
 
 
 def run_command(args: Sequence[str]) -> int:
-    """Runs one command, given the arguments after the program's name; returns the exit code and never raises."""
+    """Runs one command and returns its exit code; never raises. ``args`` follow the program's name."""
     _make_streams_safe()
     os.environ.setdefault("RUST_LOG", "error")  # deltalake logs each place where it looks for credentials
     arguments = without_separator(args)
@@ -127,7 +127,7 @@ def run_command(args: Sequence[str]) -> int:
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Shows the program's own warnings as one line, without the place in its code."""
+    """Shows the package's own warnings as one line, without file and line of its code."""
     usual = warnings.formatwarning
 
     def plain(
@@ -167,6 +167,7 @@ def _drop_output() -> None:
 
 
 def _invoke(arguments: list[str]) -> int:
+    """Finds and runs the command; answers the shell instead if it asks for completions. Returns the exit code."""
     if asked := os.environ.get("_SPARKASSETS_COMPLETE"):
         return answer(cli, asked)
     refuse_placeholders(arguments)
@@ -200,7 +201,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def script(shell: str, program: click.Command) -> str:
-    """What the shell has to read for the program's completion."""
+    """The script that a shell has to read for completion of the program."""
     from click.shell_completion import ShellComplete, get_completion_class
 
     kind = get_completion_class(shell)
@@ -211,7 +212,7 @@ def script(shell: str, program: click.Command) -> str:
 
 
 def answer(program: click.Command, instruction: str) -> int:
-    """Prints what completes the words that the shell has put into the environment; the exit code."""
+    """Prints the completions of the words that the shell has put into the environment; returns the exit code."""
     from click.shell_completion import shell_complete
 
     return shell_complete(program, {}, PROGRAM, VARIABLE, instruction)
@@ -222,7 +223,9 @@ PATIENCE_SECONDS: Final = 5.0
 
 
 def end_in_time(code: int, *, before: Collection[threading.Thread]) -> None:
-    """Ends the process with this code soon after its main thread has ended, and names the threads that still run.
+    """Ends the process soon after its main thread, even if a user's function has left threads running; names them.
+
+    Does nothing visible in a process that goes on, such as a notebook: its main thread does not end.
 
     In a process that goes on, such as a notebook, nothing happens.
 
@@ -236,6 +239,7 @@ def end_in_time(code: int, *, before: Collection[threading.Thread]) -> None:
 
 
 def _watch(code: int, left: list[threading.Thread]) -> None:
+    """Waits for the main thread, then some time for the threads in ``left``, then ends the process with ``code``."""
     threading.main_thread().join()
     end = time.monotonic() + PATIENCE_SECONDS
     while left and time.monotonic() < end:

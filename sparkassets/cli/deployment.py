@@ -1,4 +1,4 @@
-"""The work of `deploy`: checks the project, collects its files, builds those of the place and writes them."""
+"""The work of `deploy`: checks the project, collects its files, builds those for the place and writes them."""
 
 from __future__ import annotations
 
@@ -69,10 +69,12 @@ class DeployRequest:
 
 
 def write_deployment(kind: Kind, wanted: DeployRequest) -> tuple[DeploymentSpec, WrittenFiles, list[str]]:
-    """Writes the files of a deployment; returns it, the changes to files, and why profiles are left out.
+    """Writes the files of a deployment.
+
+    Returns it, what happened to each file, and a sentence for each profile that is left out.
 
     Raises:
-        InputError: It cannot run so there, or files were changed by hand.
+        InputError: The project cannot run there, or files were changed by hand.
         SpecError: Something is wrong with the project's files.
     """
     project = open_project(wanted.folder).spec
@@ -113,11 +115,7 @@ def write_deployment(kind: Kind, wanted: DeployRequest) -> tuple[DeploymentSpec,
 
 
 def _check(wanted: DeployRequest, project: ProjectSpec) -> None:
-    """Refuses arguments that a run there would refuse, or that have no effect.
-
-    Raises:
-        InputError: What is wrong.
-    """
+    """Raises `InputError` for options that a run there would refuse, or that would have no effect."""
     for place in (str(wanted.out.absolute()), project.root):
         if escape_unwritable(place) != place:
             raise InputError(f"the path {escape_unwritable(place)} is not UTF-8, as what is written has to name it")
@@ -167,10 +165,10 @@ def _usual_first(profiles: Sequence[str], usual: str) -> tuple[str, ...]:
 
 
 def _arguments(select: Sequence[str], given: Mapping[str, str]) -> tuple[str, ...]:
-    """The arguments of `run` there.
+    """The options that `run` gets there.
 
     Raises:
-        InputError: Something in it is secret, or a template that nothing will fill in.
+        InputError: A value would write a credential into a file.
     """
     for name, value in given.items():
         if secret_in_text(f"{name}={value}") or secret_in_text(value):
@@ -181,6 +179,11 @@ def _arguments(select: Sequence[str], given: Mapping[str, str]) -> tuple[str, ..
 
 
 def _seconds(timeout: str) -> int:
+    """A timeout in seconds.
+
+    Raises:
+        InputError: It is not positive, or has months, whose length varies.
+    """
     found = Duration.parse(timeout)
     seconds = found.days * 86_400 + found.seconds
     if found.months or seconds <= 0:
@@ -189,7 +192,7 @@ def _seconds(timeout: str) -> int:
 
 
 def _wheel(kind: Kind, project: ProjectSpec, environment: Mapping[str, str], library: Path | None) -> ProjectWheel:
-
+    """The wheel with the project's files; on Kubernetes its requirements include Spark, which Databricks has."""
     files = collect_files(project, environment)
     brings = "sparkassets" if library is not None else f"sparkassets=={version('sparkassets')}"
     requires = requirements_of(project, brings, spark=kind == "kubernetes")
@@ -200,13 +203,14 @@ def _wheel(kind: Kind, project: ProjectSpec, environment: Mapping[str, str], lib
 def _targets(
     project: ProjectSpec, environment: Mapping[str, str], given: Mapping[str, str]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The profiles with a target in the bundle, the default one first, and why others have none.
+    """Profiles with a target in the bundle, the default one first; then a sentence for each that has none.
 
-    With ``--profile`` there is only that one. Else profiles whose state or tables are on this machine are left out,
+    Given ``--profile``, only that one is taken. Otherwise profiles whose state or tables are on this machine are left
+    out,
     as long as another profile remains.
 
     Raises:
-        InputError: One cannot run there, or there is none.
+        InputError: A profile cannot run there, or there is none.
     """
     if not project.profiles:
         hint = "write `profiles: {dev: {…}, prod: {…}}` into project.yml, each with a state and a warehouse of its own"
@@ -263,12 +267,12 @@ MOST_BYTES = 100 * 1024 * 1024
 
 
 def collect_files(project: ProjectSpec, env: Mapping[str, str]) -> dict[str, bytes]:
-    """The content of each file, by its path from the folder around the project's.
+    """Path to content of the files to take along; paths begin at the folder around the project's.
 
     These are the files that the project is compiled from, and all files of the packages that functions come from.
 
     Raises:
-        InputError: One lies elsewhere, or they are too much.
+        InputError: A file lies outside that folder, or together they are too large.
         SpecError: Something is wrong with the project's files.
     """
     root = Path(project.root)
@@ -291,7 +295,7 @@ def collect_files(project: ProjectSpec, env: Mapping[str, str]) -> dict[str, byt
 
 
 def _of_packages(project: ProjectSpec, root: Path) -> Iterator[Path]:
-    """The files of the packages, also those that no module is in; hidden ones and what Python compiles are left."""
+    """All files of the allowed packages, data files included, without hidden and compiled ones."""
     for package in project.python:
         for base in (root, root.parent):
             place = base / package.replace(".", "/")

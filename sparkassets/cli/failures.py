@@ -1,4 +1,4 @@
-"""Errors as people see them: a sentence, a hint and an exit code; a traceback only in a file."""
+"""Errors as people see them: a sentence, a hint and an exit code; tracebacks only go to files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def refuse_placeholders(args: Sequence[str]) -> None:
 
 
 def _has_bytes(argument: str) -> bool:
-    """Whether a shell can have passed it: undecodable bytes become certain surrogates; others have no bytes."""
+    """Whether a shell can have passed the argument; false for surrogates that stand for no byte of a file name."""
     try:
         os.fsencode(argument)
     except UnicodeEncodeError:
@@ -79,7 +79,7 @@ def report_error(error: Exception, *, as_json: bool) -> int:
 
 
 def to_known_error(error: Exception) -> SparkAssetsError:
-    """The error as one of the product's own."""
+    """The error as one of sparkassets' own classes, with a hint where click's message has none."""
     match error:
         case SparkAssetsError():
             return error
@@ -103,7 +103,7 @@ def message_of(error: SparkAssetsError) -> str:
 
 
 def _shorten_line(line: str) -> str:
-    """The start and the end of an overlong line, such as a whole file as an argument: the reason stands last."""
+    """An overlong line with its middle left out; the end stays, as the reason is there."""
     half = MOST_SAID // 2
     return line if len(line) <= MOST_SAID else f"{line[:half]} … {line[-half:]}"
 
@@ -139,6 +139,7 @@ def _sentence(error: click.ClickException) -> str:
 
 
 def _usage_hint(error: click.UsageError) -> str | None:
+    """A hint for a wrong call: the close choice or asset name, else where help is; None without a context."""
     from sparkassets.core.suggestions import suggest_close
 
     parameter = error.param if isinstance(error, click.BadParameter) else None
@@ -162,6 +163,7 @@ def _asset_hint(context: click.Context, message: str) -> str | None:
 
 
 def _option_hint(error: click.NoSuchOption) -> str | None:
+    """A hint for an unknown option: the nearest one, else the known ones."""
     from sparkassets.core.suggestions import find_nearest, list_known
 
     if error.ctx is None:
@@ -195,6 +197,7 @@ def no_such_command(name: str, known: Iterable[str], path: str) -> InputError:
 
 
 def _wrap_unexpected(error: Exception) -> SparkAssetsError:
+    """The error for a bug: its traceback goes to a temporary file, which the hint names."""
     story = _safe("".join(traceback.format_exception(error)))
     first = _safe(f"{type(error).__name__}: {str(error).strip()}".splitlines()[0])
     try:

@@ -1,4 +1,4 @@
-"""docs/cli.md: what every command says of itself; ``python -m sparkassets.cli.manual`` prints it."""
+"""Prints docs/cli.md, the help of every command: ``python -m sparkassets.cli.manual``."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def manual() -> str:
 
 
 def _pages(command: click.Command, above: click.Context, name: str) -> Iterator[str]:
+    """The help of a command and, for a group, of the commands in it."""
     context = click.Context(command, info_name=name, parent=above)
     yield _help(context.command_path, command, context)
     for inner in command.list_commands(context) if isinstance(command, click.Group) else ():

@@ -1,4 +1,4 @@
-"""Options that several commands take, and the project and assets that they name."""
+"""Options that several commands take, and the project and the assets that they name."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _GIVEN = "sparkassets.given"
 
 
 def project_option(command: F) -> F:
-    """``--project``; `open_project` knows of ``--profile`` and ``--set``, which come with it."""
+    """Adds ``--project``, ``--profile`` and ``--set``; `open_project` finds the last two in click's context."""
     given = click.option(
         "--set",
         expose_value=False,
@@ -80,6 +80,11 @@ def _remember_profile(context: click.Context, _: click.Parameter, profile: str |
 
 
 def _remember_given(context: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:
+    """Parses the values of ``--set`` and keeps them in click's context.
+
+    Raises:
+        InputError: One is not NAME=VALUE, or a name is given twice.
+    """
     given: dict[str, str] = {}
     for text in values:
         name, equals, value = text.partition("=")
@@ -119,7 +124,7 @@ class AssetNameParam(click.ParamType):  # type: ignore[type-arg]  # that of olde
 
 
 class SelectionParam(AssetNameParam):
-    """``--select``: names with commas between, a ``+`` before or after each."""
+    """``--select``: names with commas between them, each with an optional ``+`` before or after."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The last of the names, completed."""
@@ -167,7 +172,7 @@ over_budget_option: Callable[[F], F] = click.option(
 
 @frozen
 class ProgressOptions:
-    """How programs are informed of an invocation, besides the output for people.
+    """How an invocation reports to programs, besides the output for people.
 
     Attributes:
         metrics: File that metrics are written to.
@@ -249,7 +254,7 @@ def explain_no_runs(base: Project, branch: str | None, otherwise: str) -> str:
 
 
 def open_project(folder: Path, *, tables: bool = False) -> Project:
-    """The checked project in a folder; ``tables`` also checks the columns of tables that others write.
+    """The checked project in a folder; with ``tables`` also checked against the columns of its sources' tables.
 
     Raises:
         InputError: There is none.
@@ -267,7 +272,7 @@ def open_project(folder: Path, *, tables: bool = False) -> Project:
 
 
 def _asset_names(ctx: click.Context) -> Iterator[str]:
-    """The asset names of a valid project; none for an invalid one, as shell completion must print nothing else."""
+    """The project's asset names; none if it is invalid, as a shell that asks for completions expects nothing else."""
     try:
         project = open_project(Path(ctx.params.get("folder") or usual_folder()))
     except Exception:  # noqa: BLE001  the command itself reports the error
@@ -291,7 +296,7 @@ class WrappedGroup(click.Group):
 
 
 def select_assets(project: ProjectSpec, texts: Sequence[str]) -> tuple[str, ...] | None:
-    """The assets that the option's values name, upstream first; None without any, which means all.
+    """The assets that the values of ``--select`` name, upstream first; None without values, which means all.
 
     Raises:
         InputError: A name is not an asset of the project, or no asset fits a pattern.

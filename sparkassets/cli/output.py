@@ -24,13 +24,13 @@ _LEAST = {"COLUMNS": 40, "LINES": 10}
 
 @frozen
 class Terminal:
-    """A stream that people read.
+    """A stream for people, and what it can show.
 
     Attributes:
-        width: Columns; None where no terminal is, and lines are as long as they are.
-        height: Lines that are seen at once; None where no terminal is.
-        colour: Whether escape codes are written.
-        unicode: Whether the stream's encoding has lines and ticks.
+        width: Columns; None without a terminal: lines are not wrapped then.
+        height: Lines on the screen; None without a terminal.
+        colour: Whether escape codes for colours are written.
+        unicode: Whether the stream's encoding has box lines and ticks.
     """
 
     stream: TextIO
@@ -41,7 +41,7 @@ class Terminal:
 
     @classmethod
     def from_stream(cls, stream: TextIO, env: Mapping[str, str] | None = None) -> Terminal:
-        """What ``stream`` is; colour only on a terminal, and never where NO_COLOR is set or TERM is ``dumb``."""
+        """The terminal behind ``stream``; colour only on a real terminal, and not with NO_COLOR or ``TERM=dumb``."""
         env = os.environ if env is None else env
         live = stream.isatty()
         return cls(
@@ -53,12 +53,12 @@ class Terminal:
         )
 
     def print(self, *lines: str) -> None:
-        """Writes each line, without the blanks at its end, and with escapes for what nobody would see."""
+        """Writes each line without trailing blanks; invisible characters are escaped."""
         for line in lines:
             self.stream.write(escape_invisible(line.rstrip()) + "\n")
 
     def paint(self, text: str, *styles: str) -> str:
-        """The text in these styles, or as it is where there is no colour."""
+        """The text with escape codes for these styles; unchanged if there is no colour."""
         codes = [_CODES[style] for style in styles if style]
         return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if self.colour and codes and text else text
 
@@ -100,12 +100,12 @@ LEAST, LAST_RESORT = 15, 8
 
 @frozen
 class TableColumn:
-    """One column.
+    """The title and the layout of a column.
 
     Attributes:
-        is_right_aligned: Numbers stand to the right.
-        wraps: Text that wraps where the table is too wide.
-        is_optional: Left out, the first ones first, where the table would be too wide even with its text wrapped.
+        is_right_aligned: Whether its text stands to the right, as numbers do.
+        wraps: Whether its text may wrap if the table is too wide.
+        is_optional: Whether it may be left out, the first such column first, if the wrapped table is still too wide.
     """
 
     title: str
@@ -126,7 +126,7 @@ Row = Sequence[str | TableCell]
 
 
 def print_table(terminal: Terminal, columns: Sequence[TableColumn], rows: Sequence[Row]) -> None:
-    """Writes a table; columns that are empty in every row are left out."""
+    """Prints a table; columns that are empty in every row are left out."""
     cells = [[_cell(cell) for cell in row] for row in rows]
     natural = [
         max([len(column.title), *(_longest(row[index].text) for row in cells)]) for index, column in enumerate(columns)
@@ -174,7 +174,7 @@ def fit_widths(natural: Sequence[int], width: int | None, *, free: Sequence[bool
 
 
 def _table_width(widths: Sequence[int]) -> int:
-    """How wide a table is whose columns are so wide."""
+    """The width of a table with these column widths, indent and gaps included."""
     return INDENT + sum(widths) + GAP * (len(widths) - 1)
 
 
@@ -194,6 +194,7 @@ def _longest(text: str) -> int:
 def _print_row(
     terminal: Terminal, row: Sequence[TableCell], columns: Sequence[TableColumn], widths: Sequence[int]
 ) -> None:
+    """Prints one row of cells, each wrapped to its column's width."""
     wrapped = [wrap(cell.text, width) for cell, width in zip(row, widths, strict=True)]
     for lines in zip_longest(*wrapped, fillvalue=""):
         parts = []
@@ -224,6 +225,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def _break_words(words: Sequence[str], width: int) -> list[str]:
+    """Lines of at most ``width`` characters; only a longer word is broken."""
     lines = [""]
     for word in words:
         for number, piece in enumerate([word] if len(word) <= width else _pieces(word, width)):
@@ -242,13 +244,13 @@ def _pieces(word: str, width: int) -> list[str]:
 
 
 def render_tree(node: ExplanationNode, terminal: Terminal, *, head: str = "", indent: str = "") -> Iterator[str]:
-    """The lines of a tree.
+    """The lines of a tree, wrapped to the terminal's width.
 
     Args:
-        node: The uppermost, with what is below it.
-        terminal: Its width is kept.
-        head: What leads to the node's own line.
-        indent: What leads to the lines that follow.
+        node: The root, with its children.
+        terminal: Where it is to be printed.
+        head: The branch drawn before the node's first line.
+        indent: The branches drawn before all further lines.
     """
     tee, end, bar = ("├─ ", "└─ ", "│  ") if terminal.unicode else ("|- ", "`- ", "|  ")
     mark = _mark(node, terminal)
@@ -264,6 +266,7 @@ def render_tree(node: ExplanationNode, terminal: Terminal, *, head: str = "", in
 
 
 def _mark(node: ExplanationNode, terminal: Terminal) -> str:
+    """A tick if the node holds, a cross if not, empty if it is neither."""
     match node.holds:
         case True:
             return "✓ " if terminal.unicode else "+ "

@@ -22,7 +22,7 @@ _STYLES = {"-": "red", "+": "green"}
 
 
 def print_changes(changes: Sequence[CodeChange], project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes the changes, each with its lines."""
+    """Prints assets whose code has changed, each with the cost of computing them again and the changed lines."""
     if not changes:
         return
     terminal.print("", "code changed:")
@@ -42,7 +42,7 @@ COST_COLUMNS = (TableColumn("reads", is_right_aligned=True), TableColumn("takes"
 
 
 def cost_cells(estimate: CostEstimate) -> list[str]:
-    """The size that one run reads and its duration, as an interval where earlier runs vary."""
+    """The size that a run reads and its duration, as a range if earlier runs varied."""
     reads = "unknown" if estimate.bytes is None else size_text(estimate.bytes)
     if estimate.seconds is None:
         return [reads, "unknown"]
@@ -61,7 +61,7 @@ def sum_cells(estimates: Sequence[CostEstimate]) -> list[str]:
 
 
 def in_all(found: CostTotals) -> str:
-    """One line with the cost of all runs and the number of runs without an estimate; ``unknown`` if none has one."""
+    """One line with the total cost of all runs, and for how many of them it is not known."""
     parts = [
         _figure("reads", f"{size_text(found.bytes)} in {plural(found.files, 'file')}", found, "bytes"),
         _figure("takes", f"~{duration_text(found.seconds)}", found, "seconds"),
@@ -78,6 +78,6 @@ def _figure(verb: str, told: str, found: CostTotals, name: str) -> str:
 
 
 def print_late(late: Sequence[AssetLateness], project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes a line for each asset that is late."""
+    """Prints a line for each late asset."""
     for each in late:
         terminal.print(f"{terminal.paint(each.asset, 'yellow')}: {describe_lateness(each, project.assets[each.asset])}")

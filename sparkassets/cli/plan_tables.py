@@ -1,4 +1,4 @@
-"""Plans and summaries for people; used by the command line and by the demo."""
+"""Prints plans and summaries for people; used by the command line and by the demo."""
 
 from __future__ import annotations
 
@@ -95,6 +95,7 @@ def _print_unseen(unseen: Mapping[str, str], terminal: Terminal) -> None:
 
 
 def _print_notes(notes: Sequence[AssetNote], project: ProjectSpec, terminal: Terminal, *, whole: bool = False) -> None:
+    """Prints the notes of a plan or summary; ``whole`` lists all partition keys."""
     if not notes:
         return
     terminal.print("", "noticed:")
@@ -107,6 +108,7 @@ def _print_notes(notes: Sequence[AssetNote], project: ProjectSpec, terminal: Ter
 
 
 def _print_runs(plan: Plan, project: ProjectSpec, terminal: Terminal) -> None:
+    """Prints the planned runs with their reasons and, if they were estimated, their costs."""
     asset, partitions, reason = (
         TableColumn("asset"),
         TableColumn("partitions", wraps=True),
@@ -154,7 +156,15 @@ def print_downstream(
 def print_waiting(
     items: Sequence[Waiting], project: ProjectSpec, terminal: Terminal, *, quiet: bool, whole: bool = False
 ) -> None:
-    """Writes why assets wait; ``quiet`` adds assets with nothing due, dimmed; ``whole`` lists all partition keys."""
+    """Prints why assets wait.
+
+    Args:
+        items: What waits.
+        project: Its project.
+        terminal: Where to.
+        quiet: Whether assets with nothing due are listed too, dimmed.
+        whole: Whether all partition keys are listed.
+    """
     wanting = [item for item in items if not item.quiet]
     resting = [item for item in items if item.quiet]
     columns = [
@@ -215,7 +225,7 @@ _ENDED_COLUMNS = (
 
 
 def _print_outcomes(summary: Summary, project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes why runs failed, were skipped or are withheld, and what rules found besides."""
+    """Prints why runs failed, were skipped or are withheld, and other findings of their validations."""
     for result in summary.runs:
         if result.status == "failed":
             print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
@@ -229,7 +239,7 @@ def _print_outcomes(summary: Summary, project: ProjectSpec, terminal: Terminal) 
 
 
 def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", details: str = "") -> None:
-    """Writes the first line of a failure, its hint and the file with the full error; nothing without an error."""
+    """Prints the first line of a failure, its hint and the file with the traceback; nothing for an empty error."""
     if error:
         terminal.print("")
         print_text(terminal, f"{name} failed: {error.removeprefix(f'{name}: ')}", style="red")
@@ -240,7 +250,7 @@ def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", 
 
 
 def print_skipped(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes why a run wrote nothing."""
+    """Prints why a run wrote nothing."""
     which = f"{name} {partitions_text(run.asset, run.partitions, project)}".rstrip()
     terminal.print("")
     print_text(terminal, f"{which} skipped: {run.skipped}")
@@ -255,7 +265,7 @@ def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, 
 
 
 def print_other_findings(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes the findings of rules that withheld nothing, such as warnings."""
+    """Prints findings of validations that withheld nothing, such as warnings."""
     spec = project.assets.get(run.asset)
     beside = quarantine_path(spec) if spec is not None and run.partitions - run.withheld else ""  # no rows else
     for outcome in describe_other_outcomes(run.verdicts, beside=beside):
@@ -281,7 +291,7 @@ def print_figures(asset: str, verdicts: Sequence[RuleVerdict], project: ProjectS
 
 
 def print_preview(previews: Sequence[SchedulePreview], now: datetime, terminal: Terminal) -> None:
-    """Writes the coming runs in the time zone of their assets, and below why other assets have none.
+    """Prints the coming runs in their assets' time zones, then why other assets have none.
 
     Args:
         previews: In the order that they are shown in.
@@ -316,7 +326,7 @@ SLOT_COLUMNS = (TableColumn("runs"), TableColumn("interval", wraps=True))
 
 
 def slot_cells(slot: Slot, timezone: str) -> list[str]:
-    """When a run of a timetable may start, and its interval, on the wall clock of a zone."""
+    """When a run of a timetable's slot may start, and its data interval, in the given time zone."""
     return [format_zoned(slot.run_after, timezone), interval_text(slot.start, slot.end, timezone=timezone)]
 
 
@@ -351,7 +361,7 @@ def _status_text(status: Status) -> str:
 
 
 def partitions_text(asset: str, partitions: PartitionSet, project: ProjectSpec, *, whole: bool = False) -> str:
-    """The partitions of a run for people, the first few or the ``whole``; empty for an asset without."""
+    """A run's partitions for people: the first few, with ``whole`` all; empty for an asset without partitions."""
     spec = project.assets.get(asset)
     if spec is None:
         return ""
@@ -363,7 +373,7 @@ def partitions_text(asset: str, partitions: PartitionSet, project: ProjectSpec, 
 
 
 def outcome_text(run: RunResult | RunRecord, project: ProjectSpec) -> str:
-    """How many partitions of a run are withheld or unchanged; empty for none."""
+    """How many partitions of a run are withheld or unchanged; empty if none is."""
     spec = project.assets.get(run.asset)
     if spec is None:
         return ""
@@ -388,7 +398,7 @@ def _planned_row(run: PlannedRun, project: ProjectSpec, *, whole: bool) -> Row:
 
 
 def _waiting_rows(items: Sequence[Waiting], project: ProjectSpec, style: str, *, whole: bool) -> list[Row]:
-    """A row for each reason: the assets that wait for it, and the partitions if they belong to one asset."""
+    """One row for each reason, with the assets that wait for it; partitions only if all belong to one asset."""
     by_reason: dict[tuple[str, int | None], list[Waiting]] = {}
     for item in items:
         by_reason.setdefault((item.reason, item.until), []).append(item)
@@ -403,6 +413,7 @@ def _waiting_rows(items: Sequence[Waiting], project: ProjectSpec, style: str, *,
 
 
 def _ended_row(result: RunResult, project: ProjectSpec) -> Row:
+    """One finished run as a row of the summary."""
     status = "adopted" if result.adopted else _status_text(result.status)
     outcome = ", ".join(filter(None, [status, outcome_text(result, project)]))
     return [

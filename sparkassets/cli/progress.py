@@ -36,7 +36,7 @@ BAR = 12
 
 
 class ProgressReporter(Progress, Protocol):
-    """A progress that has a screen to clear up."""
+    """A progress that is entered before and left after the runs, to clear up the screen."""
 
     def stopping(self, text: str) -> None:
         """Reports that the invocation ends early; called by a signal handler, between any two steps of the program."""
@@ -57,7 +57,7 @@ def make_reporter(project: ProjectSpec, terminal: Terminal, clock: Callable[[], 
 
 
 class LineReporter:
-    """One line for every start and end, with the time on the project's clock."""
+    """Prints a line for every start and end, with the time in the project's time zone."""
 
     def __init__(self, project: ProjectSpec, terminal: Terminal, clock: Callable[[], datetime]) -> None:
         self._project = project
@@ -65,7 +65,7 @@ class LineReporter:
         self._clock = clock
 
     def planned(self, runs: int, waiting: int) -> None:
-        """Ignored: every run is reported on its own."""
+        """Prints nothing: every run is reported on its own."""
 
     def starting(self, what: str) -> None:
         """Something that takes seconds begins."""
@@ -85,13 +85,13 @@ class LineReporter:
         os.write(self._terminal.stream.fileno(), f"{self._add_timestamp(text)}\n".encode())
 
     def __enter__(self) -> Self:
-        """Shows as it goes."""
+        """Returns itself: there is nothing to set up."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to clear up."""
+        """Does nothing: there is nothing to clear up."""
 
     def _print(self, text: str) -> None:
         self._terminal.print(self._add_timestamp(text))
@@ -102,7 +102,7 @@ class LineReporter:
 
 
 class BarReporter:
-    """A bar for the invocation and one for every running asset; finished runs scroll away above them."""
+    """Shows a bar for the invocation and one for every running asset; lines of finished runs scroll away above."""
 
     def __init__(self, project: ProjectSpec, terminal: Terminal) -> None:
         from rich.console import Console
@@ -143,7 +143,7 @@ class BarReporter:
         self._count()
 
     def starting(self, what: str) -> None:
-        """Reports a step of some seconds; the bars make way for its own output."""
+        """Announces a step of some seconds; stops the bars meanwhile, as the step may print something itself."""
         self._progress.stop()
         self._progress.console.print(f"starting {what}", style="dim")
 
@@ -215,7 +215,10 @@ Tell = Callable[[str, str, Mapping[str, Any], int], None]
 
 
 class ProgressEvents:
-    """A progress as events: ``planned``, ``starting``, ``run_started``, ``run_ended``, ``interrupted``, ``ended``."""
+    """Reports progress as events.
+
+    They are ``planned``, ``starting``, ``run_started``, ``run_ended``, ``interrupted`` and ``ended``.
+    """
 
     def __init__(self, project: ProjectSpec, tell: Tell) -> None:
         self._project = project
@@ -259,18 +262,18 @@ class ProgressEvents:
         self._tell("ended", f"{said}{why}", facts, logging.INFO if summary.ok else logging.ERROR)
 
     def __enter__(self) -> Self:
-        """Nothing to set up."""
+        """Returns itself: there is nothing to set up."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to clear up."""
+        """Does nothing: there is nothing to clear up."""
 
 
 @contextmanager
 def open_events(project: ProjectSpec, style: Style) -> Iterator[ProgressEvents | None]:
-    """Progress and log records in a style while entered; None for people."""
+    """Yields progress for programs in this style, with log records on stderr while entered; None for people."""
     if not style:
         yield None
         return
@@ -299,14 +302,14 @@ def _log_event(event: str, text: str, facts: Mapping[str, Any], level: int) -> N
 
 
 class _JsonLineWriter:
-    """Writes an object a line."""
+    """Writes each event as one line of JSON."""
 
     def __init__(self, stream: TextIO, variables: Mapping[str, str]) -> None:
         self._stream = stream
         self._variables = variables
 
     def __call__(self, event: str, text: str, facts: Mapping[str, Any], level: int) -> None:
-        """Writes an event without its sentence."""
+        """Writes the event's facts; its sentence for people is left out."""
         del text, level
         document = {"event": event, "at": format_instant(datetime.now(UTC)), **facts}
         self._stream.write(f"{_redacted_line(document, self._variables)}\n")
@@ -314,7 +317,7 @@ class _JsonLineWriter:
 
 
 class _JsonFormatter(logging.Formatter):
-    """A log record as a JSON object: time, level, logger, message and thread, with the facts of an event."""
+    """Formats a log record as a JSON object: time, level, logger, message, thread, and the facts of an event."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         super().__init__()
@@ -336,7 +339,7 @@ class _JsonFormatter(logging.Formatter):
 
 
 class _TextFormatter(logging.Formatter):
-    """A record as a line of text, without credentials."""
+    """Formats a log record as one line of text, without credentials."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")

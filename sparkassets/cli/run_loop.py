@@ -1,4 +1,4 @@
-"""What `run`, `backfill` and `promote` share: progress, signals, the loop, the summary and the exit code."""
+"""Shared by `run`, `backfill` and `promote`: progress, signals, the loop, the summary and the exit code."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ class GuardedStream:
 
     @contextmanager
     def _ignore_closed(self) -> Iterator[None]:
+        """Ignores the error of a write to a closed terminal, and after a signal any error of a write."""
         try:
             yield
         except OSError as error:
@@ -80,11 +81,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, *([] if _HANGUP is None else [_HANGUP]
 
 
 class InterruptedBySignalError(BaseException):
-    """A signal came while nothing ran that could be stopped in order."""
+    """A signal came when no run was in progress that could be cancelled."""
 
 
 class SignalStopper:
-    """Handles signals while entered: the first calls ``stop``, or raises where nothing could be stopped.
+    """Handles signals while entered: the first one calls ``stop``, or raises if nothing is running.
 
     Attributes:
         signum: The signal received; None before any.
@@ -108,7 +109,7 @@ class SignalStopper:
                 self._former.setdefault(signum, handler)
 
     def sleep_until(self, seconds: float) -> None:
-        """Sleeps; a signal raises out of it."""
+        """Sleeps that many seconds; a signal raises `InterruptedBySignalError` here."""
         time.sleep(seconds)
 
     def __enter__(self) -> Self:
@@ -124,6 +125,7 @@ class SignalStopper:
             signal.signal(signum, handler)
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:  # noqa: ARG002  the signal module's signature
+        """Cancels what runs at the first signal; a second one ends the process at once."""
         if self.signum is not None:
             os._exit(128 + signum)
         self.signum = signum
@@ -163,7 +165,7 @@ def drive(
     telling: ProgressOptions = PLAINLY,
     idle: Idle = nothing_was_due,
 ) -> int:
-    """Does ``work``, reports the result, and returns the exit code.
+    """Runs ``work``, once or in a loop, reports the result and returns the exit code.
 
     Args:
         project: The project; a signal stops it, and it is closed at the end.
@@ -205,7 +207,7 @@ def drive(
 
 @dataclass(slots=True, eq=False, repr=False)
 class LoopSummary:
-    """The ticks of a loop in one summary of bounded size.
+    """Adds up the ticks of a loop; keeps only the newest runs, so that it does not grow without limit.
 
     Attributes:
         runs: The newest runs of all ticks.
@@ -220,21 +222,21 @@ class LoopSummary:
     _unfailed: bool = True
 
     def add(self, tick: Summary) -> None:
-        """Adds a tick that has ended."""
+        """Adds a finished tick."""
         self.runs.extend(tick.runs)
         self._unfailed &= replace(tick, faults=(), waiting=()).ok
         self.ok = self._unfailed and not tick.faults and not tick.stuck
         self.last_tick = replace(tick, runs=())
 
     def summary(self, *, interrupted: bool) -> Summary:
-        """The runs of all ticks and what waits after the last, which is unknown after a signal."""
+        """The newest runs of all ticks, and what waits after the last one; unknown, so empty, after a signal."""
         last = self.last_tick or Summary((), ())
         waiting = () if interrupted else last.waiting
         return replace(last, runs=tuple(self.runs), waiting=waiting, interrupted=interrupted)
 
 
 def _events(project: ProjectSpec, style: Style) -> AbstractContextManager[ProgressEvents | None]:
-    """Progress for programs; None for people, for whom its modules are not loaded."""
+    """Progress for programs; None for people, so that its modules are not loaded."""
     if not style:
         return nullcontext()
     from sparkassets.cli.progress import open_events
@@ -244,12 +246,12 @@ def _events(project: ProjectSpec, style: Style) -> AbstractContextManager[Progre
 
 @frozen
 class ProgressOutput:
-    """Where the progress of ticks is reported.
+    """How ticks are reported.
 
     Attributes:
         events: Progress for programs; None for people.
-        prints_summary: Whether the summary is printed for people.
-        idle: The text for a summary without runs.
+        prints_summary: Whether a summary is printed for people.
+        idle: Returns the text for a summary without runs.
     """
 
     terminal: Terminal
@@ -258,11 +260,11 @@ class ProgressOutput:
     idle: Idle
 
     def progress(self, project: ProjectSpec) -> ProgressReporter:
-        """The listener that receives the progress of one tick."""
+        """The progress to pass to one tick."""
         return self.events or make_reporter(project, self.terminal, SystemClock().now)
 
     def report_tick(self, summary: Summary, project: ProjectSpec, *, quiet: bool, loops: bool) -> None:
-        """Reports the end of a tick; without news (``quiet``) only to programs."""
+        """Reports a finished tick; a ``quiet`` one, without news, only to programs."""
         if self.events is not None:
             self.events.report_end(summary)
         elif self.prints_summary and not quiet:
@@ -280,6 +282,7 @@ def _ticks(
     *,
     every_seconds: float | None,
 ) -> None:
+    """Runs ``work`` once, or again and again with a pause, until a signal comes or Spark has died."""
     while True:
         with told.progress(project.spec) as progress:
             stopper.tell = progress.stopping
@@ -295,7 +298,7 @@ def _ticks(
 
 @frozen
 class _SignalProgress:
-    """A progress that reinstalls the signal handlers at each plan, since pyspark takes SIGINT when a session starts."""
+    """Reinstalls the signal handlers at each plan: pyspark replaces that of SIGINT when a session starts."""
 
     progress: Progress
     stopper: SignalStopper

@@ -1,4 +1,4 @@
-"""Files that start a project elsewhere, for people to read and own; nothing here talks to a network."""
+"""Builds files that start a project elsewhere, for people to read and own; uses no network."""
 
 from sparkassets.deploy.deployment_kinds import DeploymentSpec, Kind, build_files
 from sparkassets.deploy.owned_files import WrittenFiles, write_owned

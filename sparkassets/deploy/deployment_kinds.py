@@ -1,4 +1,4 @@
-"""The files for each place that a project may run in, from the templates beside this file."""
+"""Builds the files for each place in which a project may run, from the templates beside this file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MINUTES, _HOURS, _MONTHS = range(60), range(24), range(1, 13)
 
 
 def to_quartz(cron: str) -> str:
-    """The cron with seconds, as Quartz has it.
+    """The cron in Quartz's syntax, which begins with seconds.
 
     Raises:
         InputError: It is none, or Quartz cannot say it.
@@ -41,7 +41,7 @@ def to_quartz(cron: str) -> str:
 
 
 def to_on_calendar(cron: str, timezone: str) -> str:
-    """The cron as systemd's timers have it.
+    """The cron as ``OnCalendar`` of a systemd timer.
 
     Raises:
         InputError: It is none, or systemd cannot say it.
@@ -69,6 +69,11 @@ def _times(cron: str) -> tuple[frozenset[int], frozenset[int]]:
 
 
 def _days(cron: str, whose: str) -> DayFields:
+    """The day fields of a cron.
+
+    Raises:
+        InputError: ``whose`` scheduler cannot express them.
+    """
     days = expand(cron).days
     if days.days is not None and days.weekdays is not None:
         hint = "give days of the month or weekdays, not both"
@@ -177,6 +182,7 @@ def _databricks(deployment: DeploymentSpec) -> _Files:
 
 
 def _airflow(deployment: DeploymentSpec) -> _Files:
+    """A DAG file."""
     _refuse_loop(deployment, "Airflow starts tasks that end")
     _refuse_filled_in(deployment.local_command, ("{{", "{%", "{#"), "Airflow")
     line = _join_words(deployment.local_command)
@@ -185,6 +191,7 @@ def _airflow(deployment: DeploymentSpec) -> _Files:
 
 
 def _kubernetes(deployment: DeploymentSpec) -> _Files:
+    """A manifest and a Dockerfile."""
     if deployment.mail:
         raise InputError("--mail: Kubernetes sends none", hint="`notify` of the project tells people")
     name = "deployment.yaml" if deployment.loop else "cronjob.yaml"
@@ -195,6 +202,7 @@ def _kubernetes(deployment: DeploymentSpec) -> _Files:
 
 
 def _cron(deployment: DeploymentSpec) -> _Files:
+    """A crontab and the script that it starts."""
     _refuse_loop(deployment, "cron starts what ends")
     script = Path(deployment.out, f"{deployment.name}.sh")
     more: dict[str, Any] = {
@@ -209,6 +217,7 @@ def _cron(deployment: DeploymentSpec) -> _Files:
 
 
 def _systemd(deployment: DeploymentSpec) -> _Files:
+    """A service and, unless it loops, a timer."""
     if deployment.mail:
         raise InputError(
             "--mail: systemd sends none", hint="`notify` of the project tells people, or an OnFailure= unit"

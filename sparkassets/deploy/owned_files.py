@@ -1,4 +1,4 @@
-"""Files of a deployment: replaced at each call, but never over a file that was changed by hand."""
+"""Writes the files of a deployment anew at each call, but never over a file that was changed by hand."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _refuse_changed(folder: Path, changed: Sequence[str]) -> None:
 
 
 def _digests_in(folder: Path, names: Collection[str]) -> dict[str, str]:
-    """The digests of those of the files that exist."""
+    """File name to digest of its present content, for the files that exist."""
     contents = ((name, _read_file(folder / name)) for name in names)
     return {name: _digest(data) for name, data in contents if data is not None}
 
@@ -107,7 +107,7 @@ def _replace_files(contents: Mapping[Path, OwnedContent]) -> None:
 
 
 def _read_record(folder: Path) -> Mapping[str, str]:
-    """The digests of the files written before; none where the record is missing or invalid."""
+    """File name to the digest that was written before; empty if the record is missing or invalid."""
     with suppress(FileNotFoundError, ValueError, AttributeError):
         found = json.loads((folder / RECORD).read_text(encoding="utf-8")).get("files")
         if isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""A wheel of a whole project, written without a build, and the requirements that it names."""
+"""Builds a wheel of a whole project, without a build tool, and the requirements that it names."""
 
 from __future__ import annotations
 
@@ -75,6 +75,7 @@ def build_wheel(
     inside[f"{package}/entry.py"] = _ENTRY.format(folder=folder).encode()
     stamp = sha256("\n".join(requires).encode())
     for path, data in sorted(inside.items()):
+        # "\0" and the length keep apart what would read the same, such as "a" + "bc" and "ab" + "c"
         stamp.update(f"\0{path}\0{len(data)}\0".encode() + data)
     version = f"{base}+h{stamp.hexdigest()[:12]}"
     info = f"{package}-{version}.dist-info"
@@ -88,13 +89,13 @@ def build_wheel(
 
 
 def _pack_archive(inside: Mapping[str, bytes], info: str) -> bytes:
-    """The archive with its record; the same bytes for the same files."""
+    """The wheel's archive with its RECORD; the same files give the same bytes."""
     record = f"{info}/RECORD"
     lines = [f"{path},sha256={_digest(data)},{len(data)}" for path, data in sorted(inside.items())]
     stream = BytesIO()
     with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
         for path, data in [*sorted(inside.items()), (record, "\n".join([*lines, f"{record},,", ""]).encode())]:
-            entry = ZipInfo(path)  # of 1980: times would make each a new one
+            entry = ZipInfo(path)  # its time is 1980: real times would change the bytes
             entry.external_attr = 0o100644 << 16
             entry.compress_type = ZIP_DEFLATED
             archive.writestr(entry, data)
@@ -118,12 +119,12 @@ _EXTRAS: Final[Mapping[type, str]] = {WorkingDays: "calendars", TradingCalendar:
 
 
 def requirements_of(project: ProjectSpec, sparkassets: str, *, spark: bool) -> tuple[str, ...]:
-    """The requirements to install for a project: sparkassets with its extras, and those of the project's own file.
+    """The requirements to install for a project: sparkassets with the extras it needs, and the project's own.
 
     Args:
-        project: Its ``pyproject.toml`` or ``requirements.txt`` is searched in its folder, then beside that.
+        project: Its ``pyproject.toml`` or ``requirements.txt`` is looked for in its folder, then beside that.
         sparkassets: The requirement of sparkassets without extras, such as ``sparkassets==0.1.0``.
-        spark: Whether to install Spark; else the place provides it.
+        spark: Whether to install Spark; if not, the place provides it.
 
     Raises:
         InputError: A line of the file cannot be used elsewhere.
@@ -142,7 +143,7 @@ def requirements_of(project: ProjectSpec, sparkassets: str, *, spark: bool) -> t
 
 
 def implied_extras(project: ProjectSpec) -> set[str]:
-    """The extras of sparkassets without which some of the project's YAML means nothing."""
+    """The extras of sparkassets that the project's YAML needs, such as those of a timetable."""
     found = {
         extra
         for asset in project.assets.values()
@@ -156,6 +157,7 @@ def implied_extras(project: ProjectSpec) -> set[str]:
 
 
 def _within(value: object) -> Iterator[object]:
+    """The value and everything nested in it."""
     yield value
     if is_dataclass(value) and not isinstance(value, type):
         for each in fields(value):
@@ -176,7 +178,7 @@ def _read_requirements(root: Path) -> list[str]:
 
 
 def _of_pyproject(file: Path) -> list[str] | None:
-    """Its ``project.dependencies``; None where it has none."""
+    """The file's ``project.dependencies``; None if it has none or does not exist."""
     if not file.is_file():
         return None
     try:
@@ -201,10 +203,10 @@ def _of_requirements(file: Path, around: Path) -> Iterator[str]:
 
 
 def _check_requirement(text: str, place: str) -> str:
-    """A requirement that a wheel's metadata can hold, in one line.
+    """The requirement, if a wheel's metadata can hold it in one line.
 
     Raises:
-        InputError: It is none, or holds a credential.
+        InputError: It is no requirement by name, or holds a credential.
     """
     if secret_in_text(text):
         hint = "name the index and its credential where it is installed"

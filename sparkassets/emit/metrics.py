@@ -1,4 +1,4 @@
-"""Metrics of a project for Prometheus: a file for its textfile collector, replaced after each tick.
+"""Metrics of a project for Prometheus, in a file for its textfile collector that is replaced after each tick.
 
 Gauges show the present state of the journal. Counters continue from the values in the file, as a driver may live no
 longer than a tick. Where two drivers write the same file at once, the counts of one are lost.
@@ -61,16 +61,16 @@ class MetricsWatcher:
         self._began = time.monotonic()
 
     def planned(self, runs: int, waiting: int) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def starting(self, what: str) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def started(self, run: PlannedRun, run_id: str) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def finished(self, result: RunResult) -> None:
-        """Nothing."""
+        """Does nothing: the summary has all runs."""
 
     def ended(self, summary: Summary | None, state: State | None) -> None:
         """Replaces the file; an invocation that was broken off leaves it unchanged."""
@@ -82,6 +82,7 @@ class MetricsWatcher:
         self._client.write_to_textfile(str(self._file), registry)
 
     def _count(self, registry: Any, summary: Summary) -> None:  # noqa: ANN401  of the client, which tells no types
+        """Registers the counters: those in the file plus this tick's runs, without assets that left the project."""
         from prometheus_client.core import CounterMetricFamily
 
         runs: dict[tuple[str, str], float] = {}
@@ -106,6 +107,8 @@ class MetricsWatcher:
         registry.register(_MetricFamilies([*families, ticks]))
 
     def _gauge(self, registry: Any, summary: Summary, state: State) -> None:  # noqa: ANN401
+        """Registers the gauges for the present state of each asset."""
+
         def gauge(name: str, told: str, *labels: str) -> Any:  # noqa: ANN401
             return self._client.Gauge(f"sparkassets_{name}", told, ("project", *labels), registry=registry)
 
@@ -157,7 +160,7 @@ class _MetricFamilies:
 def _is_ours(file: Path) -> bool:
     """Whether the file may be replaced: it does not exist, is empty, or holds earlier metrics.
 
-    A device or a pipe would be replaced by a file.
+    Not a device or a pipe: writing would put a regular file in its place.
     """
     try:
         if not file.exists():
@@ -168,7 +171,7 @@ def _is_ours(file: Path) -> bool:
 
 
 def _read_counters(file: Path) -> dict[tuple[str, tuple[str, str]], float]:
-    """The counters of an earlier file, by name, asset and status; none where it cannot be read."""
+    """(Metric, (asset, status)) to value, from an earlier file; empty if it cannot be read."""
     from prometheus_client.parser import text_string_to_metric_families
 
     found: dict[tuple[str, tuple[str, str]], float] = {}

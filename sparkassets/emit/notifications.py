@@ -79,6 +79,7 @@ class NotificationSink:
     def _send(
         self, rule: NotifyRule, message: NotificationMessage, sending: _PendingDeliveries, project: ProjectSpec
     ) -> None:
+        """Starts to send a message to the rule's function and to each receiver; notes those that are unusable."""
         if rule.hook is not None:
             sending.begin(f"{rule.hook.module}:{rule.hook.function}", partial(_call, rule.hook, message, project))
         for name in rule.to:
@@ -149,6 +150,7 @@ class _PendingDeliveries:
 
 
 def _call(hook: PythonBody, message: NotificationMessage, project: ProjectSpec) -> str:
+    """Calls the project's function with the message; returns why not, empty on success."""
     package = hook.module.partition(".")[0]
     if not any(hook.module == name or hook.module.startswith(f"{name}.") for name in project.python):
         return f"the package {package!r} is not allowed"
@@ -157,7 +159,7 @@ def _call(hook: PythonBody, message: NotificationMessage, project: ProjectSpec) 
 
 
 def _receivers(urls: str) -> list[Any]:
-    """The receivers that Apprise finds in the URLs; ``[None]`` where it finds none."""
+    """The receivers that Apprise finds in the URLs; ``[None]`` if it finds none, so that this is reported."""
     apprise = _apprise()
     found = apprise.Apprise()
     with _SILENCE.silence_logs():
@@ -166,6 +168,7 @@ def _receivers(urls: str) -> list[Any]:
 
 
 def _notify(receiver: Any, message: NotificationMessage) -> str:  # noqa: ANN401  a plug-in of Apprise
+    """Sends the message to one receiver; returns why it failed, empty on success."""
     if receiver is None:
         return "it holds no URL that Apprise knows"
     apprise = _apprise()
@@ -185,9 +188,9 @@ def _apprise() -> Any:  # noqa: ANN401  the package, which has no types
 
 
 class _LogSilencer(logging.Filter):
-    """Drops log records of libraries while messages are sent, as they may hold parts of URLs.
+    """Drops log records of the sending libraries while messages are sent, as they may hold parts of URLs.
 
-    Before and after, other code in the process may log through the same libraries.
+    At other times they pass: other code in the process may log through the same libraries.
     """
 
     def __init__(self) -> None:
@@ -209,7 +212,7 @@ class _LogSilencer(logging.Filter):
                 self._sending -= 1
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether nothing is being sent."""
+        """True, so that the record passes, if nothing is being sent."""
         del record
         return not self._sending
 

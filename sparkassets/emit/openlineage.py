@@ -1,4 +1,4 @@
-"""OpenLineage: events go to wherever its own client is configured to send them, by its files and variables."""
+"""Sends OpenLineage events; its own client decides where to, by its files and variables."""
 
 from __future__ import annotations
 
@@ -80,6 +80,7 @@ class OpenLineageSink:
                 yield invocation_event("START", each.at, invocation=each.entry.invocation, telling=self._telling)
 
     def _send(self, found: Sequence[Event]) -> None:
+        """Sends all events, creating the client first; raises the first error after trying every event."""
         if not found:
             return
         if self._client is None:
@@ -110,10 +111,10 @@ def to_client_event(event: Event) -> Any:  # noqa: ANN401  of a package that may
 
 
 def build_client() -> OpenLineageClient:
-    """The client, by its own configuration.
+    """An OpenLineage client, configured by its own files and variables.
 
     Raises:
-        InputError: It is not installed.
+        InputError: The package is not installed.
     """
     try:
         from openlineage.client.client import OpenLineageClient

@@ -1,4 +1,4 @@
-"""Sinks of installed packages, made when there is something to tell them."""
+"""Sinks of installed packages, created only when there is something to pass to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sparkassets.ports import JournalCommit, Sink
 
 
 class RegisteredSink:
-    """A sink of a package, which is imported and made on the sink's own thread at the first commit."""
+    """A package's sink, imported and created at the first commit, on the thread that serves it."""
 
     def __init__(self, spec: SinkSpec) -> None:
         self._spec = spec

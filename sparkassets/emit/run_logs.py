@@ -1,4 +1,4 @@
-"""Output and log records of each run, in a file of its own: the thread's name identifies the run among parallel ones.
+"""Writes output and log records of each run to a file of its own; the thread's name tells parallel runs apart.
 
 A run computes in threads that have its name; output of threads that its function starts belongs to no run.
 """
@@ -56,10 +56,10 @@ class RunLogs:
         root.addHandler(self._handler)
 
     def planned(self, runs: int, waiting: int) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def starting(self, what: str) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def started(self, run: PlannedRun, run_id: str) -> None:
         """Opens the log of a run, and captures stdout and stderr unless they are captured already."""
@@ -151,7 +151,11 @@ class _TeeStream:
 
 
 class _RunLogFile:
-    """One run's file: the beginning as it comes, and the end when the run is over."""
+    """The log file of one run.
+
+    The beginning is written as it comes. Of what follows, only the end is kept in memory and written when the run is
+    over.
+    """
 
     def __init__(self, path: Path, variables: Mapping[str, str]) -> None:
         self._path = path
@@ -174,7 +178,7 @@ class _RunLogFile:
                 self._add(f"{whole}\n")
 
     def close(self) -> None:
-        """Writes what is left."""
+        """Writes what is kept in memory."""
         with self._lock:
             if self._pending:
                 self._add(f"{self._pending}\n")
@@ -184,6 +188,7 @@ class _RunLogFile:
                 self._end.clear()
 
     def _add(self, text: str) -> None:
+        """Writes text while there is room for the beginning; then keeps the newest text and drops older."""
         if self._room >= len(text):
             self._room -= len(text)
             self._append(text)
@@ -197,6 +202,7 @@ class _RunLogFile:
             self._dropped = True
 
     def _append(self, text: str) -> None:
+        """Redacts the text and appends it to the file; a full disk is ignored."""
         if self._stream is None:
             from sparkassets.core.redaction import RedactingStream  # most runs say nothing
 
@@ -206,7 +212,7 @@ class _RunLogFile:
 
 
 def append(path: Path, text: str) -> None:
-    """Adds text to a log, which neither it nor its folder lets others than the owner and the group read.
+    """Appends text to a log; creates log and folder so that only owner and group can read them.
 
     Raises:
         OSError: It cannot be written.

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry: one for an invocation, and one below it for each of its runs."""
+"""Exports invocations as OpenTelemetry spans: one for an invocation, and one below it for each of its runs."""
 
 from __future__ import annotations
 
@@ -101,6 +101,7 @@ class TraceWatcher:
             self._provider.force_flush(FLUSH_MILLIS)
 
     def _mark_failed(self, span: Any, error: str) -> None:  # noqa: ANN401
+        """Gives a span the error's class and message, as OpenTelemetry expects them."""
         said = redact(error, variables=self._project.variables)
         kind = said.partition(":")[0]
         kind = kind if kind.isidentifier() else "run_failed"
@@ -113,7 +114,7 @@ _OWN: Any = None
 
 
 def _provider() -> Any:  # noqa: ANN401
-    """The provider of the process; where none is set up, our own by the variables of OpenTelemetry."""
+    """The process's tracer provider; without one, an own one, configured by OpenTelemetry's variables."""
     global _OWN  # noqa: PLW0603  a process has one
     from opentelemetry import trace
 

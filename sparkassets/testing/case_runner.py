@@ -1,4 +1,4 @@
-"""Runs the tests of a project's assets; tests of rows compute an asset's code over given rows."""
+"""Runs the tests of a project's assets; a test of rows runs an asset's code on rows that the test gives."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ def run_cases(
 
 
 def _run_case(case: Case, about: str, run: Callable[[], str]) -> CaseResult:
+    """The result of one test; ``run`` returns why it fails, empty if it passes. A lack of Spark is raised."""
     begun = time.monotonic()
     try:
         told = run()
@@ -96,7 +97,7 @@ class RowTests:
         self._folder.cleanup()
 
     def run_case(self, case: RowCase, number: int) -> str:
-        """Why the test does not pass; empty where it does.
+        """Why the test fails; empty if it passes. ``number`` names its folder and its run.
 
         Raises:
             SparkAssetsError: The run failed, and the test expects no failure.
@@ -120,7 +121,10 @@ class RowTests:
         return "\n".join(filter(None, differences))
 
     def _compute_tables(self, order: RunOrder) -> tuple[dict[str, DataFrame], RunJudgement]:
-        """The rows of each table and the judgement; a partition withheld from one table is withheld from all."""
+        """The rows that the run would publish in each table, and what its validations decided.
+
+        A partition that is withheld from one table is withheld from all.
+        """
         from sparkassets.spark.computation import computation_for
         from sparkassets.spark.self_writing import SelfWritingComputation
         from sparkassets.spark.targets.judged_rows import find_rules, judge_rows
@@ -162,7 +166,11 @@ class RowTests:
         return frames, judgement
 
     def _written(self, order: RunOrder) -> DataFrame:
-        """The rows of a table of the test."""
+        """The rows that an asset's own code has written to its table in the test's folder.
+
+        Raises:
+            RunError: The asset has no table, or nothing was written to it.
+        """
         from sparkassets.spark.current_table import open_relation
         from sparkassets.spark.target_table import relation_of
 
@@ -180,7 +188,7 @@ class RowTests:
     # ------------------------------------------------------------------ what is given
 
     def _order(self, case: RowCase, folder: Path) -> RunOrder:
-        """The order of the run, as a driver would make it."""
+        """The run's order as a driver would make it, with tables in ``folder``."""
         project, asset = self._project, self._relocate_asset(self._project.assets[case.asset], folder)
         if case.params is not None:
             asset = replace(asset, params=case.params, segment_params=None)
@@ -214,7 +222,7 @@ class RowTests:
         return InletPin(inlet.uri, parts=parts, low=given.after if given is not None else None)
 
     def _read_given(self, session: SparkSession, order: RunOrder) -> ReadInlets:
-        """The inlets with the given rows, limited to the pinned partitions or the rows above the watermark."""
+        """The rows that the test gives for each inlet, cut to the pinned partitions or to rows above the watermark."""
         from sparkassets.spark.inlet_reader import ReadInlets, read_above
 
         read, given = ReadInlets(), self._cases[order.run].given
@@ -235,7 +243,7 @@ class RowTests:
         return read
 
     def _write_before(self, case: RowCase, order: RunOrder) -> None:
-        """Writes the tables as they are before the run, where their rows are given."""
+        """Writes the tables that exist before the run, if the test gives their rows."""
         for each in order.table_orders:
             given = case.given.get(each.asset.name)
             if given is None or each.asset.storage is None:
@@ -249,7 +257,7 @@ class RowTests:
     def _describe_differences(
         self, case: RowCase, name: str, found: DataFrame, rows: Sequence[Mapping[str, Any]]
     ) -> str:
-        """The differences between a table's rows and the expected ones; empty where they are equal."""
+        """The differences between a table's rows and the expected ones; empty if there are none."""
         asset = self._project.assets[name]
         if asset.publishes and not found.columns:
             return f"{name} writes files, of which there are no rows"
@@ -271,7 +279,7 @@ class RowTests:
 
 
 def _compare_columns(expected: Sequence[str], found: Sequence[str], *, only: bool) -> str:
-    """The first difference of columns, as the end of a sentence; ``only`` expects no others."""
+    """The first missing or, with ``only``, unexpected columns, as the end of a sentence; empty if they are right."""
     for column in expected:
         if column not in found:
             hint = did_you_mean(column, found)
@@ -309,7 +317,7 @@ def _describe_withheld_differences(order: RunOrder, expected: PartitionSet | Non
 
 
 def _is_expected_error(case: RowCase, error: SparkAssetsError) -> str:
-    """Empty for the expected failure, else a description; raises ``error`` where none is expected."""
+    """Empty if the run failed as expected, else how it differs; raises ``error`` if no failure was expected."""
     wanted, told = case.expected.error, str(error)
     if not wanted:
         raise error

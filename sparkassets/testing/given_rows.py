@@ -1,4 +1,4 @@
-"""Given rows as data frames, with the types that an asset declares or those of their first values."""
+"""Given rows as data frames; types are declared by the asset or taken from a column's first value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ def frame_of(session: SparkSession, asset: AssetSpec, given: GivenRows) -> DataF
 
 
 def _infer_types(asset: AssetSpec, given: GivenRows) -> dict[str, str]:
-    """Type by column: the declared one, else that of the column's first value."""
+    """Column to its type: the declared one, else that of its first value; text if all values are null.
+
+    Raises:
+        InputError: A value's type is not clear, or there are no columns at all.
+    """
     types = dict(given.columns)
     time = asset.partitioning.time
     for row in given.rows:
@@ -53,7 +57,7 @@ def _infer_types(asset: AssetSpec, given: GivenRows) -> dict[str, str]:
 
 
 def _infer_type(column: str, value: object, *, time_column: str | None) -> str | None:
-    """The type of a column by its first value; None where that does not tell it."""
+    """A column's type by its first value; None if the value does not say."""
     if column in CHANGE_COLUMNS:
         return CHANGE_COLUMNS[column]
     if column == time_column and isinstance(value, str) and _is_date(value):
@@ -79,10 +83,10 @@ def as_frame(
     owner: str,
     schema: Any = None,  # noqa: ANN401
 ) -> DataFrame:
-    """The rows as a data frame of these types.
+    """The rows as a data frame of these types, read from JSON, so that dates and times may be given as text.
 
     Raises:
-        RunError: A value is not of its column's type.
+        RunError: A value is not of its column's type; names the row.
     """
     from pyspark.sql import functions as sql
 
@@ -109,7 +113,11 @@ def as_frame(
 
 
 def _of_file(session: SparkSession, asset: AssetSpec, given: GivenRows) -> DataFrame:
-    """The rows of a file."""
+    """The rows of a file as a data frame; its ending tells the format.
+
+    Raises:
+        InputError: There is no such file.
+    """
     from sparkassets.spark.schemas import declared_schema
 
     if not Path(given.file).is_file():

@@ -1,4 +1,4 @@
-"""Fixtures for pytest, which knows them wherever sparkassets is installed; nothing is imported before one is used."""
+"""Fixtures for pytest, available wherever sparkassets is installed; imports nothing until one is used."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sparkassets_session() -> Iterator[SparkSession]:
 def sparkassets_project(
     sparkassets_session: SparkSession, tmp_path: Path
 ) -> Iterator[Callable[[str | Path], ProjectUnderTest]]:
-    """Opens the project of a folder, with a state and tables of the test's own."""
+    """Yields a function that opens the project of a folder, with state and tables in the test's own folder."""
     from sparkassets.testing.project import ProjectUnderTest
 
     opened: list[ProjectUnderTest] = []

@@ -1,4 +1,4 @@
-"""A project in a folder of its own: its real runs, on a state and tables that go with the test."""
+"""A project for tests: its real runs, on a state and tables in a temporary folder."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class ProjectUnderTest(Project):
         columns: Mapping[str, str] | None = None,
         mode: Literal["overwrite", "append"] = "overwrite",
     ) -> None:
-        """Writes rows of a source, as whoever writes it would.
+        """Writes rows of a source, as its writer would.
 
         Args:
             source: Its name.
-            rows: A row each, or a frame; dates and times are text.
+            rows: Mappings of column to value, with dates and times as text; or a data frame.
             columns: Types of columns that the source does not declare.
-            mode: Whether they take the place of its rows, or come to them.
+            mode: Whether the rows replace those of the source or are added.
 
         Raises:
             InputError: There is no such source, or it is known by its events alone.
@@ -101,6 +101,7 @@ def _relocate_project(spec: ProjectSpec, place: Path) -> ProjectSpec:
 
 
 def _asset(asset: AssetSpec, table: Path) -> AssetSpec:
+    """The asset with its table at a path of the test; a source that is read becomes a Delta table."""
     source = asset.source
     if source is not None and source.kind != "events":
         source = SourceSpec("delta", settle_seconds=source.settle_seconds)

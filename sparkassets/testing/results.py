@@ -21,12 +21,12 @@ Row = Mapping[str, Any]
 
 @frozen
 class CaseResult:
-    """How one test ended.
+    """The result of one test.
 
     Attributes:
-        outcome: ``failed`` where something else came than was expected, ``error`` where the test could not be done.
-        message: Why it did not pass, in as many lines as it takes.
-        seconds: That it took.
+        outcome: ``failed`` if the result differs from the expected one, ``error`` if the test could not be run.
+        message: Why it did not pass, in one or more lines; empty if it passed.
+        seconds: Its duration.
     """
 
     name: str
@@ -43,12 +43,12 @@ class CaseResult:
 
 
 def describe_difference(expected: Sequence[Row], found: Sequence[Row], *, tolerance: float = 0.0) -> str:
-    """The differences between found and expected rows in any order, as lines; empty where they are equal.
+    """The differences between found and expected rows, in any order, as lines; empty if there are none.
 
     Args:
         expected: Rows of equal columns.
         found: Rows of the run, with the same columns.
-        tolerance: How far numbers may be off; NaN is equal to itself.
+        tolerance: The greatest difference between equal numbers; NaN is equal to itself.
     """
     left = list(found)
     missing = [row for row in expected if not _take_equal(row, left, tolerance)]
@@ -67,6 +67,7 @@ def _rows(count: int) -> str:
 
 
 def _sign_rows(sign: str, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """The first rows, each with its sign, and a row that counts the rest."""
     for row in rows[:MOST_SHOWN]:
         yield sign, row
     if len(rows) > MOST_SHOWN:
@@ -84,6 +85,7 @@ def _take_equal(row: Row, left: list[Row], tolerance: float) -> bool:
 
 
 def _equal(one: object, other: object, tolerance: float) -> bool:
+    """Whether two values are equal, numbers up to ``tolerance``; a boolean is not a number here."""
     if isinstance(one, float | int | Decimal) and isinstance(other, float | int | Decimal):
         if isinstance(one, float) and isinstance(other, float) and math.isnan(one) and math.isnan(other):
             return True

@@ -1,4 +1,4 @@
-"""Tests of when assets run: moments, events and expected runs, by the real driver without Spark or files."""
+"""Tests of when assets run: moments, events and expected runs, with the real driver but without Spark and files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from sparkassets.state.memory_store import MemoryStore
 
 
 class ProjectRehearsal:
-    """A project whose runs succeed at once, except those of assets set to fail.
+    """A project in memory whose runs succeed at once without computing, except those of assets set to fail.
 
     Attributes:
         adapters: The project's adapters, in memory.
@@ -62,6 +62,7 @@ class ProjectRehearsal:
         self._clock.time = at
 
     def _outside(self) -> Adapters:
+        """Adapters in memory: no source or table ever changes, and the clock stands still between steps."""
         clock, tables = self._clock, self._tables
         return Adapters(
             store=MemoryStore(),
@@ -91,7 +92,7 @@ def _with_event_sources(spec: ProjectSpec) -> ProjectSpec:
 
 
 class _RehearsalClock:
-    """Stands still at the moment of the test."""
+    """A clock that stands still at the moment of the step."""
 
     def __init__(self) -> None:
         self.time = UNSAID
@@ -118,7 +119,7 @@ class _RehearsalIds:
 
 
 class _UnchangedTargets:
-    """Implements `ports.TargetObserver`: tables are as they were recorded."""
+    """Reports every table as it was recorded; implements `ports.TargetObserver`."""
 
     def missing_folder(self, asset: AssetSpec) -> str | None:
         del asset
@@ -263,7 +264,7 @@ class _RehearsalTarget:
 
 
 def run_times(project: ProjectSpec, case: TimeCase) -> str:
-    """The differences at the first moment that is not as expected; empty where the test passes.
+    """The differences at the first moment that is not as expected; empty if the test passes.
 
     Raises:
         SparkAssetsError: The test itself is wrong, such as an invalid event.
@@ -279,7 +280,7 @@ def run_times(project: ProjectSpec, case: TimeCase) -> str:
 
 
 def _step(rehearsal: ProjectRehearsal, project: ProjectSpec, step: CaseStep) -> Iterator[str]:
-    """The differences of one moment from the expected runs and reasons."""
+    """Moves to one moment, runs the project, and yields the differences from the expected runs and reasons."""
     rehearsal.move_to(step.at)
     rehearsal.failing.clear()
     rehearsal.failing.update(step.fails)
@@ -298,7 +299,7 @@ def _step(rehearsal: ProjectRehearsal, project: ProjectSpec, step: CaseStep) -> 
 
 
 def _compare_reasons(asset: str, expected: str, reasons: Sequence[str]) -> Iterator[str]:
-    """The difference where none of the reasons for which an asset waits has the expected text."""
+    """The difference if no reason for which the asset waits contains the expected text."""
     if not reasons:
         yield f"{asset} does not wait; expected it to, for {expected!r}"
     elif not any(expected in reason for reason in reasons):
@@ -306,12 +307,12 @@ def _compare_reasons(asset: str, expected: str, reasons: Sequence[str]) -> Itera
 
 
 def _reasons(waiting: Iterable[Waiting], name: str) -> list[str]:
-    """The reasons for which an asset waits, each once; none for an empty ``name``."""
+    """Reasons for which the asset waits, without repetitions; empty for an empty ``name``."""
     return list(dict.fromkeys(each.reason for each in waiting if each.asset == name))
 
 
 def _describe_differences(project: ProjectSpec, step: CaseStep, runs: Sequence[RunResult]) -> Iterator[tuple[str, str]]:
-    """Differences between found and expected runs of a moment, each with the asset that did not run, or empty."""
+    """(Asset that should have run, difference) for the runs of a moment; the asset is empty for unexpected runs."""
     expected = step.runs or {}
     ran: dict[str, list[RunResult]] = {}
     for run in runs:

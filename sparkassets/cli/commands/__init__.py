@@ -1,1 +1,1 @@
-"""One module a command; each has a ``command`` and is imported only when it is invoked."""
+"""One module for each command, with an object ``command``; imported only when the command is invoked."""

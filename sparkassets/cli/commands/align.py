@@ -48,6 +48,7 @@ def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> RunA
 
 
 def _print(found: RunAlignment, terminal: Terminal) -> None:
+    """Prints both runs, the delta between them and its case for people."""
     down, up = found.downstream, found.upstream
     rows = [[name, *slot_cells(slot, zone)] for name, slot, zone in zip(_ENDS, (up, down), found.zones, strict=True)]
     print_table(terminal, [TableColumn(""), *SLOT_COLUMNS], rows)

@@ -122,7 +122,7 @@ def command(
 
 
 def _give_up(project: OpenProject, asset: str, *, as_json: bool) -> int:
-    """Tells what was left of the asset's backfills."""
+    """Ends the asset's recorded backfills and prints what was left of them."""
     left = project.backfills.give_up(asset)
     if as_json:
         print_json({"given_up": partitions_document(left, project.spec.assets[asset])})

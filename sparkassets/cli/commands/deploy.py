@@ -29,7 +29,7 @@ def command() -> None:
 
 
 def _options(own: F) -> F:
-    """The options of every kind of deployment."""
+    """Adds the options that every kind of deployment takes."""
     for option in (
         json_option,
         click.option("--force", is_flag=True, help="Write also over files that were changed by hand."),
@@ -116,6 +116,7 @@ def systemd(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401
 
 
 def _deploy(kind: Kind, as_json: bool, wanted: dict[str, Any]) -> int:
+    """Writes the files of a deployment and prints what happened to each, and the commands to type next."""
     from sparkassets.cli.deployment import DeployRequest, next_commands, write_deployment
 
     asked = DeployRequest(set_variables=given_variables(), **wanted)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def difference_document(found: AssetDifference, project: ProjectSpec) -> dict[str, Any]:
-    """How one asset differs; ``rows`` is null where nothing was compared, ``by`` where rows have no keys."""
+    """One asset's differences as JSON; ``rows`` is null if none were compared, ``by`` if they have no keys."""
     asset = project.assets.get(found.asset)
     rows = found.rows
     document = None
@@ -110,7 +110,7 @@ def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as
 
 
 def _rows(found: AssetDifference, project: ProjectSpec) -> Iterator[list[str]]:
-    """Each partition that differs, and those that do not together."""
+    """A table row for each partition that differs, and a last one with the totals of all."""
     if found.rows is None:
         return
     differing = [(partition, counts) for partition, counts in found.rows.partitions if counts.has_differences]
@@ -125,6 +125,7 @@ def _counts(counts: RowCounts) -> list[str]:
 
 
 def _columns(found: AssetDifference) -> Iterator[str]:
+    """A line for each added, removed or changed column."""
     for name, kind in found.columns.added.items():
         yield f"+ column {name} {kind}"
     for name, kind in found.columns.removed.items():
@@ -134,6 +135,7 @@ def _columns(found: AssetDifference) -> Iterator[str]:
 
 
 def _only(found: AssetDifference, project: ProjectSpec) -> Iterator[str]:
+    """Lines on partitions that one side only has, and on keys that are not unique."""
     for partitions, where in ((found.only_base, "the base"), (found.only_branch, "the branch")):
         if partitions:
             yield f"{partitions_text(found.asset, partitions, project) or 'all of it'} is in {where} only"
@@ -142,7 +144,7 @@ def _only(found: AssetDifference, project: ProjectSpec) -> Iterator[str]:
 
 
 def _keyless(found: AssetDifference) -> Iterator[str]:
-    """Why no row is changed where there may be some; nothing where rows have keys, or on one side only differ."""
+    """Says that keys are missing if rows were added and removed: some may be changed rows, but nothing tells."""
     rows, total = found.rows, found.total_row_counts
     if rows is not None and not rows.keys and not rows.has_duplicate_keys and total.added and total.removed:
         yield "no keys are declared, so a changed row is one removed and one added; a `unique` rule declares them"
@@ -154,7 +156,7 @@ def _samples(found: AssetDifference) -> Iterator[str]:
 
 
 def _sample(sample: RowDifference) -> str:
-    """One row on one line; of a changed one what is other, as ``before -> after``."""
+    """One row on one line; of a changed row only the values that differ, as ``before -> after``."""
     if sample.before is None or sample.after is None:
         return ", ".join(f"{name}={_value(value)}" for name, value in (sample.before or sample.after or {}).items())
     return ", ".join(_change(name, sample.before, sample.after) for name in sample.after)

@@ -121,6 +121,7 @@ def add_event(
 
 
 def _add_file(folder: Path, file: Path, *, as_json: bool) -> int:
+    """Announces the events in a file, or in stdin for ``-``, in one commit."""
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -141,7 +142,7 @@ def _add_file(folder: Path, file: Path, *, as_json: bool) -> int:
 
 
 def _print_added(added: Sequence[Event], known: Sequence[Event], project: ProjectSpec) -> None:
-    """The events, and below which of them are older ones of the same id."""
+    """Prints the events, then which of them had an id that was known already."""
     terminal = Terminal.from_stream(sys.stdout)
     _print(terminal, added, project)
     if numbers := list(dict.fromkeys(str(event["seq"]) for event in known)):
@@ -164,6 +165,11 @@ def _warn_of_unheard(added: Sequence[Event], project: ProjectSpec) -> None:
 
 
 def _extra(texts: Sequence[str]) -> dict[str, Any]:
+    """The values of all ``--extra`` options as one object.
+
+    Raises:
+        InputError: A key is given twice.
+    """
     extra: dict[str, Any] = {}
     for text in texts:
         for key, value in _pairs(text).items():
@@ -174,6 +180,7 @@ def _extra(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def _pairs(text: str) -> dict[str, Any]:
+    """The object of one ``--extra``: a JSON object, or one ``KEY=VALUE``."""
     if text.lstrip().startswith("{"):
         found = _value(text)
         if not isinstance(found, dict):
@@ -210,6 +217,7 @@ def _print(terminal: Terminal, found: Sequence[Event], project: ProjectSpec) -> 
 
 
 def _row(event: Event, project: ProjectSpec) -> Row:
+    """One event as a row of the table."""
     extra = ", ".join(f"{key}={_plain(value)}" for key, value in event["extra"].items())
     return [
         str(event["seq"]),
@@ -223,7 +231,7 @@ def _row(event: Event, project: ProjectSpec) -> Row:
 
 
 def _describe_partitions(event: Event, project: ProjectSpec) -> str:
-    """Its partitions, with ``*`` for all segments where they have the same time."""
+    """The event's partitions; with time and segments, ``*`` stands for all segments of a time."""
     partitioning, labels = event_partitioning(project, asset=event["asset"], uri=event["uri"]), event["partitions"]
     if not partitioning.is_product:
         return series(labels)

@@ -66,7 +66,7 @@ def _quote_dot(text: str) -> str:
 
 
 def render_text(project: ProjectSpec) -> Iterator[str]:
-    """Lines for people: every asset, what it reads and what triggers it, upstream first."""
+    """Lines for people: each asset with its inlets and triggers, upstream first."""
     for asset in project.assets.values():
         if asset.maker:
             yield f"{asset.name}  (outlet of {asset.maker})"
@@ -83,6 +83,7 @@ def render_text(project: ProjectSpec) -> Iterator[str]:
 
 
 def _facts(asset: AssetSpec) -> Iterator[str]:
+    """What an asset is: the kind of source, partitioning, strategy and write mode."""
     if asset.source is not None:
         yield "source" if asset.source.kind == "events" else f"{asset.source.kind} source"
     if asset.partitioning.is_partitioned:
@@ -96,7 +97,7 @@ def _facts(asset: AssetSpec) -> Iterator[str]:
 
 
 def _options(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Iterator[str]:
-    """What is not the default."""
+    """The options of an inlet that differ from the defaults."""
     match inlet.mapping:
         case WindowMapping(low, _, True):
             yield f"window {low.text.removeprefix('-')}"
@@ -117,6 +118,7 @@ def _options(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Iterat
 
 
 def _when(asset: AssetSpec) -> Iterator[str]:
+    """Lines on what starts runs of the asset."""
     schedule = asset.schedule
     if asset.source is not None:
         return
@@ -130,6 +132,7 @@ def _when(asset: AssetSpec) -> Iterator[str]:
 
 
 def _condition(condition: Condition, indent: str) -> Iterator[str]:
+    """Lines of a condition, one for each part, indented by depth."""
     match condition:
         case UpdateLeaf():
             yield f"{indent}{condition.ref} was updated"

@@ -50,7 +50,7 @@ def command(folder: Path, asset: str, partitions: tuple[str, ...], at: str | Non
 
 
 class _ImpactTree:
-    """The assets below those by which they are reached; with all that is below them where they come first."""
+    """Builds the tree of reached assets; what is below an asset is shown only where the asset comes first."""
 
     def __init__(self, found: UpdateImpact, project: ProjectSpec) -> None:
         self._found = found
@@ -67,6 +67,7 @@ class _ImpactTree:
         return tuple(self._node(reach) for reach in self._found.reaches if name in reach.through)
 
     def _node(self, reach: ReachedPartitions) -> ExplanationNode:
+        """The node of reached partitions, with what they reach in turn."""
         partitioning = self._project.assets[reach.asset].partitioning
         text = name_partitions(reach.asset, reach.partitions, partitioning)
         if reach.stays:
@@ -77,6 +78,7 @@ class _ImpactTree:
         return ExplanationNode(f"{text}: {self._describe_count(reach)}", None, self._below(reach.asset))
 
     def _describe_count(self, reach: ReachedPartitions) -> str:
+        """How many partitions are reached, and how many of them are computed."""
         partitioning = self._project.assets[reach.asset].partitioning
         if not partitioning.is_partitioned:
             return "computed" if reach.computed else "not computed yet"

@@ -50,10 +50,10 @@ def command(name: str | None, option: str | None, as_json: bool) -> int:
 
 
 def _named_folder(name: str | None, option: str | None) -> Path:
-    """The folder to write to, by argument or by option.
+    """The folder to write to, from the argument or the option; the usual one without either.
 
     Raises:
-        InputError: It is named twice, or its name is empty.
+        InputError: Both are given, or the name is empty.
     """
     if name is not None and option is not None:
         raise InputError("the folder is named twice", hint="write DIR or --project DIR")
@@ -64,11 +64,7 @@ def _named_folder(name: str | None, option: str | None) -> Path:
 
 
 def _refuse_unreadable(folder: Path) -> None:
-    """Refuses a path below which sources, or the state, could not be found.
-
-    Raises:
-        InputError: With what is wrong with it.
-    """
+    """Raises `InputError` for a path with characters that have a meaning in paths of tables."""
     text = str(folder.absolute())
     mark = next((each for each in UNREADABLE if each in text), None)
     if mark is not None:
@@ -78,7 +74,7 @@ def _refuse_unreadable(folder: Path) -> None:
 
 
 def _refuse_existing(folder: Path, targets: Iterable[Path]) -> None:
-    """Refuses a folder in which one of the files exists."""
+    """Raises `InputError` if one of the files exists already."""
     there = next((str(target) for target in targets if target.exists()), None)
     if there is not None:
         free = _quote_folder(folder.with_name((folder.name or "shop") + "2"))
@@ -87,7 +83,7 @@ def _refuse_existing(folder: Path, targets: Iterable[Path]) -> None:
 
 
 def _write(files: Mapping[Path, Path]) -> None:
-    """Copies each file to its place, or none."""
+    """Copies each file to its place; removes the copies again if one cannot be written."""
     written: list[Path] = []
     try:
         for file, target in files.items():

@@ -56,6 +56,7 @@ def command(folder: Path, asset: str, rollback: str | None, as_json: bool) -> in
 
 
 def _row(found: ListedIteration, asset: AssetSpec, timezone: str) -> list[str | TableCell]:
+    """One iteration as a row of the table."""
     each = found.iteration
     which = "" if each.partitions.is_everything else label_partitions(each.partitions, asset.partitioning)
     at = format_zoned(from_unix(each.at), timezone)
@@ -68,6 +69,7 @@ def _format_extra(extra: Mapping[str, Any]) -> str:
 
 
 def _roll_back(project: Project, asset: str, run: str, *, as_json: bool) -> int:
+    """Rolls back to the iteration of ``run`` and prints the result; the exit code is 0 if it is the newest now."""
     summary = project.assets.roll_back(asset, run, check=False)
     ended = [(each.run, each.status, each.error) for each in summary.runs if each.request.restores == run]
     rollback, status, error = ended[-1] if ended else (None, "waiting", "")

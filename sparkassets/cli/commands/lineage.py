@@ -75,7 +75,7 @@ def command(
 
 
 def _columns(project: Project, asset: str, column: str, *, as_json: bool) -> int:
-    """Prints what a column is made of and what of it; or what each column of the asset is made of."""
+    """Prints the lineage of one column in both directions, or that of each column of the asset one step back."""
     from sparkassets.core.documents.lineage import column_document, columns_document
 
     terminal = Terminal.from_stream(sys.stdout)
@@ -94,6 +94,7 @@ def _is_unknown(origin: PartitionOrigin) -> bool:
 
 
 def _origin(origin: PartitionOrigin, project: ProjectSpec) -> ExplanationNode:
+    """The node of one origin: the run, source or event with its facts, and below it what it read."""
     which = label_prefix(origin.partitions, project.assets[origin.asset].partitioning)
     if origin.kind in _NOTHING:
         return ExplanationNode(f"{which}{_NOTHING[origin.kind]}", holds=False)
@@ -110,6 +111,7 @@ def _origin(origin: PartitionOrigin, project: ProjectSpec) -> ExplanationNode:
 
 
 def _read_node(read: InletRead, project: ProjectSpec) -> ExplanationNode:
+    """The node of what a run read of one inlet, with the origins of that."""
     known = project.assets.get(read.asset)
     text = f"read {name_partitions(read.asset, read.parts, known.partitioning if known is not None else UNPARTITIONED)}"
     text += f" at version {read.version}" if read.version is not None else ""
@@ -155,6 +157,7 @@ _OPEN: Final = "its query does not tell for sure what it is made of"
 
 
 def _ways(found: ColumnLineage) -> Iterator[ExplanationNode]:
+    """Nodes for what a column is made of and what uses it."""
     if not found.sure:
         yield ExplanationNode(_OPEN, holds=False)
     elif found.made_of:
@@ -178,6 +181,7 @@ def _back(step: LineageStep) -> ExplanationNode:
 
 
 def _ahead(step: LineageStep) -> ExplanationNode:
+    """The node of an asset or column that uses the one above it."""
     if not step.is_certain:
         return ExplanationNode(f"{step.asset}: {_UNSURE}", holds=False)
     name = f"{step.asset}.{step.column}" if step.column else f"rows of {step.asset}"

@@ -30,12 +30,12 @@ _STATUS = 7
 
 
 def print_list(stretches: Sequence[tuple[str, int, str]], terminal: Terminal, *, whole: bool) -> None:
-    """Writes stretches of partitions with number and status; the last ones where the screen is too small.
+    """Prints stretches of partitions with number and status; only the last ones if the screen is too small.
 
     Args:
-        stretches: At least one.
-        terminal: Its size is kept.
-        whole: Write all of them.
+        stretches: At least one (range, count, status).
+        terminal: Where to; its height limits the lines.
+        whole: Whether to print all of them.
     """
     shown = stretches if whole or terminal.height is None else stretches[-(terminal.height - MARGIN) :]
     columns = [TableColumn("partitions"), TableColumn("count", is_right_aligned=True), TableColumn("status")]
@@ -45,13 +45,13 @@ def print_list(stretches: Sequence[tuple[str, int, str]], terminal: Terminal, *,
 
 
 def print_grid(grid: PartitionGrid, terminal: Terminal, *, time: str, whole: bool) -> None:
-    """Writes statuses with time down and segments across; newest times and first segments on a small screen.
+    """Prints statuses with time down and segments across; on a small screen the newest times and first segments.
 
     Args:
-        grid: With a row at least.
-        terminal: Its size is kept.
-        time: The title of the column of time.
-        whole: Write all of them, columns that have no room below the others.
+        grid: With at least one row.
+        terminal: Where to; its size limits rows and columns.
+        time: The title of the time column.
+        whole: Whether to print all; columns without room follow below the others.
     """
     titles = [", ".join(keys) if whole or terminal.width is None else few(keys, TITLED) for keys in grid.columns]
     stub = max(len(time), *(len(row.label) for row in grid.rows))
@@ -153,7 +153,7 @@ _DONE = {"add": ("added", "was known already"), "remove": ("removed", "was remov
 def _change_segments(
     project: Project, asset: str, keys: Sequence[str], action: str, *, dimension: str | None, as_json: bool
 ) -> None:
-    """Adds or removes segments, and says of each key whether anything changed."""
+    """Adds or removes segments, and prints for each key whether anything changed."""
     if not keys:
         raise InputError("which segments? expected a KEY, or several")
     named = {key: _segment(key) for key in keys}
@@ -168,6 +168,11 @@ def _change_segments(
 
 
 def _segment(key: str) -> str:
+    """The segment that a key names.
+
+    Raises:
+        InputError: The key is empty, stands for all segments, or is several keys.
+    """
     if key in ("", ALL):
         raise InputError(f"{key!r} names no segment", hint="the empty text is written as %, a * as %2A")
     if "," in key:

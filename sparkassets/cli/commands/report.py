@@ -72,7 +72,7 @@ def command(folder: Path, out: str | None, watch: str | None, serve: int | None,
 
 
 def wait(seconds: float) -> None:
-    """Sleeps; an interruption raises out of it."""
+    """Sleeps; an interrupt raises `KeyboardInterrupt` here. A function of its own, so that tests can replace it."""
     time.sleep(seconds)
 
 
@@ -90,14 +90,14 @@ def _serving(place: str, port: int) -> SiteServer:
 
 
 class _WatchedReport:
-    """A report that is kept new, from now on."""
+    """A written report that is written again when the journal has grown."""
 
     def __init__(self, project: Project, place: str, at: str | None) -> None:
         self._project, self._place, self._at = project, place, at
         self._seen, self._written = project.state.newest_entry(), time.monotonic()
 
     def write_if_changed(self) -> None:
-        """Writes it anew if something happened since; what goes wrong is said, and tried again the next time."""
+        """Writes the report again if the journal has new entries or the report is old; prints an error and goes on."""
         try:
             newest = self._project.state.newest_entry()
             if newest == self._seen and time.monotonic() - self._written < OLD:

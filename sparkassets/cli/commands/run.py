@@ -65,6 +65,7 @@ def command(
 
 
 def _seconds(loop: str | None) -> float | None:
+    """The pause of ``--loop`` in seconds; None without a loop."""
     if loop is None:
         return None
     seconds = Duration.parse(loop).seconds_exactly()

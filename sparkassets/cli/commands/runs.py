@@ -92,7 +92,7 @@ def command(
 
 
 def _print_outcome(run: RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes why a run failed, was skipped or is withheld, and what rules found besides."""
+    """Prints why a run failed, was skipped or is withheld, and other findings of its validations."""
     if run.status == "failed":
         print_failure(run.run, run.error, terminal, hint=run.hint, details=run.details)
     if run.skipped:
@@ -103,7 +103,7 @@ def _print_outcome(run: RunRecord, project: ProjectSpec, terminal: Terminal) -> 
 
 
 def _print_log(folder: Path, name: str | None, *, as_json: bool) -> int:
-    """Prints the log of a run; says on stderr why there is none."""
+    """Prints the log of a run; says on stderr why there is none. The exit code is 1 then."""
     from sparkassets.wiring.watchers import run_log
 
     if name is None:
@@ -126,6 +126,7 @@ def _print_log(folder: Path, name: str | None, *, as_json: bool) -> int:
 
 
 def _row(run: RunRecord, project: ProjectSpec) -> Row:
+    """One run as a row of the table."""
     status = ", ".join(filter(None, ["adopted" if run.adopted else run.status, outcome_text(run, project)]))
     return [
         clock_text(run.started, project, seconds=True),

@@ -110,6 +110,7 @@ def migrate(folder: Path, as_json: bool) -> int:
 
 
 def _print(found: VerificationResult, terminal: Terminal) -> None:
+    """Prints what a verification found, for people."""
     for damage in found.damages:
         terminal.print(damage.problem, f"  hint: {damage.repair}")
     for asset, what in found.tables:

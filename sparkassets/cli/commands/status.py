@@ -77,7 +77,7 @@ def command(folder: Path, select: tuple[str, ...], branch: str | None, at: str |
 
 
 def _print_details(status: AssetStatus, project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes what the row of an asset has no room for."""
+    """Prints below the table what an asset's row has no room for."""
     print_failure(status.asset, status.error or "", terminal)
     for withheld in status.withheld_runs:
         _print_withheld_run(status, withheld, project, terminal)
@@ -94,6 +94,7 @@ def _print_details(status: AssetStatus, project: ProjectSpec, terminal: Terminal
 def _print_withheld_run(
     status: AssetStatus, withheld: WithheldSummary, project: ProjectSpec, terminal: Terminal
 ) -> None:
+    """Prints which partitions a run withheld, and why."""
     interval = "..".join(format_zoned(from_unix(at), project.timezone) for at in withheld.interval or ())
     which = partitions_text(status.asset, withheld.partitions, project) or interval
     name = " ".join(filter(None, [status.asset, which]))
@@ -111,6 +112,7 @@ def _holder_text(holder: ClaimHolder, project: ProjectSpec) -> str:
 
 
 def _row(status: AssetStatus, project: ProjectSpec, now: int) -> Row:
+    """One asset as a row of the table."""
     text, state = summarize_status(status)
     return [
         status.asset,
@@ -122,6 +124,7 @@ def _row(status: AssetStatus, project: ProjectSpec, now: int) -> Row:
 
 
 def _next(at: int | None, project: ProjectSpec, now: int) -> str:
+    """When the asset's next run is due; empty if unknown."""
     if at is None:
         return ""
     if at <= now:

@@ -55,6 +55,11 @@ def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
 
 
 def _chosen(cases: tuple[Case, ...], names: tuple[str, ...], project: ProjectSpec) -> list[Case]:
+    """The tests with one of the names; all without names.
+
+    Raises:
+        InputError: No test has a name.
+    """
     from sparkassets.core.suggestions import did_you_mean
 
     for name in names:
@@ -74,6 +79,7 @@ def _names_of(case: Case) -> tuple[str, str]:
 
 
 def _lines(result: CaseResult) -> list[str]:
+    """One result for people."""
     sign = "✓" if result.has_passed else "✗"
     about = f" ({result.about})" if result.about else ""
     head = f"{sign} {result.name}{about}  {result.seconds:.1f} s"
