@@ -95,7 +95,10 @@ def parse_announcement_lines(
 
 
 def event_partitioning(project: ProjectSpec, *, asset: str | None, uri: str | None) -> Partitioning:
-    """The partitioning that names the partitions of an event; unpartitioned where the assets of its URI disagree."""
+    """The partitioning by whose keys an event names partitions: of its asset, its view, or the assets of its URI.
+
+    Unpartitioned where no asset has the URI, or several have it with different partitions.
+    """
     if asset is not None:
         spec = project.assets.get(asset)
         return spec.views.get(uri or "", spec.partitioning) if spec is not None else UNPARTITIONED
@@ -129,6 +132,7 @@ def _build_event(
     id: object,  # noqa: A002  as in `parse_announcement`
     at: object,
 ) -> EventEntry:
+    """Checks the values of an announcement and builds its event; ``asset`` is None where a URI names the dataset."""
     owners = [project.assets[asset]] if asset is not None else _owners_of(project, uri)
     keys = None if partition is None else _expect_text("partition", partition)
     parts = EVERYTHING if keys is None else _parse_partitions(owners, asset or uri, keys)
@@ -139,6 +143,11 @@ def _build_event(
 
 
 def _check_id(text: str) -> str:
+    """Checks the id that an announcer gave an event, and returns it.
+
+    Raises:
+        InputError: It is empty, too long, not writable or holds a credential.
+    """
     if not 0 < len(text) <= ID_CHARACTERS:
         raise InputError(f"the id has {len(text):,} characters; expected 1 to {ID_CHARACTERS}")
     if text != escape_unwritable(text):
@@ -151,6 +160,7 @@ def _check_id(text: str) -> str:
 
 
 def _parse_line(project: ProjectSpec, line: str | Mapping[str, Any]) -> EventEntry:
+    """The event of one line of `parse_announcement_lines`."""
     values = _check_keys(_parse_json(line) if isinstance(line, str) else line)
     if ("asset" in values) == ("uri" in values):
         raise InputError('expected one of "asset" and "uri"')
@@ -171,7 +181,7 @@ def _parse_line(project: ProjectSpec, line: str | Mapping[str, Any]) -> EventEnt
 
 
 def _check_keys(line: object) -> dict[str, Any]:
-    """The object of a line, without keys that are null."""
+    """The object of a line without its null values; refuses unknown keys."""
     if not isinstance(line, Mapping):
         raise InputError(f"expected a JSON object, found {show_value(line)}")
     for key in line:
@@ -181,6 +191,7 @@ def _check_keys(line: object) -> dict[str, Any]:
 
 
 def _parse_json(line: str) -> object:
+    """The value of a line's JSON text; refuses NaN, Infinity and duplicate keys, which Python would read."""
     try:
         value: object = json.loads(
             line, parse_constant=reject_nonfinite_number, object_pairs_hook=_reject_duplicate_keys
@@ -211,26 +222,28 @@ def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _expect_text(key: str, value: object) -> str:
+    """The value, if it is text; ``key`` names it in the error."""
     if not isinstance(value, str):
         raise InputError(f'"{key}" is {show_value(value)}; expected text')
     return value
 
 
 def _is_name(project: ProjectSpec, target: str) -> bool:
-    """Whether ``target`` is meant as an asset's name, even if no asset has it."""
+    """Whether ``target`` is meant as an asset's name: an asset has it, or it is no URI that anybody names."""
     if target in project.assets:
         return True
     return "://" not in target and _identities(project).isdisjoint((target, lower_scheme(target)))
 
 
 def _identities(project: ProjectSpec) -> set[str]:
-    """The URIs of the assets, and those that conditions name."""
+    """The dataset URIs of the project: those of assets, and those that conditions name."""
     conditions = [asset.schedule.condition for asset in project.assets.values()]
     named = {leaf.ref for each in conditions if each is not None for leaf in datasets(each) if leaf.is_uri}
     return named | {asset.uri for asset in project.assets.values()}
 
 
 def _require_asset(project: ProjectSpec, name: str) -> AssetSpec:
+    """The asset of that name; refuses an unknown one, and a multi-asset, whose outlets hold the data."""
     asset = project.assets.get(name)
     if asset is None:
         from sparkassets.core.credentials import secret_in_text  # what only shows events loads none of it
@@ -245,19 +258,28 @@ def _require_asset(project: ProjectSpec, name: str) -> AssetSpec:
 
 
 def _resolve_uri(project: ProjectSpec, text: str) -> str:
-    """The dataset's URI; an asset without ``uri`` has its path as URI, so any characters may be in it."""
+    """The dataset URI that the text means: an asset's exactly as written, or else a parsed URI.
+
+    The URI of an asset without ``uri`` is its path, which may hold any characters.
+    """
     return text if _owners_of(project, text) else parse_uri(text)
 
 
 def _owners_of(project: ProjectSpec, uri: str) -> list[AssetSpec]:
+    """The assets with that dataset URI."""
     return [asset for asset in project.assets.values() if asset.uri == uri]
 
 
 def _have_same_grid(owners: list[AssetSpec]) -> bool:
+    """Whether partition keys mean the same for all these assets."""
     return all(item.partitioning.same_grid(owners[0].partitioning) for item in owners)
 
 
 def _parse_partitions(owners: list[AssetSpec], target: str, keys: str) -> PartitionSet:
+    """The partitions that the keys of an announcement name.
+
+    Refused where the target has no partitions, its assets have different ones, or the keys stand for all time.
+    """
     if owners and not _have_same_grid(owners):
         names = ", ".join(repr(owner.name) for owner in owners)
         raise InputError(
@@ -275,6 +297,10 @@ def _parse_partitions(owners: list[AssetSpec], target: str, keys: str) -> Partit
 
 
 def _parse_event_time(project: ProjectSpec, at: object) -> int | None:
+    """When the event happened, Unix seconds; None where the announcement does not say.
+
+    An instant without an offset is in the project's time zone.
+    """
     match at:
         case None:
             return None

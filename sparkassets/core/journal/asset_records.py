@@ -80,7 +80,7 @@ class LastSkip:
 
 @frozen(array_like=True)
 class DefinitionOutput:
-    """The partitions of an asset that one of its definitions computed.
+    """The partitions of an asset that one of its definitions (code, parameters, options) computed.
 
     Attributes:
         since: Sequence number of the entry that first recorded it; a definition that comes back keeps its place.
@@ -167,7 +167,7 @@ class LearnedKeys:
 
 @frozen(array_like=True)
 class AddedPartitions:
-    """Partitions of the segments that scheduled runs added.
+    """Partitions of segments that scheduled runs discovered and did not compute.
 
     Attributes:
         due: Partitions that are due at once, whatever the schedule says.
@@ -184,7 +184,7 @@ class AddedPartitions:
         return bool(self.due or self.further)
 
     def without_partitions(self, partitions: PartitionSet) -> AddedPartitions:
-        """The rest after a run has computed ``partitions`` or had nothing to do for them."""
+        """The rest after a run computed ``partitions`` or was skipped for them."""
         return AddedPartitions(self.due - partitions, self.further - partitions, self.invocation) if self else self
 
     def with_added(self, fresh: PartitionSet, *, by: PartitionSet, invocation: str) -> AddedPartitions:
@@ -203,7 +203,7 @@ class AddedPartitions:
 
 @frozen(array_like=True)
 class PromotedPartitions:
-    """Partitions that hold the rows of a branch.
+    """Partitions whose rows a run of the base took over from a branch instead of computing them.
 
     Attributes:
         journal_id: Id of the branch's journal.
@@ -219,7 +219,11 @@ class PromotedPartitions:
 def promoted_after_run(
     taken: Iterable[PromotedPartitions], partitions: PartitionSet, promotes: BranchPromotion | None
 ) -> tuple[PromotedPartitions, ...]:
-    """The promoted partitions after a run wrote ``partitions``, by promotion or by computing them."""
+    """The promoted partitions after a run wrote ``partitions``.
+
+    ``promotes`` is the branch that the run took them over from; None where it computed them, so that they count as the
+    base's own again.
+    """
     promoted = {(each.journal_id, each.seq): rest for each in taken if (rest := each.partitions - partitions)}
     if promotes is not None and partitions:
         key = promotes.journal_id, promotes.seq
@@ -228,5 +232,5 @@ def promoted_after_run(
 
 
 def promoted_from_branch(taken: Iterable[PromotedPartitions], journal_id: str) -> Iterator[PromotedPartitions]:
-    """Yields the partitions promoted from the branch with that journal."""
+    """Yields the records of partitions that were promoted from the branch with that journal."""
     return (each for each in taken if each.journal_id == journal_id)

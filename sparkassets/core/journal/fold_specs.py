@@ -42,7 +42,7 @@ class FoldInlet:
         return self if self.needs.inlet is inlet else replace(self, needs=replace(self.needs, inlet=inlet))
 
     def with_available(self, available: PartitionSet) -> FoldInlet:
-        """The inlet with these present partitions."""
+        """The inlet with these present partitions, for a mapping to the newest of them."""
         return replace(self, needs=self.needs.with_available(available))
 
 
@@ -76,7 +76,7 @@ class FoldSpec:
     refreshes: bool = False
 
     def stands_elsewhere(self, before: FoldSpec) -> bool:
-        """Whether computed rows are not at the new place: the asset moved, or a multi-asset gained outlets."""
+        """Whether rows computed under ``before`` are not at the asset's place now: it moved, or gained outlets."""
         if self.outlets:
             return not before.outlets or bool(set(self.outlets) - set(before.outlets))
         return self.storage != before.storage or (self.storage is None and self.uri != before.uri)
@@ -103,16 +103,16 @@ class FoldSpec:
         )
 
     def inlet(self, name: str) -> FoldInlet | None:
-        """The inlet of that name."""
+        """The inlet of that name; None where there is none."""
         return next((inlet for inlet in self.inlets if inlet.name == name), None)
 
     def readers(self, uri: str) -> tuple[str, ...]:
-        """The inlets that read the dataset; one empty name where only the condition names it."""
+        """The names of the inlets that read the dataset; one empty name where only the condition names it."""
         return tuple(inlet.name for inlet in self.inlets if inlet.uri == uri) or ("",)
 
 
 def build_fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
-    """Builds the fold's view of ``asset``."""
+    """Builds what the journal records of ``asset`` for the fold."""
     if asset.maker:
         return _outlet_fold_spec(asset)
     inlets = tuple(
@@ -151,9 +151,11 @@ def _outlet_fold_spec(asset: AssetSpec) -> FoldSpec:
 
 
 def _outlet_locations(asset: AssetSpec, project: ProjectSpec) -> Iterator[tuple[str, str]]:
+    """Yields (name, place of its rows) of each outlet of a multi-asset."""
     for name in asset.outlets:
         yield name, _storage_location(project.assets[name]) or ""
 
 
 def _storage_location(asset: AssetSpec) -> str | None:
+    """The place of the asset's rows, as the journal identifies it; None for an asset without rows of its own."""
     return asset.storage.journal_identity if asset.storage is not None else None

@@ -38,15 +38,15 @@ class RunRecord(RequestedRun):
     Attributes:
         token: Fence token: its claim's sequence number.
         status: ``withheld`` where validations withheld all of it; ``lost`` when its driver is gone, or another run
-            settled it and none of it was in the target.
+            settled it and found none of it in the target.
         started, ended: When it was claimed and recorded, Unix seconds, by its driver's clock; ``ended`` is None for a
             running or lost run.
         unchanged: Partitions of the run whose rows stayed the same, which was no event for consumers.
         withheld: Partitions of the run that are not published because validations failed.
         verdicts: Results of its validations.
-        adopted: The older run that it found in the target and recorded instead of computing.
+        adopted: The older run that it found in the target and recorded instead of computing; None where it computed.
         skipped: The reason that its code gave for writing nothing; empty where it was not skipped.
-        partition_keys: Keys ``A..B`` of its partitions, where a `Project` returned it.
+        partition_keys: Keys ``A..B`` of its partitions, where a `Project` returned it; else empty.
     """
 
     run: str
@@ -127,6 +127,15 @@ def _build_record(
     adopted: str | None,
     gone: bool,
 ) -> RunRecord:
+    """The record of one claimed run.
+
+    Args:
+        claim: The run's claim.
+        numbered: The entry of the claim.
+        ending: The entry that ended the run; None while there is none.
+        adopted: The older run that it recorded instead of computing; None where it computed.
+        gone: Whether its driver is gone or a later claim settled it, so that it is lost without an ending.
+    """
     record = RunRecord(
         claim.request,
         run=claim.run,
@@ -182,7 +191,7 @@ USING_KINDS = ("claim", "success")
 
 
 def event_with_source_run(ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
-    """The JSON object of an unused event, with the data interval of the run that caused it."""
+    """The JSON object of a remembered event, with the run that caused it and that run's data interval."""
     interval = ref.interval
     source_run = None
     if ref.run is not None:
@@ -195,7 +204,7 @@ def event_with_source_run(ref: EventRef, partitioning: Partitioning) -> dict[str
 
 
 def event_values(ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
-    """The JSON object of an unused event."""
+    """The JSON object of a remembered event."""
     return {
         "seq": ref.seq,
         "asset": ref.asset,
@@ -256,6 +265,7 @@ class EventUsage:
         return [self.triggered[seq] for seq in claim.request.events if seq in self.triggered]
 
     def _record_reads(self, success: SuccessEntry) -> None:
+        """Adds the run to the events that it is the first of its asset to have read."""
         pins: dict[str, list[InletPin]] = {}
         for pin in success.pins.values():
             pins.setdefault(pin.uri, []).append(pin)
@@ -271,11 +281,14 @@ class EventUsage:
 
 
 def _has_read(pin: InletPin, seq: int, touched: PartitionSet) -> bool:
+    """Whether a pin covers the event: it was taken no earlier, and reads partitions that the event touched."""
     return pin.seq >= seq and pin.parts.overlaps(touched)
 
 
 def partition_labels(parts: PartitionSet, partitioning: Partitioning) -> list[str]:
-    """``A..B`` of keys, inclusive; instants and segments where the asset's partitioning is unknown or has changed.
+    """The partitions as keys ``A..B``, inclusive.
+
+    Where the asset's partitioning is unknown or has changed, instants and segments stand for the keys.
 
     >>> from sparkassets.core.partitions import UNPARTITIONED, RangeSet
     >>> partition_labels(PartitionSet.by_segment({("de",): EVERYTHING.time, ("nl",): RangeSet.span(0, 3600)}),

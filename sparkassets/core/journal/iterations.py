@@ -77,8 +77,8 @@ def visible_iterations(
 def sole_visible_iteration(iterations: Iterable[PublishedIteration], version: int | None) -> str:
     """The name of the only iteration that readers of the newest version see; empty where there is no such one.
 
-    There is none where the asset has partitions, or the table changed since, by others or by a run that published an
-    iteration beside it. Then only the version identifies the visible rows.
+    Then only the version identifies the visible rows. That is so where the asset has partitions, or the table changed
+    since: another writer changed it, or a run published an older interval beside it.
     """
     newest = next(iter(visible_iterations(iterations)), None)
     return (
@@ -89,7 +89,7 @@ def sole_visible_iteration(iterations: Iterable[PublishedIteration], version: in
 
 
 def iteration_of_version(iterations: Iterable[PublishedIteration], version: int | None) -> str:
-    """The name of the iteration that that version of the table published; empty where it published none."""
+    """The name of the iteration that this version of the table published; empty where it published none."""
     return next(
         (each.name for each in iterations if each.version == version and each.visible_partitions.is_everything), ""
     )

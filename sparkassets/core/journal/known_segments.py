@@ -52,7 +52,10 @@ def _assets_with_open_segments(project: IdentityKey[ProjectSpec]) -> tuple[str, 
 
 
 def _effective_partitioning(asset: AssetSpec, known: AssetState | None) -> Partitioning:
-    """The asset's partitioning in the state; the declared one for an asset that is new or has another by now."""
+    """The asset's partitioning with the segments that the state knows.
+
+    The declared one for an asset that the state does not have, or has with another partitioning.
+    """
     declared = asset.partitioning.as_declared
     if known is not None and known.spec.partitioning.as_declared == declared:
         return known.spec.partitioning
@@ -63,7 +66,7 @@ def _effective_partitioning(asset: AssetSpec, known: AssetState | None) -> Parti
 def _with_partitionings(
     project: IdentityKey[ProjectSpec], known: tuple[tuple[str, IdentityKey[Partitioning]], ...]
 ) -> ProjectSpec:
-    """The project with these partitionings; an asset with an unchanged one stays the same object."""
+    """The project with these partitionings by asset name; an asset with an unchanged one stays the same object."""
     changed = {
         name: _with_partitioning(IdentityKey(project.value.assets[name]), partitioning) for name, partitioning in known
     }
@@ -72,6 +75,7 @@ def _with_partitionings(
 
 @lru_cache(maxsize=4096)
 def _with_partitioning(asset: IdentityKey[AssetSpec], partitioning: IdentityKey[Partitioning]) -> AssetSpec:
+    """The asset with this partitioning; the same object where it has it already."""
     if partitioning.value is asset.value.partitioning:
         return asset.value
     return replace(asset.value, partitioning=partitioning.value)

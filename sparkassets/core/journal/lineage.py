@@ -55,20 +55,20 @@ class InletRead:
 
 @frozen
 class PartitionOrigin:
-    """Where some partitions of an asset came from.
+    """Where some partitions of an asset came from: one run, or another entry of the journal.
 
     Attributes:
         kind: ``run`` computed them, a ``mark`` accepted them, a ``source`` or an ``event`` brought them; they are
-            ``lost``, ``missing``, or ``unknown`` to the journal.
+            ``lost``, ``missing`` (never present), or ``unknown`` to the journal.
         partitions: Everything for an asset without partitions.
         seq: Sequence number of the entry that records the origin; None where there is none.
-        at: When it was recorded, Unix seconds.
+        at: When it was recorded, Unix seconds; None likewise.
         definition: Id of the definition that computed them.
         table_id, version: Position in the asset's own table.
         note: Further details for people: the reason of a loss or mark, the number of files.
-        changed: Later changes of others in the table, one phrase each.
+        changed: Later changes by other writers in the table, one phrase each.
         reads: One for each inlet of the run.
-        again: The same origin is elsewhere in the tree already, with its own reads.
+        again: The same origin stands elsewhere in the tree already, with its own reads.
     """
 
     asset: str
@@ -128,9 +128,9 @@ def trace_lineage(
 def newest_origins(
     project: ProjectSpec, state: State, past: EntryHistory, *, asset: AssetSpec
 ) -> Iterator[PartitionOrigin]:
-    """Yields the origins of an asset's present partitions, newest first, without the reads of the runs.
+    """Yields the origins of an asset's present partitions, newest first, without what the runs read.
 
-    Partitions that no entry of ``past`` records have none.
+    Partitions that no entry of ``past`` records have no origin.
     """
     partitions = _present_partitions(asset, state)
     known = state.assets.get(asset.name)
@@ -153,11 +153,11 @@ def _present_partitions(asset: AssetSpec, state: State) -> PartitionSet:
 
 @frozen
 class _LineageQuery:
-    """The partitions of one asset to trace.
+    """The partitions of one asset to trace, and as of when.
 
     Attributes:
-        before: Only entries with a smaller sequence number count.
-        table_id, version: Position in the table at which it was read, where that is known.
+        before: Only entries with a smaller sequence number count; by default all do.
+        table_id, version: Position in the table at which it was read; None where that is unknown.
         depth: How many runs to go back from here; None for no limit.
     """
 
@@ -170,6 +170,15 @@ class _LineageQuery:
 
 @frozen
 class _LineageTracer:
+    """Traces partitions through the journal, one asset at a time.
+
+    Attributes:
+        project: Has the assets and their inlets.
+        state: The present state.
+        past: The journal, by dataset.
+        visited: (asset, sequence number, partitions) of the runs whose reads are in the tree already.
+    """
+
     project: ProjectSpec
     state: State
     past: EntryHistory
@@ -190,7 +199,10 @@ class _LineageTracer:
         return (*origins, *([PartitionOrigin(asset.name, "missing", missing)] if missing else []))
 
     def _trace_query(self, asset: AssetSpec, query: _LineageQuery) -> tuple[PartitionOrigin, ...]:
-        """The origins of the query's partitions; where these are open in time, only of those that ever were present."""
+        """The origins of the query's partitions, newest first, one for each entry that records some of them.
+
+        Where the partitions are open in time, only those that were ever present are traced.
+        """
         is_open, origins = not asset.partitioning.can_list(query.partitions), list[PartitionOrigin]()
         rest = query.partitions & self.state.dataset(asset.uri).ever_present if is_open else query.partitions
         changed = list[tuple[PartitionSet, str]]()
@@ -206,7 +218,10 @@ class _LineageTracer:
         return (*origins, *([] if is_open else self._untraced_origins(asset, rest)))
 
     def _untraced_origins(self, asset: AssetSpec, rest: PartitionSet) -> Iterator[PartitionOrigin]:
-        """The origins of partitions that no entry records: they never were present, or their entry has expired."""
+        """Yields the origins of partitions that no entry records: ``missing`` if never present, else ``unknown``.
+
+        The entry of an unknown one has expired.
+        """
         dataset = self.state.dataset(asset.uri)
         never_present = rest if not dataset.seq else NOTHING
         if asset.partitioning.is_partitioned:
@@ -230,6 +245,10 @@ class _LineageTracer:
         own: PartitionSet,
         changed: tuple[str, ...],
     ) -> PartitionOrigin:
+        """The origin that an entry records for ``own`` partitions; that of a run comes with its reads.
+
+        ``changed`` are phrases for later changes by other writers.
+        """
         origin, entry = replace(_origin_of(asset.name, numbered, own), partitions=own, changed=changed), numbered.entry
         return self._with_reads(asset, entry, origin, query) if isinstance(entry, _Success) else origin
 
@@ -248,7 +267,10 @@ class _LineageTracer:
     def _read_of_inlet(
         self, asset: AssetSpec, name: str, pin: InletPin, entry: _Success, own: PartitionSet
     ) -> InletRead:
-        """The partitions of an inlet that the run read for ``own`` of its partitions."""
+        """What the run read of an inlet to compute ``own`` of its partitions.
+
+        An inlet that is mapped by values in its rows counts as read whole, as these may stand in any partition.
+        """
         upstream, inlet, parts = self.project.assets.get(name), asset.inlets.get(name), pin.parts
         # values of a view's rows may stand in any partition of the source
         if upstream is not None and inlet is not None and inlet.view is not None:
@@ -260,7 +282,10 @@ class _LineageTracer:
         return InletRead(name, pin.uri, parts, before, pin.table_id, pin.version, pin.low)
 
     def _with_origins(self, read: InletRead, query: _LineageQuery) -> InletRead:
-        """Adds the origins of the read partitions, as far back as the query's depth allows."""
+        """The read with the origins of what it read, as far back as the query's depth allows.
+
+        Without origins where the project no longer has the inlet under the same URI.
+        """
         upstream = self.project.assets.get(read.asset)
         if upstream is None or upstream.uri != read.uri:
             return read
@@ -283,7 +308,11 @@ class _LineageTracer:
         return replace(query, partitions=self._visible_partitions(asset, query))
 
     def _visible_partitions(self, asset: AssetSpec, query: _LineageQuery) -> PartitionSet:
-        """The partitions of the visible iterations; of a single one where exactly its version was read."""
+        """The partitions of the iterations that a reader of the query's version saw.
+
+        Where the columns of the rows name no partitions and one iteration has exactly that version, only that one was
+        read.
+        """
         seen, covered, is_single = NOTHING, NOTHING, not asset.partitioning.by_columns.is_partitioned
         for numbered in self.relevant_entries(asset, query):
             entry = numbered.entry
@@ -297,9 +326,9 @@ class _LineageTracer:
 
 
 def _visible_entries(entries: Iterable[NumberedEntry], version: int | None) -> Iterator[NumberedEntry]:
-    """Yields the entries whose rows readers saw: after a rollback, the run that was rolled back to.
+    """Yields the entries whose rows readers saw, newest first: after a rollback, the run that was rolled back to.
 
-    An iteration beside the newest counts only for readers of exactly that ``version``.
+    An iteration that was published beside the newest counts only for readers of exactly that ``version``.
     """
     sought: dict[str, PartitionSet] = {}
     for numbered in entries:
@@ -316,7 +345,10 @@ def _visible_entries(entries: Iterable[NumberedEntry], version: int | None) -> I
 def _visible_part(
     entry: SuccessEntry | OutletEntry, sought: Mapping[str, PartitionSet], version: int | None
 ) -> PartitionSet:
-    """The partitions of a run that readers saw; ``sought`` has, by run, those that rollbacks made visible."""
+    """The partitions of a run that readers saw; nothing where a rollback or a newer iteration hid all.
+
+    ``sought`` has, by run, the partitions that later rollbacks made visible.
+    """
     if entry.beside and entry.version != version and entry.run not in sought:
         return NOTHING
     hidden = PartitionSet.union(partitions for run, partitions in sought.items() if run != entry.run)
@@ -349,7 +381,10 @@ def _origin_of(asset: str, numbered: NumberedEntry, own: PartitionSet) -> Partit
 
 
 def _describe_files(entry: ObservedEntry, own: PartitionSet) -> str:
-    """How many files an observation found, for these partitions or more; empty where it counted none."""
+    """How many files an observation of a source found, for a note; empty where it counted none.
+
+    It says "among" where it counted the files of further partitions, too.
+    """
     files = entry.extra.get("files")
     if not isinstance(files, int):
         return ""
@@ -358,7 +393,7 @@ def _describe_files(entry: ObservedEntry, own: PartitionSet) -> str:
 
 
 def _foreign_changes(numbered: NumberedEntry) -> list[tuple[PartitionSet, str]]:
-    """The changes of others that a look at the asset's table found, with a phrase for each."""
+    """The changes by other writers that a look at the asset's table found, as (partitions, phrase); mostly none."""
     if not isinstance(numbered.entry, TargetEntry):
         return []
     commits = numbered.entry.found.commits
@@ -366,11 +401,12 @@ def _foreign_changes(numbered: NumberedEntry) -> list[tuple[PartitionSet, str]]:
 
 
 def _changes_touching(changed: list[tuple[PartitionSet, str]], own: PartitionSet) -> tuple[str, ...]:
+    """The phrases of the changes that touch ``own`` partitions."""
     return tuple(phrase for partitions, phrase in changed if partitions.overlaps(own))
 
 
 def _is_relevant(asset: AssetSpec, numbered: NumberedEntry, query: _LineageQuery) -> bool:
-    """Whether an entry is about the asset, and about its table as it was read."""
+    """Whether an entry may be an origin for the query: it fits the asset, its table and the version that was read."""
     entry = numbered.entry
     if getattr(entry, "asset", None) not in (asset.name, None):
         return False
@@ -382,7 +418,7 @@ def _is_relevant(asset: AssetSpec, numbered: NumberedEntry, query: _LineageQuery
 
 
 def _partitions_of_entry(numbered: NumberedEntry) -> PartitionSet:
-    """The partitions whose origin an entry records."""
+    """The partitions whose origin an entry records; nothing for an entry that brings no data."""
     match numbered.entry:
         case SuccessEntry() | OutletEntry() as entry:
             return entry.published_partitions

@@ -1,8 +1,7 @@
 """A person's marks of partitions and instances, and the questions after a lost commit that a mark answers.
 
-Questions to a person about runs whose commits can no longer be found: are their rows in the table or not?
-
-The claim that asks has fenced these runs, so that none of them can land after the answer, which is a mark.
+A question asks about runs whose commits can no longer be found: are their rows in the table or not? The claim that asks
+has fenced these runs, so that none of them can land after the answer.
 """
 
 from __future__ import annotations
@@ -144,13 +143,18 @@ class MarkResult:
 
 
 def _mark_text(kind: MarkKind, by: str, reason: str) -> str:
+    """The clause that says how something was marked, by whom and why."""
     return f"marked as {WORDS[kind]} by {by}: {reason}"
 
 
 def add_instance_mark(
     before: Iterable[InstanceMark], mark: InstanceMark, cursor: tuple[int, int] | None
 ) -> tuple[InstanceMark, ...]:
-    """The instance marks with a new one: all that are ahead of the cursor, and the newest `MOST_DONE` others."""
+    """The instance marks with a new one, which replaces an older one of its interval; ``missing`` only removes that.
+
+    Marks ahead of the asset's cursor all stay, as they keep their instances from running; of others the newest
+    `MOST_DONE`.
+    """
     others = [each for each in before if each.interval != mark.interval]
     kept = others if mark.kind == "missing" else [*others, mark]
     behind = [each.seq for each in kept if not each.is_ahead(cursor)][-MOST_DONE:]
@@ -160,7 +164,11 @@ def add_instance_mark(
 def add_mark(
     marks: Iterable[PartitionMark], mark: PartitionMark, *, claims: Iterable[int] = ()
 ) -> tuple[PartitionMark, ...]:
-    """The marks with a new one, which replaces others of its partitions; ``claims`` are the unsettled fence tokens."""
+    """The marks with a new one, which replaces others of its partitions.
+
+    ``claims`` are the fence tokens of unsettled claims: ``done`` marks since the oldest of them stay, whatever their
+    number.
+    """
     kept, oldest = [*_marks_outside(marks, mark.partitions), mark], min(claims, default=mark.seq + 1)
     done = [each.seq for each in kept if each.kind == "done"]
     since = min([oldest, *done[-MOST_DONE:]])
@@ -170,7 +178,10 @@ def add_mark(
 def marks_after_success(
     marks: tuple[PartitionMark, ...], partitions: PartitionSet, *, through: int
 ) -> tuple[PartitionMark, ...]:
-    """The marks after a success of ``partitions``: for these only marks after its claim at ``through`` still hold."""
+    """The marks after a success of ``partitions``, whose run was claimed at ``through``.
+
+    Older marks of these partitions no longer hold; a mark after the claim does, as the run did not know of it.
+    """
     if not marks:
         return marks
     left = ((each,) if each.seq > through else _marks_outside([each], partitions) for each in marks)
@@ -178,6 +189,7 @@ def marks_after_success(
 
 
 def _marks_outside(marks: Iterable[PartitionMark], partitions: PartitionSet) -> tuple[PartitionMark, ...]:
+    """The marks without ``partitions``; empty ones are dropped."""
     left = (replace(each, partitions=each.partitions - partitions) for each in marks)
     return tuple(each for each in left if each.partitions)
 
@@ -197,7 +209,10 @@ class RecoveryQuestion:
     watermarks: Mapping[str, str] = field(default_factory=dict)
 
     def without_answered(self, answered: PartitionSet, *, known: PartitionSet) -> RecoveryQuestion | None:
-        """The rest of the question after an answer for ``answered``, within the ``known`` partitions; None if done."""
+        """The rest of the question after an answer about ``answered``; None where nothing is left.
+
+        Partitions that the asset no longer has (outside of ``known``) need no answer.
+        """
         if self.partitions.is_everything or answered.is_everything:
             return None
         rest = (self.partitions - answered) & known
@@ -205,13 +220,13 @@ class RecoveryQuestion:
 
 
 def question_hint(asset: str, partitioning: Partitioning, question: RecoveryQuestion) -> str:
-    """The hint that says how to answer a question."""
+    """Hint with the commands that answer the question."""
     command, rows = _mark_command(asset, partitioning, question), f"the rows of {listing(question.runs)}"
     return f"look whether {rows} are there; if so `{command} --done --reason …`, else the same with `--missing`"
 
 
 def completion_hint(asset: str, partitioning: Partitioning, question: RecoveryQuestion, *, appends: bool) -> str:
-    """The hint that says what to do about a run that cannot be completed."""
+    """Hint on a run that cannot be completed because what it read is gone, with the commands that give it up."""
     command, (run,) = _mark_command(asset, partitioning, question), question.runs
     first = f"delete the rows of {run}, then " if appends else ""
     anew = f"{first}`{command} --missing --reason …` computes all of it anew"
@@ -219,6 +234,7 @@ def completion_hint(asset: str, partitioning: Partitioning, question: RecoveryQu
 
 
 def _mark_command(asset: str, partitioning: Partitioning, question: RecoveryQuestion) -> str:
+    """The command that marks the question's partitions, without the kind of mark."""
     return " ".join(["sparkassets mark", asset, *partition_options(question.partitions, partitioning)])
 
 
@@ -237,7 +253,7 @@ def partition_options(partitions: PartitionSet, partitioning: Partitioning) -> l
 
 
 def asked_partitions(partitioning: Partitioning, claimed: PartitionSet) -> PartitionSet:
-    """The partitions to ask about for ``claimed`` ones; everything where the asset's partitions have changed since."""
+    """The partitions to ask a person about; everything where the asset has none of the ``claimed`` ones any more."""
     if claimed.is_everything or not partitioning.is_partitioned:
         return EVERYTHING
     return (partitioning.cover(partitioning.resolve_known_whole(claimed)) & partitioning.known_partitions) or EVERYTHING

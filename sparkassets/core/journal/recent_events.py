@@ -54,14 +54,14 @@ class EventPack(Generic[T]):
         return self._items
 
     def encoded_text(self, write: Callable[[tuple[T, ...]], str]) -> str:
-        """The stored form of the events; encoded by ``write`` where the pack was not read from a store."""
+        """The stored form of the events; ``write`` encodes them where the pack was not read from a store."""
         if not self._text:
             self._text = write(self.items)
         return self._text
 
 
 class RecentEvents(Generic[T]):
-    """Events, ascending by sequence number.
+    """Remembered events, ascending by sequence number: packs of old ones, and the newest one by one.
 
     Attributes:
         packs: Older events.
@@ -122,7 +122,7 @@ class RecentEvents(Generic[T]):
 
     @property
     def newest(self) -> T | None:
-        """The newest event."""
+        """The newest event; None where there is none."""
         return self.loose[-1] if self.loose else None
 
     def between(self, after: int, up_to: int | None = None) -> Iterator[T]:
@@ -141,7 +141,7 @@ class RecentEvents(Generic[T]):
         yield from (each for each in self.loose if each.seq in numbers)
 
     def without(self, up_to: int, *, but: Collection[int]) -> RecentEvents[T]:
-        """The newest event, and those numbered above ``up_to`` or in ``but``, a set."""
+        """The events without those numbered up to ``up_to``; keeps those numbered in ``but`` and always the newest."""
         apart = sorted(but) if self.packs else ()
         packs = (pack if pack.first > up_to else _pack_without(pack, up_to, but, apart) for pack in self.packs)
         kept = tuple(each for each in self.loose[:-1] if each.seq > up_to or each.seq in but)
@@ -149,7 +149,10 @@ class RecentEvents(Generic[T]):
 
 
 def _pack_without(pack: EventPack[T], up_to: int, but: Collection[int], apart: Sequence[int]) -> EventPack[T] | None:
-    """The pack's rest in `RecentEvents.without`, None if empty; ``apart`` has the numbers of ``but``, ascending."""
+    """The rest of one pack for `RecentEvents.without`; None where nothing remains.
+
+    ``apart`` has the numbers of ``but``, ascending.
+    """
     if pack.last <= up_to and not _has_number_between(apart, pack.first, pack.last):
         return None
     kept = tuple(each for each in pack.items if each.seq > up_to or each.seq in but)
@@ -157,6 +160,7 @@ def _pack_without(pack: EventPack[T], up_to: int, but: Collection[int], apart: S
 
 
 def _events_between(items: tuple[T, ...], after: int, up_to: int | None) -> Iterator[T]:
+    """The events numbered above ``after`` and at most ``up_to``; None is no limit."""
     return (each for each in items if each.seq > after and (up_to is None or each.seq <= up_to))
 
 

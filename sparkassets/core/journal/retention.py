@@ -48,7 +48,10 @@ def last_expendable_seq(state: State) -> int:
 
 
 def find_outdated(entries: Sequence[NumberedEntry], before: datetime) -> list[NumberedEntry]:
-    """The leading entries that are older than ``before``; an entry by a fast clock keeps all after it."""
+    """The leading entries that are older than ``before``.
+
+    Entries expire in order, so one whose driver's clock was fast keeps all entries after it.
+    """
     return list(takewhile(lambda each: each.at < before, entries))
 
 
@@ -90,5 +93,5 @@ def _iterations_read(iterations: Sequence[PublishedIteration], pin: InletPin) ->
 
 
 def _became_visible(iteration: PublishedIteration, versions: range) -> bool:
-    """Whether one of these versions made it visible to readers."""
+    """Whether one of these table versions made the iteration visible to readers."""
     return any(version in versions for version in iteration.shown)

@@ -65,7 +65,7 @@ class EventRef:
 
     @classmethod
     def from_entry(cls, numbered: NumberedEntry) -> EventRef | None:
-        """The event that an entry records; None for an entry without one, such as a move of a source's position."""
+        """The event that an entry records; None if it updates no data, such as a move of a source's position."""
         entry, at, run, interval = numbered.entry, to_unix(numbered.at), None, None
         match entry:
             case EventEntry():
@@ -122,14 +122,15 @@ class DatasetState:
 
 @frozen
 class ClaimState:
-    """An unsettled claim of an asset's chain.
+    """A claim in an asset's chain whose run is not settled yet.
 
     Attributes:
         token: Fence token: the claim's sequence number.
         renewed: Sequence number of the newest entry that proves its driver alive: the claim itself or a renewal.
         at: When it was claimed, Unix seconds, by its driver's clock.
         status: ``unfenced`` after a failure that could not be fenced; the next claim has to fence it.
-        asks: The question that a person has to answer about the claims before it; its run wrote nothing.
+        asks: The question that a person has to answer about the claims before it; None without one. A run that asks
+            wrote nothing itself.
         proved: When it was last renewed, Unix seconds, by its driver's clock; 0 for never.
     """
 
@@ -259,7 +260,7 @@ class AssetState:
 
     @property
     def marked_ticks(self) -> tuple[InstanceMark, ...]:
-        """The marks of instances whose tick has not run yet and that need no run."""
+        """The marks of instances whose tick is still ahead of the cursor; each keeps its instance from running."""
         return tuple(mark for mark in self.instance_marks if mark.is_ahead(self.cursor))
 
     @property
@@ -303,7 +304,7 @@ class AssetState:
 
     @property
     def stuck_loss(self) -> TableLoss | None:
-        """The loss that only a person can decide on, if there is one."""
+        """The loss that only a person can decide on; None without one."""
         return self.loss if self.loss is not None and self.loss.stuck else None
 
     @property
@@ -326,16 +327,16 @@ class AssetState:
         return tuple(link for link in newest if link.asks is not None)
 
     def claim_state(self, token: int) -> ClaimState | None:
-        """The unsettled claim of that fence token, with its status."""
+        """The unsettled claim with that fence token, and its status; None where it is settled or unknown."""
         return next((link for link in self.chain if link.token == token), None)
 
     def claim_entry(self, token: int) -> ClaimEntry | None:
-        """The entry of the unsettled claim of that fence token."""
+        """The entry of the unsettled claim with that fence token; None where it is settled or unknown."""
         link = self.claim_state(token)
         return link.entry if link is not None else None
 
     def chain_without_slot(self, token: int) -> tuple[ClaimState, ...]:
-        """The chain once that claim is settled: a settled claim settles every claim of its slot.
+        """The chain once the claim with that fence token is settled, which settles every claim of its run slot.
 
         A claim that is not in the chain settles slot 0, where runs go one after another.
         """
@@ -349,7 +350,10 @@ class AssetState:
         return link is not None and self.chains[link.slot][-1] is link and link.status == "open"
 
     def unanswered_partitions(self, key: str) -> PartitionSet:
-        """The partitions that have still to answer events of a dataset, or ticks, that others have used."""
+        """The partitions that have still to answer events or ticks which a run has used for others only.
+
+        ``key`` is a dataset's URI, a time leaf of the condition, or the timetable.
+        """
         return PartitionSet.union(parts for _, parts in self.partly.get(key, ()))
 
 

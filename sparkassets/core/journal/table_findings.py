@@ -31,13 +31,13 @@ class ForeignCommit:
 
 @frozen
 class TableFinding:
-    """The result of one look at a table.
+    """The result of one look at an asset's own table.
 
     Attributes:
         reason: A clause for people, such as ``its table at /lake/a is gone``.
         lost: Computed partitions that are no longer in the table, as far as known.
         table_id, version: The observed table and version; None where there is no table.
-        mark: Identifies the commit of that version.
+        mark: Text that identifies the commit of that version; None without one.
         watermarks: Watermarks of the newest run that is still in the table; None where these are unknown.
         commits: Commits of others that changed rows, ascending.
     """

@@ -23,7 +23,11 @@ MOST_COMMITS = 20
 
 
 def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
-    """The asset after the finding that the entry of number ``seq`` records."""
+    """The asset after a look at its table that the entry numbered ``seq`` records.
+
+    A table that lost everything resets what the asset computed, but not what people marked. Some lost partitions become
+    missing. A loss that only a person can settle stops the asset.
+    """
     found = entry.found
     if entry.stuck:
         return replace(asset, loss=TableLoss(EVERYTHING, found.reason, seq, stuck=True))
@@ -70,9 +74,9 @@ def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> Asse
 
 
 def maker_after_finding(maker: AssetState, entry: TargetEntry, seq: int, *, stuck: TableLoss | None) -> AssetState:
-    """A multi-asset after a finding in one of its outlets: its next run computes lost partitions again in all outlets.
+    """A multi-asset after a finding in one of its outlets: its next run recomputes lost partitions in all outlets.
 
-    ``stuck`` is the loss of another outlet that a person has to decide on, if there is one.
+    ``stuck`` is the loss of another outlet that a person still has to decide on; None without one.
     """
     found = entry.found
     if entry.stuck:
@@ -100,9 +104,10 @@ def replaced_table_finding(asset: AssetState, entry: SuccessEntry | OutletEntry)
 def record_table_version(
     asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int, *, link: ClaimState | None
 ) -> AssetState:
-    """The asset after the success of number ``seq``: its version, how far its log is known, and remaining losses.
+    """The asset after a success: its table's version, how far the table's log is known, and the losses that remain.
 
-    ``link`` is the claim that recorded the success.
+    ``link`` is the claim that recorded the success; None where it is settled already. A loss that waited for a person
+    counts as decided by any success, because only that person's backfill can run.
     """
     stuck = asset.stuck_loss
     decided = stuck is not None and stuck.seq != seq
@@ -126,7 +131,10 @@ def accept_table_content(asset: AssetState, partitions: PartitionSet) -> AssetSt
 
 
 def _newest_version(asset: AssetState, entry: SuccessEntry | OutletEntry, link: ClaimState | None) -> int | None:
-    """The newest recorded version: a parallel run may have committed later and be recorded already."""
+    """The newest recorded version of the table, after a success.
+
+    Where runs go side by side, one that committed later may be recorded already.
+    """
     before = asset.version
     if link is None or not link.slot or asset.table_id != entry.table_id or before is None or entry.version is None:
         return entry.version
@@ -134,7 +142,10 @@ def _newest_version(asset: AssetState, entry: SuccessEntry | OutletEntry, link: 
 
 
 def _is_known_up_to(asset: AssetState, entry: SuccessEntry | OutletEntry) -> bool:
-    """Whether the log has no unknown commit before the success's own, or belongs to another table."""
+    """Whether the table's log has no commit of unknown origin before this success.
+
+    That is so for another table, for the next version, and for a run that wrote its target itself.
+    """
     if asset.seen is None or asset.table_id != entry.table_id or entry.mark:
         return True
     return entry.version is not None and asset.seen == entry.version - 1
@@ -147,7 +158,7 @@ def _remaining_loss(loss: TableLoss | None, partitions: PartitionSet) -> TableLo
 
 
 def _commit_mark(entry: SuccessEntry | OutletEntry) -> str:
-    """The mark of the commit in the table: its own, or the fence token of the claim that committed it."""
+    """The text that identifies the commit in the table: its own, or one with the fence token of its claim."""
     if entry.mark:
         return entry.mark
     later = entry.epoch if isinstance(entry, OutletEntry) else 0
@@ -180,7 +191,11 @@ def build_target_entry(asset: AssetSpec, state: AssetState, found: TableFinding 
 
 
 def _restart_watermarks(asset: AssetSpec, state: AssetState, found: TableFinding) -> Mapping[str, str] | None:
-    """The watermarks from which the asset goes on; None where a person has to decide on the loss."""
+    """The watermarks from which the asset goes on after a finding; None where a person has to decide on the loss.
+
+    No watermarks mean that everything is read again. An asset that appends goes on by itself only if no lost row can
+    remain in the table, or the restored table says how far it was read.
+    """
     if not found.is_loss or not asset.appends:
         return {} if found.lost.is_everything else state.watermarks
     if asset.partitioning.is_partitioned and _is_gone_for_certain(found):

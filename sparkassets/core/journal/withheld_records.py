@@ -99,9 +99,9 @@ def describe_withholding(verdicts: Sequence[RuleVerdict], partitions: PartitionS
 
 
 def describe_other_outcomes(verdicts: Sequence[RuleVerdict], *, beside: str = "") -> list[str]:
-    """What rules did to a run besides withholding, a phrase each: ``warned: pattern(email): 2 of 12 rows``.
+    """Phrases on rules that found something and withheld nothing, such as ``warned: pattern(email): 2 of 12 rows``.
 
-    ``beside`` is where rows in quarantine are.
+    ``beside`` is the place of quarantined rows; empty where there is none to name.
     """
     found = []
     for each in verdicts:
@@ -139,7 +139,10 @@ def withheld_after_run(
 def _partitions_by_judges(
     before: WithheldRecords, item: WithheldPartitions
 ) -> Iterable[tuple[tuple[str, ...], PartitionSet]]:
-    """The withheld partitions by all definitions that judged the same data."""
+    """Groups the newly withheld partitions by all definitions that have judged the same data.
+
+    Data is the same where an earlier record has the partition without a new cause since.
+    """
     again = [(each, part) for each in before if (part := (each.partitions - each.caused) & item.partitions)]
     fresh = item.partitions - PartitionSet.union(part for _, part in again)
     merged: dict[tuple[str, ...], PartitionSet] = {item.judges: fresh} if fresh else {}
@@ -192,7 +195,7 @@ def accept_instance(before: WithheldRecords, run: str, said: str) -> WithheldRec
 
 
 def withheld_without_interval(before: WithheldRecords, interval: tuple[int, int]) -> WithheldRecords:
-    """The records without instances of that interval, which a person marked."""
+    """The records without the instance of that interval, because a person marked it."""
     return tuple(each for each in before if not (each.apart and each.interval == interval))
 
 
@@ -207,6 +210,10 @@ def add_causes(before: WithheldRecords, partitions: PartitionSet) -> WithheldRec
 
 
 def _record_outside(item: WithheldPartitions, partitions: PartitionSet) -> WithheldPartitions:
+    """One record without ``partitions``, with the verdicts on the rest.
+
+    All verdicts stay where none is about the rest: it is withheld because it shared a commit with what failed.
+    """
     if not item.partitions.overlaps(partitions):
         return item
     left = item.partitions - partitions
@@ -215,11 +222,15 @@ def _record_outside(item: WithheldPartitions, partitions: PartitionSet) -> Withh
 
 
 def _newest_judges(judges: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+    """The definitions of both lists without repetition, the newest last; at most `MOST_JUDGES`."""
     return tuple(dict.fromkeys([*(each for each in judges if each not in more), *more]))[-MOST_JUDGES:]
 
 
 def _limit_records(records: Sequence[WithheldPartitions]) -> WithheldRecords:
-    """The newest records, with all older ones merged into one; only judges of all of these judged that one."""
+    """The newest records, with all older ones merged into one.
+
+    The merged record counts as judged only by definitions that judged every part of it.
+    """
     if len(records) <= MOST_RECORDS:
         return tuple(records)
     older, newer = records[: 1 - MOST_RECORDS], records[1 - MOST_RECORDS :]

@@ -1,8 +1,6 @@
-"""Encodes entries as rows of the journal, without credentials and values of the environment; decodes them.
+"""Encodes entries as rows of the journal and decodes them; removes credentials from the texts to record.
 
 Fields that people query (asset, uri, run, time, version, extra) are columns of the row; its body has all others.
-
-Removes credentials and values of the environment from the texts of entries.
 
 Names of datasets, files and partitions are recorded as they are, because they are compared. A credential in a name is
 refused where the name is declared or announced, and so is one in an extra.
@@ -57,8 +55,9 @@ class _Form(NamedTuple):
     """How entries of one kind are split into columns and body.
 
     Attributes:
+        entry: The class of the entries.
         columns: Fields and properties of the entry that are columns of its row.
-        parts: Name of the field with the entry's partitions.
+        parts: Name of the field with the entry's partitions; empty where it has none.
         holder: Name of the field whose value has some of these, where the entry itself does not.
     """
 
@@ -133,6 +132,7 @@ def from_row(row: JournalRow) -> NumberedEntry:
 
 
 def _entry(row: JournalRow, body: dict[str, Any]) -> Entry:
+    """The entry of a row's kind, from its columns and its decoded body."""
     form = _FORMS.get(row.kind)
     if form is None:
         raise ValueError(f"unknown kind {row.kind!r}")
@@ -158,7 +158,9 @@ def _kind(entry: Entry) -> str:
 
 
 def redact_entry(entry: Entry, variables: Mapping[str, str]) -> Entry:
-    """The entry to record; the same object where it holds no text for people.
+    """The entry to record, without credentials and values of the environment in its texts for people.
+
+    Returns the same object where it has no such text.
 
     Args:
         entry: The entry as decided.
@@ -177,6 +179,7 @@ def redact_entry(entry: Entry, variables: Mapping[str, str]) -> Entry:
 
 
 def _redact_text(text: str, variables: Mapping[str, str]) -> str:
+    """The text without credentials and values of the environment."""
     if not text:
         return text
     from sparkassets.core.redaction import redact  # most commits hold no text
@@ -185,6 +188,7 @@ def _redact_text(text: str, variables: Mapping[str, str]) -> str:
 
 
 def _redact_verdict(verdict: RuleVerdict, variables: Mapping[str, str]) -> RuleVerdict:
+    """The verdict with redacted values of rows."""
     if not (verdict.observed or verdict.samples or verdict.details):
         return verdict
     return replace(
@@ -201,6 +205,7 @@ def _redact_tally(tally: RuleTally, variables: Mapping[str, str]) -> RuleTally:
 
 
 def _redact_samples(samples: tuple[FailingRow, ...], variables: Mapping[str, str]) -> tuple[FailingRow, ...]:
+    """The sample rows with redacted values."""
     if not samples:
         return samples
     from sparkassets.core.redaction import redact_json

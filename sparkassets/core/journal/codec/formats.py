@@ -81,18 +81,18 @@ def head_line(project: str, journal_id: str, *, begins: int, newest: int) -> dic
 
 
 def entry_line(row: JournalRow) -> dict[str, Any]:
-    """An entry of the journal."""
+    """The JSON object that an export has for an entry of the journal."""
     extra = None if row.extra is None else json.loads(row.extra)
     changed = {"at": format_instant(row.at), "extra": extra, "body": json.loads(row.body)}
     return {"table": "journal", **asdict(row), **changed}
 
 
 def snapshot_line(row: SnapshotRow) -> dict[str, Any]:
-    """A snapshot row of an asset or a dataset."""
+    """The JSON object that an export has for a snapshot row of an asset or a dataset."""
     parsed = {key: json.loads(getattr(row, key)) for key in ("watermarks", "cursor", "body")}
     return {"table": "watermarks", **asdict(row), **parsed}
 
 
 def base_line(row: SnapshotRow) -> dict[str, Any]:
-    """A base table row of an asset or a dataset."""
+    """The JSON object that an export has for a base table row: as for the snapshot, under the base table's name."""
     return {**snapshot_line(row), "table": "base"}

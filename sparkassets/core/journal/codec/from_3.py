@@ -38,16 +38,19 @@ _OF_BLOCKS = {"claim", "success", "outlet", "failure", "unfenced", "skipped", "m
 
 
 def _spec_entry(body: Body, _: Row) -> Body:
+    """Format 3 had the spec's fields in the entry itself."""
     return {"spec": _spec(body)}
 
 
 def _spec(body: Body) -> Body:
+    """A spec of format 4: ``partition`` became ``partitioning``."""
     inlets = [_inlet(each) for each in body["inlets"]]
     others = {name: value for name, value in body.items() if name != "partition"}
     return {**others, "inlets": inlets, "partitioning": _partitioning(body["partition"])}
 
 
 def _inlet(body: Body) -> Body:
+    """An inlet of format 4, which holds its mapping and partitioning as one dependency, ``needs``."""
     needs = {
         "mapping": _mapping(body.pop("mapping")),
         "matches": body.pop("matches", None),
@@ -57,13 +60,14 @@ def _inlet(body: Body) -> Body:
 
 
 def _mapping(body: Body | None) -> Body | None:
+    """A mapping of format 4: the durations of a window were text."""
     if body is None or body["kind"] != "window":
         return body
     return {**body, "low": to_plain(Duration.parse(body["low"])), "high": to_plain(Duration.parse(body["high"]))}
 
 
 def _partitioning(body: Body | None) -> Body:
-    """Keys of the time dimension stood beside those of segments."""
+    """A partitioning of format 4: the keys of the time dimension stood beside those of segments."""
     if body is None:
         return {}
     others: Body = {name: body.pop(name) for name in ("segments", "time_at") if name in body}
@@ -71,6 +75,7 @@ def _partitioning(body: Body | None) -> Body:
 
 
 def _claim(body: Body, _: Row) -> Body:
+    """A claim of format 4, which holds its request, and in that the consumption, as objects of their own."""
     entry = {name: body.pop(name) for name in ("invocation", "host", "planned", "processes")}
     entry["lease_seconds"] = body.pop("lease")
     consumption = {name: body.pop(name) for name in ("consumes", "ticks", "skips", "remaining")}
@@ -81,12 +86,14 @@ def _claim(body: Body, _: Row) -> Body:
 
 
 def _with_pins(body: Body) -> Body:
+    """A body with the pins and verdicts of format 4: ``ranges`` of a pin became ``parts``."""
     pins = body.get("pins", {}).items()
     upgraded = {name: {**pin, "parts": pin.pop("ranges")} for name, pin in pins}
     return {**body, **({"pins": upgraded} if upgraded else {}), **_judged(body)}
 
 
 def _judged(body: Body) -> Body:
+    """The body's verdicts with today's names of rules; empty where it has none."""
     return {"verdicts": with_current_names(body["verdicts"])} if "verdicts" in body else {}
 
 
@@ -95,20 +102,23 @@ def _recorded(body: Body, _: Row) -> Body:
 
 
 def _target(body: Body, _: Row) -> Body:
+    """A table finding of format 4, which is an object of its own, ``found``; its ``reached`` became ``watermarks``."""
     found = {name: body.pop(name) for name in ("reason", "lost", "mark", "commits")}
     return {**body, "found": {**found, "kind": body.pop("found"), "watermarks": body.pop("reached")}}
 
 
 def _pause(body: Body, row: Row) -> Body:
+    """A pause of format 4: only the kind of the entry said whether the asset stops or goes on."""
     return {**body, "paused": isinstance(row, JournalRow) and row.kind == "pause"}
 
 
 def _unfenced(body: Body, _: Row) -> Body:
+    """A failure of format 4: only the kind of the entry said that it was not fenced."""
     return {**body, "fenced": False}
 
 
 def _mark(body: Body, row: Row) -> Body:
-    """The kind, reason and person of a mark were in the column ``extra``."""
+    """A mark of format 4: its kind, reason and person were in the column ``extra``."""
     extra = json.loads(row.extra or "{}") if isinstance(row, JournalRow) else {}
     consumption = {name: body.pop(name) for name in ("consumes", "ticks", "skips") if name in body}
     said = {"kind": extra["mark"], "reason": extra["reason"], "by": extra["by"]}
@@ -116,6 +126,7 @@ def _mark(body: Body, row: Row) -> Body:
 
 
 def _asset(body: Body, row: Row) -> Body:
+    """A snapshot's asset in format 4, with its spec, claims, withheld records and last run."""
     upgraded: Body = {
         "spec": _spec(body["spec"]),
         "chain": [_link(link, row) for link in body["chain"]],
@@ -135,6 +146,7 @@ _VERDICTS = 8
 
 
 def _link(link: Body, row: Row) -> Body:
+    """An unsettled claim of a snapshot in format 4; its time ranges stood beside it."""
     starts, ends, claim, run = (link.pop(name) for name in ("starts", "ends", "claim", "run"))
     _add_parts("claim", claim, in_columns=False)
     pairs = [[start, end] for start, end in zip(starts, ends, strict=True)]

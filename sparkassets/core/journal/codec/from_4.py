@@ -29,13 +29,16 @@ _VERDICTS = 8
 
 
 def _upgrade_link(link: Body) -> Body:
+    """An unsettled claim with today's name of its partitions."""
     entry = link["entry"]
     return {**link, "entry": {**entry, "request": _rename_partitions(entry["request"])}}
 
 
 def _rename_partitions(body: Body) -> Body:
+    """The body with ``partitions`` in place of ``blocks``."""
     return {"partitions" if name == "blocks" else name: value for name, value in body.items()}
 
 
 def _upgrade_verdicts(body: Body) -> Body:
+    """The body with today's names of rules in its verdicts."""
     return body | ({"verdicts": with_current_names(body["verdicts"])} if "verdicts" in body else {})

@@ -95,13 +95,13 @@ def columns_to(parts: PartitionSet) -> dict[str, Any]:
 
 
 def beside_columns(parts: PartitionSet) -> dict[str, Any]:
-    """The partitions in a row's body; empty where the columns of `columns_to` have the exact set."""
+    """The partitions for a row's body; empty where the columns of `columns_to` already have exactly this set."""
     is_exact = bool(parts) and not parts.apart and not parts.is_everything
     return {} if is_exact else {"parts": encode_partitions(parts)}
 
 
 def parts_from(row: JournalRow | SnapshotRow, body: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The partitions of a row under the name of their field; empty where the field has its default."""
+    """The partitions of a row, as {field name: partitions}; empty where the field has its default."""
     if "parts" in body:
         return {name: body["parts"]}
     return {name: PartitionSet(RangeSet(tuple(row.starts), tuple(row.ends)))} if row.starts else {}

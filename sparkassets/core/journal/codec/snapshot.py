@@ -74,6 +74,7 @@ def _damaged_row_error(name: str | None, error: Exception) -> StateError:
 
 
 def _consumers(assets: Iterable[AssetState]) -> dict[str, tuple[tuple[str, str], ...]]:
+    """By dataset, the (asset, inlet) pairs that read it, sorted; `State.consumers` is derived and not stored."""
     found: dict[str, tuple[tuple[str, str], ...]] = {}
     for asset in assets:
         for uri in asset.spec.listens:
@@ -83,6 +84,7 @@ def _consumers(assets: Iterable[AssetState]) -> dict[str, tuple[tuple[str, str],
 
 
 def _keepers(assets: Iterable[AssetState]) -> dict[str, tuple[str, ...]]:
+    """By dataset, the assets that its events trigger or triggered; `State.keepers` is derived and not stored."""
     found: dict[str, tuple[str, ...]] = {}
     for asset in assets:
         for uri in (*asset.spec.named, *asset.parted):
@@ -91,6 +93,10 @@ def _keepers(assets: Iterable[AssetState]) -> dict[str, tuple[str, ...]]:
 
 
 def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
+    """The snapshot's row of an asset.
+
+    Coverage and stale time are columns, so that people can query them; what segments add to that is in the body.
+    """
     stale = [(name, *item) for name, stamped in asset.stale.items() for item in stamped.merged_stamps().items()]
     columns = list(zip(*stale, strict=True)) or [(), (), (), ()]
     body = to_plain(replace(asset, spec=unbound(asset.spec), stale=_apart(asset.stale)))
@@ -121,11 +127,12 @@ _IN_COLUMNS = {"name", "coverage", "watermarks", "position"}
 
 
 def _apart(stale: Mapping[str, StampedPartitions]) -> dict[str, StampedPartitions]:
-    """The stale marks of segments, whose times the columns have only all together."""
+    """The stale partitions of segments; the columns have only their time, for all segments together."""
     return {inlet: stamped for inlet, stamped in stale.items() if stamped.apart}
 
 
 def _asset(name: str, row: SnapshotRow, body: dict[str, Any]) -> AssetState:
+    """The asset of a snapshot's row."""
     stale: dict[str, Any] = {}
     for inlet, *item in zip(row.stale_inlets, row.stale_starts, row.stale_ends, row.stale_seqs, strict=True):
         stale.setdefault(inlet, []).append(item)
@@ -154,6 +161,7 @@ _ALL = "all"
 
 
 def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
+    """The snapshot's row of a dataset."""
     body = {name: getattr(dataset, name) for name in ("seq", "at", "touched", "gone", "confirmed")}
     body = to_plain(body) | _recent_to(dataset.recent)
     if dataset.coverage:
@@ -169,6 +177,7 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
 
 
 def _dataset(uri: str, row: SnapshotRow, body: dict[str, Any]) -> DatasetState:
+    """The dataset of a snapshot's row."""
     columns = {"uri": uri, **parts_from(row, body, "coverage")}
     recent = _recent_from(uri, body.pop("recent"), body.pop("packed", ()))
     return replace(from_plain(body | columns, DatasetState), recent=recent)
@@ -181,12 +190,14 @@ def _recent_to(recent: RecentEvents[EventRef]) -> dict[str, Any]:
 
 
 def _recent_from(uri: str, loose: Iterable[Any], packed: Iterable[Any]) -> RecentEvents[EventRef]:
+    """The remembered events of a dataset; packs stay encoded until one of their events is needed."""
     read = partial(_pack_from, uri)
     packs = tuple(EventPack(*numbers, text=text, read=read) for *numbers, text in packed)
     return RecentEvents(packs).with_events(_ref_from(uri, ref) for ref in loose)
 
 
 def _pack_to(refs: Sequence[EventRef]) -> str:
+    """Encodes a pack of events: compressed JSON, as text."""
     text = json.dumps([_ref_to(ref) for ref in refs], separators=(",", ":"))
     return b64encode(zlib.compress(text.encode(), level=1)).decode()
 
@@ -204,10 +215,12 @@ def _pack_from(uri: str, text: str) -> tuple[EventRef, ...]:
 
 
 def _ref_to(ref: EventRef) -> list[Any]:
+    """Encodes one remembered event as a list without its URI, which the row has."""
     return [ref.seq, ref.asset, ref.at, flat_to(ref.parts), dict(ref.extra), ref.run, ref.interval]
 
 
 def _ref_from(uri: str, ref: Sequence[Any]) -> EventRef:
+    """Decodes an event of `_ref_to`."""
     seq, asset, at, flat, extra, run, interval = ref
     return EventRef(seq, uri, asset, at, flat_from(flat), extra, run, interval and (interval[0], interval[1]))
 
@@ -243,5 +256,6 @@ def upgrade_snapshot_row(row: SnapshotRow) -> SnapshotRow:
 
 
 def _is_older(body: str) -> bool:
+    """Whether the body was written in an older format."""
     version = json.loads(body)["v"]
     return isinstance(version, int) and version < FORMAT
