@@ -213,6 +213,7 @@ def reject_nonfinite_number(text: str) -> NoReturn:
 
 
 def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The JSON object of these pairs; refuses a key that is there twice, of which Python would keep the last."""
     values: dict[str, Any] = {}
     for key, value in pairs:
         if key in values:

@@ -41,7 +41,7 @@ class BackfillEntry:
 
 @frozen(array_like=True)
 class RedoRequest:
-    """The unfinished rest of a request.
+    """The unfinished rest of a person's request to compute partitions again.
 
     Attributes:
         seq: Sequence number of its entry; runs that were claimed before do not answer it.
@@ -196,7 +196,7 @@ class SuccessEntry:
             computed all segments.
         outlets: Assets that the run of a multi-asset wrote.
         iteration: Name of the published iteration, where the asset keeps iterations.
-        beside: The iteration is of an earlier interval than the one that readers see, which stays visible.
+        beside: Whether the iteration is of an earlier interval than the one that readers see, which stays visible.
         restores: The run whose iteration this run made the newest again; it computed nothing.
         mark: For a run that wrote its target itself, identifies the commit of ``version``. All commits up to that
             version belong to the run.
@@ -243,7 +243,7 @@ class SuccessEntry:
 
     @property
     def event_partitions(self) -> PartitionSet:
-        """The partitions that its event tells of; nothing where it has none."""
+        """The partitions that its event announces to consumers; nothing where the success is no event."""
         if self.outlets or self.beside:
             return NOTHING
         return (
@@ -295,7 +295,7 @@ class OutletEntry:
 
     @property
     def event_partitions(self) -> PartitionSet:
-        """The partitions that its event tells of; nothing where it has none."""
+        """The partitions that its event announces to consumers; nothing where there is nothing new."""
         return (
             self.published_partitions - self.unchanged if self.unchanged else self.published_partitions
         ) | self.besides
@@ -430,8 +430,10 @@ class NumberedEntry:
     """An entry at its place in the journal.
 
     Attributes:
-        seq: Ascending by one through the whole journal.
+        entry: The recorded fact.
+        seq: Sequence number, ascending by one through the whole journal.
         at: When it was decided, by its driver's clock; for people, never for order. Aware, UTC.
+        driver: The driver that recorded it.
     """
 
     entry: Entry

@@ -84,8 +84,11 @@ def run_records(entries: Iterable[NumberedEntry], gone: Collection[int] = ()) ->
     """
     claims: list[tuple[ClaimEntry, NumberedEntry]] = []
     endings: dict[int, tuple[_Ending, NumberedEntry]] = {}
+    # by the fence token of the recording claim, the older run that it found in the target
     adopted: dict[int, str] = {}
+    # by (asset, run slot), the newest settled fence token: it settles all earlier claims of the slot
     settled: dict[tuple[str, int], int] = {}
+    # the run slot of each claim, by its fence token
     slots: dict[int, int] = {}
     for numbered in entries:
         match numbered.entry:
@@ -238,6 +241,8 @@ class EventUsage:
         """Collects from ``later``: all entries of `USING_KINDS` after the first of ``events``, ascending by ``seq``."""
         self.triggered: dict[int, list[str]] = {}
         self.included_in: dict[int, list[str]] = {}
+        # by fence token, the claims; by event number, the updated partitions; by dataset, the event numbers;
+        # by (asset, dataset), the event numbers that no success of the asset has read yet
         self._claimed: dict[int, ClaimEntry] = {}
         self._touched: dict[int, PartitionSet] = {}
         self._numbers: dict[str, list[int]] = {}

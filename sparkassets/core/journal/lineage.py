@@ -313,6 +313,7 @@ class _LineageTracer:
         Where the columns of the rows name no partitions and one iteration has exactly that version, only that one was
         read.
         """
+        # entries come newest first: an iteration is visible where no newer one has covered its place in the rows
         seen, covered, is_single = NOTHING, NOTHING, not asset.partitioning.by_columns.is_partitioned
         for numbered in self.relevant_entries(asset, query):
             entry = numbered.entry
@@ -330,6 +331,7 @@ def _visible_entries(entries: Iterable[NumberedEntry], version: int | None) -> I
 
     An iteration that was published beside the newest counts only for readers of exactly that ``version``.
     """
+    # by run, the partitions that a later rollback to it made visible
     sought: dict[str, PartitionSet] = {}
     for numbered in entries:
         entry = numbered.entry

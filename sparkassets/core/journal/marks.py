@@ -88,7 +88,7 @@ class PartitionMark:
 
     @property
     def text(self) -> str:
-        """What was said, by whom and why, for a sentence."""
+        """Who marked the partitions as what, and why, for a sentence."""
         return _mark_text(self.kind, self.by, self.reason)
 
 
@@ -113,11 +113,12 @@ class InstanceMark:
 
     @property
     def text(self) -> str:
-        """What was said, by whom and why, for a sentence."""
+        """Who marked the instance as what, and why, for a sentence."""
         return _mark_text(self.kind, self.by, self.reason)
 
     def is_ahead(self, cursor: tuple[int, int] | None) -> bool:
         """Whether its tick comes after the newest one that ran, so that the mark alone keeps it from running."""
+        # reversed, intervals compare by their end first, as cursors do
         return self.of_tick and (cursor is None or self.interval[::-1] > cursor[::-1])
 
 

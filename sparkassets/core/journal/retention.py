@@ -1,4 +1,4 @@
-"""What may be removed: entries past their time, and iterations that no present or future claim reads."""
+"""Finds what may be removed: entries past their time, and iterations that no present or future claim reads."""
 
 from __future__ import annotations
 

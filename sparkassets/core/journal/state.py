@@ -87,7 +87,7 @@ class EventRef:
 
 @frozen
 class DatasetState:
-    """A dataset, whoever writes it.
+    """The events and the present partitions of a dataset, whoever writes it.
 
     Attributes:
         coverage: Present partitions.
@@ -167,22 +167,22 @@ class AssetState:
         partly: By dataset, events that only some partitions have used: (sequence number, partitions that have still to
             answer it), ascending. By time leaf, its ticks likewise, by instant. For an asset without partitions, the
             events that it skipped.
-        parted: Datasets that the condition named formerly, with the number of their newest event at that time; their
+        parted: Datasets that the condition no longer names, with the number of their newest event at that time; their
             unused events are kept in case the condition names them again.
-        cursor: The newest interval of the timetable that ran, by its end; Unix seconds.
+        cursor: The newest interval of the timetable that ran or was marked, by its end; Unix seconds. None before it.
         ticks: By time leaf of the condition, the instant up to which its ticks are used; Unix seconds.
         instances: Newest successes and skipped runs by interval, ascending; kept only while a consumer is aligned.
         watermarks: By inlet, the high value of its column, as text.
         columns: By inlet, that column, as far as runs recorded it.
-        position: For a source, its cursor.
+        position: For a source, how far looks have read it, by keys of its kind of source.
         table_id, version: Position in a source, or of the newest recorded commit, or of a later look at the table.
         seen: Version up to which the log of its own table holds no unknown commit.
-        mark: Identifies the commit of that version.
+        mark: Text in the log that identifies the commit of that version; no mark of a person.
         loss: Partitions that its table lost.
-        foreign: Changes of others in its table that no run has overwritten, ascending.
+        foreign: Changes by other writers in its table that no run has overwritten, ascending.
         chain: Unsettled claims, oldest first; the claims of each run slot are a chain of their own.
         withheld: Partitions that were computed and not published, in the order of their runs; none is in two records.
-        paused: Stopped by `pause`; the asset's own ``paused`` key is not here.
+        paused: Stopped by `pause`; the ``paused`` key in the asset's file is not in the state.
         late: The missed deadline of which people were notified, Unix seconds; 0 where they were not.
         placed: Sequence number since which the asset has its place and partitioning; an older claim writes elsewhere,
             or by other partitions.

@@ -39,7 +39,7 @@ class TableFinding:
         table_id, version: The observed table and version; None where there is no table.
         mark: Text that identifies the commit of that version; None without one.
         watermarks: Watermarks of the newest run that is still in the table; None where these are unknown.
-        commits: Commits of others that changed rows, ascending.
+        commits: Commits of other writers that changed rows, ascending.
     """
 
     kind: FindingKind
@@ -74,17 +74,17 @@ class TargetEntry:
 
     @property
     def table_id(self) -> str | None:
-        """The id of the observed table."""
+        """The id of the observed table; None where there is no table."""
         return self.found.table_id
 
     @property
     def version(self) -> int | None:
-        """The observed version."""
+        """The observed version; None where there is no table."""
         return self.found.version
 
     @property
     def event_partitions(self) -> PartitionSet:
-        """The partitions whose rows others changed."""
+        """The partitions whose rows other writers changed, which is an event for consumers."""
         return PartitionSet.union(commit.partitions for commit in self.found.commits)
 
     @property

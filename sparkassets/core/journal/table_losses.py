@@ -110,6 +110,7 @@ def record_table_version(
     counts as decided by any success, because only that person's backfill can run.
     """
     stuck = asset.stuck_loss
+    # a loss with this very number was found by the same entry, so nobody has decided on it
     decided = stuck is not None and stuck.seq != seq
     if decided or _is_known_up_to(asset, entry):
         asset = replace(asset, seen=entry.version, mark=_commit_mark(entry))
@@ -131,7 +132,7 @@ def accept_table_content(asset: AssetState, partitions: PartitionSet) -> AssetSt
 
 
 def _newest_version(asset: AssetState, entry: SuccessEntry | OutletEntry, link: ClaimState | None) -> int | None:
-    """The newest recorded version of the table, after a success.
+    """The newest recorded version of the table, after a success; None where its target has no versions.
 
     Where runs go side by side, one that committed later may be recorded already.
     """

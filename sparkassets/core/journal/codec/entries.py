@@ -200,6 +200,7 @@ def _redact_verdict(verdict: RuleVerdict, variables: Mapping[str, str]) -> RuleV
 
 
 def _redact_tally(tally: RuleTally, variables: Mapping[str, str]) -> RuleTally:
+    """The tally with redacted values of rows."""
     observed, samples = _redact_text(tally.observed, variables), _redact_samples(tally.samples, variables)
     return replace(tally, observed=observed, samples=samples)
 

@@ -23,12 +23,14 @@ Body = dict[str, Any]
 
 
 def _from_3(kind: str, body: Body, row: Row) -> Body:
+    """The body, upgraded from format 3 to format 4."""
     from sparkassets.core.journal.codec.from_3 import upgrade_body  # few states are that old
 
     return upgrade_body(kind, body, row)
 
 
 def _from_4(kind: str, body: Body, _: Row) -> Body:
+    """The body, upgraded from format 4 to format 5."""
     from sparkassets.core.journal.codec.from_4 import upgrade_body  # few states are that old
 
     return upgrade_body(kind, body)
@@ -71,7 +73,7 @@ def body_from(row: Row, kind: str, *, what: str) -> Body:
 
 
 EXPORT = "sparkassets_export"
-"""The key that tells an export by its first line."""
+"""The key by which the first line of an export is recognised."""
 
 
 def head_line(project: str, journal_id: str, *, begins: int, newest: int) -> dict[str, Any]:

@@ -98,6 +98,7 @@ def _judged(body: Body) -> Body:
 
 
 def _recorded(body: Body, _: Row) -> Body:
+    """A success, or an outlet's part of one, of format 4."""
     return _with_pins(body)
 
 

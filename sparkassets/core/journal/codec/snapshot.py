@@ -67,6 +67,7 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
 
 
 def _damaged_row_error(name: str | None, error: Exception) -> StateError:
+    """The error for a snapshot row that cannot be decoded; the journal can rebuild the snapshot."""
     return StateError(
         f"the snapshot's row of {name!r} is damaged: {error}",
         hint="delete the folder `watermarks` of the state; it is made anew from the journal",
@@ -158,6 +159,7 @@ def _restore_output(plain: list[Any], spec: Mapping[str, Any], coverage: object)
 
 
 _ALL = "all"
+"""Stands for the asset's whole coverage in the stored form of an output, which would repeat it."""
 
 
 def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:

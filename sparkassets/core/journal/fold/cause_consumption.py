@@ -1,7 +1,8 @@
-"""Which causes assets have used up: events, ticks, and requests to compute partitions again.
+"""Records which causes assets have used up: events, ticks, and requests to compute partitions again.
 
 `AssetState.consumed` has one sequence number for each dataset, up to which events are used. Exceptions below that
-number, events that some or all partitions have still to answer, are listed one by one in `AssetState.partly`.
+number, events that some or all partitions have still to answer, are listed one by one in `AssetState.partly`. A
+partition *answers* an event or a tick when a run that the event or tick made due computes it.
 """
 
 from __future__ import annotations
@@ -260,9 +261,9 @@ def replace_items(
 def _answering_partitions(
     work: FoldWorkspace, spec: FoldSpec, ref: EventRef, remaining: PartitionSet, over: PartitionSet
 ) -> PartitionSet:
-    """The partitions that have to answer an event: those of ``remaining`` that a mapping says it affects.
+    """The partitions that have to answer an event: those of ``remaining`` that it affects by a mapping.
 
-    Where no mapping tells, all that were ``over`` when the run was claimed.
+    Where no mapping shows that, all that were ``over`` when the run was claimed.
     """
     if not spec.partitioning.is_partitioned:
         return EVERYTHING

@@ -1,4 +1,4 @@
-"""What an asset's outputs are: their definitions, published iterations, and rows whose input was removed.
+"""Folds what an asset's runs left: outputs by definition, published iterations, and rows whose input was removed.
 
 Definitions are ordered by their first appearance in the journal. One that comes back, from another checkout or after a
 change was reverted, keeps its place. So drivers with different code agree on which definition is newer, and an older

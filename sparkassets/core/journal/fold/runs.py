@@ -321,6 +321,7 @@ def stale_after_run(
     accepted; any other run clears all its partitions. Causes that came after the claim stay.
     """
     uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
+    # by inlet, the partitions that have used its updates
     used = dict.fromkeys(asset.stale, partitions)
     if scheduled is not None:
         using, accepted = scheduled.request.consumption, scheduled.request.accepted & partitions
@@ -409,7 +410,10 @@ def skip_instance(work: FoldWorkspace, name: str, interval: tuple[int, int], seq
 def last_run(
     asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> LastRun | None:
-    """The asset's newest success that published rows: this one, or the earlier one where it published nothing."""
+    """The asset's newest success that published rows: this one, or the earlier one where it published nothing.
+
+    None where no run has published rows yet.
+    """
     if not entry.published_partitions:
         return asset.last
     rows, count = entry.extra.get("rows"), asset.spec.partitioning.count

@@ -1,7 +1,8 @@
 """The mutable working copy of the state during one call of the fold.
 
-Additions to coverage, recent events and stale marks are buffered, because rebuilding these large values for each of
-many entries takes quadratic time. Read them by the methods, which flush the buffers; not from `assets` or `datasets`.
+Additions to coverage, recent events and stale marks (partitions that became stale for an inlet, with the cause) are
+buffered, because rebuilding these large values for each of many entries takes quadratic time. Read them by the methods,
+which flush the buffers; not from `assets` or `datasets`.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class FoldWorkspace:
             self._marked.setdefault(name, {}).setdefault(inlet.name, []).append(marks)
 
     def inlet_with_coverage(self, inlet: FoldInlet) -> FoldInlet:
-        """The inlet with its present partitions, where its mapping depends on the newest of them."""
+        """The inlet, told which of its partitions are present, where its mapping goes by the newest of these."""
         return inlet.with_available(self.coverage(inlet.uri)) if inlet.needs.goes_by_newest else inlet
 
     def has_others(self, uri: str, name: str) -> bool:

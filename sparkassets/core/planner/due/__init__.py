@@ -1,1 +1,1 @@
-"""What is due: missing and stale partitions, ticks, events and conditions, and what of them is withheld or outdated."""
+"""Finds what is due: missing and stale partitions, ticks, events, conditions, withheld rows and outdated code."""

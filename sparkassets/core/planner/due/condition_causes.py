@@ -43,16 +43,17 @@ class ConditionUsage:
 
 @frozen
 class ConditionCauses:
-    """A condition at one moment.
+    """A condition at one moment: whether it holds, and by which events and ticks.
 
     Attributes:
         verdict: Truth of the condition and of each part.
         events: Unused events of the leaves that made it true, ascending.
         uses: Events and ticks that a run for it uses up.
         since: When it became true, Unix seconds.
-        run_after: The newest tick that made it true, Unix seconds.
-        interval: Data interval that spans these ticks, Unix seconds.
-        until: When the first of the time leaves that do not hold ticks, Unix seconds.
+        run_after: The newest tick that made it true, Unix seconds; None where only updates did.
+        interval: Data interval that spans these ticks, Unix seconds; None likewise.
+        until: When the first of the time leaves that do not hold yet ticks, Unix seconds; None where none will.
+        reason: The updates and ticks that made it true, for people.
     """
 
     verdict: ConditionResult[bool]
@@ -157,7 +158,7 @@ def find_passed_tick(context: PlanningContext, leaf: TimeLeaf, state: AssetState
 def find_passed_ticks(
     context: PlanningContext, condition: Condition, state: AssetState
 ) -> dict[TimeLeaf, PassedTick | None]:
-    """The result of `find_passed_tick` by time leaf."""
+    """By time leaf, its newest tick that no run has used; None where it was used or none has passed."""
     return {leaf: find_passed_tick(context, leaf, state) for leaf in condition.times()}
 
 

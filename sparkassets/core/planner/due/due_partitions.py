@@ -1,15 +1,13 @@
 """Finds the due partitions of a partitioned asset, its ready conditions, and ticks with nothing to do.
 
-Evaluates a condition for each partition: for which ones each leaf holds, and what the others wait for.
+A condition is evaluated for each partition: for which ones each of its leaves holds, and what the others wait for. A
+leaf holds for a partition when its dataset was updated for it: a needed inlet partition is present and the partition is
+missing, or the inlet partition changed since. Where the declared bounds leave the dataset nothing for a partition, the
+leaf counts neither way.
 
-A leaf holds for a partition when its dataset was updated for it: a needed inlet partition is present and the partition
-is missing, or the inlet partition changed since. Where the declared bounds leave the dataset nothing for a partition,
-the leaf counts neither way.
-
-Ticks at which nothing was out of date: they are recorded, so that what changes later waits for the next tick.
-
-Only of segments alone whose inlets tell which of them changed. Time waits for a tick's own partitions, which may come
-after it; what no inlet tells to be out of date runs at each tick.
+Ticks at which nothing was out of date are recorded, so that later changes wait for the next tick. This concerns only
+assets with segments and no time whose inlets show which segments changed. An asset by time waits for its tick's own
+partitions, which may come after the tick. An asset whose inlets do not show it runs at each tick.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ def evaluate_readiness(
     found: PendingPartitions,
     ticks: Mapping[TimeLeaf, PassedTick | None],
 ) -> ConditionResult[PartitionSet]:
-    """Evaluates the condition for each partition: for which partitions it, and each of its leaves, holds.
+    """Evaluates the condition for each partition: for which partitions the whole and each of its leaves hold.
 
     A time leaf that ticked holds for all due partitions. Before that it holds for those that have still to answer an
     earlier tick, such as partitions that failed then.
@@ -143,9 +141,9 @@ def _ready(
 ) -> PartitionSet:
     """The due partitions for which an update leaf holds.
 
-    Mapped inlets tell: a missing partition is ready once its input is present, a present one once it is stale. Without
-    a mapped inlet any unused update makes all due partitions ready, and else those that have still to answer an earlier
-    one.
+    With mapped inlets, a missing partition is ready once its input is present, and a present one once it is stale.
+    Without any, an unused update makes all due partitions ready; else only those that have still to answer an earlier
+    update.
     """
     due, mapped = found.due_partitions | found.by_trigger, _mapped_inlets(context, asset, leaf)
     if not mapped:
@@ -351,12 +349,12 @@ def _by_timetable(
 
 
 def _tick_before(timetable: Timetable, state: AssetState, used: int | None) -> DueTick | None:
-    """The tick to which partitions belong that earlier runs of it left or added; None before the first.
+    """The tick to which partitions belong that its earlier runs left or added; None before the first tick.
 
     Args:
         timetable: The asset's timetable.
         state: The asset's state.
-        used: The last used tick, Unix seconds; None where ticks are no cause, so that the asset's cursor tells it.
+        used: The last used tick, Unix seconds; None where ticks are no cause, so that the asset's cursor stands for it.
     """
     if used is not None:
         return tick_at(timetable, used, state)

@@ -205,6 +205,7 @@ def _tick(context: PlanningContext, slot: Slot, timetable: Timetable, state: Ass
 
 
 def _add_note(tick: DueTick, note: str) -> DueTick:
+    """The tick with a further remark."""
     return replace(tick, note=f"{tick.note}; {note}" if tick.note else note)
 
 

@@ -229,6 +229,7 @@ def _not_of_events(context: PlanningContext, asset: AssetSpec, state: AssetState
 
 
 def _texts(context: PlanningContext, spans: Iterable[DataInterval]) -> str:
+    """The intervals as a list in a sentence."""
     return listing([_text(context, span) for span in spans])
 
 
@@ -238,6 +239,7 @@ def _text(context: PlanningContext, span: DataInterval) -> str:
 
 
 def _name_instance(context: PlanningContext, asset: AssetSpec, asked: DataInterval) -> str:
+    """Names the instance for a message: the asset and the interval."""
     return f"{asset.name} {_text(context, asked)}"
 
 

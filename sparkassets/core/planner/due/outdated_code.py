@@ -115,7 +115,7 @@ def _sentence(
 def _has_other_columns(asset: AssetSpec, made: DefinitionOutput) -> bool:
     """Whether the query certainly returns columns that the table lacks, or lacks columns of a strict schema.
 
-    Only a rebuild may write these. False where the columns cannot be told, or where the query's parameters differ by
+    Only a rebuild may write these. False where the query's text does not show its columns, or its parameters differ by
     segment.
     """
     was, now = _columns(made.definition), _columns(asset.definition)
@@ -125,7 +125,7 @@ def _has_other_columns(asset: AssetSpec, made: DefinitionOutput) -> bool:
 
 
 def _columns(definition: AssetDefinition | None) -> set[str]:
-    """The columns that a query returns, casefolded; empty where its text does not tell them for certain."""
+    """The columns that a query returns, casefolded; empty where its text does not show them for certain."""
     from sparkassets.core.query_text import yielded_columns  # where code has changed
 
     text = definition.text if definition is not None else ""

@@ -45,7 +45,7 @@ def find_wanted(
 ) -> WantedPartitions:
     """Returns the partitions that should exist, within ``bounds`` (what the asset's declared start and end allow).
 
-    Inlets by time tell which; without any, the asset's start and the time tell.
+    Inlets by time decide which: partitions that need what these have or had. Without any, the asset's start and now do.
     """
     needs = [(inlet, context.dependency(asset, inlet)) for inlet in asset.inlets.values()]
     telling = [

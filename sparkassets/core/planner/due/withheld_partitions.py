@@ -27,13 +27,13 @@ class WithheldStatus:
 
     Attributes:
         resting: Withheld without a new cause, so that they are not due.
-        accepted: Published by the next run because a person accepted them.
-        caused: Withheld, and an input changed since.
+        accepted: A person accepted them, so that the next run publishes them.
+        caused: An input changed since they were withheld.
         rejudged: Withheld by other rules or other code than the present ones.
         records: Resting partitions of each record, oldest first, with the rules that they fail.
         skips: Resting partitions of each skipped run, which computed nothing.
         unskipped: Partitions of `retried_partitions` that were skipped before.
-        tried: Records of retried runs of an asset without partitions, oldest first, with the cause of the retry.
+        tried: Records of an asset without partitions whose runs are retried, oldest first, with the cause of the retry.
     """
 
     resting: PartitionSet = NOTHING
@@ -61,7 +61,10 @@ class WithheldStatus:
         return self.accepted | self.caused | self.rejudged
 
     def partitions_to_name(self, parts: PartitionSet) -> PartitionSet:
-        """Resting partitions of ``parts`` that a command has to name; nothing where no others rest."""
+        """Resting partitions of ``parts`` that a command has to name.
+
+        Nothing where no others rest: then the command may leave them out and mean all.
+        """
         resting = self.withheld_partitions & parts
         return NOTHING if resting == self.withheld_partitions else resting
 
@@ -93,6 +96,7 @@ def _withheld_of_partitions(context: PlanningContext, asset: AssetSpec, state: A
         context.project.judge_of(asset),
         state.accepted_partitions,
     )
+    # judged by the present rules and code; with a new cause; withheld at all; skipped, and due again
     judged, caused, there, unskipped = NOTHING, NOTHING, NOTHING, NOTHING
     resting: list[tuple[WithheldPartitions, PartitionSet]] = []
     for each in state.withheld:

@@ -1,1 +1,1 @@
-"""What keeps due partitions from running now: inlets, upstream runs, failures, lost tables, and unaligned inlets."""
+"""Keeps due partitions from running now: inlets, upstream runs, failures, lost tables and unaligned inlets."""

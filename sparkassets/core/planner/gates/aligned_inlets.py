@@ -134,6 +134,7 @@ def group_by_upstream_runs(
         return (AlignedGroup(partitions, InletAlignment()),) if partitions else ()
     found: dict[tuple[int | None, ...], _SharedUpstream] = {}
     for shared in _find_shared_upstream(context, asset, timetable, inlets, partitions):
+        # the end of its interval identifies an upstream run
         key = tuple(None if slot is None else to_unix(slot.end) for slot in shared.theirs)
         first = found.get(key)
         found[key] = shared if first is None else replace(first, partitions=first.partitions | shared.partitions)

@@ -149,6 +149,7 @@ def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> AlignedIn
     """The recorded run of the upstream whose interval ends at ``end``; None where none is recorded."""
     state = context.state.assets.get(inlet.name)
     instances = state.instances if state is not None else ()
+    # at most one instance has an end, and they ascend by it
     at = bisect_left(instances, end, key=lambda each: each.end)
     return instances[at] if at < len(instances) and instances[at].end == end else None
 

@@ -190,6 +190,7 @@ def current_watermarks(context: PlanningContext, asset: AssetSpec) -> dict[str, 
 
 
 def _by_changes(inlet: InletSpec) -> bool:
+    """Whether a run reads only what changed in the inlet's table since the last read."""
     return isinstance(inlet.read, ReadChanges)
 
 

@@ -95,7 +95,10 @@ def _unrepaired_loss(loss: TableLoss, runs: tuple[PlannedRun, ...]) -> Partition
 
 
 def describe_table(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
-    """Sentences about an asset's own table: faults, losses, other partitioning, foreign changes, unlisted segments."""
+    """Sentences about an asset's own table: faults, losses, other partitioning, foreign changes, unlisted segments.
+
+    Empty where the table is as the state records it.
+    """
     fault, loss = context.faults.get(asset.name), _loss_in_listed_segments(asset, state.loss)
     found = [fault] if fault else []
     if loss is not None:
@@ -141,6 +144,7 @@ def _because(run: PlannedRun, reason: str) -> PlannedRun:
 
 
 def _repairs(run: PlannedRun, loss: TableLoss) -> bool:
+    """Whether the run computes some of the lost partitions again."""
     return run.partitions.overlaps(loss.partitions)
 
 
@@ -151,7 +155,10 @@ def _loss(context: PlanningContext, inlet: InletSpec) -> TableLoss | None:
 
 
 def _loss_in_listed_segments(asset: AssetSpec, loss: TableLoss | None) -> TableLoss | None:
-    """A loss without the partitions of unlisted segments, which are not wanted, so that nothing waits for them."""
+    """The loss without partitions of unlisted segments: these are not wanted, so nothing waits for them.
+
+    None where nothing else is lost. A loss that a person has to settle stays whole.
+    """
     if loss is None or loss.stuck or not (unlisted := asset.partitioning.unknown_partitions(loss.lost_partitions)):
         return loss
     rest = loss.partitions - unlisted
@@ -159,7 +166,10 @@ def _loss_in_listed_segments(asset: AssetSpec, loss: TableLoss | None) -> TableL
 
 
 def _reason(context: PlanningContext, inlet: InletSpec) -> str:
-    """Why the inlet's table is not whole; empty for sources, whose faults do not stop runs on earlier observations."""
+    """Why the inlet's table is not whole; empty where it is.
+
+    Empty for sources too, whose faults do not stop runs: these read what earlier looks found.
+    """
     if context.project.assets[inlet.name].source is not None:
         return ""
     asset, loss = context.project.assets[inlet.name], _loss(context, inlet)
