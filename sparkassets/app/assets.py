@@ -55,7 +55,7 @@ class PartitionSelection:
 
 
 class AssetCommands:
-    """Pauses and resumes assets, corrects what is known of their partitions, and rolls back what they published."""
+    """Pauses and resumes assets, corrects the recorded state of partitions, and rolls back iterations."""
 
     def __init__(self, context: ProjectContext, runner: WorkRunner) -> None:
         self._context = context
@@ -75,7 +75,7 @@ class AssetCommands:
         return self._set_paused(assets, paused=True)
 
     def resume(self, *assets: str) -> list[str]:
-        """Lets these assets run again, with all that came meanwhile; returns those that were paused.
+        """Lets paused assets run again, with everything that came due meanwhile; returns those that were paused.
 
         Raises:
             InputError: One is not in the project, is a source, or is paused by its own YAML.
@@ -117,7 +117,7 @@ class AssetCommands:
     def accept(
         self, asset: str, *partitions: str, interval: str | None = None, run: str | None = None, reason: str
     ) -> MarkResult:
-        """Says that what is withheld is to be published although its validations fail; needs no Spark.
+        """Lets withheld partitions be published although their validations fail; needs no Spark.
 
         The next run computes it again and publishes it; once something new comes for it, it is judged anew.
 
@@ -138,7 +138,7 @@ class AssetCommands:
         return self._mark(asset, "accept", named, reason, verb="accept")
 
     def roll_back(self, asset: str, run: str, spark: SparkSession | None = None, *, check: bool = True) -> Summary:
-        """Makes the iteration of ``run`` the newest again; what it was published as is an update for its readers.
+        """Makes the iteration of ``run`` the newest again, which consumers see as an update.
 
         Spark is started only where it is what commits to the asset's table.
 

@@ -153,7 +153,7 @@ def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | Re
 
 
 def _refuse_rebuild(asset: AssetSpec, request: BackfillRequest) -> None:
-    """Refuses a rebuild of a part of a table, or of a table that one run cannot compute anew."""
+    """Raises `InputError` for a rebuild of part of a table, or of a table that one run cannot compute again."""
     if request.whole or request.names_some:
         raise InputError("--rebuild computes all of the table: leave --partition, --segment, --interval and --all out")
     if request.newest_first or request.max_runs is not None:
@@ -246,7 +246,7 @@ class BackfillCommands:
         check: bool = True,
         over_budget: bool = False,
     ) -> Summary:
-        """Computes what is missing or stale in a stretch of time, or all of it by force; or rebuilds the table.
+        """Computes missing and stale partitions in a range, with ``force`` all of them; or rebuilds the table.
 
         >>> project.backfills.run(BackfillRequest("daily_sales", "2025-01"), spark)  # doctest: +SKIP
 

@@ -36,7 +36,7 @@ from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.observation import changed_spec_entries
 
 MISSED = "; all of it counts as new, as the base does not keep what the branch has not read (`retention`)"
-"""What is said of an asset whose history was let go of before the branch came to read it."""
+"""Added to the note of an asset whose entries in the base's journal expired before the branch read them."""
 
 
 class JournalReader:
@@ -247,7 +247,7 @@ class Branch:
         The branch is read once, at the first call, so that all plans of a promotion offer the same results.
         """
         fork = self.fork
-        if self._successes is None:  # what is offered is the branch as it was then
+        if self._successes is None:  # read once: every plan of a promotion offers this state
             state = self.own.state()
             self._successes = {}
             for each in self.own.since(0, kinds=("success",)):

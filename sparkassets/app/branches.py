@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sparkassets.runtime.progress import Progress
 
 P = TypeVar("P")
-"""A project, as it is opened here."""
+"""The class of project that `open` returns."""
 
 
 class BranchCommands(Generic[P]):
@@ -302,7 +302,7 @@ class BranchScope:
         return self._branch.notes(context)
 
     def begin(self, works: Sequence[DriverWork]) -> list[DriverWork]:
-        """The works, each of which keeps first up to where the base was known."""
+        """Wraps each work so that it first records up to which entry the branch knows its base."""
         base = self._branch.base.state()
         return [BranchWork(work, self._branch.fork, base) for work in works]
 

@@ -155,10 +155,10 @@ def describe_events(spec: ProjectSpec, store: JournalStore, entries: Sequence[Nu
 
 
 EventIdentity = tuple[str, str]
-"""Dataset and id: what tells an event from others."""
+"""Dataset URI and id: two events with both alike are one."""
 
 _AT_ONCE = 1000
-"""How many ids one look at the journal asks for."""
+"""The most ids that one query of the journal asks for."""
 
 
 @frozen

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sparkassets.ports import JournalStore
 
 FIRST_READ = 256
-"""Rows of a dataset that are read at first; then eight times as many, until what was asked for is found."""
+"""Rows of a dataset that the first read takes; each further read takes eight times as many."""
 
 
 class LineageCommands:

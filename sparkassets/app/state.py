@@ -214,8 +214,8 @@ def _encoded_rows(state: State) -> dict[tuple[str, str], SnapshotRow]:
     alike = {
         uri: replace(known, recent=RecentEvents.from_events(known.recent)) for uri, known in state.datasets.items()
     }
-    packed = encode(replace(state, datasets=alike))  # packs as if all events had come at once
-    encoded = encode(decode(packed, journal_id=""))  # leaves out empty values, however they came to be
+    packed = encode(replace(state, datasets=alike))  # decoding packs events as if all had come at once
+    encoded = encode(decode(packed, journal_id=""))  # encoding leaves out empty values
     rows = ((row.asset or "", "" if row.asset else row.uri or "", row) for row in encoded)
     return {(asset, uri): replace(row, commit=0) for asset, uri, row in rows}
 

@@ -34,8 +34,8 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     if args is None:
         gc.set_threshold(OBJECTS_BETWEEN_LOOKS)
-        atexit.register(gc.freeze)  # or Python would look through all that was loaded once more, only to end
-    from sparkassets.cli.app import run_command  # after that: it loads most of it
+        atexit.register(gc.freeze)  # or Python would search everything for garbage once more, only to end
+    from sparkassets.cli.app import run_command  # after the lines above, as it loads most modules
 
     before = threading.enumerate()
     code = run_command(sys.argv[1:] if args is None else args)

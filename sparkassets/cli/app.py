@@ -196,7 +196,7 @@ def without_separator(args: Sequence[str]) -> list[str]:
 
 PROGRAM = "sparkassets"
 VARIABLE = "_SPARKASSETS_COMPLETE"
-"""Of the environment; a shell sets it when it asks."""
+"""The environment variable that a shell sets when it asks for completions."""
 SHELLS = ("bash", "zsh", "fish")
 
 

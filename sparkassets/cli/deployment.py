@@ -263,7 +263,7 @@ def _refuse_inside(project: ProjectSpec) -> None:
 
 _COMPILED = "__pycache__"
 MOST_BYTES = 100 * 1024 * 1024
-"""Of all files together: code and YAML, no data."""
+"""The most bytes of all files together: they are code and YAML, no data."""
 
 
 def collect_files(project: ProjectSpec, env: Mapping[str, str]) -> dict[str, bytes]:

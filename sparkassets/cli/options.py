@@ -281,7 +281,7 @@ def _asset_names(ctx: click.Context) -> Iterator[str]:
 
 
 _WHOLE: Final = 1000
-"""Characters that no first sentence has."""
+"""More characters than any first sentence has, so that click cuts none off."""
 
 
 class WrappedGroup(click.Group):

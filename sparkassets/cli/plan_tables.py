@@ -204,7 +204,7 @@ def print_summary(
         rows: list[Row] = [[few(assets), fault] for assets, fault in summary.shared_faults]
         print_table(terminal, [TableColumn("asset"), TableColumn("reason", wraps=True)], rows)
     if summary.interrupted:
-        return  # what waited before the end is out of date
+        return  # the reasons of the last plan are out of date
     said = {*summary.faults, *((result.asset, f"failed: {result.error}") for result in summary.runs)}
     waiting = [item for item in summary.waiting if (item.asset, item.reason) not in said]
     print_waiting(waiting, project, terminal, quiet=False)
@@ -267,7 +267,7 @@ def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, 
 def print_other_findings(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
     """Prints findings of validations that withheld nothing, such as warnings."""
     spec = project.assets.get(run.asset)
-    beside = quarantine_path(spec) if spec is not None and run.partitions - run.withheld else ""  # no rows else
+    beside = quarantine_path(spec) if spec is not None and run.partitions - run.withheld else ""  # else no rows
     for outcome in describe_other_outcomes(run.verdicts, beside=beside):
         print_text(terminal, f"{name} {outcome}", style="yellow")
 
@@ -277,7 +277,7 @@ MOST_SHOWN = 10
 
 
 def print_figures(asset: str, verdicts: Sequence[RuleVerdict], project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes withheld partitions one by one, where there are several, and samples of failing rows, a line each."""
+    """Prints withheld partitions one by one if there are several, and samples of failing rows, a line each."""
     for verdict in verdicts:
         apart = verdict.by_partition
         for each in apart[:MOST_SHOWN]:

@@ -81,7 +81,7 @@ class LineReporter:
 
     def stopping(self, text: str) -> None:
         """Reports that the invocation ends early."""
-        # by the file descriptor: the stream's buffer may be in use by what the signal interrupted
+        # by file descriptor: the signal may have interrupted a write that uses the stream's buffer
         os.write(self._terminal.stream.fileno(), f"{self._add_timestamp(text)}\n".encode())
 
     def __enter__(self) -> Self:
@@ -113,7 +113,7 @@ class BarReporter:
         self._terminal = terminal
         console = Console(
             file=terminal.stream,
-            width=(terminal.width or 80) - len("^C"),  # which a terminal echoes at the end of the last line
+            width=(terminal.width or 80) - len("^C"),  # the terminal echoes it there
             force_terminal=True,
             no_color=not terminal.colour,
             highlight=False,

@@ -76,7 +76,7 @@ STOPPING = "stopping: cancelling runs; again to quit at once"
 
 
 _HANGUP = getattr(signal, "SIGHUP", None)
-"""The terminal is gone; some systems have none."""
+"""The signal of a closed terminal; None on systems without it."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, *([] if _HANGUP is None else [_HANGUP]))
 
 
@@ -140,7 +140,7 @@ def _nobody(text: str) -> None:
 
 
 RUNS_TOLD = 1000
-"""At most so many of the newest runs stand in the document of a loop."""
+"""The most runs that the document of a loop holds, the newest ones."""
 
 STDOUT, STDERR = 1, 2
 """File descriptors, which a JVM inherits."""

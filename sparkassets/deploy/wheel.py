@@ -112,9 +112,9 @@ _REQUIREMENT: Final = re.compile(
 _INCLUDED: Final = re.compile(r"(?:-r|--requirement)[ =]\s*(?P<file>.+)")
 _ITSELF: Final = re.compile(r"(?:(?:-e|--editable)[ =]\s*)?\.{1,2}/?(?:\[[^\]]*\])?")
 _OPTIONS: Final = ("-i", "--", "-f", "-c")
-"""Of pip, as it is where the file is read: an index, constraints."""
+"""Lines with options of pip, such as an index or constraints: they hold for this machine and are left out."""
 _ON_DATABRICKS: Final = frozenset({"pyspark", "delta-spark", "databricks-connect"})
-"""What a runtime brings itself, and what would take its place."""
+"""Packages that a Databricks runtime brings, or that would replace its own."""
 _EXTRAS: Final[Mapping[type, str]] = {WorkingDays: "calendars", TradingCalendar: "exchanges", SunTicks: "sun"}
 
 

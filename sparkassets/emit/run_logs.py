@@ -142,7 +142,7 @@ class _TeeStream:
     def write(self, text: str) -> int:
         """Writes to the stream."""
         written = self.stream.write(text)
-        with suppress(Exception):  # whoever prints is not to know
+        with suppress(Exception):  # an error of the log must not reach the code that prints
             self._logs.record_output(text)
         return written
 

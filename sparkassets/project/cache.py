@@ -22,7 +22,7 @@ from sparkassets.frozen import frozen
 from sparkassets.project.compile_trace import CompileTrace
 
 _ROUNDS: Final = 10_000
-"""Some milliseconds: of a short secret not every guess can be tried in no time."""
+"""Rounds of the digest; some milliseconds, so that guessing a short secret from a cache file takes long."""
 
 
 @frozen
@@ -52,8 +52,8 @@ class VariableFingerprint:
 
 def _digest(names: tuple[str, ...], env: Mapping[str, str], salt: bytes) -> bytes:
     if env.keys().isdisjoint(names):
-        return b""  # no value is to be hidden
-    values = json.dumps([env.get(name) for name in names])  # tells one that is not set from an empty one
+        return b""  # none is set: there is no value to hide
+    values = json.dumps([env.get(name) for name in names])  # null for unset differs from "" for empty
     return pbkdf2_hmac("sha256", values.encode(), salt, _ROUNDS)
 
 
@@ -95,7 +95,7 @@ def _forms(names: tuple[str, ...], env: Mapping[str, str]) -> list[str]:
 _DIGEST_SIZE: Final = 32
 _WRITABLE_BY_OTHERS: Final = 0o022
 _MOST_KEPT: Final = 50
-"""Projects, working folders and versions of the code that are kept; those used longest ago go first."""
+"""The most cache files, one a project, working folder and version of the code; the longest unused go first."""
 
 
 T = TypeVar("T")

@@ -15,9 +15,9 @@ from typing import Final
 PROJECT_FILE: Final = "project.yml"
 
 MOST_BYTES: Final = 2 * 1024 * 1024
-"""Of a file of a project: text that people write."""
+"""The greatest size of a project's file: people write them, so a larger one is something else."""
 MOST_NAMES: Final = 50_000
-"""Of files and folders below `assets`."""
+"""The most files and folders below `assets`."""
 
 _ABSENT: Final = ""
 _METADATA: Final = (".dist-info", ".egg-info", ".egg-link")

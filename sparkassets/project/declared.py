@@ -33,11 +33,11 @@ from sparkassets.project.python_modules import (
 from sparkassets.project.yaml_nodes import CodeSpan, NodeBuilder, keywords_of
 
 _SECONDS: Final = 60
-"""For all modules together."""
+"""Seconds that the import of all modules together may take."""
 _MOST_BYTES: Final = 32 * 1024 * 1024
-"""Of what they declare, as JSON."""
+"""The greatest size of all declarations as JSON."""
 _NEEDS_SESSION: Final = "SESSION_OR_CONTEXT_NOT_EXISTS"
-"""What pyspark raises where a name needs a session, such as ``pandas_udf("long")``, which parses its type by one."""
+"""Part of pyspark's error if a name needs a session, such as ``pandas_udf("long")``, which parses its type by one."""
 _CODE: Final = (
     "import json, sys; sys.path[:] = json.loads({path!r}); from sparkassets.authoring.discovery import main; main()"
 )

@@ -41,7 +41,7 @@ class FunctionParts:
             seen.add(part)
             try:
                 told, found = self._part(part)
-            except (RecursionError, ValueError):  # nested too deep; a number with more digits than Python prints
+            except (RecursionError, ValueError):  # nested too deep, or a huge number
                 told, found = digest((self._source(part[0]) or ("",))[0]), []
             left += found
             if told:
@@ -199,6 +199,7 @@ def _dump(node: ast.AST) -> str:
 
 
 def _value(value: object) -> str:
+    """A field of a syntax node as text; empty for None and for an empty list, which older versions of Python lack."""
     match value:
         case ast.AST():
             return _dump(value)

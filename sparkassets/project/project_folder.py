@@ -165,7 +165,7 @@ class SourceReader:
             return self.trace.list_names(folder)
         except OSError as error:
             problem = SpecProblem(FileLocation(_label(folder)), f"cannot be read: {error.strerror}")
-            if error.errno == errno.E2BIG:  # each further folder would say so again
+            if error.errno == errno.E2BIG:  # or each further folder would add the same problem
                 raise SpecError([problem]) from None
             self.problems.append(problem)
             return []

@@ -125,7 +125,7 @@ _LIBRARIES: Final = {
     ("polars", "DataFrame"): "polars",
     ("polars", "LazyFrame"): "lazy polars",
 }
-"""By the class of an argument's annotation."""
+"""(Module, class) of an argument's annotation to the library whose frame the argument receives."""
 
 
 def read_module(file: SourceFile, *, search_path: str) -> ModuleSource:

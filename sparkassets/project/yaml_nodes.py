@@ -16,7 +16,7 @@ from sparkassets.core.spec.yaml_text import UNTAGGED
 from sparkassets.frozen import frozen
 
 _FIRST: Final = ("by", "segments", "dimensions")
-"""What the first argument of a partition is, of those that it can be."""
+"""YAML keys that the first positional argument of a partition may stand for, by the class of the partition."""
 _QUOTES: Final = re.compile(r"[rRuU]?(\"\"\"|'''|\"|')")
 
 

@@ -27,7 +27,7 @@ from sparkassets.runtime.observation import recorded_table
 from sparkassets.runtime.outcomes import CommittedRun, FailedRun, Outcome
 
 MOST_RUNS = 1000
-"""The newest successes of an asset whose numbers of rows are compared with."""
+"""At most so many of an asset's newest successes are read for validations that compare row counts with the past."""
 
 
 def judgement_fields(committed: DataCommit, partitions: PartitionSet) -> Mapping[str, Any]:
@@ -73,7 +73,7 @@ def learned_segments(asset: AssetSpec, outcome: CommittedRun, partitions: Partit
 def resolve_discovered(
     asset: AssetSpec, committed: DataCommit, partitions: PartitionSet, keys: Mapping[str, Any]
 ) -> PartitionSet:
-    """The run's partitions once "all segments" is replaced by the segments in ``keys``, which came out of it.
+    """The run's partitions with "all segments" replaced by the segments in ``keys`` that came out of it.
 
     ``partitions`` is returned as it is if all of it is withheld: then no segment was published.
     """
@@ -188,6 +188,7 @@ def _observe_table(
 
 
 def _no_table(asset: AssetSpec, storage: StorageLocation) -> RunError:
+    """The error for a run whose code has ended without writing a Delta table where the asset says."""
     where = (
         f"{{{{ outlets.{asset.name} }}}} in SQL and context.outlets.{asset.name} in a function say where it is to be"
     )

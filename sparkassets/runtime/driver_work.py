@@ -286,7 +286,7 @@ class BackfillWork(DriverWork):
         if self._max_runs is None:
             return found
         chain = context.state_of(self._asset).chain
-        running = [  # one that failed and may still land has been taken, too
+        running = [  # also one that failed and whose commit may still land: it counts as taken
             link
             for link in chain
             if link.status == "open"

@@ -22,7 +22,7 @@ from sparkassets.runtime.execution import RunExecution
 from sparkassets.runtime.ledger import JournalLedger
 
 WAIT_SECONDS = 30.0
-"""How long a driver that ends waits for removals; what is left then goes with the next ones."""
+"""How long a driver that ends waits for removals; the next ones take what is left."""
 
 
 def iteration_order_fields(asset: AssetSpec, state: State, request: RunRequest) -> Mapping[str, Any]:
@@ -32,7 +32,7 @@ def iteration_order_fields(asset: AssetSpec, state: State, request: RunRequest) 
     """
     known = state.assets[asset.name]
     restored = find_iteration(known, request.restores) if request.restores else None
-    name = restored.name if restored is not None else request.restores  # which is nowhere, so that the run fails
+    name = restored.name if restored is not None else request.restores  # no folder has that name: the run fails
     return {"restores": name, "keeps_newest_iteration": keeps_newest_iteration(asset, known, request)}
 
 

@@ -26,13 +26,13 @@ of entries, a wave of n runs would write n snapshots of n rows.
 ROWS_PER_ENTRY = 20
 """When a driver ends, an entry of the tail is worth this many rows of a snapshot: small projects end with a new one."""
 MAINTAIN_EVERY = 32
-"""Commits after which the store is asked to care for its files; when nothing is due that is a look at its logs."""
+"""Number of commits between two clean-ups by the store; one with nothing to do only looks at the logs."""
 
 ENTRIES_PER_READ = 10_000
-"""Entries that are read at once where many are."""
+"""The most entries that one read of a long journal takes."""
 
 CommitListener = Callable[[Sequence[NumberedEntry], State, State], None]
-"""Is told of a commit after it stands: its entries, the state before and the state after."""
+"""Called after each commit with its entries, the state before it and the state after it."""
 
 
 class JournalLedger:
@@ -173,7 +173,7 @@ class JournalLedger:
         before = self._retention.cutoff(self._clock.now())
         begins, (rows, seq) = self._store.oldest_seq(), self._store.read_base()
         if seq + 1 < begins:
-            return 0  # the base is gone, which `state verify` tells; without it nothing can be folded further
+            return 0  # the base is gone, as `state verify` reports: without it nothing more can be folded into it
         known = replace(decode(rows, journal_id=self.state.journal_id), seq=seq)
         for part in read_entries(self._store, after=seq, up_to=last_expendable_seq(self.state)):
             old = find_outdated(part, before)
@@ -216,6 +216,6 @@ def _fold_entries(state: State, entries: Sequence[NumberedEntry], *, commit: int
     """The state after the entries at journal commit ``commit``; the same object if nothing changed."""
     if not entries:
         return state if commit == state.commit else replace(state, commit=commit)
-    from sparkassets.core.journal.fold.dispatch import fold  # most starts find nothing that is not in the snapshot
+    from sparkassets.core.journal.fold.dispatch import fold  # here, as most starts have an empty tail and never fold
 
     return fold(state, entries, commit=commit)

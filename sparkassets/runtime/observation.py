@@ -105,7 +105,7 @@ def observe_sources(
     sharing = Counter(asset.uri for asset in project.assets.values())
 
     def look(asset: AssetSpec) -> Observation | SourceError | None:
-        # what others of the same dataset brought is not missing because this one does not have it
+        # sources that share a dataset share its coverage: what this one lacks may be another's, and is not removed
         coverage = state.dataset(asset.uri).coverage if sharing[asset.uri] == 1 else NOTHING
         return _observe_source(asset, sources[asset.name], state, coverage, now)
 
@@ -185,7 +185,7 @@ def find_unmounted(
     for asset in assets if lost else ():
         folder = observer.missing_folder(asset)
         around = () if folder is None else (PurePath(folder), *PurePath(folder).parents)
-        # the outermost, so that all that one volume holds is told in the same words
+        # the outermost missing folder, so that all assets on one unmounted volume get the same message
         found = next((each for each in reversed(around) if each in lost), None)
         if found is not None:
             from shlex import quote
@@ -204,7 +204,7 @@ def _has_recorded_table(asset: AssetSpec, state: State) -> bool:
 
 
 RunLookup = Callable[[str, int], bool]
-"""Whether the journal knows of a run, by its name and the token of its commit."""
+"""Takes a run's name and the fence token of its commit; returns whether the journal knows the run."""
 
 _OLDER = (
     "what was restored from a backup, or copied, is older than what ran since: bring back the newest state, or tables "

@@ -43,7 +43,7 @@ class CommittedRun:
 
 @frozen
 class FailedRun:
-    """The run failed; ``fenced`` when it is certain that nothing of it can land any more.
+    """The run failed; ``fenced`` if no commit of it can land any more.
 
     Attributes:
         divisions, bad, asks, watermarks: As in `FailureEntry`.

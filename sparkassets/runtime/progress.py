@@ -16,7 +16,7 @@ from sparkassets.errors import SparkAssetsError, describe_error
 from sparkassets.frozen import frozen
 
 MOST_TOLD = 3
-"""Failures that an error names."""
+"""The most failures that the text of one error names."""
 
 
 @frozen
@@ -199,4 +199,4 @@ class _GuardedWatcher(GuardedProgress):
 
 
 Watchers = Callable[[], Sequence[InvocationWatcher]]
-"""Makes those that watch one invocation."""
+"""Makes the watchers of one invocation."""

@@ -14,7 +14,7 @@ from sparkassets.errors import describe_error
 from sparkassets.ports import JournalCommit, Sink
 
 MOST_WAITING = 10_000
-"""Entries that wait for one sink; what comes while so many do is not told to it."""
+"""The most entries that wait for one sink; further ones are dropped for it."""
 GRACE_SECONDS = 5.0
 """How long the end of an invocation waits for all sinks together."""
 

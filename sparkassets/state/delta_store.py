@@ -80,6 +80,7 @@ class DeltaStore:
             raise
 
     def _read(self, project: str) -> JournalImage:
+        """The journal's image; see `read_image`."""
         journal = self._open_journal()
         refusals.check_project(self._location.uri, journal.properties, project=project)
         snapshot, snapshot_seq = self._watermarks.read_snapshot()

@@ -160,7 +160,7 @@ def check_files(journal: NumberedTable) -> None:
     Raises:
         StateError: A file is missing.
     """
-    for look in range(2):  # what another driver replaced is missing at the first look only
+    for look in range(2):  # a file that another driver replaced is missing at the first look only
         try:
             there = set(journal.files.list_names(""))
         except OSError as error:

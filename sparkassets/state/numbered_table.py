@@ -38,7 +38,7 @@ LOG_KEPT = 200
 """How many versions of log entries are kept: no reader or writer falls behind by more in one step."""
 
 _UNSETTLED = 4
-"""Versions before a process's first commit that it flushes, too: their writers may be about to."""
+"""Versions before a process's first commit that it flushes to disk as well, if their writers did not yet."""
 
 TRIES = 20
 """How often a commit is repeated while other changes than the journal's own commits move the table."""
@@ -112,7 +112,7 @@ class NumberedTable:
                 try:
                     self._table.update_incremental()
                 except (DeltaError, OSError):
-                    self._table = None  # what can be read from scratch is not damaged
+                    self._table = None  # open it anew: only if that fails too is it damaged
                 else:
                     return
             if not self.open():
@@ -214,7 +214,7 @@ class NumberedTable:
         try:
             is_torn = self._folder is not None and bool(durability.find_torn_files(self._folder))
         except PermissionError:
-            is_torn = False  # whoever opens the table reports it
+            is_torn = False  # reported when the table is opened
         if self._folder is None or not is_torn:
             yield None
             return

@@ -38,9 +38,9 @@ _OUT_OF_REACH = (
     "invalid access key",
     "account must be specified",
 )
-"""Parts of messages of object stores and file systems whose table may well be whole.
+"""Parts of messages that say that storage cannot be reached, so that its table may well be sound.
 
-What cannot be listed is a bucket or a container that is not there.
+A message about a failed listing is among them: a missing bucket or container cannot be listed.
 """
 _WRITABLE = f"the state must be writable for whoever runs the project; {_UNTOUCHED}"
 _TO_WRITE = (

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _TRIES: Final = 20
 """How often a commit is repeated while other changes than the journal's own commits move the table."""
 _FEW: Final = 32
-"""So few files are left alone, however short the journal is."""
+"""Fewer files than this are not merged, however short the journal is."""
 _VACUUM_EVERY: Final = 1_000
 """Commits between two vacuums: a session is slow at listing files."""
 _ONE_AT_A_TIME: Final = {

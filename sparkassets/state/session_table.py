@@ -121,7 +121,7 @@ _PROPERTIES: Final = {
     "delta.deletedFileRetentionDuration": "interval 1 hours",
     "delta.logRetentionDuration": "interval 2 days",
     "delta.dataSkippingStatsColumns": "seq",
-    # what a platform gives to new tables, and not every reader of Delta knows
+    # features that some platforms turn on for new tables, and that not every reader of Delta supports
     "delta.enableDeletionVectors": "false",
     "delta.enableRowTracking": "false",
     "delta.checkpointPolicy": "classic",

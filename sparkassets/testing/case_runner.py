@@ -289,7 +289,7 @@ def _compare_columns(expected: Sequence[str], found: Sequence[str], *, only: boo
 
 
 _SMALL = {"sparkassets.small_data": "true"}
-"""A session that is started for tests alone."""
+"""Spark's settings for a session that is started for tests alone."""
 
 
 def _select_published(frame: DataFrame, order: RunOrder, judgement: RunJudgement) -> DataFrame:

@@ -42,7 +42,7 @@ def watchers(spec: ProjectSpec) -> Iterator[InvocationWatcher]:
     """The watchers of one invocation; imports nothing for those that are not set up."""
     yield RunLogs(log_folder(spec), variables=spec.variables)
     if traces_are_asked_for():
-        with suppress(ImportError):  # they are told where the SDK is installed
+        with suppress(ImportError):  # without the SDK there are no spans
             from sparkassets.emit.traces import TraceWatcher
 
             yield TraceWatcher(spec)
@@ -81,7 +81,7 @@ def explain_failure(project: ProjectSpec, run: str, error: BaseException) -> Fai
 
     The traceback is appended to the run's log, after the output of the run.
     """
-    from sparkassets.core.redaction import redact  # few runs fail
+    from sparkassets.core.redaction import redact  # here, as few runs fail
 
     if issubclass(type(error), SparkAssetsError) and isinstance(error, SparkAssetsError):
         told, hint = str(error.args[0]).strip().partition("\n")[0], error.hint or ""

@@ -34,11 +34,13 @@ def command(
     reason: str,
     as_json: bool,
 ) -> int:
-    """Publish what is withheld of ASSET although its validations fail.
+    """Publish withheld partitions of ASSET although their validations fail.
 
-    Without --partition that is all that is withheld of it. Of an asset without partitions it is the run that --interval
-    or --run names, or the only one that is withheld. The next `run` computes it again and publishes it, whatever its
-    schedule, and its consumers go on; it counts as accepted until something new comes for it, and is judged anew then.
+    Without --partition these are all that are withheld. For an asset without partitions it is the run that --interval
+    or
+    --run names, or the only one that is withheld. The next `run` computes them again and publishes them, whatever the
+    schedule, and consumers go on. They count as accepted until something new comes for them; then they are judged
+    again.
     """
     project = open_project(folder)
     found = project.assets.accept(asset, *partitions, interval=interval, run=run, reason=reason)

@@ -89,8 +89,9 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as_json: bool) -> int:
     """Show how what a branch has computed differs from what the base has.
 
-    In columns, and by partition in rows: by their keys, where the asset upserts or a `unique` rule says which these
-    are, else row by row. Values of columns with `pii: true` are not shown.
+    Compares columns, and rows by partition: by key where the asset upserts or a `unique` rule names the key, else as
+    whole
+    rows. Values of columns with `pii: true` are not shown.
     """
     project = open_project(folder)
     found = project.branches.diff(branch, select=select_assets(project.spec, select), samples=samples)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sparkassets.core.spec.model import ProjectSpec
 
 Event = Mapping[str, Any]
-"""As `HistoryCommands.events` has it."""
+"""An event as a document, as `HistoryCommands.events` returns it."""
 
 
 @click.group("events", cls=WrappedGroup, no_args_is_help=False)
@@ -237,7 +237,7 @@ def _describe_partitions(event: Event, project: ProjectSpec) -> str:
         return series(labels)
     try:
         parts = PartitionSet.union(partitioning.parse(each, recorded=True) for each in labels)
-    except PartitionError:  # they were named when its partitions were others
+    except PartitionError:  # the asset has another partitioning since
         return series(labels)
     return series(partitioning.display_labels(parts))
 

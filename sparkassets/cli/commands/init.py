@@ -16,9 +16,9 @@ from sparkassets.errors import InputError
 
 SCAFFOLD = Path(__file__).parents[1] / "scaffold"
 RENAMED = {"gitignore": ".gitignore"}
-"""Files that would act where they lie, were they not named otherwise."""
+"""File in the scaffold to its name in the project: under its real name it would take effect in this package."""
 UNREADABLE = ("{", "}", "**", "%")
-"""What is a field, any folders, or a code in the path of a source or of a Delta table."""
+"""Texts with a meaning in paths of sources and Delta tables: a field, any folders, an escape."""
 
 
 @click.command("init")

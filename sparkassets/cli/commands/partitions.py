@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from sparkassets.wiring import Project
 
 TITLED = 2
-"""So many keys are in the title of a column that has no room for more."""
+"""The most keys in the title of a column in a terminal."""
 MARGIN = 4
-"""Lines of a screen that are no rows: the command, the titles, what is left out, and the next prompt."""
+"""Lines of a screen besides rows: the command, the titles, a note on omitted rows, and the next prompt."""
 _STATUS = 7
 """The width of most statuses."""
 
@@ -147,7 +147,7 @@ def command(
 
 
 _DONE = {"add": ("added", "was known already"), "remove": ("removed", "was removed already")}
-"""By action the word for a segment that it changed, and for one that was so before."""
+"""Action to the word for a segment that it changed, and the words for one that it did not."""
 
 
 def _change_segments(

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from sparkassets.wiring import Project
 
 EVERY = "10s"
-"""How often it is looked whether something happened."""
+"""How often the journal is checked for new entries."""
 OLD = 300
-"""Seconds after which a report is written anew though nothing happened: time alone makes an asset due, or late."""
+"""Seconds after which a report is written again without new entries: time alone makes an asset due, or late."""
 
 
 @click.command("report")
@@ -43,10 +43,10 @@ OLD = 300
 @at_option
 @json_option
 def command(folder: Path, out: str | None, watch: str | None, serve: int | None, at: str | None, as_json: bool) -> int:
-    """Write a static site of all that is known: what failed and waits, the graph, every asset, slice and run.
+    """Write a static site of all that is known: what failed and waits, the graph, every asset, partition and run.
 
-    Open its index.html from the disk: it needs no server and no network. Whoever has it open never sees half of a new
-    one. What was in DIR before is replaced where it is a report, and left alone where it is not.
+    Open its index.html from the disk: it needs no server and no network. A new report replaces an old one at once, so a
+    reader never sees half of one. DIR may be new, empty or an earlier report; a folder with anything else is refused.
     With --json: {index, files, bytes}.
     """
     every = None if watch is None else _seconds(watch)

@@ -27,10 +27,11 @@ def command() -> None:
 @project_option
 @json_option
 def compact(folder: Path, as_json: bool) -> int:
-    """Do now what drivers do by and by, also beside drivers that run.
+    """Do at once what drivers do from time to time; safe beside running drivers.
 
-    It saves a snapshot, lets go of entries that are older than `retention`, merges files, and removes files and logs
-    that are not needed any more. With --json {entries, let_go}.
+    It saves a snapshot, removes entries that are older than `retention`, merges files, and deletes files and logs that
+    are
+    not needed any more. With --json {entries, let_go}.
     """
     found = open_project(folder).state.compact()
     if as_json:
@@ -47,8 +48,9 @@ def compact(folder: Path, as_json: bool) -> int:
 def verify(folder: Path, as_json: bool) -> int:
     """Read and replay the whole state, and look at the tables of assets; write nothing.
 
-    Each damage is told with what to do, and ends in exit code 3. A table that is not as it was recorded is no damage:
-    the next run takes account of it. With --json {begins, entries, damages: [{what, repair}], tables: [{asset, what}]}.
+    Each damage is printed with what to do, and the exit code is 3. A table that differs from what was recorded is no
+    damage: the next run takes account of it. With --json {begins, entries, damages: [{what, repair}], tables: [{asset,
+    what}]}.
     """
     found = open_project(folder).state.verify()
     if as_json:
@@ -92,10 +94,11 @@ def export(folder: Path, file: Path, as_json: bool) -> int:
 @project_option
 @json_option
 def migrate(folder: Path, as_json: bool) -> int:
-    """Store in today's format what older releases wrote; they cannot use the state any more.
+    """Rewrite a state from older releases in today's format; older releases cannot use it any more.
 
-    Nobody has to: what is of an older format is read all the same. What is there stays until the new is written and
-    read again; killed at any moment, it is done anew. With --json {format, changed}.
+    You need not: older formats are read all the same. The old rows stay until the new ones are written and checked; if
+    it
+    is killed at any moment, run it again. With --json {format, changed}.
     """
     from sparkassets.core.journal.codec.formats import FORMAT
 
