@@ -60,7 +60,7 @@ def _read_document(read: InletRead, project: ProjectSpec) -> dict[str, Any]:
 def column_document(found: ColumnLineage) -> dict[str, Any]:
     """``{asset, column, sure, made_of: [{asset, column, how, …, further}], rows, used_by}``.
 
-    ``column`` of a step is null where a column only decides which rows there are; ``rows`` is null where that is
+    ``column`` of a step is null where the column only decides which rows that asset has; ``rows`` is null where
     uncertain.
     """
     return {

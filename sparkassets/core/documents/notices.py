@@ -207,7 +207,7 @@ def _is_same_trouble(one: _AssetTrouble, other: _AssetTrouble) -> bool:
 
 
 MOST_TOLD: Final = 20
-"""At most so many notices of one kind stand in a message; further ones are only counted."""
+"""Number of notices of one kind in a message; further ones are only counted."""
 
 _KINDS: Final[Mapping[NotifyOn, tuple[str, str]]] = {
     "failure": ("failures", "failed"),

@@ -67,6 +67,7 @@ def change_document(change: CodeChange, project: ProjectSpec) -> dict[str, Any]:
 
 
 def _output_document(made: DefinitionOutput, asset: AssetSpec) -> dict[str, Any]:
+    """What one definition computed: its partitions and its last run."""
     return {
         "definition": made.definition.id,
         "last_run": made.run or None,
@@ -145,6 +146,7 @@ def waiting_document(item: Waiting, project: ProjectSpec) -> dict[str, Any]:
 
 
 def _planned_document(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
+    """A planned run; it has an ``estimate`` if costs were requested."""
     estimate = {} if run.estimate is None else {"estimate": estimate_document(run.estimate)}
     return {
         "asset": run.asset,

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def verdicts_document(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
-    """The result of each rule and its partitions: ``failing`` of ``checked`` rows, and samples of failing rows.
+    """The result of each validation and its partitions: ``failing`` of ``checked`` rows, and samples of failing rows.
 
-    ``outcome`` is passed, warned, withheld, dropped, quarantined or accepted; ``outlet`` is there for a multi-asset,
-    ``inlet`` for a rule of what was read. Where several partitions are withheld, ``by_partition`` has the figures and
-    the samples of each; where there are very many, the last item stands for all the rest.
+    ``outcome`` is passed, warned, withheld, dropped, quarantined or accepted; a multi-asset has ``outlet``, a rule
+    about an inlet ``inlet``. Where several partitions are withheld, ``by_partition`` has the figures and the samples of
+    each; where there are very many, the last item stands for all the rest.
     """
     return [
         {
@@ -47,6 +47,7 @@ def verdicts_document(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) 
 
 
 def _of_partition(verdict: RuleVerdict, asset: AssetSpec | None) -> dict[str, Any]:
+    """The figures of a verdict for one partition."""
     return {
         "partitions": partitions_document(verdict.partitions, asset),
         "checked": verdict.checked,

@@ -62,9 +62,10 @@ class CronGrid:
         self._clock = zone_offsets(timezone)
         self._fields = expand(cron)
         self._ticks = WallClockTicks(cron, timezone, self._fields)
+        # stretch number `unix >> bits` to its ticks, see `_ticks_around`
         self._bits = _LARGEST - self._fields.most_a_day.bit_length() + 1
         self._kept: dict[int, list[int]] = {}
-        self._step, self._phase = self._even_spacing()
+        self._step, self._phase = self._even_spacing()  # 0 and 0 unless the cron is even
         # (from, until, shift) of the last stretch in which arithmetic is enough; replaced as a whole, for threads
         self._steady = (0, 0, 0)
         times = self._fields.times

@@ -111,7 +111,7 @@ class ExcludingGrid:
         self.precision: str = plain.precision
         self.longest: Duration = plain.longest
         self._bits = _BITS.get(plain.precision, _LARGEST)
-        self._kept: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
+        self._kept: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}  # stretch number to its slots
 
     def floor(self, unix: int) -> int:
         """The start of the last slot that begins at an instant or before it.

@@ -333,6 +333,7 @@ class _SegmentItems:
     """
 
     def __init__(self) -> None:
+        # time to the newest (keys, items) with it
         self._newest: dict[RangeSet, tuple[tuple[str, ...], tuple[tuple[Segment, RangeSet], ...]]] = {}
 
     def items_of(self, keys: tuple[str, ...], ranges: RangeSet) -> tuple[tuple[Segment, RangeSet], ...]:

@@ -148,6 +148,7 @@ def combine_values(
     usual = f(left[0], right[0])
     made: list[tuple[Segment, C]] = []
 
+    # adds the pairs from low to high, which only one side has apart; one(value) combines such a value
     def alone(apart: ApartValues[Any], low: int, high: int, fate: OneSidedRule, one: Callable[[Any], C]) -> None:
         if fate is OneSidedRule.KEPT:
             made.extend(cast("ApartValues[C]", apart[low:high]))
@@ -404,6 +405,7 @@ class DistinctValues:
     """The distinct values of very large sets; counts of the newest sets are remembered and updated."""
 
     def __init__(self) -> None:
+        # (items, id of each distinct value to (value, number of tuples with it)) of the newest sets
         self._known: tuple[tuple[ApartValues[Any], dict[int, tuple[Any, int]]], ...] = ()
 
     def values(self, apart: ApartValues[Any]) -> list[Any]:

@@ -222,7 +222,7 @@ class SliceGrid:
         self.precision = by
         self.longest = self._grain.length
         self._offset = offset
-        self._days = abs(offset) // DAY * (1 if offset > 0 else -1)
+        self._days = abs(offset) // DAY * (1 if offset > 0 else -1)  # whole days of the offset, rounded towards 0
         length, shift = _REGULAR.get(by, (0, 0))
         self._regular = (length, shift - offset) if length else None
         # (from, until, UTC offset) of the last stretch without a clock change; replaced as a whole, for threads

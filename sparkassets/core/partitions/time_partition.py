@@ -310,6 +310,7 @@ class TimePartition:
         return next(self._chunks(ranges, most), RangeSet())
 
     def _chunks(self, ranges: RangeSet, most: int) -> Iterator[RangeSet]:
+        """Yields the slots wholly in one of the ranges, in consecutive chunks of ``most``; the last may be smaller."""
         grid = self._grid
         chunk: list[tuple[int, int]] = []
         room = most

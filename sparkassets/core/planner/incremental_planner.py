@@ -33,10 +33,11 @@ class IncrementalPlanner:
     """
 
     def __init__(self, project: ProjectSpec) -> None:
+        # a place is an asset's position in upstream-first order
         self._names = list(project.assets)
         self._place = {name: place for place, name in enumerate(self._names)}
         self._downstream: dict[str, list[str]] = {name: [] for name in self._names}
-        self._readers: dict[str, list[str]] = {}
+        self._readers: dict[str, list[str]] = {}  # dataset URI to the assets whose decisions read it
         for name, needs in upstream_edges(project.assets).items():
             for need in needs:
                 self._downstream[need].append(name)
@@ -45,10 +46,10 @@ class IncrementalPlanner:
                 self._readers.setdefault(uri, []).append(asset.name)
         self._last: PlanningContext | None = None
         self._plan: Plan | None = None
-        self._alarms: list[tuple[int, str]] = []
-        self._wakes: dict[str, int] = {}
-        self._due: list[int] = []
-        self._planned_at: dict[int, int] = {}
+        self._alarms: list[tuple[int, str]] = []  # a heap of (instant, asset), replaced alarms among them
+        self._wakes: dict[str, int] = {}  # asset to the instant of its present alarm
+        self._due: list[int] = []  # places of the assets with due runs, ascending
+        self._planned_at: dict[int, int] = {}  # place of such an asset to the planner's time that its runs hold
         self._run_count = 0
         self._waiting_count = 0
 

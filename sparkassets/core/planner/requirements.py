@@ -18,7 +18,10 @@ def split_refused_partitions(
     *,
     emptied: bool = False,
 ) -> tuple[PartitionSet, PartitionSet]:
-    """Those of ``partitions`` that ``require`` holds back, and those that run only because the tolerance is over."""
+    """Two parts of ``partitions``: held back by ``require``, and let through only because the tolerance is over.
+
+    ``due`` is when the run was due, Unix seconds, from which the tolerance counts; None for each partition's own end.
+    """
     lacking = lacking_partitions(context, asset, inlet, partitions, emptied=emptied)
     going_on = tolerated_partitions(context, asset, inlet, lacking, due)
     return lacking - going_on, going_on

@@ -177,11 +177,13 @@ def _every(written: TimetableRule) -> TickTimetable:
 
 
 def _times(written: TimetableRule) -> TickTimetable:
+    """Builds the timetable of ``times``: boolean combinations of hours, weekdays and so on."""
     ticks = times_ticks(written.value, written.timezone)
     return TickTimetable(f"times {to_yaml_line(written.value)}", written.timezone, ticks, InstantIntervals())
 
 
 def _sun(written: TimetableRule) -> TickTimetable:
+    """Builds the timetable of ``sun``: an event such as ``sunrise`` at a latitude and longitude."""
     latitude, longitude = read_all_or_raise(BESIDE["sun"], lambda key: _degrees(written.beside, key))
     if not isinstance(written.value, str):
         raise TimetableError(f"'sun' of a schedule is {show_value(written.value)}; expected {listing(EVENTS)}")
@@ -190,6 +192,7 @@ def _sun(written: TimetableRule) -> TickTimetable:
 
 
 def _timetable(written: TimetableRule) -> RegisteredSlots:
+    """Builds the timetable that a package registered under the name in ``timetable``."""
     if written.calendar:
         message = "'calendar' does not go with 'timetable', whose days are its own"
         raise TimetableError(message, path=("calendar",), at_key=True)
@@ -329,6 +332,7 @@ def _refuse_modifiers(built: OnceTimetable | ContinuousTimetable, written: Mappi
 
 
 def _text(written: Mapping[str, object], key: str) -> str:
+    """The value of a key that must be text."""
     found = written[key]
     if not isinstance(found, str):
         raise TimetableError(f"'{key}' of a schedule is {show_value(found)}; expected text", path=(key,))
@@ -365,6 +369,7 @@ def _bound(written: Mapping[str, object], key: str, timezone: str, default: int 
 
 
 def _degrees(beside: Mapping[str, object], key: str) -> float:
+    """The latitude or longitude of ``sun``, as ``key`` names it."""
     value = beside.get(key)
     if key not in beside:
         raise TimetableError(f"'sun' of a schedule needs '{key}', in degrees", lacks=True)

@@ -163,11 +163,11 @@ class ModifiedTimetable(Timetable, Protocol):
 
     @property
     def delay(self) -> Duration:
-        """So long later a run may start."""
+        """Time from an interval's end until its run may start."""
 
     @property
     def window(self) -> Duration | None:
-        """The length of the intervals instead; None leaves them."""
+        """Length of the intervals in place of their own; None keeps these."""
 
 
 def describe_timetable(timetable: ModifiedTimetable) -> str:

@@ -36,18 +36,18 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, PythonBody, ReadAf
 from sparkassets.core.validations import MASKED
 
 MOST_LOOKUPS = 12_000
-"""Slices in all that are looked up one by one."""
+"""About how many partitions all links of a report look up one by one."""
 FEWEST, MOST = 12, 400
-"""Slices of one link that are."""
+"""Least and most partitions that one link looks up."""
 SHOWN = 3
-"""Labels of what one slice needs that are shown."""
+"""Number of labels that are shown for what one partition needs."""
 
 
 class PartitionLinks:
-    """The links of a project's assets.
+    """Which partitions need which others, for the pages of a report; the number of lookups in all is limited.
 
     Attributes:
-        consumers: Asset to those that read it, each with its inlet.
+        consumers: Asset name to the assets that read it, each with its inlet.
     """
 
     def __init__(self, context: PlanningContext) -> None:
@@ -61,20 +61,24 @@ class PartitionLinks:
         self._each = max(FEWEST, min(MOST, MOST_LOOKUPS // one_by_one))
 
     def upstream_links(self, asset: AssetSpec, there: PartitionSet) -> list[dict[str, Any]]:
-        """What each slice of an asset needs of its inlets, of the newest of ``there``.
+        """One link for each inlet of an asset: what its newest partitions in ``there`` need.
 
-        ``kind`` is ``all`` of the inlet, its ``newest`` partition, the ``same`` keys, or ``some``: then ``of`` has what
-        each slice needs, and the first key of that.
+        ``kind`` is ``all`` of the inlet, its ``newest`` partition, the partition of the ``same`` key, or ``some``: then
+        ``of`` maps each key to the needed partitions as text, and the first key of these.
         """
         asset = self._context.asset(asset.maker) if asset.maker else asset
         return [self._link(asset, inlet, there, up=True) for inlet in asset.inlets.values()]
 
     def downstream_links(self, asset: AssetSpec, there: PartitionSet) -> list[dict[str, Any]]:
-        """Which slices of its consumers need each slice of an asset, likewise."""
+        """One link for each consumer of an asset: which of its partitions need each of the asset's newest partitions.
+
+        The links have the form of `upstream_links`.
+        """
         pairs = self.consumers.get(asset.name, ())
         return [self._link(consumer, inlet, there, up=False) for consumer, inlet in pairs]
 
     def _link(self, asset: AssetSpec, inlet: InletSpec, there: PartitionSet, *, up: bool) -> dict[str, Any]:
+        """One link; ``up`` looks from the consumer to its inlet, else from the inlet to the consumer."""
         kind = self._kind(asset, inlet)
         link: dict[str, Any] = {"asset": inlet.name if up else asset.name, "kind": kind}
         if kind == "some":
@@ -85,6 +89,7 @@ class PartitionLinks:
         return link
 
     def _kind(self, asset: AssetSpec, inlet: InletSpec) -> str:
+        """The kind of a link, see `upstream_links`."""
         needed = self._context.project.dependency(asset, inlet)
         if inlet.view is not None or not needed.is_mapped or not asset.partitioning.is_partitioned:
             return "all"
@@ -94,7 +99,7 @@ class PartitionLinks:
 
 
 def _is_same(needed: Dependency) -> bool:
-    """Whether each partition needs the partition of the same key, whatever is there."""
+    """Whether each partition needs the inlet's partition of the same key, so that nothing is looked up."""
     return (
         isinstance(needed.mapping, OverlapMapping)
         and needed.matches is None
@@ -109,7 +114,15 @@ def _look_up_links(
     there: PartitionSet,
     most: int,
 ) -> Iterator[tuple[str, tuple[str, str]]]:
-    """For the newest of ``there``: its key, and what of the other it meets, as (text, first key)."""
+    """Yields, for the newest ``most`` partitions in ``there``: the key, and what it leads to as (text, first key).
+
+    Args:
+        ours: Partitioning of ``there``.
+        theirs: Partitioning of what the partitions lead to.
+        across: Returns the partitions that one partition leads to.
+        there: Present partitions.
+        most: Number of partitions.
+    """
     if not ours.is_partitioned or not ours.can_list(there):
         return
     for part in deque(ours.each_partition(there), maxlen=most):
@@ -121,18 +134,18 @@ def _look_up_links(
 
 
 def _single(label: str) -> str:
-    """The first key of a label."""
+    """The first key of a label: ``A`` of ``A..B``."""
     return ",".join(part.split("..")[0] for part in label.split(","))
 
 
 NEXT_RUNS = 8
-"""Coming runs that are told."""
+"""Number of coming runs that are shown."""
 MOST_NODES = 60
-"""Lines of an explanation that are told."""
+"""Number of lines of an explanation that are shown."""
 MOST_SQL = 40_000
-"""Characters of a query that are shown."""
+"""Number of characters of a query that are shown."""
 MOST_VERSIONS = 12
-"""Definitions of an asset that are told, the newest."""
+"""Number of an asset's definitions that are shown, the newest."""
 
 
 def asset_document(
@@ -144,15 +157,15 @@ def asset_document(
     links: PartitionLinks,
     most: int,
 ) -> dict[str, Any]:
-    """All that the page of an asset has.
+    """The page of one asset.
 
     Args:
-        context: Of the plan.
-        asset: Whose page.
-        found: What is planned of it, or of the asset whose runs write it.
-        past: What is known of the past.
-        links: Of the project.
-        most: How many of its slices are shown, about.
+        context: The view of the plan.
+        asset: The asset of the page.
+        found: Planned runs and waiting reasons of the asset, or of an outlet's maker.
+        past: The newest entries of the journal.
+        links: Links of the project's partitions.
+        most: About how many of its partitions are shown.
     """
     there = context.state.dataset(asset.uri).coverage
     read = list_watermarks(context, asset)
@@ -179,7 +192,7 @@ def asset_document(
 
 
 def _spec_facts(asset: AssetSpec, context: PlanningContext) -> dict[str, Any]:
-    """What its files say of it."""
+    """The declared facts of an asset: description, options, extra and columns."""
     facts = {
         "Kind": f"source ({asset.source.kind})" if asset.source is not None else "",
         "Strategy": asset.strategy.name if asset.strategy is not None else "",
@@ -210,7 +223,7 @@ def _spec_facts(asset: AssetSpec, context: PlanningContext) -> dict[str, Any]:
 
 
 def _is_private(asset: AssetSpec, column: str | None) -> bool:
-    """Whether nobody is to see the values of a column; Spark's names know no case."""
+    """Whether the values of a column must not be shown; column names ignore case."""
     return column is not None and column.lower() in {name.lower() for name in asset.private}
 
 
@@ -219,7 +232,7 @@ def _when(context: PlanningContext, moment: int | None) -> str:
 
 
 def _schedule(context: PlanningContext, asset: AssetSpec) -> dict[str, Any]:
-    """When it runs, and its next runs by time alone."""
+    """The schedule, and its next runs that time alone starts."""
     paused = context.state_of(asset).paused
     coming = preview_schedule(asset, start=from_unix(context.now), count=NEXT_RUNS, paused=paused)
     timetable = asset.schedule.timetable
@@ -235,7 +248,7 @@ def _schedule(context: PlanningContext, asset: AssetSpec) -> dict[str, Any]:
 
 
 def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> dict[str, Any]:
-    """One inlet, and in words what is read of it and what must hold of it."""
+    """One inlet: which partitions and rows are read, and which gates must hold, in words."""
     read = ""
     if isinstance(inlet.read, ReadAfter):
         read = f"rows with a higher {inlet.read.column} than before"
@@ -251,7 +264,7 @@ def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> dict
 
 
 def _mapping(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> str:
-    """Which partitions a partition needs, in words."""
+    """Which partitions of the inlet a partition needs, in words."""
     if not context.project.dependency(asset, inlet).is_mapped:
         return "all of it"
     match inlet.mapping:
@@ -270,6 +283,7 @@ def _mapping(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> st
 
 
 def _code(asset: AssetSpec) -> dict[str, str]:
+    """The query, or the Python function with its arguments, and its place in the files; empty for a source."""
     match asset.body:
         case SqlBody() as body:
             return {"kind": "sql", "text": body.template[:MOST_SQL], "place": _place(body)}
@@ -284,7 +298,7 @@ def _place(body: SqlBody | PythonBody) -> str:
 
 
 def _versions(context: PlanningContext, asset: AssetSpec) -> Iterator[Mapping[str, Any]]:
-    """The definitions that made what there is, the newest first, with what each changed."""
+    """Yields the definitions that computed present partitions, newest first, with the changes from the one before."""
     maker = context.asset(asset.maker) if asset.maker else asset
     state, own = context.state_of(maker), own_definition_id(maker)
     made = state.made[-MOST_VERSIONS:]
@@ -303,14 +317,17 @@ def _versions(context: PlanningContext, asset: AssetSpec) -> Iterator[Mapping[st
 
 
 def _describe_present(parts: PartitionSet, asset: AssetSpec) -> str:
-    """What is there by one definition, in words."""
+    """The partitions that one definition computed and that are present, in words."""
     if not parts:
         return "nothing any more"
     return "all of it" if parts == EVERYTHING else partition_text(parts, asset)
 
 
 def _node(node: ExplanationNode, left: list[int], private: Mapping[str, str]) -> dict[str, Any]:
-    """A line of an explanation and what is below it, as long as lines are ``left``; ``private`` ones are hidden."""
+    """A node of an explanation with its children, until no lines are ``left``, a counter in a list.
+
+    ``private`` has texts to hide, each with what to show instead.
+    """
     document: dict[str, Any] = {"text": shorten(node.text)}
     for value, shown in private.items():
         document["text"] = document["text"].replace(value, shown)

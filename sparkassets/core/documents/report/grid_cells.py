@@ -19,18 +19,18 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
 Cause = tuple[PartitionSet, str]
-"""Some partitions, and why these stand as they do."""
+"""Some partitions, and the reason for their status as a clause."""
 
 _SETTLED: frozenset[PartitionStatus] = frozenset({"current", "there", "unlisted", "open"})
-"""Of what nothing is wanted."""
+"""Statuses that need no reason, as nothing is wanted."""
 
 
 @frozen
 class StatusPiece:
-    """Partitions that stand alike for one reason.
+    """Partitions with the same status for the same reason.
 
     Attributes:
-        cause: A clause for people; empty where there is none to tell.
+        cause: The reason as a clause; empty where there is none to show.
     """
 
     parts: PartitionSet
@@ -41,13 +41,13 @@ class StatusPiece:
 def status_pieces(
     context: PlanningContext, asset: AssetSpec, runs: Sequence[PlannedRun], waiting: Sequence[Waiting]
 ) -> Iterator[StatusPiece]:
-    """Every partition of an asset that is wanted or there, each once.
+    """Yields every wanted or present partition of an asset once, with its status and cause.
 
     Args:
-        context: Of a plan.
-        asset: Partitioned; of an outlet its own.
-        runs: What is planned of it, or of the asset whose runs write it.
-        waiting: What of it waits, likewise.
+        context: The view of the plan.
+        asset: A partitioned asset; may be an outlet.
+        runs: Planned runs of the asset, or of an outlet's maker.
+        waiting: Waiting reasons, likewise.
     """
     maker = context.asset(asset.maker) if asset.maker else asset
     causes: list[Cause] | None = None
@@ -63,7 +63,7 @@ def status_pieces(
 
 
 def _split_by_cause(parts: PartitionSet, status: PartitionStatus, causes: Iterable[Cause]) -> Iterator[StatusPiece]:
-    """The parts by the first cause that is about them."""
+    """Splits ``parts`` by the first of the causes that concerns each partition."""
     for partitions, cause in causes:
         if own := parts & partitions:
             yield StatusPiece(own, status, cause)
@@ -76,7 +76,7 @@ def _split_by_cause(parts: PartitionSet, status: PartitionStatus, causes: Iterab
 def _causes(
     context: PlanningContext, asset: AssetSpec, runs: Sequence[PlannedRun], waiting: Sequence[Waiting]
 ) -> Iterator[Cause]:
-    """What is to be told of partitions, what counts most first."""
+    """Yields the causes of partitions' statuses; the most important first, as the first one counts."""
     state = context.state_of(asset)
     for link in context.live_claims(state):
         yield link.entry.partitions, f"{link.entry.run} runs since {context.format_instant(link.at)}"
@@ -97,34 +97,34 @@ def _until_text(context: PlanningContext, item: Waiting) -> str:
 
 
 def _stale(state: AssetState) -> Iterator[Cause]:
-    """What changed in inlets since partitions were computed."""
+    """Yields which inlet changed since partitions were computed."""
     for inlet, stamped in state.stale.items():
         for parts, seq in stamped.items():
             yield parts, f"{inlet} changed since (event {seq})" if inlet else f"out of date since event {seq}"
 
 
 def _kept_causes(context: PlanningContext, asset: AssetSpec, parts: PartitionSet) -> Iterator[Cause]:
+    """Yields why present partitions keep rows whose input was removed."""
     for inlet, lost, gone in find_kept_partitions(context, asset, parts):
         yield lost, describe_removed_input(context, inlet, gone)
 
 
 MOST_TUPLES = 2_000
-"""Tuples of segments that a grid has; the rest is counted."""
+"""Number of tuples of segments in a grid; the others are only counted."""
 MOST_TIMES_OF_MANY = 60
-"""Times that are shown at least, however many segments there are."""
+"""Number of times that are shown at least, however many segments there are."""
 MOST_ORIGINS = 2_000
-"""Origins of an asset's slices that are told, the newest."""
+"""Number of origins of an asset's partitions that are shown, the newest."""
 
 
 def cells_document(
     partitioning: Partitioning, pieces: Iterable[StatusPiece], origins: Iterable[PartitionOrigin], *, most: int
 ) -> dict[str, Any]:
-    """The slices of an asset, at most about ``most`` of the newest of them, by what is told of each.
+    """The grid of an asset's partitions (*slices*): at most about ``most`` of the newest, each as a code.
 
-    ``codes`` has what slices have in common: ``[status, cause, origin]``, the last two as places in ``causes`` and
-    ``origins``, or -1. ``groups`` has tuples of segments that are alike, each with pairs of how many slices in a row
-    of ``times`` have which code; -1 is a slice of which nothing is told. ``earlier`` counts times that are left out,
-    ``others`` tuples.
+    ``codes`` has ``[status, cause, origin]``, the last two as positions in ``causes`` and ``origins``, or -1.
+    ``groups`` has tuples of segments with equal rows; its ``cells`` are pairs (number of consecutive ``times``, code),
+    where -1 is a partition without a code. ``earlier`` counts times that are left out, ``others`` tuples.
     """
     found = list(pieces)
     since, earlier = _shown_since(partitioning, found, most)
@@ -151,7 +151,7 @@ def cells_document(
 
 
 def _shown_since(partitioning: Partitioning, found: Sequence[StatusPiece], most: int) -> tuple[int | None, int]:
-    """From when on slices are shown, None for all, and how many times are before that."""
+    """The instant from which slices are shown, None for all, and the number of times before it."""
     time = partitioning.time
     if time is None:
         return None, 0
@@ -167,19 +167,19 @@ def _shown_since(partitioning: Partitioning, found: Sequence[StatusPiece], most:
 
 
 class _CellCodes:
-    """What slices have in common, each once."""
+    """Numbers each combination of status, cause and origin once, so that a cell is a single number."""
 
     def __init__(self) -> None:
         self.codes: list[tuple[str, int, int]] = []
         self.causes: list[str] = []
         self.origins: list[dict[str, Any]] = []
-        self._known: dict[tuple[str, int, int], int] = {}
-        self._of_cause: dict[str, int] = {"": -1}
+        self._known: dict[tuple[str, int, int], int] = {}  # combination to its position in codes
+        self._of_cause: dict[str, int] = {"": -1}  # cause to its position in causes
 
     def assign_codes(
         self, pieces: Sequence[StatusPiece], origins: Iterable[PartitionOrigin]
     ) -> Iterator[tuple[PartitionSet, int]]:
-        """The pieces by where they came from, each with its code."""
+        """Yields the pieces, split by origin, each with its code; a partition has the first origin that holds it."""
         rest = [(each.parts, each.status, self._cause(each.cause)) for each in pieces]
         shown = PartitionSet.union(parts for parts, _, _ in rest)
         for origin in islice(origins, MOST_ORIGINS):
@@ -196,12 +196,14 @@ class _CellCodes:
                 yield parts, self._code(status, cause, -1)
 
     def _cause(self, text: str) -> int:
+        """The position of a cause in ``causes``, which gets it if missing; -1 for the empty one."""
         if text not in self._of_cause:
             self._of_cause[text] = len(self.causes)
             self.causes.append(text)
         return self._of_cause[text]
 
     def _code(self, status: str, cause: int, origin: int) -> int:
+        """The position of a combination in ``codes``, which gets it if missing."""
         code = (status, cause, origin)
         if code not in self._known:
             self._known[code] = len(self.codes)
@@ -210,7 +212,7 @@ class _CellCodes:
 
 
 def _origin(origin: PartitionOrigin) -> dict[str, Any]:
-    """Where slices came from; ``run`` names one of the report's runs, where it has it."""
+    """The origin of partitions; ``run`` names a run of the report if the report has it."""
     document = {
         "kind": origin.kind,
         "at": origin.at,
@@ -224,6 +226,10 @@ def _origin(origin: PartitionOrigin) -> dict[str, Any]:
 
 
 def _groups(grid: PartitionGrid) -> Iterator[dict[str, Any]]:
+    """Yields the columns of a grid as groups of equal tuples, at most `MOST_TUPLES` tuples in all.
+
+    ``cells`` has pairs (number of consecutive times, code), flattened into one list.
+    """
     shown = 0
     for place, segments in enumerate(grid.columns):
         some = segments[: MOST_TUPLES - shown]
@@ -242,7 +248,7 @@ def _groups(grid: PartitionGrid) -> Iterator[dict[str, Any]]:
 
 
 def _times(partitioning: Partitioning, grid: PartitionGrid) -> Iterator[str]:
-    """The key of each time, oldest first."""
+    """Yields the key of each time of the grid, oldest first; none without a dimension of time."""
     if partitioning.time is None:
         return
     for row in grid.rows:
@@ -251,6 +257,6 @@ def _times(partitioning: Partitioning, grid: PartitionGrid) -> Iterator[str]:
 
 @lru_cache(maxsize=1024)
 def _keys(time: TimePartition, label: str) -> tuple[str, ...]:
-    """The keys that a label means; many assets have the same."""
+    """The keys of a label such as ``A..B``; remembered, as many assets have the same ones."""
     alone = Partitioning(time)
     return tuple(alone.keys(alone.parse(label, recorded=True)))

@@ -24,20 +24,20 @@ from sparkassets.core.validations import RuleVerdict, ValidationRule, qualified_
 from sparkassets.frozen import frozen
 
 KINDS = tuple(dict.fromkeys([*RUN_KINDS, *history.EVENT_KINDS, *history.USING_KINDS, *origins.KINDS]))
-"""The kinds of entries that tell of runs, events, or where data came from."""
+"""Kinds of entries about runs, events, or the origin of data."""
 MOST_ENTRIES = 12_000
-"""So many of the newest of them are read."""
+"""Number of these entries that are read, the newest."""
 
 
 @frozen
 class ReportHistory:
-    """The newest entries of the journal, ascending.
+    """The newest entries of the journal that a report reads, ascending.
 
     Attributes:
-        entries: Of `KINDS`, of which nothing is left out since the first of them.
-        whole: Whether these are all that there are.
-        by_dataset: The same, the newest first.
-        runs: In the order of their claims.
+        entries: Entries of the kinds in `KINDS`, complete from the first of them on.
+        whole: Whether there are no earlier ones.
+        by_dataset: The entries by dataset URI, newest first.
+        runs: Runs in the order of their claims.
     """
 
     entries: Sequence[NumberedEntry]
@@ -49,7 +49,7 @@ class ReportHistory:
     def from_entries(
         cls, entries: Sequence[NumberedEntry], *, whole: bool, gone: Collection[int] = ()
     ) -> ReportHistory:
-        """The past that these entries tell of; ``gone`` are the fence tokens of open claims without a driver."""
+        """The history of these entries; ``gone`` has the fence tokens of open claims whose driver is gone."""
         found: dict[str, list[NumberedEntry]] = {}
         for numbered in reversed(entries):
             if (uri := getattr(numbered.entry, "uri", None)) is not None:
@@ -79,51 +79,55 @@ class ReportHistory:
 
 
 def _event_values(entry: NumberedEntry, ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
-    """One event, and its partitions by the first of their keys."""
+    """The values of one event, with its partitions as the first few keys."""
     listed = partitioning.is_partitioned and partitioning.can_list(ref.parts)
     values = history.recorded_event_values(entry, ref, partitioning)
     return {**values, "slices": label_partitions(ref.parts, partitioning) if listed else few(values["partitions"])}
 
 
 MOST_TEXT = 2_000
-"""Characters of an error, and of what else nobody bounds."""
+"""Number of characters that are shown of an error, and of other texts without a limit of their own."""
 
 
 def drop_empty(told: Mapping[str, Any]) -> dict[str, Any]:
-    """The same without what nobody knows, or is empty: most is."""
+    """The mapping without values that are unknown or empty, as most are: a report has thousands of rows."""
     return {name: value for name, value in told.items() if value not in (None, "", [], {})}
 
 
 def partition_text(parts: PartitionSet, asset: AssetSpec | None) -> str:
-    """Partitions by the first of their keys; nothing for the whole of an asset, or of what is none any more."""
+    """The first keys of ``parts`` as text; empty for a whole asset, and for one that no longer exists."""
     if asset is None or not asset.partitioning.is_partitioned or not asset.partitioning.can_list(parts):
         return ""
     return label_partitions(parts, asset.partitioning)
 
 
 def partition_count(parts: PartitionSet, asset: AssetSpec | None) -> int | None:
-    """How many partitions these are; None for the whole of an asset, or of what is none any more."""
+    """Number of partitions; None for a whole asset, and for one that no longer exists."""
     if asset is None or not asset.partitioning.is_partitioned or not asset.partitioning.can_list(parts):
         return None
     return asset.partitioning.count(parts)
 
 
 def shorten(text: str) -> str:
-    """The beginning of a text that nobody bounds."""
+    """The text, cut to `MOST_TEXT` characters."""
     return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
 
 
 MOST_JUDGED = 90
-"""Runs of an asset whose verdicts are told, the newest."""
+"""Number of an asset's runs whose verdicts are shown, the newest."""
 MOST_VERDICTS = 30
-"""Verdicts of one run that are told one by one."""
+"""Number of verdicts of one run that are shown."""
 MOST_SAMPLE = 200
-"""Characters of a value of a row."""
+"""Number of characters that are shown of a value in a sample row."""
 
 
 @frozen
 class JudgedRun:
-    """What the rules said of one run; ``at`` is when it was recorded, Unix seconds."""
+    """The verdicts of one run.
+
+    Attributes:
+        at: When the run was recorded, Unix seconds.
+    """
 
     run: str
     at: int
@@ -131,9 +135,9 @@ class JudgedRun:
 
 
 def validations_document(context: PlanningContext, asset: AssetSpec, past: ReportHistory) -> dict[str, Any] | None:
-    """The rules, by run what each of them said, and what is withheld now; None where there is nothing to tell.
+    """The validations of an asset, their verdicts by run, and what is withheld now; None if there is nothing to show.
 
-    ``runs`` are oldest first, each with ``[place of the rule, outcome, failing, checked]``.
+    ``runs`` are oldest first, each with ``[position of the rule, outcome, failing, checked]`` for each verdict.
     """
     written = {
         qualified_rule_name(name if asset.outlets else "", rule.name): rule
@@ -157,13 +161,13 @@ def validations_document(context: PlanningContext, asset: AssetSpec, past: Repor
 
 
 def _judged_run(judged: JudgedRun, places: Mapping[str, int]) -> dict[str, Any]:
-    """What each rule said of a run; ``places`` are those of the rules in the document."""
+    """The verdicts of a run; ``places`` has the position of each rule in the document."""
     verdicts = [[places[each.name], each.outcome, each.failing, each.checked] for each in judged.verdicts]
     return {"run": judged.run, "at": judged.at, "told": verdicts}
 
 
 def verdict_rows(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
-    """What rules said, with some of the rows that fail; of each slice that is withheld for itself."""
+    """Verdicts with sample rows; a verdict that counts partitions apart has a row for each of them."""
     return [
         drop_empty(
             {
@@ -182,7 +186,7 @@ def verdict_rows(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) -> li
 
 
 def _judged_runs(context: PlanningContext, asset: AssetSpec, past: ReportHistory) -> Iterator[JudgedRun]:
-    """The newest runs of which verdicts are known, the newest first; of an outlet those of its own rules."""
+    """Yields the newest runs with known verdicts, newest first; for an outlet only verdicts of its own rules."""
     maker = context.asset(asset.maker) if asset.maker else asset
     for numbered in past.dataset_entries(maker.uri):
         entry = numbered.entry
@@ -193,12 +197,12 @@ def _judged_runs(context: PlanningContext, asset: AssetSpec, past: ReportHistory
 
 
 def _outlet_verdicts(verdicts: Sequence[RuleVerdict], outlet: AssetSpec) -> tuple[RuleVerdict, ...]:
-    """Those of the outlet's own rules, as it tells them itself."""
+    """The verdicts of an outlet's own rules, as if the outlet had run itself."""
     return tuple(replace(each, outlet="") for each in verdicts if each.outlet == outlet.name)
 
 
 def _rule(name: str, rule: ValidationRule | None) -> dict[str, Any]:
-    """A rule as it is written; of one that is not any more its name."""
+    """A validation rule as it is declared; only its name if it is declared no more."""
     if rule is None:
         return {"name": name, "gone": True}
     document = {
@@ -213,14 +217,14 @@ def _rule(name: str, rule: ValidationRule | None) -> dict[str, Any]:
 
 
 def _text(asks: object) -> str:
-    """What a check asks, as in YAML but in a line."""
+    """What a check asks, on one line."""
     if isinstance(asks, dict):
         return ", ".join(str(name) if value is None else f"{name} {_text(value)}" for name, value in asks.items())
     return ", ".join(map(_text, asks)) if isinstance(asks, list | tuple) else str(asks)
 
 
 def _withheld_rows(context: PlanningContext, asset: AssetSpec) -> Iterator[dict[str, Any]]:
-    """What is withheld and rests, the newest first."""
+    """Yields what is withheld and not tried again by itself, newest first."""
     maker = context.asset(asset.maker) if asset.maker else asset
     state = context.state_of(maker)
     found = find_withheld(context, maker, state)
@@ -236,14 +240,14 @@ def _withheld_rows(context: PlanningContext, asset: AssetSpec) -> Iterator[dict[
 
 
 MOST_RUNS = 6_000
-"""The newest runs that a report has."""
+"""Number of runs in a report, the newest."""
 MOST_EVENTS = 4_000
-"""The newest events that it has."""
+"""Number of events in a report, the newest."""
 _SHOWN = 4
 
 
 def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
-    """One run; what is not known of it is left out."""
+    """One run; unknown values are left out."""
     asset = project.assets.get(run.asset)
     row = {
         "run": run.run,
@@ -281,7 +285,7 @@ def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
 
 
 def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
-    """One event; what is not known of it is left out."""
+    """One event; unknown values are left out."""
     row = {
         "seq": event["seq"],
         "at": event["at"],

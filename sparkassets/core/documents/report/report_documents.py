@@ -30,21 +30,21 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
 _HARMLESS = re.compile(r"[A-Za-z0-9_.]{0,14}|\d{4}-[0-9T:.,-]{0,40}")
-"""What surely needs no look: short words, and keys of time; most texts of a large report are these."""
+"""Texts that cannot hold a credential: short words and keys of time, which most texts of a large report are."""
 
 _KEYS_AND_NUMBERS = frozenset({"times", "cells", "codes"})
-"""What hundreds of thousands of slices are told by."""
+"""Names whose values are only keys and numbers, hundreds of thousands of them, so that they are not examined."""
 
 
 class CredentialMask:
-    """What hides credentials and the values of variables; texts that were looked at are remembered."""
+    """Masks credentials and values of the project's variables in JSON; each text is examined once."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = variables
         self._known: dict[str, str] = {}
 
     def mask(self, value: Any) -> Any:  # noqa: ANN401  any JSON
-        """The same JSON without them, but for what stands as a key."""
+        """The same JSON with masked texts; names of objects stay as they are."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, dict):
@@ -65,28 +65,28 @@ class CredentialMask:
 
 
 FORMAT = 1
-"""Of the documents; the site's scripts are written beside them, so it only tells them apart."""
+"""Version of the documents' format; the site's scripts are written beside them, so it only tells versions apart."""
 MOST_SLICES = 400_000
-"""Slices that all assets of a report show together, about."""
+"""About how many partitions all assets of a report show together."""
 FEWEST_SLICES = 400
-"""Slices that one asset shows at least."""
+"""Number of partitions that one asset shows at least."""
 RECENT = 40
-"""Runs that the first page has."""
+"""Number of runs on the first page."""
 MOST_DESCRIPTION = 160
-"""Characters of a description in lists."""
+"""Number of characters of a description in lists."""
 
 Planned = TypeVar("Planned", PlannedRun, Waiting)
 
 
 @frozen
 class ReportDocuments:
-    """What the site shows.
+    """The documents of a report's site.
 
     Attributes:
-        at: When it was so, Unix seconds.
+        at: Instant of the report, Unix seconds.
         index: What every page needs.
         past: Runs and events.
-        assets: A document of each, in the order of the project.
+        assets: One document for each asset, in the order of the project.
     """
 
     at: int
@@ -97,12 +97,12 @@ class ReportDocuments:
 
 
 def build_report(context: PlanningContext, found: Plan, past: ReportHistory) -> ReportDocuments:
-    """The report of a project.
+    """Builds the report of a project.
 
     Args:
-        context: By which ``found`` was planned.
+        context: The view with which ``found`` was planned.
         found: The plan.
-        past: What is known of the past.
+        past: The newest entries of the journal.
     """
     project, masks = context.project, CredentialMask(context.project.variables)
     runs, events = past.runs[-MOST_RUNS:], past.events(project, last=MOST_EVENTS)
@@ -132,7 +132,7 @@ def build_report(context: PlanningContext, found: Plan, past: ReportHistory) -> 
 
 
 def _pages(context: PlanningContext, found: Plan, past: ReportHistory) -> Iterator[Mapping[str, Any]]:
-    """The document of each asset."""
+    """Yields the document of each asset."""
     links, assets = PartitionLinks(context), context.project.assets
     runs, waiting = _by_asset(found.runs), _by_asset(found.waiting)
     most = max(FEWEST_SLICES, MOST_SLICES // max(1, len(assets)))
@@ -149,6 +149,7 @@ def _pages(context: PlanningContext, found: Plan, past: ReportHistory) -> Iterat
 
 
 def _by_asset(items: Sequence[Planned]) -> dict[str, list[Planned]]:
+    """Planned runs, or waiting reasons, by asset name."""
     found: dict[str, list[Planned]] = {}
     for item in items:
         found.setdefault(item.asset, []).append(item)
@@ -156,7 +157,7 @@ def _by_asset(items: Sequence[Planned]) -> dict[str, list[Planned]]:
 
 
 def _asset_rows(context: PlanningContext, past: ReportHistory) -> Iterator[dict[str, Any]]:
-    """Each asset as lists and the search show it; what is not known of it is left out."""
+    """Yields each asset as lists and the search show it; unknown values are left out."""
     newest = {run.asset: run for run in past.runs}
     for asset in context.project.assets.values():
         status = asset_status(context, asset)
@@ -198,7 +199,7 @@ def _counts(status: AssetStatus) -> dict[str, int]:
 
 
 def _is_shown_elsewhere(context: PlanningContext, item: Waiting) -> bool:
-    """Whether it waits as it is being computed, or is withheld: both are told elsewhere."""
+    """Whether it waits because it is being computed, or because it is withheld: the report shows both elsewhere."""
     asset = context.project.assets[item.asset]
     state = context.state_of(asset)
     resting = find_withheld(context, asset, state).resting
@@ -231,7 +232,7 @@ def _planned_row(context: PlanningContext, run: PlannedRun) -> dict[str, Any]:
 
 
 def _datasets(context: PlanningContext) -> Iterator[dict[str, Any]]:
-    """Who writes and who reads what, by dataset."""
+    """Yields each dataset with its assets, writers and readers."""
     assets = context.project.assets
     found: dict[str, list[AssetSpec]] = {}
     for asset in assets.values():

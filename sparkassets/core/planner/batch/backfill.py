@@ -264,6 +264,7 @@ def _accepted_partitions(
 
 
 def _request_reason(context: PlanningContext, interval: tuple[int, int] | None, *, rebuilds: bool) -> str:
+    """The sentence for the run: a rebuild, or a backfill with its interval if it has one."""
     if rebuilds:
         return "rebuild"
     return "backfill" + (

@@ -90,7 +90,7 @@ def _only_code(context: PlanningContext, asset: AssetSpec, partitions: Partition
 
 
 def _is_read_as_before(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, since: int) -> bool:
-    """Whether a run would read the same of the inlet as before: it was not updated since.
+    """Whether a run would read the same data of the inlet as before, because the inlet was not updated since.
 
     Where updates make single partitions stale, `_is_current` has checked that already.
     """

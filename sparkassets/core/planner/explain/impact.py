@@ -92,7 +92,7 @@ def trace_update(
 
 
 def _of_outlet(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
-    """The reached partitions of an outlet: those of its maker, whose runs compute both."""
+    """The reached partitions of an outlet, which are its maker's: one run computes both."""
     partitions = reached.get(asset.maker, NOTHING)
     return [_reach(context, asset, partitions, (asset.maker,))] if partitions else []
 

@@ -161,7 +161,7 @@ def _of_outlet(context: PlanningContext, name: str, own: MarkEntry) -> MarkEntry
 
 
 def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | None:
-    """The entry that marks those of the requested partitions for which the mark is news; None where it is none.
+    """The entry that marks the requested partitions, without those already marked so; None where none is left.
 
     Raises:
         InputError: Some partitions run, lie outside the asset's bounds, or cannot be done or missing.

@@ -298,6 +298,7 @@ def _of_outlet(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
 
 
 def _of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> AssetStatus:
+    """The status of a source: its present partitions and newest event; it has no runs."""
     dataset, note = context.state.dataset(asset.uri), context.notes.get(asset.name)
     return AssetStatus(
         asset.name,
