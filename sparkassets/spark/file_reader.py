@@ -90,13 +90,14 @@ def without_scheme(path: str) -> str:
 
 @frozen
 class FoundFile:
-    """A file that the pattern matches.
+    """A file that a source's pattern matches.
 
     Attributes:
         path: As Spark reads and names it, with its scheme.
-        relative: To the pattern's root.
-        changed: Nanoseconds since 1970.
-        slot: The slot that it belongs to.
+        relative: The path from the pattern's root.
+        size: Bytes.
+        changed: Time of the last change, in nanoseconds since 1970.
+        slot: The slot that the file belongs to.
     """
 
     path: str
@@ -108,12 +109,12 @@ class FoundFile:
 
 @frozen
 class PinnedFiles:
-    """The files of one inlet as they were when the run was planned.
+    """The files of one inlet, as they were when the run was planned.
 
     Attributes:
         parts: The partitions to read; `EVERYTHING` for all files.
-        seen: The source's fingerprints at that time, by slot, or by file for partitions by values; None if nobody
-            had looked.
+        seen: The source's fingerprints at that time, by slot, or by file where values of rows tell the partitions;
+            None if nobody had looked.
     """
 
     asset: AssetSpec
@@ -121,7 +122,9 @@ class PinnedFiles:
     seen: Mapping[str, str] | None = None
 
     def list_files(self) -> list[FoundFile]:
-        """The files of the pinned partitions, by path; without slots that the plan did not see.
+        """The files of the pinned partitions, by path.
+
+        Slots that appeared after the plan are left out: another run will read them.
 
         Raises:
             SourceError: The folder vanished or cannot be listed.
@@ -137,7 +140,7 @@ class PinnedFiles:
         return sorted(kept, key=lambda file: file.path)
 
     def check(self, files: Sequence[FoundFile]) -> None:
-        """Compares files with those that were observed when the run was planned.
+        """Refuses files that are others than those that were observed when the run was planned.
 
         Raises:
             SourceChangedError: Some differ; names their partitions.
@@ -155,6 +158,7 @@ class PinnedFiles:
             )
 
     def _key(self, file: FoundFile) -> str:
+        """The key of the file's fingerprint: its slot's, or its own where values of rows tell the partitions."""
         return file.slot.key if self.asset.in_paths is None else file_key(file.relative)
 
     def _file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
@@ -177,6 +181,7 @@ class PinnedFiles:
         return FoundFile(path, relative, size, changed, slot)
 
     def _describe_slots(self, keys: Sequence[str]) -> str:
+        """The end of a message that names the first partitions, or files, of these keys; empty without partitions."""
         if self.asset.in_paths is not None:
             return f": {few([escape_unwritable(path_of_key(key)) for key in sorted(keys)], most=_SHOWN)}"
         partitioning = self.asset.partitioning
@@ -206,7 +211,9 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
 
 
 def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
-    """The rows of text files without the pattern's fields; unparsable values are NULL.
+    """The rows of text files without the fields of their paths; values that cannot be parsed are NULL.
+
+    For looking at values only: a run reads by `read_files`, which fails where the author's options say so.
 
     Raises:
         RunError: The files lack declared columns.
@@ -258,7 +265,11 @@ def _with_header(
     asset: AssetSpec,
     given: Mapping[str, str],
 ) -> DataFrame:
-    """Column names from the files' header, types from the declaration, else strings."""
+    """The rows with the columns of the files' header; undeclared columns are strings.
+
+    Raises:
+        RunError: A declared column is in no header.
+    """
     permissive = session.read.format(asset.file_format.reader).options(**{**given, "mode": "PERMISSIVE"})
     names = permissive.load(paths[:1]).columns or permissive.load(paths).columns  # the first may be blank
     if not names and declared:
@@ -270,7 +281,7 @@ def _with_header(
 
 
 def _named_folders(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, str]:
-    """Makes columns of folders such as ``country=nl`` in a source that is a folder, as Spark does."""
+    """The option that makes columns of folders such as ``country=nl``, for a source that is a folder; else empty."""
     if asset.storage is None or not any("/" in file.relative for file in files):
         return {}
     pattern = _pattern(asset, asset.storage.path)
@@ -287,7 +298,7 @@ def _root(pattern: PathPattern) -> str:
 
 
 def _options(asset: AssetSpec) -> dict[str, str]:
-    """The author's options over those of the format; those of a registered format are its package's matter."""
+    """The options of the format, then the author's; a registered format has the author's in its own options already."""
     given = asset.source.options if asset.source is not None and asset.source.registered is None else {}
     return {**asset.file_format.options, **given}
 
@@ -325,7 +336,7 @@ def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundF
 
 
 def field_literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
-    """SQL for the value of each field; NULL without a slot."""
+    """SQL for the value of each field of the path; NULL without a slot."""
     fields, time = path_columns(asset), asset.path_partitioning.time
     if slot is None:
         return dict.fromkeys(fields, "NULL")
@@ -337,7 +348,7 @@ def field_literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
 
 
 def _values(slots: Sequence[FileSlot], asset: AssetSpec) -> dict[str, pa.Array]:
-    """The values of each field, in the order of ``slots``."""
+    """The values of each field as a column, a row for each of ``slots``."""
     import pyarrow as pa
 
     fields, time = path_columns(asset), asset.path_partitioning.time
@@ -350,6 +361,7 @@ def _values(slots: Sequence[FileSlot], asset: AssetSpec) -> dict[str, pa.Array]:
 
 
 def _check_declared(frame: DataFrame, declared: Mapping[str, str], *, session: SparkSession, asset: AssetSpec) -> None:
+    """Refuses files that carry their own types, such as Parquet, where a type is not the declared one."""
     actual = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
     for field in declared_schema(session, declared).fields:
         wanted = field.dataType.simpleString()
@@ -359,7 +371,7 @@ def _check_declared(frame: DataFrame, declared: Mapping[str, str], *, session: S
 
 
 class SparkTextFileReader:
-    """Implements `ports.TextFileReader`.
+    """Finds the partitions of values in CSV and JSON files; implements `ports.TextFileReader`.
 
     Args:
         workplace: Returns the session to read in; None until somebody needs Spark.
@@ -371,10 +383,10 @@ class SparkTextFileReader:
     def read_contents(
         self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]
     ) -> Mapping[str, FileContent] | None:
-        """The partitions in each file; None without a session.
+        """The partitions of the rows in each file, by its path; None without a session.
 
         Raises:
-            SourceError: A file cannot be read, or lacks a column.
+            SourceError: A file is gone, cannot be read, or lacks a column.
         """
         workplace = self._workplace()
         if workplace is None:
@@ -391,7 +403,11 @@ class SparkTextFileReader:
 def _contents(
     session: SparkSession, asset: AssetSpec, view: Partitioning, files: Sequence[FoundFile]
 ) -> Mapping[str, FileContent]:
-    """The files' contents, read in one job; file by file where headers differ, or to find a broken file."""
+    """The partitions of the rows in each file, from one job for all.
+
+    If that fails, the files are read one by one: their headers may differ, or one is broken, which the error then
+    names.
+    """
     try:
         return dict(_together(session, asset, view, files))
     except Exception as error:

@@ -48,9 +48,9 @@ _COMPILED = "__pycache__"
 
 
 def ship_package(session: SparkSession, package: str, *, folder: str) -> None:
-    """Gives the workers the package (or single module) as it is in ``folder`` now; once for each state of its files.
+    """Gives Spark's workers the package (or single module) as it is in ``folder`` now.
 
-    Functions themselves are pickled by value; this serves the imports that they make when they run.
+    Each state of its files is sent once. Functions are pickled by value; the archive serves the imports that they make.
     """
     files = sorted(_files(package, Path(folder)))
     name, context = f"{package}-{_state(files):08x}.zip", context_of(session)
@@ -70,10 +70,10 @@ def ship_package(session: SparkSession, package: str, *, folder: str) -> None:
 
 
 def _choose(context: SparkContext, package: str, name: str) -> None:
-    """Lets workers find only this state of the package: Spark gives them everything ever added, in no order.
+    """Makes workers find only this state of the package: Spark gives them all archives ever added, in no order.
 
-    A worker is used again where its environment is the same, with what it has imported by then. Both are made anew, as
-    pyspark goes through them one by one, in whatever thread makes a frame meanwhile.
+    Spark reuses a worker, with the modules it has imported, if its environment is the same, so that changes, too. Both
+    are replaced, not changed: pyspark iterates over them in other threads.
     """
     state = re.compile(rf"{re.escape(package)}-[0-9a-f]{{8}}\.zip")
     includes = context._python_includes  # noqa: SLF001  there is no public way to take an archive back
@@ -82,7 +82,7 @@ def _choose(context: SparkContext, package: str, name: str) -> None:
 
 
 def _files(package: str, folder: Path) -> Iterator[Path]:
-    """Folders too: without them in the archive, packages without an ``__init__.py`` are not found in it."""
+    """The files of the package, and its folders, by which Python finds packages without ``__init__.py`` in a zip."""
     module = folder / f"{package}.py"
     if module.is_file() and not (folder / package).is_dir():
         yield module
@@ -92,6 +92,7 @@ def _files(package: str, folder: Path) -> Iterator[Path]:
 
 
 def _state(files: list[Path]) -> int:
+    """A checksum of the files' paths, sizes and times, which names a state of the package."""
     states = [
         (str(each), *((each.stat().st_size, each.stat().st_mtime_ns) if each.is_file() else ())) for each in files
     ]
@@ -105,14 +106,14 @@ def _pack(archive: Path, files: list[Path], *, root: Path) -> None:
 
 
 def _application(session: SparkSession) -> str:
-    """The application whose workers they are."""
+    """The id of the Spark application whose workers get the archives; on Spark Connect of the session."""
     context = context_of(session)
     return str(session.session_id if context is None else context.applicationId)
 
 
 @cache
 def _package_folder() -> Path:
-    """Spark serves the archives from here until the process ends."""
+    """The temporary folder of the archives, kept until the process ends: Spark serves them from there."""
     folder = tempfile.mkdtemp(prefix="sparkassets-packages-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
@@ -168,10 +169,14 @@ _SHARED: Final[tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...]] = (
 
 
 class _RunningFunctions:
-    """The running functions, whether each was given up, and the process's state before the first of them.
+    """The running functions, and the process's state before the first of them.
 
-    Once that is restored it is forgotten: later changes are taken for those of whoever gave the functions up,
+    Once that state is restored it is forgotten: later changes are made by whoever no longer waits for the functions,
     such as a notebook, and stay.
+
+    Attributes:
+        given_up: For each running function, a test whether nobody waits for it any more.
+        before: The state by the order of `_SHARED`; empty while none is to be restored.
     """
 
     def __init__(self) -> None:
@@ -180,7 +185,7 @@ class _RunningFunctions:
 
     @property
     def is_none(self) -> bool:
-        """Whether no function runs, apart from those given up."""
+        """Whether every function that still runs was given up."""
         return all(each() for each in self.given_up)
 
 
@@ -189,14 +194,13 @@ _RUNNING: Final = _RunningFunctions()
 
 @contextmanager
 def preserve_process_state(given_up: Callable[[], bool]) -> Iterator[None]:
-    """Restores changed state once the partition, and all partitions in parallel, have ended.
+    """Restores what functions change of the process, once this and all parallel ones have ended.
 
-    The working folder, the environment, the filters of warnings, the locale, the root of logging and the
-    limit of recursion are those of the whole process: functions that run at the same time see what one of them
-    changes; a run that begins later does not.
+    The working folder, environment, warning filters, locale, root logger and recursion limit belong to the whole
+    process. Functions that run at the same time see each other's changes; a later run sees none of them.
 
     Args:
-        given_up: Says whether nobody waits for the partition any more.
+        given_up: Tests whether nobody waits for the function any more.
     """
     with _LOCK:
         _undo()  # of one that was given up this very moment
@@ -212,12 +216,13 @@ def preserve_process_state(given_up: Callable[[], bool]) -> Iterator[None]:
 
 
 def restore_process_state() -> None:
-    """Restores changed state once the last running function has been given up."""
+    """Restores the process's state if every function that still runs was given up."""
     with _LOCK:
         _undo()
 
 
 def _undo() -> None:
+    """Restores the state, unless a function runs that somebody waits for; the caller holds `_LOCK`."""
     if not _RUNNING.is_none or not _RUNNING.before:
         return
     for (look, put), before in zip(_SHARED, _RUNNING.before, strict=True):
@@ -254,14 +259,14 @@ def run_function(
     outlets: Sequence[str] = (),
     writes: Writes = "nothing",
 ) -> Sequence[Any]:
-    """The rows that the function returns, from any library; of a generator the last ones, yielded or returned.
+    """The rows that the function returns, one frame (of any library) for each table that the run writes.
 
-    One frame for each table that the run writes; the function of a multi-asset returns a dict by outlet. Any
-    other dict that a generator yields goes into ``context.extra``. None where it ``writes``
-    its target, or returned nothing and has written files instead.
+    The function of a multi-asset returns a dict by outlet. A generator's last rows count, whether yielded or returned;
+    other dicts that it yields go into ``context.extra``. Empty if the function ``writes`` its target, or returned
+    nothing and has written files instead.
 
-    Only modules of the packages ``allowed`` are imported. Changes to the process are undone; ``given_up`` says
-    whether nobody waits for the result any more.
+    Only modules of the packages ``allowed`` are imported. Changes to the process are undone; ``given_up`` says whether
+    nobody waits for the result any more.
 
     Raises:
         RunError: It is missing or not allowed, it raised, or it returned something other than rows.
@@ -413,7 +418,7 @@ def _import(body: PythonBody, package: str) -> ModuleType:
 
 
 def _pickle_by_value(package: ModuleType) -> None:
-    """Sends the package's functions to Spark's workers as they are now, whatever a worker imported before."""
+    """Makes Spark send the package's functions as they are now, so that no worker uses an older import of them."""
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(package)
@@ -433,7 +438,10 @@ def _place(error: BaseException, body: PythonBody) -> str:
 
 
 def raised_by(error: BaseException, body: PythonBody, *, what: str = "") -> RunError:
-    """The failure of a run by an error in its author's code; ``what`` says more than the place."""
+    """The failure of a run because its author's code raised an error; ``what`` precedes the error's own text.
+
+    Errors of the machine, such as a full disk, are retryable; errors that rows may cause are marked as of data.
+    """
     kind = type(error)
     try:
         spark = getattr(error, "getCondition", None) or getattr(error, "java_exception", None)

@@ -34,14 +34,15 @@ if TYPE_CHECKING:
 
 
 def read_tables(session: SparkSession, asset: AssetSpec, pinned: Mapping[str, Any]) -> DataFrame:
-    """The rows of the pinned tables, each at its version, with the fields of their paths or names as columns.
+    """The rows of the pinned tables of a table set, each at its version.
 
-    They replace columns of these names in the tables. A column that a table lacks is NULL in its rows.
+    Fields of their paths or names are columns, and replace columns of the same names. A column that only some tables
+    have is NULL in the rows of the others.
 
     Args:
         session: In UTC.
         asset: The source.
-        pinned: The cursor's keys for the tables to read.
+        pinned: The part of the source's cursor for the tables to read, by slot.
 
     Raises:
         RunError: The tables do not fit each other, or there are no tables and no declared columns.
@@ -95,14 +96,14 @@ _AS_TEXT = {
 
 @frozen
 class ReadInlets:
-    """The inlets of one attempt.
+    """The inlets that one attempt reads, not computed yet.
 
     Attributes:
-        frames: By inlet; without inlets that are only waited for.
-        watermarks: By inlet with ``read: {after: …}``.
+        frames: The rows by inlet; without inlets that are only waited for.
+        watermarks: By inlet with ``read: {after: …}``: the bounds of the values that are read.
         changes: By inlet with ``read: changes``.
-        files: The files listed for the read.
-        verdicts: Verdicts of the inlets' rules.
+        files: For each inlet of files its pin, and the files as they were listed.
+        verdicts: The verdicts of the inlets' own validations.
     """
 
     frames: dict[str, DataFrame] = field(default_factory=dict)
@@ -113,23 +114,23 @@ class ReadInlets:
 
     @property
     def watermark_bounds(self) -> Iterator[WatermarkBounds]:
-        """The bounds of everything that is read above a watermark; for changes their versions."""
+        """The bounds of everything that is read above a watermark; for changes they are table versions."""
         yield from self.watermarks.values()
         for each in self.changes.values():
             yield WatermarkBounds(None if each.after is None else str(each.after), str(each.position.version))
 
     def check_files(self) -> None:
-        """Lists all pinned files again.
+        """Lists all files again, after they were read.
 
         Raises:
-            SourceChangedError: They changed after they were read.
+            SourceChangedError: Some changed meanwhile, so it is unknown which state was read.
         """
         for pinned, _ in self.files:
             pinned.check(pinned.list_files())
 
 
 def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
-    """Opens every inlet that the asset reads; starts Spark jobs only for watermarks.
+    """Opens every inlet that the asset reads; only a watermark takes a Spark job, to find the newest value.
 
     Raises:
         RunError: An inlet does not fit the run.
@@ -161,7 +162,7 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
 
 
 def _changes(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -> DataFrame:
-    """The inlet's changes; none for a table that is not there yet."""
+    """The inlet's changes as rows, also added to ``read``; no rows for a table that is not there yet."""
     asset, pin = order.inlets[name], order.pins[name]
     by_keys = all(each.asset.write is not None and each.asset.write.by_keys for each in order.table_orders)
     if pin.version is None:
@@ -225,7 +226,11 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: InletPin, newer: NewerR
 
 
 def _unwritten(session: SparkSession, asset: AssetSpec) -> DataFrame:
-    """No rows, with the declared columns."""
+    """No rows, with the declared columns, for an inlet without a table.
+
+    Raises:
+        RunError: No columns are declared.
+    """
     if not asset.columns:
         raise RunError(
             f"the inlet {asset.name!r} has not been written yet, so its columns are unknown",
@@ -235,7 +240,12 @@ def _unwritten(session: SparkSession, asset: AssetSpec) -> DataFrame:
 
 
 def _table(session: SparkSession, asset: AssetSpec, pin: InletPin) -> OpenedTable:
-    """The rows of a pinned table."""
+    """The inlet's table.
+
+    Raises:
+        SourceError: It is gone.
+        SourceChangedError: Another one has taken its place since the run was planned.
+    """
     owner, relation = f"the inlet {asset.name!r}", relation_of(asset)
     table = open_relation(session, relation)
     if table is None:
@@ -246,7 +256,11 @@ def _table(session: SparkSession, asset: AssetSpec, pin: InletPin) -> OpenedTabl
 
 
 def _iteration(session: SparkSession, asset: AssetSpec, name: str) -> DataFrame:
-    """The rows of an iteration, whatever the newest is by now, and even if the table's log has lost it."""
+    """The rows of one iteration, from its own log: the table's may have lost it, and its newest may be another.
+
+    Raises:
+        SourceError: The iteration is gone.
+    """
     path = f"{path_of(asset).rstrip('/')}/{iteration_folder(name, ROWS)}"
     table = open_table(path)
     if table is None:
@@ -257,7 +271,11 @@ def _iteration(session: SparkSession, asset: AssetSpec, name: str) -> DataFrame:
 def read_above(
     frame: DataFrame, *, inlet: InletSpec, column: str, overlap: Duration | None, low: str | None
 ) -> tuple[DataFrame, WatermarkBounds]:
-    """The rows above ``low``, or ``overlap`` below it, up to the newest value there is now, and both bounds."""
+    """The rows above the watermark ``low`` and up to the newest value, with these bounds.
+
+    ``overlap`` includes rows below ``low``, for those that came late. Without a watermark all rows with a value are
+    read; without new rows the upper bound stays ``low``. Starts a job to find the newest value.
+    """
     owner = f"the inlet {inlet.name!r}"
     column, kind = column_type(frame.schema, column, owner=owner)
     if kind not in _EXACT and not kind.startswith("decimal"):
@@ -284,7 +302,11 @@ def read_above(
 
 
 def _before(low: str, overlap: Duration, *, column: str, kind: str, owner: str) -> str:
-    """The value from which rows are read again, in the column's type."""
+    """SQL for the value from which rows are read again: ``overlap`` before ``low``, in the column's type.
+
+    Raises:
+        RunError: The column holds no times.
+    """
     if not kind.startswith(("date", "timestamp")):
         raise RunError(
             f"the column {column!r} of {owner} is {kind.upper()}, of which 'overlap' takes no time off",

@@ -52,7 +52,7 @@ class PredicateColumn:
 
 
 def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: str) -> tuple[PredicateColumn, ...]:
-    """The columns that tell a row's partition, time first; dimensions without a column are left out.
+    """The columns that assign rows to partitions, time first; dimensions without a column are left out.
 
     Raises:
         RunError: One is missing, or its type cannot hold such a partition.
@@ -75,13 +75,12 @@ def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: 
 def partition_predicate(
     schema: StructType, parts: PartitionSet, *, partitioning: Partitioning, owner: str
 ) -> str | None:
-    """A predicate that is true for the rows of ``parts``, whole partitions, and false or null for all others.
+    """SQL that is true for the rows of ``parts``, which are whole partitions, and false or NULL for all others.
 
-    Tuples of segments with equal time share one condition, with lists of segments and ranges of time. Where time is
-    unrestricted, rows without a time belong, too; a row without a segment belongs only to time that all tuples share.
+    None where ``parts`` is everything, or no dimension has a column; dimensions without a column are ignored.
 
-    None where ``parts`` is everything, or no column tells a row's partition. If only some dimensions have a column, the
-    predicate is about these.
+    Tuples of segments with equal time share one condition. Where time is unrestricted, rows without a time belong, too;
+    a row without a segment only belongs to time that all tuples share.
 
     Raises:
         RunError: A column is missing, its type cannot hold such a partition, or it has no value for a segment.
@@ -106,11 +105,11 @@ def partition_predicate(
 
 @frozen
 class _SegmentPredicates:
-    """Predicates for tuples of segments and their time.
+    """Conditions on tuples of segments and their time.
 
     Attributes:
         columns: As from `partition_columns`.
-        owner: The table or result that has them, for messages.
+        owner: The table or result that has the columns, for messages.
     """
 
     partitioning: Partitioning
@@ -118,13 +117,13 @@ class _SegmentPredicates:
     owner: str
 
     def of_some(self, parts: PartitionSet) -> Iterator[str]:
-        """The rows of tuples that differ from the rest."""
+        """Conditions for the rows of tuples with a time of their own, one for each distinct time."""
         for ranges, segments in parts.by_time().items():
             if ranges:
                 yield _all([*self._time(ranges), self._among(self._segments, segments)])
 
     def of_others(self, parts: PartitionSet) -> str | None:
-        """The rows of all other tuples; None where these have no time."""
+        """The condition for the rows of all other tuples, which share one time; None where that is empty."""
         if not parts.time:
             return None
         time = self._time(parts.time)
@@ -139,7 +138,7 @@ class _SegmentPredicates:
         return [each for each in self.columns if each.is_segment]
 
     def _time(self, ranges: RangeSet) -> list[str]:
-        """The condition on time; None for all time."""
+        """The condition on time, as a list of at most one; empty where all time is meant."""
         time = self.partitioning.time
         if time is None or ranges == _ALWAYS:
             return []
@@ -148,7 +147,7 @@ class _SegmentPredicates:
         ]
 
     def _among(self, columns: Sequence[PredicateColumn], segments: Iterable[Segment]) -> str:
-        """Whether the columns hold one of these tuples; those with the same tail share a list."""
+        """The condition that the columns hold one of these tuples; values followed by equal ones share a list."""
         first, *others = columns
         rests: defaultdict[str, list[Segment]] = defaultdict(list)
         for segment in segments:
@@ -190,15 +189,15 @@ def _any(terms: Sequence[str]) -> str:
 
 
 def time_predicate(column: str, kind: str, *, partition: TimePartition, ranges: RangeSet, owner: str) -> str:
-    """A predicate that is true for the rows of ``ranges``, and false or null for all others.
+    """SQL that is true for the rows of ``ranges``, and false or NULL for all others.
 
     Args:
-        column: Its name, as the table has it.
+        column: The column's name, as the table has it.
         kind: Spark's ``simpleString`` of the column: a date holds a local day of the slot, a timestamp an
             instant, a timestamp_ntz the wall clock, a string the slot's key.
-        partition: What the column holds.
+        partition: The dimension of time that the column holds.
         ranges: Whole slots of ``partition``.
-        owner: The table or result that has it, for messages.
+        owner: The table or result that has the column, for messages.
 
     Raises:
         RunError: The column's type cannot hold such a partition.
@@ -216,9 +215,9 @@ def time_predicate(column: str, kind: str, *, partition: TimePartition, ranges: 
 
 
 def _predicate_with_exclusions(quoted: str, kind: str, partition: TimePartition, ranges: RangeSet) -> str | None:
-    """A shorter predicate for many ranges: the spans around them without the excluded hours and days.
+    """A shorter condition for many ranges: the spans around them, without the excluded hours and days.
 
-    None where the exclusions are of another kind.
+    None where exclusions are neither whole local days nor hours.
     """
     hours, rest = (
         split_excluded_hours(partition.exclude) if partition.by == "hour" else (frozenset[int](), partition.exclude)
@@ -245,7 +244,7 @@ def _between(quoted: str, bounds: Iterable[tuple[str, str]]) -> str:
 def _days_between(
     exact: Sequence[tuple[int, int]], ranges: RangeSet, partition: TimePartition
 ) -> list[tuple[int, int, list[date]]]:
-    """First and last of the ``exact`` ranges within each of ``ranges``, and the local days between these.
+    """For each of ``ranges``: the indices of its first and last ``exact`` range, and the excluded local days between.
 
     Empty where the exclusions are not whole local days.
     """
@@ -274,7 +273,7 @@ def _day(unix: int, partition: TimePartition) -> date | None:
 
 
 def _local(quoted: str, kind: str, partition: TimePartition) -> str:
-    """The local time at a value."""
+    """SQL for the local time of a column's value."""
     if kind == "timestamp" and partition.timezone != "UTC":
         return f"from_utc_timestamp({quoted}, {sqltext.text(partition.timezone)})"
     return quoted
@@ -317,12 +316,12 @@ def _bounds(kind: str, partition: TimePartition, exact: Iterable[tuple[int, int]
 
 
 def column_value(partition: TimePartition, start: int) -> date | datetime:
-    """The column's value for the slot that starts then: its local date, or an instant where dates do not tell slots."""
+    """The column's value for a slot, by the slot's start: its local date, or an instant if dates cannot tell slots."""
     return partition.first_date(start) if partition.has_dates else from_unix(start)
 
 
 def literal(partition: TimePartition, start: int) -> str:
-    """`column_value` as SQL text."""
+    """SQL for the `column_value` of a slot."""
     held = column_value(partition, start)
     return sqltext.moment(start) if isinstance(held, datetime) else sqltext.day(held)
 
@@ -335,11 +334,9 @@ def arrow_type(partition: TimePartition) -> pa.DataType:
 
 
 def name_partition(partitioning: Partitioning, slot: Slot) -> dict[str, date | datetime | str | None]:
-    """One partition by its dimensions' columns, in the order of its key; segments as text.
+    """The values of one partition by column, in the order of its key; segments are text.
 
-    None stands for the whole of a dimension whose segments are not known yet.
-
-    A time dimension without a column is named by its grain.
+    The value is None for segments that are not known yet. A time dimension without a column has its grain as its name.
     """
     start, _, segment = slot
     values: list[tuple[str, date | datetime | str | None]] = [

@@ -31,10 +31,11 @@ class TooMuchError(TemplateRuntimeError):
 
 
 class CostMeter:
-    """Counts what one rendering costs.
+    """Counts what rendering one template costs, and stops it at a limit.
 
     Attributes:
-        steps, characters, calls: Those that are left; of calls, how many may still be made inside of the present one.
+        steps, characters: How many are left.
+        calls: How many calls may still be nested inside the present one.
     """
 
     __slots__ = ("_limits", "calls", "characters", "steps")
@@ -65,10 +66,10 @@ class CostMeter:
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """Counts a call for as long as it lasts.
+        """Counts a call while the context lasts.
 
         Raises:
-            TooMuchError: It is inside of too many.
+            TooMuchError: Too many calls are nested.
         """
         if not self.calls:
             raise TooMuchError("the template calls itself too deep")
@@ -79,9 +80,9 @@ class CostMeter:
             self.calls += 1
 
     def weigh(self, *values: object) -> int:
-        """Counts a look at values and at all that is in them; returns how many characters they take when printed.
+        """Counts a step for each value and everything in it; returns how many characters they take when printed.
 
-        A value that several lists share counts in each of them, as it is printed in each.
+        A value in several lists counts once for each of them, because it is printed in each.
         """
         characters, left = 0, list(values)
         while left:
@@ -104,7 +105,7 @@ class CostMeter:
         return characters
 
     def count_items(self, values: Iterable[T]) -> Iterable[T]:
-        """The values, of which each is a step when it is taken; what says itself that it is undefined stays that."""
+        """The values, each of which counts a step when it is taken; an undefined value is returned as it is."""
         return values if isinstance(values, Undefined) else self._iterate_counted(values)
 
     def _iterate_counted(self, values: Iterable[T]) -> Iterator[T]:
@@ -129,10 +130,10 @@ _VALUES_AS_WIDTHS: Final = re.compile(r"\*|\{[^{}]+\{")
 
 
 def charge_operator(meter: CostMeter, operator: str, left: Any, right: Any) -> None:  # noqa: ANN401  whatever a template has
-    """Counts what an operator will make of two values.
+    """Counts the result of an operator before it is computed.
 
     Raises:
-        TooMuchError: It is too much.
+        TooMuchError: It would be too large.
     """
     characters = meter.weigh(left, right)
     if operator == "%" and isinstance(left, str):
@@ -151,10 +152,10 @@ def charge_operator(meter: CostMeter, operator: str, left: Any, right: Any) -> N
 
 
 def charge_call(meter: CostMeter, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:  # noqa: ANN401
-    """Counts what a call will make, as far as it is a method of a text or a container.
+    """Counts a call, and the result of a method of a text, before it is made.
 
     Raises:
-        TooMuchError: It is too much.
+        TooMuchError: It would be too large.
     """
     meter.step(_STEPS_OF_A_CALL)
     method = getattr(function, "__wrapped__", function)  # Jinja wraps `format`
@@ -168,17 +169,17 @@ def charge_call(meter: CostMeter, function: Any, args: Sequence[Any], kwargs: Ma
 
 
 def charge_filter(meter: CostMeter, name: str, value: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:  # noqa: ANN401
-    """Counts what a filter will make of a value.
+    """Counts the result of a filter before it is applied.
 
     Raises:
-        TooMuchError: It is too much.
+        TooMuchError: It would be too large.
     """
     meter.write(meter.weigh(value, *args, *kwargs.values()))
     meter.write(_result_size(meter, name, value, [*args, *kwargs.values()]))
 
 
 def _result_size(meter: CostMeter, name: str, value: Any, given: Sequence[Any]) -> int:  # noqa: ANN401
-    """An upper bound in characters, or in items of a list."""
+    """An upper bound of a result's size, in characters or items; ``given`` are the arguments."""
     if name == "format" and isinstance(value, str):
         return _formatted_size(value, given)
     if name == "tojson" or (name == "sum" and _holds_lists(value)):
@@ -197,12 +198,12 @@ def _holds_lists(value: object) -> bool:
 
 
 def _size(value: object) -> int:
-    """A number counts by itself: it may be a width, or a number of items."""
+    """The factor by which an argument may multiply a result: a number may be a width, else its length counts."""
     return abs(value) if isinstance(value, int) else len(value) if isinstance(value, Sized) else 1
 
 
 def _formatted_size(text: str, values: object) -> int:
-    """The format, every width in it, and its values as often as it may print them."""
+    """An upper bound of a formatted text's length: the format, all widths in it, and its values at each place."""
     widths = sum(10**_MOST_DIGITS if len(each) > _MOST_DIGITS else int(each) for each in _NUMBER.findall(text))
     printed = CostMeter().weigh(values) * (text.count("%") + text.count("{"))
     return len(text) + widths + printed + (_sum_of_numbers(values) if _VALUES_AS_WIDTHS.search(text) else 0)

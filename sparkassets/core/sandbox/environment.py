@@ -61,14 +61,14 @@ _MAKE_SQL: Final = (Macro, BlockReference, LoopContext)
 
 @runtime_checkable
 class MissingExplainer(Protocol):
-    """A value of a run that says why it lacks something."""
+    """A value that explains to a template's author why it lacks a member."""
 
     def why_missing(self, name: str) -> str:
         """Why it has no such member."""
 
 
 class _UnfoldedGenerator(CodeGenerator):
-    """Leaves every expression to the rendering, where its cost is counted; Jinja would compute those of constants."""
+    """Leaves constant expressions to the rendering, where their cost is counted; Jinja computes them earlier."""
 
     def _output_child_to_const(self, *_: object) -> NoReturn:
         raise nodes.Impossible
@@ -93,7 +93,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
 
     @staticmethod
     def author_text(text: str) -> SqlFragment:
-        """The template's own text."""
+        """Text that the template's author wrote, marked as SQL."""
         return SqlFragment(text)
 
     def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
@@ -101,7 +101,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
         return attr not in _NO_METHODS and super().is_safe_attribute(obj, attr, value)
 
     def getattr(self, obj: object, attribute: str) -> object:
-        """A mapping's own key, else what Jinja makes of ``obj.attribute``."""
+        """The value of ``obj.attribute``: a mapping's own key before its methods."""
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
         self.refuse_sql([obj], f"its {attribute!r}")
@@ -113,7 +113,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
         return self._explain_undefined(obj, argument, super().getitem(obj, argument))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401  Jinja's signature
-        """``left operator right``, unless that is too much."""
+        """The result of ``left operator right``, after its cost was counted."""
         charge_operator(self.meter, operator, left, right)
         if (
             self.values is not None
@@ -125,7 +125,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  Jinja's signature
-        """``function(…)``, unless that is too much."""
+        """The result of ``function(…)``, after its cost was counted; SQL from a macro stays SQL."""
         taken = [_materialize(self.meter, each) for each in args]
         charge_call(self.meter, function, taken, kwargs)
         makes_sql = isinstance(function, _MAKE_SQL)
@@ -144,7 +144,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
         return SqlFragment("".join(map(self.values.print_value, values)))
 
     def refuse_sql(self, values: Iterable[Any], use: str) -> None:
-        """Refuses SQL in place of a value, which would lose the marks between values and SQL."""
+        """Refuses SQL where a value is expected: ``use`` would break the marks that stand for values in it."""
         if self.values is not None and any(isinstance(each, SqlFragment) for each in values):
             hint = "print it where it is needed"
             raise ValueInSqlError(f"a piece of SQL, which a macro or a block makes, cannot be {use}", hint=hint)
@@ -156,7 +156,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
         return super()._generate(_CountingTransformer(is_sql=self.values is not None).visit(source), *args, **kwargs)
 
     def _explain_undefined(self, obj: object, name: object, found: object) -> object:
-        """The value found; where it is undefined, undefined with the reason."""
+        """``found``, with the reason if it is undefined."""
         if not isinstance(found, Undefined) or found._undefined_exception is SecurityError:  # noqa: SLF001  no other sign
             return found
         reason = obj.why_missing(str(name)) if isinstance(obj, MissingExplainer) else _why_missing(obj, name)
@@ -164,12 +164,12 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
 
 
 def refused_raw(name: str) -> str:
-    """Why a text cannot be pasted."""
+    """The error for untrusted text that ``raw`` would paste into SQL."""
     return f"{name!r} cannot be printed raw: it comes from data or from events, and could change the query"
 
 
 def _why_missing(obj: object, name: object) -> str | None:
-    """Why a plain value has no such member."""
+    """Why a value without an explanation of its own lacks a member; None if there is nothing to say."""
     match obj:
         case None:
             return f"there is no {name!r}: what should have it is empty, like 'source_run' of an event without a run"
@@ -245,7 +245,7 @@ def _render(sandbox: _TemplateSandbox, text: str, names: Mapping[str, object], m
 
 
 class _NameFinder(_UnfoldedGenerator):
-    """Finds the names that a template needs, as `jinja2.meta` does, which would compute constants on the way."""
+    """Finds the names that a template needs, like `jinja2.meta`, but without evaluating constants."""
 
     def __init__(self, sandbox: Environment) -> None:
         super().__init__(sandbox, "<names>", "<names>", optimized=False)
@@ -263,10 +263,10 @@ class _NameFinder(_UnfoldedGenerator):
 
 
 def undeclared_names(tree: nodes.Template) -> set[str]:
-    """The names that a template takes from whoever renders it.
+    """The names that a template needs from whoever renders it.
 
     Raises:
-        jinja2.TemplateAssertionError: It can be parsed and cannot be compiled.
+        jinja2.TemplateAssertionError: The template can be parsed and cannot be compiled.
     """
     names = _NameFinder(environment())
     names.visit(tree)
@@ -277,9 +277,10 @@ def undeclared_names(tree: nodes.Template) -> set[str]:
 
 
 class _CountingTransformer(NodeTransformer):
-    """Sends operations without a hook in Jinja through a counting filter: loops, comparisons, slices and ``~``.
+    """Sends loops, comparisons, slices and ``~``, for which Jinja has no hook, through filters that count them.
 
-    In SQL, it also marks what a ``{% set %}`` block makes as SQL, and lets ``raw`` through, which was judged before.
+    In SQL, it also marks what a ``{% set %}`` block makes as SQL, and lets uses of ``raw`` through that were checked
+    before.
     """
 
     def __init__(self, *, is_sql: bool) -> None:
@@ -328,7 +329,7 @@ def _through_filter(name: str, value: nodes.Expr, args: Iterable[nodes.Expr] = (
 
 
 def _materialize(meter: CostMeter, value: Any) -> Any:  # noqa: ANN401  whatever a template has
-    """A value that can be looked at twice: what is left of an iterator becomes a list."""
+    """The value, or the remaining items of an iterator as a list, which can be looked at twice."""
     return list(meter.count_items(value)) if isinstance(value, Iterator) else value
 
 
@@ -340,14 +341,14 @@ def _print_value(sandbox: _TemplateSandbox, value: Any) -> Any:  # noqa: ANN401 
 
 @pass_environment
 def _identifier(sandbox: _TemplateSandbox, value: Any) -> Any:  # noqa: ANN401
-    """A value as a name; of a list, as names."""
+    """The value as an SQL name; for a list, as several."""
     if sandbox.values is None:
         raise ValueInSqlError("'identifier' is for SQL")
     return sandbox.values.identifier(value)
 
 
 def _raw(value: Any) -> Any:  # noqa: ANN401
-    """A text as SQL."""
+    """The text as SQL; an undefined value as it is."""
     return value if isinstance(value, Undefined) else raw_sql(value)
 
 
@@ -375,7 +376,7 @@ def _concatenate(sandbox: _TemplateSandbox, *values: Any) -> str:  # noqa: ANN40
 
 
 def _make_counting_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The filter or test, its cost counted before; ``name`` is empty for a test, which makes nothing."""
+    """Wraps a filter or a test so that its cost is counted first; ``name`` is empty for a test, which makes nothing."""
     passes = _PassArg.from_obj(function)
 
     @pass_context
@@ -404,7 +405,7 @@ def _make_counting_filter(name: str, function: Callable[..., Any]) -> Callable[.
 
 
 def _sql_pieces(values: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], Any] | None:  # noqa: ANN401
-    """The pieces and the separator of a `join` of SQL; None where none of them is SQL."""
+    """The pieces and the separator of a `join`, if one of them is SQL; else None."""
     separator = args[0] if args else kwargs.get("d", "")
     if not isinstance(values, list | tuple) or len(args) > 1 or "attribute" in kwargs:
         return None

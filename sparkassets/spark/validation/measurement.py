@@ -94,7 +94,11 @@ class _RuleMeasurement:
         self._names = (f"f{number}" for number in count())
 
     def tallies(self) -> Iterator[RuleTally]:
-        """The tallies of all rules."""
+        """The measurements of all rules.
+
+        Raises:
+            RunError: A rule does not fit the rows; names that rule.
+        """
         plans = self.plans()
         try:
             shared = self._figures(self.aggregate_shared(plans).collect()) if plans else {}
@@ -114,15 +118,15 @@ class _RuleMeasurement:
                 raise rule_error(error, rule, owner=self._asked.owner) from error
 
     def plans(self) -> list[tuple[ValidationRule, _RulePlan]]:
-        """The figures that each rule about rows needs."""
+        """The plan of each rule that needs rows; rules about columns do not."""
         return [(rule, self._plan(rule)) for rule in self._asked.rules if not isinstance(rule.check, HasColumnsCheck)]
 
     def aggregate_shared(self, plans: Sequence[tuple[ValidationRule, _RulePlan]]) -> DataFrame:
-        """The one aggregation by partition for all of them."""
+        """The one aggregation for all plans: a row for each partition, a column for each figure."""
         return self._by_partition(self._frame, [column for _, plan in plans for column in plan.columns])
 
     def _find_faulty_rule(self, plans: Sequence[tuple[ValidationRule, _RulePlan]], error: Exception) -> RunError:
-        """The failure of the aggregation, by the first rule that fails on its own, too."""
+        """The error for the first rule that also fails alone, because Spark's error about all of them names none."""
         for rule, plan in plans:
             try:
                 self._by_partition(self._frame, plan.columns).schema  # noqa: B018  has Spark look at it
@@ -131,7 +135,7 @@ class _RuleMeasurement:
         return run_error(error, what=f"{self._asked.owner} cannot be validated")
 
     def _of_columns(self, rule: ValidationRule, check: HasColumnsCheck) -> RuleTally:
-        """The tally of a rule about columns, which needs no row."""
+        """The measurement of a rule about columns, for the whole run."""
         there = {field.name.lower(): field.dataType.simpleString() for field in self._frame.schema.fields}
         wrong = []
         for name, kind in check.columns:
@@ -143,7 +147,7 @@ class _RuleMeasurement:
         return RuleTally(rule.name, self._run_partitions, 0, int(bool(wrong)), "; ".join(wrong))
 
     def _normal(self, kind: str) -> str:
-        """A type as Spark writes it."""
+        """A type's name in Spark's own spelling."""
         (field,) = self._frame.sparkSession.createDataFrame([], f"c {kind}").schema.fields
         found: str = field.dataType.simpleString()
         return found
@@ -178,7 +182,11 @@ class _RuleMeasurement:
         return _RulePlan(checked, columns, own, looks=looks)
 
     def _fails(self, rule: ValidationRule) -> Column:
-        """Whether a row fails the rule, or was taken away by it."""
+        """A column that is true of rows that fail the rule.
+
+        If rules take rows away, `TAKEN` holds the number of the rule that took a row; all other rules judge what is
+        left.
+        """
         from pyspark.sql import functions as sql
 
         takes = row_removing_rules(self._asked.rules)
@@ -188,7 +196,7 @@ class _RuleMeasurement:
         return (sql.col(TAKEN) == 0) & bad if self._has_taken else bad
 
     def _micros(self, rule: ValidationRule, column: str) -> Column:
-        """A date or a time as microseconds since 1970."""
+        """The column's date or time as microseconds since 1970; one without a zone is read in the rules' zone."""
         from pyspark.sql import functions as sql
 
         name, kind = self._asked.column(rule, self._frame, column)
@@ -198,7 +206,7 @@ class _RuleMeasurement:
         return sql.expr(f"unix_micros({time})")
 
     def _by_partition(self, frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
-        """The figures of each partition that has rows."""
+        """Aggregates the columns for each partition that has rows."""
         from pyspark.sql import functions as sql
 
         keys = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(self._keys.keys)]
@@ -227,7 +235,7 @@ class _RuleMeasurement:
     def of_counts(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
-        """The tally of a rule about counts."""
+        """The measurement of a rule that counts rows, by partition; for a rule of the run the sum."""
         tallies = {
             partition: (_number(row, plan.checked), _number(row, plan.own) if plan.own else 0)
             for partition, row in shared.items()
@@ -242,7 +250,10 @@ class _RuleMeasurement:
     def of_freshness(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
-        """The tally of a rule about the newest value."""
+        """The measurement of a rule about the newest value: failing where that is older than the rule allows.
+
+        It is compared with the partition's end, or with now where that is earlier, and for a rule of the run.
+        """
         if not isinstance(rule.check, FreshnessCheck) or plan.own is None:
             raise TypeError(f"{rule.name} asks for no newest value")
         newest = {partition: (_number(row, plan.checked), row[plan.own]) for partition, row in shared.items()}
@@ -260,7 +271,7 @@ class _RuleMeasurement:
     def of_unique(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
-        """The tally of a rule about uniqueness: rows that share their values with another."""
+        """The measurement of a rule about uniqueness: how many rows share their values with another row."""
         from pyspark.sql import functions as sql
 
         if not isinstance(rule.check, UniqueCheck):
@@ -279,7 +290,7 @@ class _RuleMeasurement:
     def _find_repeated(
         self, rule: ValidationRule, check: UniqueCheck, plan: _RulePlan, keys: Sequence[str]
     ) -> DataFrame:
-        """Partitions and values that several rows have, with their number."""
+        """The values that several rows have, by partition, with the number of rows; NULL is equal to nothing."""
         from pyspark.sql import functions as sql
 
         frame = self._frame if plan.looks is None else self._frame.filter(plan.looks)
@@ -292,7 +303,7 @@ class _RuleMeasurement:
     def of_condition(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
-        """The tally of a rule whose aggregates must be true."""
+        """The measurement of a rule whose condition on aggregates must be true; without rows it holds."""
         counted = list(self.of_counts(rule, _RulePlan(plan.checked, []), shared))
         if plan.own is not None:
             answers = {partition: row[plan.own] for partition, row in shared.items()}
@@ -306,7 +317,10 @@ class _RuleMeasurement:
             )
 
     def _answers(self, rule: ValidationRule, plan: _RulePlan) -> dict[PartitionSet, Any]:
-        """The answers for each partition, or the run, by an aggregation of its own."""
+        """The value of the rule's condition for each partition, or for the run, from an aggregation of its own.
+
+        For a rule of the run it may also be what an author's function returned, such as a text.
+        """
         from pyspark.sql import Column
         from pyspark.sql import functions as sql
 
@@ -327,14 +341,14 @@ class _RuleMeasurement:
         return {partition: row["told"] for partition, row in self._figures(found.collect()).items()}
 
     def add_samples(self, tallies: Sequence[RuleTally]) -> list[RuleTally]:
-        """Adds failing rows where a rule asks for some, to their partitions."""
+        """The measurements with failing rows as samples, for the first rules that ask for some and fail."""
         rules = {rule.name: rule for rule in self._asked.rules}
         failing = dict.fromkeys(each.rule for each in tallies if each.failing and rules[each.rule].samples)
         shown = {name: self._samples(rules[name]) for name in list(failing)[:_MOST_SHOWN]}
         return [_with_samples(each, shown.get(each.rule, {})) if each.failing else each for each in tallies]
 
     def _samples(self, rule: ValidationRule) -> Mapping[PartitionSet, Sequence[FailingRow]]:
-        """Some failing rows by partition; none for a check that is not about rows."""
+        """Some failing rows by partition; empty for a check that does not judge rows."""
         from pyspark.sql import functions as sql
 
         if rule.check.scope == "row":
@@ -366,6 +380,7 @@ class _RuleMeasurement:
     def _by_their_partition(
         self, rows: Sequence[Row], names: Sequence[str]
     ) -> Mapping[PartitionSet, Sequence[FailingRow]]:
+        """The sample rows by partition; their first columns are the grouping keys."""
         width, found = len(self._keys.keys), defaultdict[PartitionSet, list[FailingRow]](list)
         for row in rows:
             partition = self._keys.find_partition(tuple(row)[:width])
@@ -374,7 +389,7 @@ class _RuleMeasurement:
         return found
 
     def _format_column(self, name: str, *, of: str = "") -> Column:
-        """The column's value as text, for people."""
+        """The column's value as text for people, cut to what samples show; stars for a private column."""
         from pyspark.sql import functions as sql
 
         if name.lower() in self._asked.masked:
@@ -388,13 +403,13 @@ class _RuleMeasurement:
 
 @frozen
 class _RulePlan:
-    """The figures that one rule needs.
+    """The aggregates that measure one rule, by their names in the shared aggregation.
 
     Attributes:
-        checked: The figure with the number of rows that it looks at.
-        columns: Its columns in the shared aggregation.
-        own: The figure with the failing rows; None where that takes another aggregation.
-        looks: The condition of rows that it looks at; None for all.
+        checked: The name of the number of rows that the rule looks at.
+        columns: The rule's columns in the shared aggregation.
+        own: The name of the rule's result, such as the number of failing rows; None if it takes another aggregation.
+        looks: The condition of rows that the rule looks at; None for all.
     """
 
     checked: str
@@ -405,7 +420,7 @@ class _RulePlan:
     def tallies(
         self, by: _RuleMeasurement, rule: ValidationRule, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
-        """The tallies from these figures."""
+        """The measurements by partition, from the figures of the shared aggregation."""
         match rule.check:
             case FreshnessCheck():
                 return by.of_freshness(rule, self, shared)
@@ -430,7 +445,7 @@ def _number(row: Figures, name: str) -> int:
 
 
 def _describe_stale(micros: int | None, oldest: int) -> str:
-    """The newest value if it is before ``oldest``, in Unix seconds; empty if it is not."""
+    """Why the newest value is too old: the value if it is before ``oldest`` (Unix seconds); empty if it is not."""
     if micros is None:
         return "no value"
     seconds = micros // 1_000_000
@@ -438,12 +453,12 @@ def _describe_stale(micros: int | None, oldest: int) -> str:
 
 
 def _describe_answer(answer: object) -> str:
-    """A check's answer, where it says more than that it does not hold."""
+    """The condition's value for people, where it says more than "false"; else empty."""
     return answer if isinstance(answer, str) else "it is NULL" if answer is None else ""
 
 
 def _few_of_each(rows: DataFrame, keys: Sequence[str], *, most: int) -> list[Row]:
-    """The first few rows with each value of these columns, so that a tolerated partition hides no bad one."""
+    """The first few rows for each value of the key columns: one partition's rows must not crowd out another's."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
