@@ -16,11 +16,13 @@ PartlyUsed = tuple[tuple[int, PartitionSet], ...]
 
 @frozen(array_like=True)
 class FailedPartitions:
-    """Partitions whose last run failed.
+    """Partitions that failed together in their last run.
 
     Attributes:
         partitions: Everything for an asset without partitions.
         token: Fence token of the failed run; a newer cause makes the partitions due again.
+        run: The failed run.
+        error: First line of its error, for people.
         invocation: The invocation that failed; another one tries once more.
         planned: The planner's time when the run was claimed, Unix seconds; a newer tick is a new cause.
         events: Sequence numbers of the events that triggered it.
@@ -99,11 +101,12 @@ class DefinitionOutput:
 
 @frozen(array_like=True)
 class AlignedInstance:
-    """A run of a timetable's interval that succeeded or was skipped, for consumers that are aligned to it.
+    """A run of one interval that succeeded or was skipped; kept for consumers with ``partitions: aligned``.
 
     Attributes:
         start, end: Its data interval, Unix seconds.
         seq: Sequence number of its event, or of the entry that records the skip.
+        table_id, version: Where its output stands; None for a skip.
         skipped: Whether it published nothing, so that consumers read the run before it.
     """
 
@@ -188,7 +191,10 @@ class AddedPartitions:
         return AddedPartitions(self.due - partitions, self.further - partitions, self.invocation) if self else self
 
     def with_added(self, fresh: PartitionSet, *, by: PartitionSet, invocation: str) -> AddedPartitions:
-        """Adds the ``fresh`` partitions of a run that computed ``by``; those of earlier invocations are forgotten.
+        """Adds the ``fresh`` partitions that a run of ``by`` discovered; forgets those of earlier invocations.
+
+        They are ``further`` ones where the run itself computed partitions that were due because they had been
+        discovered.
 
         >>> a, b, c = (PartitionSet.by_segment({(key,): PartitionSet.span(0, 1).time}) for key in "abc")
         >>> first = AddedPartitions().with_added(b, by=a, invocation="1")

@@ -228,7 +228,7 @@ def recorded_event_values(numbered: NumberedEntry, ref: EventRef, partitioning: 
 
 
 class EventUsage:
-    """Which runs used which events.
+    """Which runs used which events, by event number.
 
     Attributes:
         triggered: Event number to the runs that were claimed because of it, in the order of their claims; without runs

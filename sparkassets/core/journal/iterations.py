@@ -60,7 +60,7 @@ def restore_iteration(
 def visible_iterations(
     iterations: Iterable[PublishedIteration], version: int | None = None
 ) -> tuple[PublishedIteration, ...]:
-    """The iterations that readers of a version of the table see, last shown first; of the newest version by default.
+    """The iterations that readers of a table's version see, last shown first; by default of the newest version.
 
     In each partition readers see the iteration that was shown last up to that version.
     """

@@ -33,13 +33,14 @@ OriginKind = Literal["run", "mark", "source", "event", "lost", "missing", "unkno
 
 @frozen
 class InletRead:
-    """One inlet as a run read it.
+    """What a run read of one inlet, for the partitions that are traced.
 
     Attributes:
+        asset: The inlet's name.
         table_id, version: Position in a Delta table; None for files.
         parts: Partitions that it read for the partitions in question; everything for the whole inlet.
         before: Sequence number from which on entries came too late for the run.
-        low: The watermark above which it read.
+        low: The watermark above which it read; None where it read all.
         origins: Origins of ``parts``; empty where the trace does not go that far.
     """
 
@@ -187,7 +188,7 @@ class _LineageTracer:
     def trace_present(
         self, asset: AssetSpec, partitions: PartitionSet, depth: int | None
     ) -> tuple[PartitionOrigin, ...]:
-        """The origins of present ``partitions``, and one origin ``missing`` for the others."""
+        """The origins of present ``partitions``, and one origin of the kind ``missing`` for absent ones."""
         known = self.state.assets.get(asset.name)
         missing = partitions - _present_partitions(asset, self.state) if asset.partitioning.is_partitioned else NOTHING
         table_id = known.table_id if known is not None else None
@@ -255,7 +256,10 @@ class _LineageTracer:
     def _with_reads(
         self, asset: AssetSpec, entry: _Success, origin: PartitionOrigin, query: _LineageQuery
     ) -> PartitionOrigin:
-        """Adds the run's reads to its origin, unless the tree has them already."""
+        """Adds the run's reads to its origin.
+
+        Where the tree has them already, the origin only says so (``again``), or a diamond would repeat them.
+        """
         key = (asset.name, origin.seq or 0, origin.partitions)
         if key in self.visited:
             return replace(origin, again=True)

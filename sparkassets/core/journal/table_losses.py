@@ -122,7 +122,7 @@ def record_table_version(
 
 
 def accept_table_content(asset: AssetState, partitions: PartitionSet) -> AssetState:
-    """The asset with its table's content of ``partitions`` taken as valid: neither lost nor changed by others."""
+    """The asset with its table's rows of ``partitions`` taken as valid: neither lost nor changed by other writers."""
     left = (replace(commit, partitions=commit.partitions - partitions) for commit in asset.foreign)
     return replace(
         asset,

@@ -88,7 +88,7 @@ def describe_verdicts(verdicts: Sequence[RuleVerdict]) -> str:
 
 
 def describe_withholding(verdicts: Sequence[RuleVerdict], partitions: PartitionSet) -> str:
-    """Why these partitions are withheld, for people.
+    """Why these partitions are withheld, for people: the rules that they fail.
 
     Partitions that fail no rule are withheld where others of the same commit fail one.
     """
@@ -120,7 +120,7 @@ WithheldRecords = tuple[WithheldPartitions, ...]
 def withheld_after_run(
     before: WithheldRecords, partitions: PartitionSet, item: WithheldPartitions | None
 ) -> WithheldRecords:
-    """The records after a run of ``partitions`` that withheld ``item``, judged by its own definition.
+    """The records after a run of ``partitions``; ``item`` is what it withheld, None where it withheld nothing.
 
     Earlier records of these partitions without a new cause judged the same data, so their judges are kept. Records of
     instances stay as they are.

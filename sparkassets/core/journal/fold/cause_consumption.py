@@ -155,7 +155,7 @@ def _skipped_events(work: FoldWorkspace, asset: AssetState, using: RunConsumptio
 
 
 def unused_events(work: FoldWorkspace, asset: AssetState) -> set[int]:
-    """The sequence numbers of the events that the asset has still to run for."""
+    """The sequence numbers of the events that trigger the asset and that no run of it has used yet."""
     numbers = {number for items in asset.partly.values() for number, _ in items}
     for uri in asset.spec.named:
         used = asset.consumed.get(uri, 0)

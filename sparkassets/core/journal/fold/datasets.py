@@ -24,7 +24,7 @@ def fold_event(work: FoldWorkspace, _: EventEntry, numbered: NumberedEntry) -> N
 
 
 def fold_observation(work: FoldWorkspace, entry: ObservedEntry, numbered: NumberedEntry) -> None:
-    """Moves the position of a source, and publishes its changes and those of its views."""
+    """Moves the position up to which a source was read, and publishes the changes of the source and of its views."""
     asset = work.assets.get(entry.asset)
     if asset is not None:
         position = {**asset.position, **entry.cursor}
@@ -172,7 +172,10 @@ def _recent_touches(work: FoldWorkspace, dataset: DatasetState, changed: Partiti
 def _propagate_update(
     work: FoldWorkspace, name: str, inlet: FoldInlet, before: FoldInlet, update: _DatasetUpdate
 ) -> None:
-    """Applies an update to one consumer; ``before`` is its inlet with the partitions that were present before."""
+    """Applies a dataset's update to one consumer.
+
+    ``before`` is the consumer's inlet with the partitions that were present before the update.
+    """
     asset = forget_restored(work.assets[name], work.inlet_with_coverage(inlet), update.available, gone=update.gone)
     computed = asset.coverage | asset.claimed_partitions if update.removed else asset.coverage
     work.assets[name] = keep_removed_rows(asset, before, update.removed, computed=computed, seq=update.seq)
@@ -190,7 +193,7 @@ def mark_stale(
     seq: int,
     before: FoldInlet | None = None,
 ) -> None:
-    """Marks the consumer's partitions that depend on ``changed`` of the inlet with the cause ``seq``.
+    """Marks the consumer's partitions that depend on ``changed`` inlet partitions as stale, with the cause ``seq``.
 
     Where the mapping takes the newest partition, that includes partitions that read it ``before`` the change.
     """

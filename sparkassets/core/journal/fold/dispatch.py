@@ -32,7 +32,7 @@ from sparkassets.core.journal.table_findings import TargetEntry
 
 
 def fold(state: State, entries: Iterable[NumberedEntry], *, commit: int) -> State:
-    """The state after ``entries``, ascending by ``seq``, as of commit ``commit`` of the journal."""
+    """The state after ``entries``, ascending by ``seq``; ``commit`` is the journal's commit that holds the last one."""
     work, seq = FoldWorkspace(state), state.seq
     for numbered in entries:
         seq = numbered.seq

@@ -63,7 +63,7 @@ def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) ->
 
 
 def _notify_readers(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry, *, withdrawn: PartitionSet) -> None:
-    """Propagates a mark to the consumers of the asset's dataset."""
+    """Publishes a mark to the consumers of the asset's dataset, which lost the ``withdrawn`` partitions by it."""
     datasets.withdraw_coverage(work, entry.asset, entry.uri, withdrawn)
     datasets.publish_event(work, numbered)
     spec = work.assets[entry.asset].spec
@@ -74,7 +74,7 @@ def _notify_readers(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEnt
 
 
 def _answer_questions(asset: AssetState, entry: MarkEntry) -> AssetState:
-    """Settles the claims whose question the mark answers for all of their partitions; narrows the others."""
+    """Settles the claims whose question the mark answers for all partitions; a partial answer narrows the question."""
     chain = asset.chain
     for link in asset.asking_claims:
         known = asset.spec.partitioning.known_partitions

@@ -1,4 +1,4 @@
-"""Folds what an asset's runs left: outputs by definition, published iterations, and rows whose input was removed.
+"""Folds what an asset's runs left: outputs by definition, published iterations, rows whose input was removed.
 
 Definitions are ordered by their first appearance in the journal. One that comes back, from another checkout or after a
 change was reverted, keeps its place. So drivers with different code agree on which definition is newer, and an older
@@ -53,7 +53,10 @@ def add_definition(asset: AssetState, seq: int) -> AssetState:
 
 
 def record_definition(before: AssetState, after: AssetState, entry: SuccessEntry, *, at: int) -> AssetState:
-    """Records that the run's definition computed its partitions, and no other one did unless the asset only appends."""
+    """Records that the run's definition computed its partitions.
+
+    No other definition counts as having computed them any more, unless the asset appends and so holds rows of both.
+    """
     if not entry.definition and not after.made:
         return after
     outputs = {each.definition.id: each for each in after.made}
@@ -114,7 +117,7 @@ def _limit_outputs(made: Sequence[DefinitionOutput], spec: FoldSpec) -> tuple[De
 
 
 def _merge_older_outputs(made: Sequence[DefinitionOutput]) -> Sequence[DefinitionOutput]:
-    """Gives the partitions of older definitions to the oldest of the `MOST_WITH_PARTITIONS` newest."""
+    """Limits how many definitions have partitions: the oldest one that is kept takes over those of older ones."""
     with_partitions = [each for each in made if each.partitions]
     if len(with_partitions) <= MOST_WITH_PARTITIONS:
         return made
@@ -154,9 +157,9 @@ def add_published_iteration(
 
 
 def roll_back_iteration(asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
-    """The asset after an older iteration became the newest again.
+    """The asset after a rollback made an older iteration the newest again.
 
-    A rollback computes nothing: due, stale and consumed stay as they were.
+    It computes nothing, so due and stale partitions and used events stay as they were.
     """
     after = record_table_version(asset, entry, seq, link=asset.claim_state(entry.recorder))
     return replace(

@@ -180,7 +180,10 @@ def fold_success(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEnt
 
 
 def _fold_rollback(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, numbered: NumberedEntry) -> None:
-    """Folds a success that wrote to the asset's former place, or made an older iteration the newest again."""
+    """Folds a success that computed nothing at the asset's present place.
+
+    It wrote to the former place, which only settles its claim; or it made an older iteration the newest again.
+    """
     if entry.token < asset.placed:
         work.assets[entry.asset] = replace(asset, chain=asset.chain_without_slot(entry.recorder))
         return

@@ -89,7 +89,7 @@ def learn_segments(
 
 
 def resolve_segments(work: FoldWorkspace, name: str, spec: FoldSpec) -> tuple[FoldSpec, dict[str, LearnedKeys]]:
-    """Adds the known segments to a declared spec; also returns those that the asset learned itself, by column.
+    """Adds the known segments to a declared spec; returns it with the asset's own learned segments, by column.
 
     A dimension whose segments were listed until now starts with those that have computed partitions.
     """
@@ -153,7 +153,7 @@ def whole_dimension_partitions(parts: PartitionSet) -> PartitionSet:
 
 
 def countable_partitions(partitioning: Partitioning, partitions: PartitionSet) -> PartitionSet:
-    """The partitions of a run that still exist: a whole dimension is none once its segments are known."""
+    """The run's partitions that still exist: a whole dimension is no partition any more once its segments are known."""
     return (
         partitions - whole_dimension_partitions(partitions)
         if partitioning.is_open and not partitioning.has_whole
@@ -162,9 +162,9 @@ def countable_partitions(partitioning: Partitioning, partitions: PartitionSet) -
 
 
 def mark_late_segments_stale(work: FoldWorkspace, before: AssetState, entry: SuccessEntry) -> None:
-    """Marks partitions of segments that a run discovered as stale, if an inlet was updated since its claim.
+    """Marks partitions of segments that a run discovered as stale, if an inlet was updated since the run's claim.
 
-    Such updates could only be mapped to segments that were known. ``before`` is the asset before the success.
+    Such an update could only be mapped to segments that were known then. ``before`` is the asset before the success.
     """
     claim = before.claim_entry(entry.token)
     if claim is None or entry.partitions.is_everything:

@@ -220,7 +220,7 @@ def _cover_past_intervals(work: FoldWorkspace, asset: AssetState, before: FoldSp
 
 
 def _drop_excluded_slots(work: FoldWorkspace, asset: AssetState, before: Partitioning, spec: FoldSpec) -> AssetState:
-    """Drops slots from the coverage that were excluded before and are not now: they were never computed."""
+    """Drops slots from the coverage that were excluded before and no longer are: they were never computed."""
     time, after = before.time, spec.partitioning
     if time is None or not time.exclude or (after.time is not None and after.time.exclude == time.exclude):
         return asset

@@ -43,7 +43,10 @@ def withheld_after_success(
 def withheld_after_skip(
     work: FoldWorkspace, asset: AssetState, entry: SkippedEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> WithheldRecords:
-    """The withheld records after a skipped run: its partitions that are not present rest until there is a new cause."""
+    """The withheld records after a skipped run, whose absent partitions rest until there is a new cause.
+
+    For an asset without partitions the skip only ends earlier records.
+    """
     request = claim.request if claim is not None else None
     if not asset.spec.partitioning.is_partitioned or entry.partitions.is_everything:
         if request is not None and request.apart:
@@ -164,7 +167,7 @@ def add_failure(
 
 
 def _add_partition_failure(before: Failures, item: FailedPartitions, bad: PartitionSet) -> Failures:
-    """The failures after ``item``, which replaces earlier ones of the same partitions."""
+    """The failures with ``item``, which replaces earlier ones of the same partitions and continues their division."""
     whole = next((each for each in before if _is_divided(each, item.partitions, item.invocation)), None)
     if whole is not None and whole.division is not None and item.division is not None:
         item = replace(item, division=replace(item.division, first=whole.division.first, left=whole.division.left - 1))

@@ -329,7 +329,10 @@ def _select_scheduled(
 def _by_timetable(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: PendingPartitions
 ) -> _ScheduledPartitions:
-    """Selects all due partitions at a tick; before the next tick each invocation retries only those that failed."""
+    """Selects all due partitions at a tick; until the next one, each invocation only retries what failed at it.
+
+    Ticks that were missed run together as one interval, unless each tick is a cause by itself.
+    """
     ticks = find_due_ticks(context, asset, timetable, state)
     by_trigger = is_due_by_trigger(context, asset)
     if not isinstance(ticks, Waiting):

@@ -37,10 +37,10 @@ TickRound = tuple[DueTick, PartitionSet]
 
 
 def is_due_by_trigger(context: PlanningContext, asset: AssetSpec) -> bool:
-    """Whether each tick, and each event that no inlet maps, makes all partitions of the asset due.
+    """Whether each tick, and each event that no inlet maps to partitions, makes all partitions of the asset due.
 
-    Under ``full_refresh`` always; of segments alone under ``every_instance``, where each segment at each tick is an
-    instance, and under ``segments`` where no inlet tells which of them changed.
+    Under ``full_refresh`` always. For segments without time: under ``every_instance``, where each segment at each tick
+    is an instance, and under ``segments`` if no inlet shows which of them changed.
     """
     match asset.strategy:
         case FullRefresh():
@@ -229,7 +229,7 @@ class PendingPartitions:
 
 
 def find_pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PendingPartitions:
-    """Returns which partitions of the asset are wanted now, and which of them are missing or stale."""
+    """Returns the asset's wanted partitions, and which of them are missing, stale, failed or withheld."""
     partitioning = asset.partitioning
     bounds, over = context.allowed_partitions(asset), context.finished_partitions(partitioning)
     all_wanted = find_wanted(context, asset, state, bounds)
@@ -301,7 +301,7 @@ def resolve_partitions(
 def limit_open_partitions(
     context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet
 ) -> PartitionSet:
-    """Returns ``partitions``; where they are open in time, only those that are wanted or present."""
+    """Limits partitions that are open in time to those that are wanted or present; returns others unchanged."""
     if asset.partitioning.can_list(partitions):
         return partitions
     found = find_pending(context, asset, state)
@@ -350,7 +350,7 @@ def _without_cause(asset: AssetSpec, state: AssetState, failed: FailedPartitions
 
 
 def _is_updated_since(context: PlanningContext, asset: AssetSpec, state: AssetState, failed: FailedPartitions) -> bool:
-    """Whether a whole inlet was updated since the failure, which is a new cause for all failed partitions."""
+    """Whether an inlet that is read as a whole was updated since the failure, a new cause for all failed partitions."""
     mapped = {inlet.uri for inlet in asset.inlets.values() if context.dependency(asset, inlet).is_mapped}
     for uri in state.spec.named:
         newest = context.state.dataset(uri).recent.newest

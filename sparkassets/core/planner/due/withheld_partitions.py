@@ -117,7 +117,7 @@ def _withheld_of_partitions(context: PlanningContext, asset: AssetSpec, state: A
 
 
 def _withheld_of_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> WithheldStatus:
-    """Status of an asset without partitions, where a record belongs to a run of everything or to one instance."""
+    """Status of an asset without partitions, where a record stands for a run of everything or for one instance."""
     definition = context.project.judge_of(asset)
     found = [(each, _find_standing(each, definition, state)) for each in _counting_records(asset, state)]
     there = {standing: EVERYTHING for _, standing in found}
@@ -276,7 +276,7 @@ def accept_command(
 def add_withheld_barriers(
     context: PlanningContext, asset: AssetSpec, state: AssetState, decision: AssetDecision
 ) -> AssetDecision:
-    """Adds barriers for resting partitions to the decision; partitions that are computed again now get none.
+    """Adds barriers for withheld partitions to the decision; those that are computed again now get none.
 
     By these barriers consumers learn what is withheld: `gates/upstream_waits.py` reads them.
     """

@@ -170,9 +170,10 @@ class _SharedUpstream:
 def _find_shared_upstream(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, inlets: list[InletSpec], partitions: PartitionSet
 ) -> Iterator[_SharedUpstream]:
-    """Yields the groups, oldest first, in time proportional to upstream runs, not to partitions.
+    """Yields runs of consecutive partitions with the same upstream runs, oldest first.
 
-    Upstream runs end in the order of the partitions' ticks, so the first partition shows until when they are shared.
+    It takes time by the number of upstream runs, not of partitions: upstream runs end in the order of the partitions'
+    ticks, so the first partition shows until when they are shared.
     """
     start = partitions.first if partitions else None
     while start is not None and (end := asset.partitioning.next_rollover(start)) is not None:

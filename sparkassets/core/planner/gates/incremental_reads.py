@@ -145,7 +145,10 @@ def _with_position(asset: AssetSpec, state: AssetState) -> list[InletSpec]:
 
 
 def _read_before(state: AssetState, inlet: InletSpec) -> str:
-    """How an inlet was read that is read above a column's highest value now; empty where it was read so, or not yet."""
+    """How the inlet was read before, where it is read above a column's highest value now; for a sentence.
+
+    Empty where it was read in the same way, or not at all.
+    """
     text = state.watermarks.get(inlet.name)
     if text is None or not isinstance(inlet.read, ReadAfter):
         return ""

@@ -67,7 +67,7 @@ def explain_lost_input(
 def add_loss_notes(
     context: PlanningContext, asset: AssetSpec, state: AssetState, decision: AssetDecision
 ) -> AssetDecision:
-    """Adds to the decision what is known of the asset's table: losses, unlisted segments and foreign changes."""
+    """Adds notes on the asset's table to the decision: losses, unlisted segments, changes by other writers."""
     left_over = unlisted_segment_notes(asset, state)
     if state.loss is None and not state.foreign and not left_over:
         return decision
