@@ -198,7 +198,7 @@ _DAY, _WEEKDAY = 2, 4
 _EVERY = (range(60), range(24), range(1, 32), range(1, 13), range(7))
 _LONGEST = 500
 """Characters of a cron; all numbers of all fields take fewer."""
-# characters that no cron has, letters of names aside
+# a character that no field of a cron has
 _ODD = re.compile(r"[^0-9A-Z*/,#?-]", re.IGNORECASE | re.ASCII)
 # croniter's H and R, values drawn by hash or at random
 _DRAWN = re.compile(r"(?:^|,)[HR](?:$|[,(/])", re.IGNORECASE)
@@ -292,7 +292,7 @@ def _misread(at: int, part: str) -> Iterator[str]:
         yield f"'{part}' begins where it ends; write one value, or * for all"  # 5-5 would be all values
     values = _alone(at, part) if "/" in part else ()
     if len(values) == 1 and "*" not in values:
-        # of */99 the first value alone would be left
+        # croniter would read */99 as its first value alone
         yield f"the step of '{part}' leads beyond its range; write one value, or a smaller step"
 
 

@@ -119,10 +119,10 @@ class WallClockTicks:
         at = start
         for change in clock.changes(start - DAY, end + DAY):
             gap = 0 if every_hour else change.after - change.before
-            # before a change that goes back, the first occurrence of what is repeated is left out
+            # before a change that goes back, the first occurrences of the repeated times are left out
             found += matching(at, min(change.at + min(gap, 0), end), offset=change.before)
             at = max(at, change.at)
-            if gap > 0:  # what is skipped moves into the time after the gap
+            if gap > 0:  # skipped times move into the time after the gap
                 until = min(change.at + gap, end)
                 moved = matching(at, until, offset=change.before)
                 found += sorted({*moved, *matching(at, until, offset=change.after)})

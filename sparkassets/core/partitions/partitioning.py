@@ -272,7 +272,7 @@ class Partitioning(PartitionAlgebra):
         keys += [ALL] * (len(self.names) - len(keys))
         span = _parse_time(self.time, keys.pop(self.time_at)) if self.time is not None else _ALWAYS
         tuples = _parse_tuples(self.segments, keys, recorded=recorded, learns=learns)
-        if not tuples and recorded:  # a run of all segments when none was known: it stood for any
+        if not tuples and recorded:  # recorded for a run of all segments when none was known, so it may hold any
             return PartitionSet(span)
         if not tuples:
             raise PartitionError(

@@ -181,7 +181,7 @@ class RangeSet:
                 ends += many_ends[i:j]
                 i = j
             start, end = low, high
-            if ends and start <= ends[-1]:  # the range of many that the one before was joined to goes on to here
+            if ends and start <= ends[-1]:  # the joined range before reaches to here
                 start, end = starts.pop(), max(end, ends.pop())
             if i < count and many_starts[i] <= end:
                 j = i + 1 if many_ends[i] >= end else bisect_right(many_starts, end, i + 1)

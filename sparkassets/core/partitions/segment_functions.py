@@ -140,7 +140,7 @@ def combine_values(
         left: Gives the first argument.
         right: Gives the second argument.
         lefts: Rule for tuples that only ``left`` has apart: what ``f(value, usual value of right)`` is known to be.
-        rights: Rule for tuples that only ``right`` has apart, likewise.
+        rights: Rule for tuples that only ``right`` has apart: what ``f(usual value of left, value)`` is known to be.
 
     >>> combine_values(max, (0, ((("be",), 2), (("nl",), 1))), (1, ((("nl",), 3),)))
     (1, ((('be',), 2), (('nl',), 3)))

@@ -84,7 +84,7 @@ class StampedRanges:
         Examines only the items in ``ranges``, and copies slices of the others.
         """
         builder = _RangeBuilder()
-        i, done = 0, _BEFORE  # the first item that is not copied wholly, and up to where all of them are
+        i, done = 0, _BEFORE  # the first item not wholly copied, and the instant up to which all is copied
         for start, end in ranges:
             first = bisect_right(self.ends, start, i)
             builder.copy(self, i, first, since=done)

@@ -110,7 +110,7 @@ class IncrementalPlanner:
         while self._alarms and self._alarms[0][0] <= time:
             at, name = heappop(self._alarms)
             if self._wakes.get(name) == at:
-                del self._wakes[name]  # it may ring at the same time again: the real clock can be behind the planner's
+                del self._wakes[name]  # it may be set to this instant again: the real clock can be behind the planner's
                 found.add(name)
         return found
 
@@ -247,7 +247,7 @@ def _decision_change_times(context: PlanningContext, asset: AssetSpec, decision:
     by_partitions, inlets = asset.partitioning.is_partitioned, asset.inlets.values()
     mapped = [
         inlet for inlet in inlets if by_partitions or inlet.mapping is not None
-    ]  # without, all of it counts at once
+    ]  # an inlet without a mapping is read as a whole, so no single partition of it counts
     grids = [asset.partitioning, *(context.partitioning(inlet) for inlet in mapped)]
     yield from (at for at in map(context.next_rollover, grids) if at is not None)
     for inlet in asset.inlets.values():

@@ -205,7 +205,7 @@ def explain_refused(
         needed.affected_partitions(between) & computed
     )
     first = needed.affected_partitions(early) & (refused - loud)
-    if inlet.require.kind != "all":  # what is still to come may be enough
+    if inlet.require.kind != "all":  # inputs that are still to come may be enough
         first = first - needed.affected_partitions(ahead)
     removed = needed.affected_partitions(between) & (refused - loud - first)
     loss = context.state_of(asset).loss

@@ -123,7 +123,7 @@ def find_trading_calendar(code: str) -> TradingCalendar:
 @lru_cache(maxsize=64)
 def _find_known_range(code: str) -> tuple[int, int]:
     """The first and the last day for which the library knows sessions, within 1990 to 2059, as day numbers."""
-    # asked for a month that all calendars know: without dates the library would compute up to a year after today
+    # a month that all calendars know; without dates, a calendar that has no bounds would end a year after today
     kind = type(_compute_calendar(code, "2022-01-03", "2022-02-01"))
     bounds = kind.bound_min(), kind.bound_max()
     decades = (_FIRST_YEAR, 1, 1), (_LAST_YEAR, 12, 31)

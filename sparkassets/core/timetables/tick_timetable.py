@@ -98,7 +98,7 @@ class TickTimetable:
         reached, over = None, from_unix(0)
         for page in range(first, last + 1, _PAGE):
             for begin, end in self.shape.intervals(self.ticks, page, min(page + _PAGE, last + 1)):
-                if plain:  # neighbours share an instant: made once
+                if plain:  # neighbouring intervals share an instant, which is built only once
                     begun = over if begin == reached else from_unix(begin)
                     reached, over = end, begun if begin == end else from_unix(end)
                     yield Slot(over, begun, over)

@@ -47,7 +47,7 @@ def status_pieces(
         context: The view of the plan.
         asset: A partitioned asset; may be an outlet.
         runs: Planned runs of the asset, or of an outlet's maker.
-        waiting: Waiting reasons, likewise.
+        waiting: Waiting reasons of the asset, or of an outlet's maker.
     """
     maker = context.asset(asset.maker) if asset.maker else asset
     causes: list[Cause] | None = None

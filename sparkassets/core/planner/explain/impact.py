@@ -193,7 +193,7 @@ def _partitions_reading(
     found = PartitionSet.union(needed.affected_partitions(changed) for needed, changed in needs)
     return limit_open_partitions(
         context, asset, context.state_of(asset), found
-    )  # of an inlet that is read whole it is all time
+    )  # an inlet that is read as a whole affects all time
 
 
 def _reads_reached(inlet: InletSpec, uris: set[str], reached: ReachedByAsset) -> bool:

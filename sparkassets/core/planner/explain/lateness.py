@@ -50,11 +50,10 @@ def lateness_changes(context: PlanningContext) -> Iterator[LateEntry]:
 def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, told: int) -> Iterator[LateEntry]:
     """Yields the entry that one asset's lateness began or is over.
 
-    ``told`` is the missed deadline that people were notified of, Unix seconds; 0 for none. Without receivers or
-    deadlines it is closed quietly, so that a later one is reported anew.
+    ``told`` is the missed deadline that people were notified of, Unix seconds; 0 for none.
     """
     if asset.deadlines is None or not _has_receivers(asset):
-        if told:  # who asks for it again is told anew
+        if told:  # closed, so that a rule that is declared again later reports it anew
             yield LateEntry(asset.name, told, over=True)
         return
     found = find_lateness(context, asset)
@@ -177,7 +176,7 @@ def read_watermark(context: PlanningContext, state: AssetState, inlet: InletSpec
 
 
 def _behind(position: TablePosition, pin: InletPin) -> int | None:
-    """Number of versions since the position; None where the table was replaced, as its versions began anew."""
+    """Number of versions since the position; None without a version, or where the table was replaced meanwhile."""
     if pin.version is None or pin.table_id != position.table_id:
         return None
     return max(0, pin.version - position.version)
