@@ -98,7 +98,7 @@ def _partitions_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSe
 
 
 def _refuse_misnamed(asset: AssetSpec, request: BackfillRequest) -> None:
-    """Refuses a request that does not say which partitions, or says more than an asset with partitions has."""
+    """Raises `InputError` if the request names no partitions, or names something that the asset does not have."""
     if request.whole and request.names_some:
         raise InputError(_ALL_ALONE)
     if request.interval is not None and request.partition is not None:
@@ -170,11 +170,7 @@ def _refuse_rebuild(asset: AssetSpec, request: BackfillRequest) -> None:
 
 
 def refuse_without_run(plan: Plan) -> None:
-    """Refuses a rebuild that would not happen.
-
-    Raises:
-        InputError: With the reason.
-    """
+    """Raises `InputError`, with the reasons, if the plan of a rebuild has no run."""
     if not plan.runs:
         reasons = "; ".join(f"{wait.asset}: {wait.reason}" for wait in plan.waiting) or "there is nothing to compute"
         raise InputError(f"nothing is rebuilt: {reasons}")
@@ -193,7 +189,7 @@ def named_partitions(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
 
 
 def _lacks_a_segment(asset: AssetSpec, keys: str) -> bool:
-    """Whether the keys would be right if their segments were known."""
+    """Whether the keys are well formed and only name a segment that is not known yet."""
     try:
         asset.partitioning.parse(keys, recorded=True)
     except PartitionError:
@@ -202,7 +198,7 @@ def _lacks_a_segment(asset: AssetSpec, keys: str) -> bool:
 
 
 def _parse_keys(partitioning: Partitioning, keys: str) -> PartitionSet:
-    """One key or range, or several as sparkassets prints them: with ``;`` between if keys contain commas, else ``,``.
+    """One key or range, or several as they are printed: ``;`` separates keys that contain commas, else ``,``.
 
     Raises:
         PartitionError: One of them is no key.
@@ -279,7 +275,7 @@ class BackfillCommands:
         estimate: bool = False,
         over_budget: bool = False,
     ) -> Plan:
-        """What a backfill would run, with ``estimate`` at what cost, with ``over_budget`` whatever it costs.
+        """The runs of a backfill; with ``estimate`` also their cost, with ``over_budget`` also those over budget.
 
         >>> project.backfills.plan(BackfillRequest("daily_sales", "2025-01"), estimate=True).totals  # doctest: +SKIP
         """

@@ -75,7 +75,7 @@ class JournalReader:
         return self._store.exists() and self._store.oldest_seq() > seq + 1
 
     def assume(self, state: State, entries: Sequence[Entry]) -> State:
-        """The state after entries that nobody records."""
+        """The state after these entries, which are not recorded."""
         ledger = self._ledger
         before, ledger.state = ledger.state, state
         try:
@@ -155,15 +155,15 @@ class BranchWork(DriverWork):
         return [*(EventEntry(base_uri(name), extra=extra) for name in began), *self._work.begin(context)]
 
     def plan(self, context: PlanningContext) -> Plan:
-        """As the work has it."""
+        """The plan of the wrapped work."""
         return self._work.plan(context)
 
     def queue_runs(self, context: PlanningContext) -> RunQueue:
-        """As the work has them."""
+        """The runs of the wrapped work."""
         return self._work.queue_runs(context)
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """The work is told."""
+        """Passes the result on to the wrapped work."""
         self._work.record_result(run, result)
 
 

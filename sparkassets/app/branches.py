@@ -184,7 +184,7 @@ class BranchCommands(Generic[P]):
         )
 
     def _is_half_dropped(self, name: str) -> bool:
-        """Whether a `drop` was killed while it removed the journal, which comes last."""
+        """Whether a `drop` was killed before it had removed the branch's journal, which it does last."""
         from sparkassets.core.branches.branch_project import WAREHOUSES, check_branch_name
 
         if check_branch_name(name) not in self.names() or name in self._context.adapters.folders(
@@ -354,7 +354,7 @@ def _side(asset: AssetSpec, path: str, known: AssetState | None) -> ComparedTabl
 
 
 def _only(one: ComparedTable | None, other: ComparedTable | None) -> PartitionSet:
-    """The partitions that one has and the other has not."""
+    """Partitions that the first table has and the second lacks."""
     if one is None:
         return NOTHING
     return one.partitions if other is None else one.partitions - other.partitions

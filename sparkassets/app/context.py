@@ -100,7 +100,7 @@ def select_assets(project: ProjectSpec, texts: Collection[str]) -> tuple[str, ..
 
 
 def _fitting(project: ProjectSpec, name: str) -> list[str]:
-    """The asset of that name, or all that fit it as a pattern."""
+    """The asset of that name, or all assets that match it as a pattern."""
     if name in project.assets:
         return [name]
     if any(mark in name for mark in "*?["):
@@ -224,7 +224,7 @@ class ProjectContext:
         return with_known_segments(self.spec, state), state
 
     def lost_claims(self, state: State) -> frozenset[int]:
-        """The claims of drivers that are gone, by their tokens."""
+        """Fence tokens of claims whose driver is gone."""
         return self.adapters.leases().expired_claims(state, mine=frozenset())
 
     def look(
@@ -282,7 +282,7 @@ class ProjectContext:
         self._volumes = self._feeds = None
 
     def weigh(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
-        """How much a run with that pin reads of an asset."""
+        """How much a run with that pin reads of the asset."""
         if self._volumes is None:
             self._volumes = self.adapters.volumes()
         return self._volumes.estimate_volume(asset, pin, known)

@@ -51,7 +51,7 @@ class HistoryCommands:
         return newest(lambda limit: self.rows(kinds=RUN_KINDS, asset=maker, last=limit), parse, last=last)
 
     def run(self, run: str) -> tuple[RunRecord, str]:
-        """One run, and what its driver was called: host and process.
+        """One run, and the name of its driver: host and process.
 
         Raises:
             InputError: The journal knows no such run.
@@ -71,11 +71,13 @@ class HistoryCommands:
         return with_keys(found, spec), claims[0].driver
 
     def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
-        """Dataset events, oldest first; only the newest ``last``.
+        """Dataset events, oldest first; with ``last`` only the newest so many.
 
-        With ``asset``, a name or a dataset URI, those of its dataset, by whatever name they were announced.
-        Of each, besides what it says, the ids of the runs that it ``triggered``, and of those that it was
-        ``included_in``: they read it, and had another cause.
+        ``asset`` is a name or a dataset URI: all events of that dataset are listed, under whatever name they were
+        announced.
+        Each event has the ids of the runs that it ``triggered``, and of those that it was ``included_in``: they read
+        the update,
+        but had another cause.
 
         >>> project.history.events(asset="orders", last=1)  # doctest: +SKIP
         """

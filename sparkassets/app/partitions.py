@@ -54,7 +54,7 @@ class PartitionCommands:
         return build_partition_grid(spec.partitioning, partition_statuses(context, spec))
 
     def definitions(self, asset: str, *, at: datetime | str | None = None) -> dict[str, str]:
-        """By which definition each partition of an asset that is there was computed."""
+        """Partition key to the id of the definition that computed it, for the partitions that are present."""
         from sparkassets.core.planner.due.outdated_code import partitions_made_by
 
         context = self._context.look(at=at)

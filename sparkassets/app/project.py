@@ -127,7 +127,7 @@ class OpenProject:
         return self._runner.run(works, spark, at=at, progress=progress, check=check, over_budget=over_budget)
 
     def status(self, *, at: datetime | str | None = None) -> ProjectStatus:
-        """Every asset at a glance, upstream first.
+        """The status of every asset, upstream first.
 
         >>> [each.asset for each in project.status() if each.stale]  # doctest: +SKIP
         """
@@ -179,7 +179,7 @@ class OpenProject:
             yield f"{name}: runs are committed by {who}" if name else f"runs are committed by {who}"
 
     def connect(self, spark: SparkSession | None = None) -> Self:
-        """Has a session look at the tables in catalogs from now on: this one, else the active one, else a new one.
+        """Looks at tables in catalogs through a session from now on: the given, the active or a new one.
 
         Raises:
             SparkUnavailableError: It cannot be started.
@@ -188,7 +188,7 @@ class OpenProject:
         return self
 
     def watch(self, watcher: InvocationWatcher) -> None:
-        """Has a watcher told of all invocations from here on."""
+        """Adds a watcher to all invocations from now on."""
         self._runner.watchers.append(watcher)
 
     def stop(self) -> bool:
@@ -211,7 +211,7 @@ class OpenProject:
 
     @cached_property
     def partitions(self) -> PartitionCommands:
-        """The partitions of assets, and segments that are told by hand."""
+        """Partitions of assets with their status; adds and removes segments."""
         from sparkassets.app.partitions import PartitionCommands
 
         return PartitionCommands(self._context)
@@ -260,7 +260,7 @@ class OpenProject:
 
     @cached_property
     def state(self) -> StateCommands:
-        """Care of the state, and all that is known in one document."""
+        """Maintenance of the state, and the documents of the report."""
         from sparkassets.app.state import StateCommands
 
         return StateCommands(self._context)

@@ -147,7 +147,7 @@ class StateCommands:
         return (redact_json(line, variables=self._context.spec.variables) for line in lines())
 
     def migrate(self) -> int:
-        """Stores all that an older release wrote in today's format; returns how many rows changed.
+        """Rewrites rows of older releases in today's format; returns how many changed.
 
         Raises:
             StateError: There is no state, it is damaged, or it cannot be written.
@@ -182,7 +182,7 @@ class StateCommands:
         return build_report(context, found, past)
 
     def newest_entry(self) -> int:
-        """The number of the journal's newest entry, which is another one whenever something happened."""
+        """The number of the journal's newest entry, which grows whenever anything is recorded."""
         return self._context.read_state("report").seq
 
     def _changed_tables(self, ledger: JournalLedger) -> Iterator[tuple[str, str]]:
@@ -210,7 +210,7 @@ def find_differences(replayed: State, snapshot: State) -> list[str]:
 
 
 def _encoded_rows(state: State) -> dict[tuple[str, str], SnapshotRow]:
-    """The rows by (asset, URI), without the commit's number, which a replay does not know."""
+    """(Asset name, dataset URI) to its snapshot row, in a form in which a replayed state equals a stored snapshot."""
     alike = {
         uri: replace(known, recent=RecentEvents.from_events(known.recent)) for uri, known in state.datasets.items()
     }

@@ -57,7 +57,7 @@ class TimetableCommands:
         return align_runs(up, down, self._context.resolve_time(at), names=(upstream, downstream))
 
     def _timetable(self, text: str) -> Timetable:
-        """That of an asset, or the one that ``text`` is."""
+        """The timetable of the asset with that name, or the one that ``text`` writes as a preset or cron."""
         from sparkassets.core.timetables.timetable import names_no_asset
 
         if names_no_asset(text):

@@ -115,7 +115,7 @@ class WorkRunner:
         return driver is not None
 
     def lend(self, spark: SparkSession | None) -> None:
-        """The session is the state's, too, where a session keeps it."""
+        """Makes this session the state's as well, if the state needs one; does nothing without a session."""
         if spark is not None:
             self._context.adapters.lend(spark)
 
@@ -152,13 +152,13 @@ class LazyEngine:
         return self._engine.processes()
 
     def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:
-        """As the engine does, which starts itself where it needs to."""
+        """Computes by the engine, which starts if it has not."""
         return self._engine.compute(order, attempt=attempt)
 
     def cancel(self, run: str) -> None:
-        """As the engine does."""
+        """Cancels by the engine."""
         self._engine.cancel(run)
 
     def close(self) -> None:
-        """As the engine does."""
+        """Closes the engine."""
         self._engine.close()

@@ -324,7 +324,7 @@ class _JsonFormatter(logging.Formatter):
         self._variables = variables
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """The record as one line of JSON."""
         document: dict[str, Any] = {
             "at": format_instant(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname,
@@ -347,7 +347,7 @@ class _TextFormatter(logging.Formatter):
         self._variables = variables
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """The record as one line of text."""
         from sparkassets.core.redaction import redact
 
         return escape_invisible(redact(super().format(record), variables=self._variables))

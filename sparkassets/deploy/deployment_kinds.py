@@ -63,7 +63,7 @@ def to_on_calendar(cron: str, timezone: str) -> str:
 
 
 def _times(cron: str) -> tuple[frozenset[int], frozenset[int]]:
-    """The minutes and the hours."""
+    """The minutes and the hours of a cron."""
     times = [divmod(second // 60, 60) for second in expand(cron).times]
     return frozenset(minute for _, minute in times), frozenset(hour for hour, _ in times)
 
@@ -85,12 +85,12 @@ def _days(cron: str, whose: str) -> DayFields:
 
 
 def _weekdays(days: DayFields) -> list[int]:
-    """From Monday on."""
+    """Weekdays by their numbers in a cron, from Monday to Sunday."""
     return sorted((day for day, _ in days.weekdays or ()), key=lambda day: (day - 1) % 7)
 
 
 def _format_values(values: Collection[int], every: range) -> str:
-    """The values with commas between; a star for all that there are."""
+    """The values separated by commas; a star if they are all possible ones."""
     return "*" if len(values) == len(every) else ",".join(map(str, sorted(values)))
 
 
@@ -269,7 +269,7 @@ def _join_words(words: tuple[str, ...]) -> str:
 
 
 def _unit_word(word: str) -> str:
-    """A word of a command line in a unit of systemd."""
+    """A word of a command line, quoted for a unit of systemd."""
     escaped = _escape_unit_text(word).replace("$", "$$")
     plain = escaped == word and word and not any(each.isspace() or each in "'\";" for each in word)
     return word if plain else f'"{escaped}"'

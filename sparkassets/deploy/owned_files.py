@@ -45,7 +45,7 @@ class WrittenFiles:
 
 
 def write_owned(folder: Path, files: Mapping[str, OwnedContent], *, force: bool = False) -> WrittenFiles:
-    """Writes the files; none of them where one was changed by hand, or where one cannot be written.
+    """Writes all files, or none if one was changed by hand or cannot be written.
 
     All are written beside their places first and then renamed, the record of their digests last. A process that is
     killed between two renames leaves whole files, which the next call recognises by their digests.

@@ -16,7 +16,7 @@ class RegisteredSink:
 
     @property
     def name(self) -> str:
-        """As the project has it."""
+        """The sink's name in the project."""
         return self._spec.name
 
     def committed(self, commit: JournalCommit) -> None:

@@ -201,7 +201,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _code() -> str:
-    """Changes with the code that compiles projects, also where it is edited in place."""
+    """A text that changes with the code that compiles projects, also if that is edited in place."""
     package = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120  this and the next at a fifth of pathlib's time
     folders = (f"{package}/{name}" for name in ("authoring", "core", "project"))
     return ",".join(sorted([*_stamps(package, deep=False), *(each for folder in folders for each in _stamps(folder))]))

@@ -1,4 +1,4 @@
-"""Digests of a function's parts: itself and everything it names in the project's own packages, from source alone.
+"""Digests of a function's parts: itself and all that it names in the project's own packages, from source.
 
 A part is a function, class or value of a module that can be reached by names. Comments, docstrings, layout and
 unreached code do not count. Where code builds names at run time, the whole module is the part.
@@ -199,7 +199,7 @@ def _dump(node: ast.AST) -> str:
 
 
 def _value(value: object) -> str:
-    """A field of a syntax node as text; empty for None and for an empty list, which older versions of Python lack."""
+    """A field of a syntax node as text; empty for None and empty lists, as newer Pythons add such fields."""
     match value:
         case ast.AST():
             return _dump(value)

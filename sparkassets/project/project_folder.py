@@ -385,7 +385,7 @@ def _first(paths: Iterable[str], reader: SourceReader) -> dict[str, SourceFile |
 
 
 def _module(name: str, reader: SourceReader) -> ModuleSource | None:
-    """The module in the project's folder or beside it."""
+    """The module in the project's folder or beside it; None if there is none."""
     for base, path in _places(name, reader):
         if file := reader.read_file(path, is_python=True):
             return read_module(file, search_path=str(base))
@@ -395,7 +395,7 @@ def _module(name: str, reader: SourceReader) -> ModuleSource | None:
 
 
 def _places(name: str, reader: SourceReader) -> Iterator[tuple[Path, Path]]:
-    """Where a module may be, in the project's folder or beside it: the folder, and the file; the first counts."""
+    """(Folder on the search path, file) of each place where a module may be; the first that exists counts."""
     relative = name.replace(".", "/")
     for base in (reader.root, reader.root.parent):
         yield base, base / f"{relative}.py"

@@ -87,7 +87,7 @@ def _find_bound_names(node: ast.stmt) -> Iterator[str]:
 
 
 def _names_within(statement: ast.stmt) -> Iterator[str]:
-    """All names in a statement that might be made or changed by it."""
+    """Every name that a statement may bind or change."""
     for node in ast.walk(statement):
         match node:
             case ast.Name(id=name) if not hasattr(builtins, name):
@@ -235,7 +235,7 @@ def _argument(node: ast.arg, file: SourceFile, names: ModuleNames, *, collects: 
 
 
 def _class(annotation: ast.expr | None, names: ModuleNames) -> Part:
-    """Library and name of the class that an annotation is, which may stand in quotes."""
+    """(Library, class) that an annotation names, also in quotes; two empty texts for any other annotation."""
     match annotation:
         case ast.Constant(value=str(text)):
             with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
@@ -296,8 +296,7 @@ class PythonModule:
     def lends_decorator(self) -> bool:
         """Whether modules that import it may declare assets through it, so that they must be imported as well.
 
-        So it is if it imports a decorator without using it, which passes it on, or uses one in a function or class
-        body.
+        True if it imports a decorator without using it, which passes it on, or uses one in a function or class body.
         """
         scopes = (node for node in ast.walk(self.tree) if isinstance(node, (*FUNCTIONS, ast.ClassDef)))
         inside = (part for scope in scopes for statement in scope.body for part in self._decorators_used(statement))

@@ -238,7 +238,7 @@ class UnsettledSources:
 
 
 def _changed_source(outcome: Outcome) -> str | None:
-    """The source that a run failed of because it had changed."""
+    """The source whose change made the run fail; None for any other outcome."""
     if isinstance(outcome, FailedRun) and issubclass(type(outcome.error), SourceChangedError):
         return getattr(outcome.error, "source", None)
     return None

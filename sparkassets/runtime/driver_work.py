@@ -1,4 +1,4 @@
-"""What a driver is to do in one invocation: run all that is due, a backfill, a rebuild, a rollback or a promotion."""
+"""The works of a driver: all that is due, a backfill, a rebuild, a rollback or a promotion."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class TickWork(DriverWork):
         return self._planner_for(context).plan(context)
 
     def queue_runs(self, context: PlanningContext) -> RunQueue:
-        """The runs of that plan, each decided when it is taken."""
+        """The runs of the plan; each one is decided only when the driver takes it."""
         return self._planner_for(context).queue_runs(context)
 
     def _planner_for(self, context: PlanningContext) -> IncrementalPlanner:
@@ -131,7 +131,7 @@ class AttendedWork(DriverWork):
         return plan_attended(context, context.asset(self.select[0]), self._partitions, self._interval)
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """It is tried once."""
+        """Ends the work: the run is tried once."""
         del run, result
         self._done = True
 

@@ -88,7 +88,7 @@ def bad_partitions(order: RunOrder, error: BaseException) -> PartitionSet:
 
 
 def _readers(order: RunOrder, upstream: AssetSpec, path: str) -> PartitionSet:
-    """The partitions that read a file of that source."""
+    """The partitions whose mapping requires the file; nothing if the inlet has no mapping or is a view."""
     inlet = order.asset.inlets.get(upstream.name)
     if inlet is None or inlet.mapping is None or inlet.view is not None:
         return NOTHING

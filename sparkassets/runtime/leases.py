@@ -1,4 +1,6 @@
-"""Decides whether the driver of a claim is gone, by its process or its lease (docs/design/run-protocol.md#leases).
+"""Decides whether the driver of a claim is gone: by its process, or by its lease.
+
+The rules are in docs/design/run-protocol.md#leases.
 
 On this host the operating system says whether the process lives. A process may outlive its drivers, as a notebook or
 a job server does, so each process also keeps a list of its drivers that are at work.
@@ -47,7 +49,7 @@ class ActiveInvocations:
 
     @contextmanager
     def register(self, invocation: str) -> Iterator[None]:
-        """While entered, that driver is at work."""
+        """Lists the invocation as at work while the block lasts."""
         self._under_way.add(invocation)
         try:
             yield

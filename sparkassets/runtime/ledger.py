@@ -123,7 +123,7 @@ class JournalLedger:
         return token < self._store.oldest_seq() or bool(self._store.read_history(kinds=["claim"], run=run))
 
     def newest_entries(self, kind: str, *, asset: str, most: int) -> list[NumberedEntry]:
-        """The newest entries of a kind that the whole journal has of an asset, at most so many; ascending."""
+        """The newest ``most`` entries of this kind and asset in the whole journal, oldest of them first."""
         return [from_row(row) for row in self._store.read_history(kinds=[kind], asset=asset, last=most)]
 
     def maintain(self, *, ending: bool = False) -> None:
@@ -153,7 +153,7 @@ class JournalLedger:
         self._cared_for = self.state.commit
 
     def compact(self) -> int:
-        """All care that there is, due or not; returns how many entries were let go of."""
+        """Saves a snapshot, expires entries and cleans up, due or not; returns how many entries expired."""
         if self.state.seq > self._snapshot_seq:
             self._store.save_snapshot(encode(self.state), seq=self.state.seq)
             self._snapshot_seq = self.state.seq
@@ -198,7 +198,7 @@ class JournalLedger:
 
 
 def read_entries(store: JournalStore, *, after: int, up_to: int) -> Iterator[list[NumberedEntry]]:
-    """The entries between two numbers, ascending, without the first and in parts."""
+    """Entries with ``after`` < number <= ``up_to``, ascending, in lists of at most `ENTRIES_PER_READ`."""
     for first in range(after, up_to, ENTRIES_PER_READ):
         yield [
             from_row(row) for row in store.read_history(after_seq=first, up_to_seq=min(first + ENTRIES_PER_READ, up_to))

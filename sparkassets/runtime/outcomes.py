@@ -1,4 +1,4 @@
-"""How a run ended in its outlets: committed, failed, skipped, or left to a newer claim."""
+"""The outcomes of a run: committed, failed, skipped, or superseded by a newer claim."""
 
 from __future__ import annotations
 
@@ -109,7 +109,10 @@ def with_unchanged(done: CommittedRun, order: RunOrder, targets: Sequence[Target
 
 
 def ask_person(order: RunOrder, older: Sequence[ClaimState], error: HistoryGoneError) -> FailedRun:
-    """The end of a run that cannot look for older ones: all are fenced, so that a person can tell for good."""
+    """The failure of a run whose target has no history to search for older runs: it asks a person about them.
+
+    All older runs are fenced by then, so none can land after the person has looked.
+    """
     open_runs = tuple(link.entry.run for link in older if link.asks is None)
     runs = (error.restored_commit.run,) if error.restored_commit is not None else open_runs
     watermarks = error.restored_commit.measures.get("watermarks", {}) if error.restored_commit is not None else {}
@@ -120,7 +123,10 @@ def ask_person(order: RunOrder, older: Sequence[ClaimState], error: HistoryGoneE
 def ask_to_complete(
     failed: FailedRun, order: RunOrder, older: Sequence[ClaimState], run: str, found: Sequence[DataCommit | None]
 ) -> FailedRun:
-    """The end of a run that could not complete ``run``, which is in some outlets: a person can be done with it, too."""
+    """The failure of a run that found ``run`` in some outlets and could not complete the others: it asks a person.
+
+    ``found`` holds the commit of ``run`` in each outlet, None where it is missing.
+    """
     asset = order.asset
     has = [each.asset.name for each, commit in zip(order.table_orders, found, strict=True) if commit]
     there = f"{asset.name}: {run} is in {listing(has, last='and')} alone, and is completed with what it read"

@@ -55,7 +55,12 @@ class Progress(Protocol):
     """Callbacks for what an invocation does, called on the driver's own thread; must return soon."""
 
     def planned(self, runs: int, waiting: int) -> None:
-        """A plan with so many runs was made, and so many reasons why something that is wanted waits."""
+        """A plan was made.
+
+        Args:
+            runs: Number of its runs.
+            waiting: Number of reasons why wanted partitions wait.
+        """
 
     def starting(self, what: str) -> None:
         """Something that takes seconds begins, such as the start of Spark."""

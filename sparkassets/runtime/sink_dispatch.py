@@ -73,7 +73,7 @@ class SinkDispatcher:
 
 
 def _assets_of_entry(entry: Entry) -> Iterator[str]:
-    """The assets that an entry is about."""
+    """The names of the assets that an entry concerns."""
     if isinstance(entry, RenewEntry):
         yield from (name for name, _ in entry.claims)
     elif (name := getattr(entry, "asset", None)) is not None:

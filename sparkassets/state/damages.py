@@ -113,7 +113,7 @@ def check_mended(
 
 
 def _is_there(copy: NumberedTable, table: NumberedTable) -> bool:
-    """Whether ``copy``, the table without its torn files, exists; opens it. ``copy`` is ``table`` if nothing was torn.
+    """Whether ``copy`` exists: the table without its torn files, or ``table`` itself if nothing is torn. Opens it.
 
     Raises:
         StateError: It exists and cannot be read.

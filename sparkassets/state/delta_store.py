@@ -61,7 +61,7 @@ class DeltaStore:
         self._watermarks.make()
 
     def check(self, *, project: str) -> None:
-        """Reads the journal's log only."""
+        """Checks that the journal exists and is this project's; reads its log only."""
         try:
             refusals.check_project(self._location.uri, self._open_journal().properties, project=project)
         except StateError:
@@ -141,7 +141,7 @@ class DeltaStore:
             )
 
     def oldest_seq(self) -> int:
-        """Reads the log only."""
+        """The number of the oldest kept entry; reads the log only."""
         journal = self._open_journal()
         with journal.lock:
             journal.refresh()
@@ -153,7 +153,7 @@ class DeltaStore:
         return self._base.read_snapshot()
 
     def find_damages(self) -> Sequence[StateDamage]:
-        """Reads every file."""
+        """Damages of all tables; reads every file."""
         from sparkassets.state.damages import find_table_damages
 
         journal = self._open_journal()
@@ -274,7 +274,7 @@ class DeltaStore:
         return self._journal
 
     def _last_seq(self, least: int) -> int:
-        """The journal's newest entry; the known one if that is ``least`` already."""
+        """The number of the journal's newest entry; looked up again only if the known one is below ``least``."""
         journal = self._open_journal()
         if journal.last_seq < least:
             journal.refresh()

@@ -116,7 +116,7 @@ class MemoryStore:
             self._check()
 
     def oldest_seq(self) -> int:
-        """The oldest kept entry."""
+        """The number of the oldest kept entry."""
         with self._lock:
             self._check()
             return self._base_seq + 1

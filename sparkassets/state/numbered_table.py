@@ -1,4 +1,4 @@
-"""A Delta table whose every commit carries the next number of one transaction id: compare-and-set on Delta's log.
+"""A Delta table whose commits carry consecutive numbers of one transaction id: compare-and-set on Delta's log.
 
 The rules that trials forced (docs/design/journal.md#a-serialisable-log) stand here: the number comes from the very
 table object that commits, a commit is never retried by deltalake, and every commit is followed by a refresh.

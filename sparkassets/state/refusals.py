@@ -52,7 +52,7 @@ _TO_WRITE = (
 
 
 def unreachable_error(uri: str, error: BaseException) -> StateError:
-    """The folder, the bucket or the network refuses."""
+    """The error for a folder, bucket or network that refuses access."""
     return StateError(
         f"the state {uri} cannot be reached: {reason(error)}",
         hint="check that the path, the permissions and the credentials are right",
@@ -60,12 +60,12 @@ def unreachable_error(uri: str, error: BaseException) -> StateError:
 
 
 def absent_error(uri: str) -> StateError:
-    """A state was asked for that nobody has created yet."""
+    """The error for a state that does not exist yet."""
     return StateError(f"there is no state in {uri}", hint="`sparkassets run` creates it")
 
 
 def removed_error(uri: str) -> StateError:
-    """The state was there when this process opened it."""
+    """The error for a state that was removed after this process had opened it."""
     return StateError(
         f"the state {uri} was removed while this process used it",
         hint="restore it from a backup and start again; without one, `sparkassets run` creates a new state",
@@ -80,7 +80,7 @@ def damaged_error(table: str, why: str, *, repair: str | None = None) -> StateEr
 
 
 def torn_error(table: str, name: str) -> StateError:
-    """The end of a log is not whole and can be put aside: power failed before anybody had acted upon it."""
+    """The error for an incomplete end of a log, which can be put aside: its commits were never confirmed."""
     why = (
         f"its {name} names a checkpoint that is not there"
         if name == LAST_CHECKPOINT
@@ -93,12 +93,12 @@ def torn_error(table: str, name: str) -> StateError:
 
 
 def behind(table: str, last_seq: int, snapshot_seq: int) -> StateError:
-    """The journal lacks entries that the snapshot was made from."""
+    """The error for a journal that lacks entries from which the snapshot was made."""
     return damaged_error(table, f"it ends at entry {last_seq}, but the snapshot stands for entry {snapshot_seq}")
 
 
 def unsettled_error(table: str, error: BaseException) -> StateError:
-    """The disk accepted a commit and did not keep it."""
+    """The error for a commit that the disk accepted but could not be made to keep."""
     return StateError(
         f"the disk does not keep what is written to the table {table}: {reason(error)}",
         hint="look after the disk, and start again: what was recorded is found",
@@ -119,14 +119,14 @@ def unreadable_error(table: str, error: BaseException, *, repair: str | None = N
 
 
 def unwritable_error(table: str, error: BaseException) -> StateError:
-    """A commit failed, and not because of another driver."""
+    """The error for a commit that failed for another reason than a driver that was first."""
     text = reason(error)
     what = next((hint for signs, hint in _TO_WRITE if any(sign in text.lower() for sign in signs)), _WRITABLE)
     return StateError(f"cannot write to the table {table}: {text}", hint=what)
 
 
 def busy_error(table: str) -> StateError:
-    """Something other than the journal's own commits keeps changing a table."""
+    """The error for a table that something else keeps changing, so that no commit succeeds."""
     return StateError(
         f"cannot write to the table {table}: other programs keep changing it",
         hint="nothing but sparkassets may write to its state; stop the other program and start again",
@@ -256,7 +256,7 @@ def check_base(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> None:
 
 
 def conflict_error(*, found: int, after: int) -> JournalConflictError:
-    """Another driver was first, or the caller knows another journal."""
+    """The error if another driver committed first, or the caller knows another journal."""
     return JournalConflictError(f"the journal is at commit {found}, not at {after}: another driver committed first")
 
 

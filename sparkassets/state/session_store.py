@@ -37,7 +37,7 @@ _ONE_AT_A_TIME: Final = {
 
 
 class SessionStore:
-    """`ports.JournalStore` in the tables ``journal``, ``watermarks`` and ``base`` of a schema, or in folders of a path.
+    """`ports.JournalStore` in tables ``journal``, ``watermarks`` and ``base`` of a schema, or in folders of a path.
 
     Safe for threads. Safe for any number of drivers where the storage can create a log entry only if it is missing
     (put-if-absent); elsewhere two drivers overwrite each other's commits, and creating the state warns of it.
@@ -144,7 +144,7 @@ class SessionStore:
         return journal.read_rows(JournalRow, choose=matching)
 
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
-        """Commits once under the next number; Spark skips it if another had the number, so a look decides."""
+        """Commits under number ``after`` + 1; Spark skips a number that another has used, so the history decides."""
         journal = self._open_journal()
         with self._lock:
             for _ in range(_TRIES):
@@ -183,7 +183,7 @@ class SessionStore:
         self._vacuumed_at = number
 
     def oldest_seq(self) -> int:
-        """Asks the journal if entries have expired."""
+        """The number of the oldest kept entry; asks the journal only if entries have expired."""
         journal = self._open_journal()
         return (journal.smallest_seq() or 1) if self._ensure_open(self._base) else 1
 

@@ -172,7 +172,7 @@ class SessionTable:
 
     @property
     def is_open(self) -> bool:
-        """Whether it was found."""
+        """Whether the table was found by `open`."""
         return self._detail is not None
 
     def open(self) -> bool:
@@ -262,7 +262,7 @@ class SessionTable:
         return refusals.damaged_error(self.shown, why, repair=self._repair)
 
     def create(self, properties: Mapping[str, str]) -> None:
-        """Creates the table, empty, or opens the one that another process has just created.
+        """Creates the empty table, or opens the one that another process has just created.
 
         Raises:
             StateError: It cannot be created.

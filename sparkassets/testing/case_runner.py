@@ -155,7 +155,7 @@ class RowTests:
         return frames, judgement
 
     def _by_itself(self, computed: SelfWritingComputation) -> tuple[dict[str, DataFrame], RunJudgement]:
-        """The rows that the asset's own code has written to the tables of the test, and their judgement."""
+        """The rows that the asset's own code wrote to the test's tables, and what its validations decided of them."""
         from sparkassets.spark.self_writing import judged_in_table
 
         computed.write()
@@ -301,7 +301,7 @@ def _select_published(frame: DataFrame, order: RunOrder, judgement: RunJudgement
 
 
 def _describe_withheld_differences(order: RunOrder, expected: PartitionSet | None, judgement: RunJudgement) -> str:
-    """The differences between withheld and expected partitions; a test must expect all that is withheld."""
+    """The difference between withheld and expected partitions, which must be all; empty if there is none."""
     expected, partitioning = expected or NOTHING, order.asset.partitioning
 
     def describe_parts(parts: PartitionSet) -> str:
@@ -340,7 +340,7 @@ def _select_partitions(frame: DataFrame, asset: AssetSpec, parts: PartitionSet) 
 
 
 def _as_changes(frame: DataFrame) -> DataFrame:
-    """The rows as changes: by default inserted by one commit."""
+    """The rows with the columns of a change feed; those without them count as inserted by one commit."""
     from pyspark.sql import functions as sql
 
     columns = {"_change_type": "'insert'", "_commit_version": "1L", "_commit_timestamp": "TIMESTAMP'2025-01-01'"}

@@ -95,7 +95,7 @@ class ProjectUnderTest(Project):
 
 
 def _relocate_project(spec: ProjectSpec, place: Path) -> ProjectSpec:
-    """The project with all that it reads and writes in a folder."""
+    """The project with its state and all of its tables in one folder."""
     assets = {name: _asset(asset, place / "tables" / name) for name, asset in spec.assets.items()}
     return replace(spec, state=str(place / "state"), warehouse=str(place / "tables"), assets=assets)
 

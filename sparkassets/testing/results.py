@@ -38,7 +38,7 @@ class CaseResult:
 
     @property
     def has_passed(self) -> bool:
-        """Whether all came as expected."""
+        """Whether the test passed."""
         return self.outcome == "passed"
 
 

@@ -163,7 +163,7 @@ class _AvailableFeeds:
 
 @dataclass(frozen=True)
 class _EmptyComputation:
-    """Implements `ports.RunComputation`."""
+    """A computation without rows; implements `ports.RunComputation`."""
 
     measures: Mapping[str, Any] = field(default_factory=dict)
 
@@ -209,7 +209,7 @@ class _RehearsalEngine:
 
 @dataclass(frozen=True)
 class _RehearsalTarget:
-    """Implements `ports.Target`."""
+    """Keeps its commits in memory; implements `ports.Target`."""
 
     tables: _RehearsalEngine
     name: str

@@ -1,4 +1,4 @@
-"""Runs around code that the driver does not start: a job's own code is claimed and recorded as a run of an asset.
+"""Runs around code that the driver does not start: a job's own code is recorded as a run of an asset.
 
 The driver works in a thread of its own. Its run waits there until the caller's ``with`` block has ended.
 """

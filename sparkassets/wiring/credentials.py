@@ -45,7 +45,7 @@ class Secrets(Mapping[str, str]):
         self._session = session or (lambda: databricks_session(environment))
 
     def __getitem__(self, name: str) -> str:
-        """The value.
+        """The value of a variable or secret.
 
         Raises:
             KeyError: It is neither a variable nor a secret of the project.

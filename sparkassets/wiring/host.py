@@ -33,7 +33,7 @@ class RandomIds:
         return os.urandom(6).hex()
 
     def run_id(self, asset: str, at: datetime) -> str:
-        """A name that never repeats."""
+        """A name for a run that never repeats, made of asset, time and random characters."""
         return f"{asset}-{at:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}"
 
 

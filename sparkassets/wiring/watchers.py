@@ -72,7 +72,7 @@ def metrics_to(spec: ProjectSpec, file: Path) -> InvocationWatcher:
 
 
 def run_log(spec: ProjectSpec, run: str) -> Path:
-    """Where the log of a run is, if it is on this host."""
+    """The path of a run's log on this host, whether or not the file exists."""
     return log_folder(spec) / f"{run}.log"
 
 
