@@ -30,7 +30,7 @@ _Told = tuple[tuple[str | None, str | None, bool] | None, ...]
 
 @frozen
 class FileSplit:
-    """Every live file, once.
+    """The files of a version, split by a set of partitions.
 
     Attributes:
         inside: Every row is in the partitions.
@@ -43,19 +43,19 @@ class FileSplit:
     outside: tuple[LiveFile, ...] = ()
 
     def without(self, paths: Container[str]) -> FileSplit:
-        """The same without files of these paths."""
+        """The split without inside and mixed files of these paths."""
         inside, mixed = (tuple(file for file in files if file.path not in paths) for files in (self.inside, self.mixed))
         return FileSplit(inside, mixed, self.outside)
 
 
 def split_files(table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning) -> FileSplit:
-    """Splits the live files of the loaded version by ``parts``, whole partitions.
+    """Splits the live files of the loaded version by ``parts``, whole partitions; reads no file.
 
-    A row without a time is only in a partition of all time; a row without a segment only in partitions where all
-    segments have the same time. Uses partition values and statistics; reads no file.
+    Uses partition values and statistics. A row without a time is only in a partition of all time; a row without a
+    segment only in partitions where all segments have the same time.
 
     Raises:
-        SourceError: deltalake cannot tell the files.
+        SourceError: deltalake cannot list the files.
     """
     return TableFiles.load_files(table).split_files(parts, partitioning=partitioning)
 
@@ -75,16 +75,16 @@ class TableFiles:
 
     @classmethod
     def load_files(cls, table: DeltaTable) -> TableFiles:
-        """The files of the loaded version.
+        """The live files of the loaded version.
 
         Raises:
-            SourceError: deltalake cannot tell the files.
+            SourceError: deltalake cannot list the files.
         """
         adds = flat_adds(table)
         return cls(adds, live_files(adds), table.schema().to_json())
 
     def split_files(self, parts: PartitionSet, *, partitioning: Partitioning) -> FileSplit:
-        """Splits them by ``parts``, as the function `split_files`."""
+        """Splits the files by ``parts``, like the function `split_files`."""
         files = self.files
         if parts.is_everything or not parts:
             return FileSplit(inside=tuple(files)) if parts else FileSplit(outside=tuple(files))
@@ -104,7 +104,10 @@ class TableFiles:
         return FileSplit(tuple(held[True]), tuple(held[None]), tuple(held[False]))
 
     def find_holding(self, parts: PartitionSet, *, partitioning: Partitioning) -> list[LiveFile]:
-        """Files that a split puts inside or mixed, in no order; the cost depends on files near ``parts``."""
+        """The files that may hold rows of ``parts``, in no order: those that a split puts inside or mixed.
+
+        The cost depends on the number of files near ``parts``, not on that of all files.
+        """
         partitioning, parts = partitioning.without_whole_dimensions(parts)
         files = self._read_parts(parts, partitioning) if parts.extent is not None else None
         if files is None or parts.extent is None:
@@ -119,7 +122,7 @@ class TableFiles:
         ]
 
     def _read_parts(self, parts: PartitionSet, partitioning: Partitioning) -> _FilesByTime | None:
-        """The files' partitions; None where none can be known."""
+        """The partitions of each file, cached; None if the table lacks a column for them."""
         columns = find_columns(self.schema, partitioning) if partitioning.is_partitioned else None
         if columns is None:
             return None
@@ -135,9 +138,9 @@ class _FilesByTime:
     """The partitions of files, searchable by time.
 
     Attributes:
-        told: Determines them.
-        parts: One for each file.
-        folder: The time column, if folders may be named by it.
+        told: Determines the partitions.
+        parts: The partitions of each file.
+        folder: The time column, by which folders may be named; None without one.
     """
 
     def __init__(self, file_parts: FileParts, parts: list[FilePart], folder: str | None) -> None:
@@ -148,7 +151,11 @@ class _FilesByTime:
         self._longest = max((end - start for (start, end), _ in timed), default=0)
 
     def near(self, start: int, end: int) -> Iterator[int]:
-        """Indices of files without those whose rows are all before ``start``, or not before ``end``."""
+        """Indices of the files that may have rows in ``[start, end)``.
+
+        Files sorted by their start are searched from ``start`` minus the longest span, since no earlier one reaches so
+        far.
+        """
         yield from self._others
         first = bisect_left(self._timed, ((start - self._longest, start - self._longest), -1))
         for (low, high), place in self._timed[first:]:
@@ -160,7 +167,7 @@ class _FilesByTime:
 
 @frozen
 class StagedSplit:
-    """Staged files with only rows of some partitions, with such and others, and with only others."""
+    """Staged files, split by a set of partitions as in `FileSplit`."""
 
     inside: tuple[StagedFile, ...] = ()
     mixed: tuple[StagedFile, ...] = ()
@@ -174,13 +181,13 @@ def split_staged(
     *,
     partitioning: Partitioning,
 ) -> StagedSplit:
-    """Splits uncommitted files by ``parts``, whole partitions, as `split_files` does.
+    """Splits staged files by ``parts``, whole partitions, as `split_files` does.
 
     Args:
-        fields: The columns of their table, as Delta has them in JSON.
-        files: Files with rows.
-        parts: Of ``partitioning``.
-        partitioning: Tells by which column a row is of a partition.
+        fields: The columns of their table, as Delta's JSON.
+        files: The files, each with rows.
+        parts: Partitions of ``partitioning``.
+        partitioning: Determines by its columns which partition a row is in.
     """
     if parts.is_everything or not parts:
         return StagedSplit(inside=tuple(files)) if parts else StagedSplit(outside=tuple(files))
@@ -205,9 +212,10 @@ def _is_plain(part: FilePart) -> bool:
 def make_touch_test(
     table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning, found: FileSplit
 ) -> Callable[[FileAction], bool]:
-    """Tests whether a file added or removed after the loaded version may have rows of ``parts``.
+    """Returns a test whether a file added or removed after the loaded version may have rows of ``parts``.
 
-    Removals are mostly logged without statistics: the file was ``found`` before, or was judged when it was added.
+    A removed file is looked up in ``found``, the split of the loaded version, because its action mostly lacks
+    statistics; one that was added later was tested then.
     """
     partitioning, parts = partitioning.without_whole_dimensions(parts)
     columns = find_columns(table.schema().to_json(), partitioning)
@@ -231,7 +239,7 @@ def make_touch_test(
 
 
 class _HoldingCheck:
-    """Whether a set of partitions contains a file's rows: all, none, or (None) perhaps some."""
+    """Tests whether partitions contain the rows of a file: all (True), none (False), or perhaps some (None)."""
 
     def __init__(self, parts: PartitionSet, file_parts: FileParts) -> None:
         """``file_parts`` determines the partitions of files."""
@@ -244,7 +252,7 @@ class _HoldingCheck:
         self._known: dict[_Told, tuple[_HoldingTimeCheck, bool]] = {}
 
     def check_file(self, part: FilePart, folder: PartitionValue) -> bool | None:
-        """The answer for a file, and the time value that names its folder, if one does."""
+        """Whether the partitions contain the file's rows; ``folder`` is the time value of its folder, or None."""
         if not self._parts.apart:
             return self._usual.check_time(part.time, folder)
         segments = tuple(
@@ -257,7 +265,7 @@ class _HoldingCheck:
         return held if exact or held is False else None
 
     def _times(self, part: FilePart) -> tuple[_HoldingTimeCheck, bool]:
-        """The time of the tuples that the file's rows may have, and whether all rows have one tuple."""
+        """A test for the time of the segments that the file may have, and whether all its rows have one segment."""
         if any(each is not None and each.low is None for each in part.segments):  # without one, or with an unknown one
             return self._time(self._parts.time), False
         if part.segment is not None and not any(each is None or each.nulls for each in part.segments):
@@ -275,10 +283,10 @@ class _HoldingCheck:
 
 @frozen
 class _HoldingTimeCheck:
-    """The same for time ranges and a file's time; caches each span.
+    """Tests whether ranges of time contain the times of files; answers are cached by span.
 
     Attributes:
-        excluding: The time dimension, if it excludes times: rows between two slots may be in none.
+        excluding: The time dimension, if it excludes times: rows between two slots may then be in none.
     """
 
     ranges: RangeSet
@@ -286,7 +294,10 @@ class _HoldingTimeCheck:
     _known: dict[Span, bool | None] = field(default_factory=dict)
 
     def check_time(self, when: FileTime | None, folder: PartitionValue) -> bool | None:
-        """Whether the ranges contain the time; unrestricted time contains rows without one, too."""
+        """Whether the ranges contain all of a file's times (True), none (False), or perhaps some (None).
+
+        Unrestricted time also contains rows without one.
+        """
         if self.ranges in (RangeSet(), _ALWAYS):
             return bool(self.ranges)
         if when is None or (when is NOWHEN and folder not in (None, "")):  # a date that clocks skip, say
@@ -324,10 +335,11 @@ _OF_DATES: Final = timedelta(days=2)
 
 @frozen
 class NewerRows:
-    """Rows whose value of a column is above ``low``, or ``overlap`` below it.
+    """The rows above a watermark, for skipping files without any.
 
     Attributes:
-        low: As Spark writes it; instants in UTC with their zone.
+        low: The watermark as Spark writes it; instants in UTC with their zone.
+        overlap: Rows so far below it belong, too; None for no such rows.
     """
 
     column: str
@@ -335,7 +347,7 @@ class NewerRows:
     overlap: Duration | None = None
 
     def find_files(self, files: TableFiles) -> list[LiveFile]:
-        """The files that may hold such rows; all where unknown."""
+        """The files that may hold such rows; all files if the statistics do not say."""
         bound, highest = self._bound(files), self._highest(files)
         if bound is None or highest is None:
             return files.files
@@ -343,7 +355,7 @@ class NewerRows:
         return [file for file, value in bounded if value is None or not _is_before(value, bound)]
 
     def _bound(self, files: TableFiles) -> Any:  # noqa: ANN401  of the column's type
-        """The bound that newer values exceed; None for an unsuitable column."""
+        """The value that rows must exceed, in the type of the statistics; None for a type without exact ones."""
         fields: Sequence[Mapping[str, Any]] = json.loads(files.schema)["fields"]
         kind = next((field["type"] for field in fields if field["name"].lower() == self.column.lower()), None)
         parsed = _PARSED.get(kind) if isinstance(kind, str) else None
@@ -356,7 +368,7 @@ class NewerRows:
             return None
 
     def _highest(self, files: TableFiles) -> Sequence[Any] | None:
-        """The highest value in each file; None where the log lacks it for this column."""
+        """The greatest value in each file; None if the log has none for this column."""
         wanted = (f"max.{self.column}".lower(), f"partition.{self.column}".lower())
         name = next((name for name in files.adds.schema.names if name.lower() in wanted), None)
         if name is None or "." in self.column:  # such a name may mean a field of another column
@@ -369,7 +381,7 @@ class NewerRows:
 
 
 def _longest_span(span: Duration) -> timedelta:
-    """An upper limit of a duration in any zone."""
+    """The longest that a duration can take: months have 31 days, and days 25 hours."""
     return (span.months * _LONGEST_MONTH + span.days) * _LONGEST_DAY + timedelta(seconds=span.seconds) + _OF_DATES
 
 

@@ -33,13 +33,13 @@ _SECOND = 1_000_000
 def count_values(
     segments: Sequence[Any], time: Array | Span, times: FileTimes | None, *, rows: int
 ) -> Counter[tuple[Values, Span]]:
-    """The number of rows with each tuple of segments in each slot; ``times`` notes values that name none.
+    """The number of rows by segments and slot; ``times`` notes values that name no slot, whose rows are left out.
 
     Args:
         segments: For each dimension an array of the rows' values, or the one value of all rows.
-        time: The rows' values, or the one slot of all rows.
-        times: None where the slot is known.
-        rows: The number of rows, where it is known.
+        time: An array of the rows' values, or the one slot of all rows.
+        times: Maps values to slots; None where the slot is known.
+        rows: The number of rows; only used where all values are known.
     """
     import pyarrow as pa
 
@@ -82,7 +82,7 @@ def _decode_dictionary(values: Array) -> Array:
 
 
 def spans_of(values: Array, times: FileTimes) -> Counter[Span]:
-    """The number of values in each slot of ``times``, which notes the values that name none."""
+    """The number of values in each slot; ``times`` notes the values that name none."""
     import pyarrow as pa
 
     if values.null_count:
@@ -96,7 +96,10 @@ def spans_of(values: Array, times: FileTimes) -> Counter[Span]:
 
 
 def _coarsen_times(values: Array, times: FileTimes) -> Array:
-    """Rounds local times down to a quarter of an hour, or a minute for crons by the minute."""
+    """Rounds local times down to a quarter of an hour (a minute for crons by the minute), so that fewer are distinct.
+
+    No slot begins in between.
+    """
     from pyarrow import compute
 
     return compute.floor_temporal(values, 1 if times.partition.precision == "minute" else 15, "minute")
@@ -112,7 +115,7 @@ def _count_by_span(values: Array, times: FileTimes) -> Counter[Span]:
 
 
 def _of_instants(values: Array, times: FileTimes) -> Counter[Span]:
-    """Counts instants slot by slot, from the first of one to the first after it."""
+    """The number of instants in each slot, found by bisection in the sorted instants: a slot holds many."""
     import pyarrow as pa
 
     rows: Counter[Span] = Counter()
@@ -149,11 +152,13 @@ class DataFiles:
     file_parts: FileParts
 
     def read_rows(self, files: Mapping[str, FilePart], *, kept: Mapping[str, Array]) -> list[Rows | OSError]:
-        """The rows of each file, or why it cannot be read; values that name no partition are noted in ``told``.
+        """The number of rows by partition in each file, or the error of reading it; reads files in parallel.
+
+        Values that name no partition are noted in `file_parts`, and their rows are left out.
 
         Args:
-            files: The known part of each, by its path in the log.
-            kept: For files with a deletion vector: which rows are left, in the file's order.
+            files: The known part of each file, by its path in the log.
+            kept: For files with a deletion vector, which rows are left, in the file's order.
         """
         from concurrent.futures import ThreadPoolExecutor
 
@@ -162,6 +167,10 @@ class DataFiles:
         return [each if isinstance(each, OSError) else self._assign_partitions(*each) for each in found]
 
     def _rows(self, path: str, part: FilePart, kept: Array | None) -> tuple[_Counted, frozenset[str]] | OSError:
+        """The rows of a file by their values, and the times that name no slot; or the error of reading it.
+
+        A file without a deletion vector never changes, so its rows are cached.
+        """
         time = part.time
         span = None if time is None or not time.exact or time.nulls else time.span
         same = tuple(None if each is None or not each.exact or each.nulls else each.low for each in part.segments)
@@ -174,7 +183,7 @@ class DataFiles:
             return error
 
     def _assign_partitions(self, rows: _Counted, untimed: frozenset[str]) -> Rows:
-        """The number of rows by partition."""
+        """The number of rows by partition, from their number by values; ``untimed`` are times that name no slot."""
         if self.file_parts.times is not None:
             self.file_parts.times.ignored_values |= untimed
         if not self.file_parts.segments:
@@ -189,11 +198,11 @@ class DataFiles:
 
 @frozen
 class RowRequest:
-    """What to read from a file.
+    """What to read from a file; also a key of the cache.
 
     Attributes:
-        span: The slot of all its rows; None to read their times.
-        known_segments: The segment of all its rows by dimension; None to read them.
+        span: The one slot of all rows; None to read their times.
+        known_segments: For each dimension the one segment of all rows; None to read them.
     """
 
     columns: PartitionColumns
@@ -203,7 +212,7 @@ class RowRequest:
 
 
 class _RowCache:
-    """A thread-safe cache of the most recently read files."""
+    """A thread-safe cache of the most recently used files; ``room`` counts files and their partitions."""
 
     def __init__(self, room: int) -> None:
         self._room = self._free = room
@@ -211,7 +220,7 @@ class _RowCache:
         self._read: dict[object, tuple[_Counted, frozenset[str]]] = {}
 
     def get(self, key: object, read: Callable[[], tuple[_Counted, frozenset[str]]]) -> tuple[_Counted, frozenset[str]]:
-        """The cached value of ``key``, else the result of ``read``."""
+        """The cached rows of ``key``, else the result of ``read``, which is cached."""
         with self._lock:
             found = self._read.pop(key, None)
             if found is not None:
@@ -238,7 +247,11 @@ remembered = _RowCache(_REMEMBERED)
 
 
 def _read_file(root: str, path: str, wanted: RowRequest, kept: Array | None) -> tuple[_Counted, frozenset[str]]:
-    """The rows of a file by value, and the times that name no slot."""
+    """The number of rows by values in a file, and the times in it that name no slot.
+
+    Raises:
+        OSError: It cannot be read, or is no Parquet file.
+    """
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
@@ -255,7 +268,10 @@ def _read_file(root: str, path: str, wanted: RowRequest, kept: Array | None) -> 
 def rows_of(
     file: ParquetFile, wanted: RowRequest, times: FileTimes | None, kept: Array | None = None
 ) -> Counter[tuple[Values, Span]]:
-    """The rows of an open file by value; ``times`` notes the times that name no slot."""
+    """The number of rows by values in an open file; ``times`` notes the times that name no slot.
+
+    ``kept`` says which rows a deletion vector leaves; None for all.
+    """
     rows: Counter[tuple[Values, Span]] = Counter()
     first = 0
     for number in range(file.num_row_groups):
@@ -268,14 +284,14 @@ def rows_of(
 
 @frozen
 class _UnreadColumn:
-    """A column of a row group that must be read, because its values differ or are unknown."""
+    """Stands for a column's value in a row group where the footer does not say that all rows have the same."""
 
     name: str
 
 
 @frozen
 class _RowGroup:
-    """One row group of a file; ``left`` says which of its rows are left, None for all."""
+    """One row group of a file; ``left`` says which of its rows a deletion vector leaves, None for all."""
 
     file: ParquetFile
     number: int
@@ -285,7 +301,7 @@ class _RowGroup:
     left: Array | None
 
     def count_rows(self) -> Counter[tuple[Values, Span]]:
-        """Counts the rows by value; reads columns only where the footer does not say."""
+        """The number of rows by values; reads only columns of which the footer says too little."""
         columns = zip(self.wanted.columns.segments, self.wanted.known_segments, strict=True)
         segments = [same if same is not None else self._segment(column) for column, same in columns]
         time = self._time(alone=not any(isinstance(each, _UnreadColumn) for each in segments))
@@ -298,7 +314,10 @@ class _RowGroup:
         return count_values(known, time.span, None, rows=time.rows or 0)
 
     def _time(self, *, alone: bool) -> FileTime | _UnreadColumn | None:
-        """The slot of all rows, or with ``alone`` of all rows with a time; None where none has one."""
+        """The slot of all rows, if the footer tells; None if no row has a time.
+
+        Rows without a time may only be left out by number (``alone``) if no segments have to be read row by row.
+        """
         column, times = self.wanted.columns.time, self.times
         rows = self.count if self.left is None else self.left.true_count
         if self.wanted.span is not None or column is None or times is None:
@@ -315,7 +334,7 @@ class _RowGroup:
         return time if time is not None and time.exact and (alone or not time.nulls) else _UnreadColumn(name)
 
     def _segment(self, column: PartitionColumn) -> Any:  # noqa: ANN401 - of any type
-        """The value of all rows; None for no value."""
+        """The one value of all rows, if the footer tells; None if no row has a value."""
         name = _name_in(self.file, column)
         if name is None:
             return None
@@ -333,7 +352,7 @@ class _RowGroup:
         return low if are_one(low, high, column.kind) else _UnreadColumn(name)
 
     def _statistics(self, name: str) -> Any:  # noqa: ANN401 - pyarrow has no types
-        """A column's statistics in the footer, if all rows are left and nulls are counted."""
+        """A column's statistics in the footer; None if they do not count NULLs, or include deleted rows."""
         if self.left is not None:
             return None
         metadata = self.file.metadata.row_group(self.number)
@@ -343,7 +362,7 @@ class _RowGroup:
         return found if found is not None and found.has_null_count else None
 
     def _values(self, names: Sequence[str]) -> dict[str, Array]:
-        """The values of the rows that are left."""
+        """The values of these columns in the rows that are left."""
         if not names:
             return {}
         table = self.file.read_row_group(self.number, columns=list(names))

@@ -43,7 +43,7 @@ class RunOutbox:
         """Announces that ``target`` was updated.
 
         Raises:
-            RunError: It is invalid, or the run's own asset listens to it and would run again and again.
+            RunError: There is no such asset, or the run's own asset listens to it and would run again and again.
         """
         name = self.asset.name
         try:
@@ -89,8 +89,8 @@ class WatermarkBounds:
     """The bounds of ``read: {after: column}``, as text that Spark casts to the column's type.
 
     Attributes:
-        low: Rows up to it were read by earlier runs; None before the first.
-        high: The newest value that this run reads; None while there is no row at all.
+        low: Earlier runs read all rows up to it; None before the first run.
+        high: The newest value that this run reads; None if there is no row at all.
     """
 
     low: str | None = None
@@ -126,7 +126,7 @@ class RunPartitions(tuple[RunPartition, ...]):  # noqa: SLOT001  with attributes
     def from_run(
         cls, partitioning: Partitioning, current: PartitionSet, past: PartitionSet, local: tzinfo
     ) -> RunPartitions:
-        """The partitions of the run, with times in a zone; ``past`` were computed before it."""
+        """The run's partitions, with times in the zone ``local``; ``past`` are those that earlier runs computed."""
         found = cls(_partitions(partitioning, current, local))
         found.definition = partitioning.description if partitioning.is_partitioned else ""
         found._past = lambda: tuple(_partitions(partitioning, past, local))
@@ -280,7 +280,10 @@ class Context:
         return self.triggering_events
 
     def names(self) -> dict[str, Any]:
-        """The attributes by name, without those that are None, so that a template that uses one gets a clear error."""
+        """The attributes by name, for templates.
+
+        Those that are None are left out, so that a template that uses one gets an error that explains it.
+        """
         values = {each.name: getattr(self, each.name) for each in fields(self) if not each.name.startswith("_")}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -292,7 +295,11 @@ def make_context(
     project: ProjectSpec,
     folders: Mapping[str, str] | None = None,
 ) -> Context:
-    """The context of one attempt; ``folders`` are those into which its function may write files."""
+    """The context of one attempt.
+
+    ``folders`` are the folders into which its function may write files, by outlet; ``watermark`` is None unless exactly
+    one inlet is read above one.
+    """
     asset = order.asset
     local = find_zone(asset.local_zone)
     extra: dict[str, Any] = {}
@@ -323,7 +330,7 @@ def make_context(
 
 
 def _outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str]) -> RunOutlets:
-    """The tables that the run writes; an asset that writes itself shares the run's extra."""
+    """The tables that the run writes, by name; the one table of an ordinary asset shares the run's extra."""
     places = ((each.asset.name, each.asset.storage) for each in order.table_orders)
     own = {} if order.outlets else {"extra": extra}
     found = ((name, folders.get(name) or (place.display_text if place is not None else "")) for name, place in places)
@@ -331,12 +338,15 @@ def _outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str])
 
 
 def list_run_partitions(partitioning: Partitioning, parts: PartitionSet, local: tzinfo) -> tuple[RunPartition, ...]:
-    """The partitions, oldest first, with times in a zone; none for an asset without partitions."""
+    """The partitions, oldest first, with times in the zone ``local``; empty for an asset without partitions."""
     return tuple(_partitions(partitioning, parts, local))
 
 
 def _partitions(partitioning: Partitioning, partitions: PartitionSet, local: tzinfo) -> Iterator[RunPartition]:
-    """The run's partitions; empty for an asset without any."""
+    """The partitions with their keys, times and segments; empty for an asset without partitions.
+
+    Segments that are not known yet are left out.
+    """
     if not partitioning.is_partitioned:
         return
     columns = [each.column for each in partitioning.segments]

@@ -49,7 +49,8 @@ class IterationArgument:
         key: The key of its partition; without partitions the run's id.
         extra: The extra of the function that wrote it.
         run: The run that published it.
-        iterations: If several partitions are read: the newest of each, by key; this one is the last.
+        published_at: In the zone of the asset that wrote it.
+        iterations: The newest iteration of each partition that is read, by key; this one is the last.
     """
 
     path: str
@@ -68,7 +69,7 @@ class RestoreComputation:
     measures: Mapping[str, Any]
 
     def order_for(self, outlet: str) -> RunOrder:
-        """The order for one of the tables."""
+        """The order for the table of one outlet."""
         return next(each for each in self.order.table_orders if each.asset.name == outlet)
 
     def release(self) -> None:
@@ -76,10 +77,10 @@ class RestoreComputation:
 
 
 def make_restore(order: RunOrder) -> RestoreComputation:
-    """The computation of a rollback.
+    """The computation that makes older iterations the newest again, with the extras they were published with.
 
     Raises:
-        RunError: The iteration is gone.
+        RunError: An iteration is gone.
     """
     measures: Mapping[str, Any] = {}
     for each in order.table_orders:
@@ -93,7 +94,7 @@ def make_restore(order: RunOrder) -> RestoreComputation:
 
 
 class AttemptFolder:
-    """The folder into which the function of one attempt writes."""
+    """The folder into which the function of one attempt writes files, for one outlet."""
 
     def __init__(self, order: RunOrder, attempt: int) -> None:
         self._order = order
@@ -103,12 +104,12 @@ class AttemptFolder:
         self.path = f"{self._root}/{self._folder}"
 
     def discard(self) -> None:
-        """Removes it, where the storage lets it."""
+        """Removes the folder, as far as the storage allows it."""
         discard(self._root, self._attempt)
 
     @contextlib.contextmanager
     def keep_on_success(self) -> Iterator[None]:
-        """Creates it, empty; removes it again after an error."""
+        """Creates the folder, empty, for the time of the context; removes it after an error."""
         self.discard()
         if (local := local_path(self.path)) is not None:
             Path(local).mkdir(parents=True)
@@ -162,13 +163,13 @@ class AttemptFolder:
         return found
 
     def discard_if_empty(self) -> None:
-        """Removes an empty folder where rows are published instead."""
+        """Removes the folder if the function wrote nothing into it, because it returned rows instead."""
         local = local_path(self.path)
         if local is not None and not self._is_written():
             shutil.rmtree(local, ignore_errors=True)
 
     def _is_written(self) -> bool:
-        """Whether it contains a file."""
+        """Whether the folder contains a file."""
         from pyarrow.fs import FileSelector
 
         selector = FileSelector(self._folder, allow_not_found=True, recursive=True)
@@ -176,16 +177,16 @@ class AttemptFolder:
 
 
 def make_attempt_folders(order: RunOrder, attempt: int) -> Mapping[str, AttemptFolder]:
-    """Folders for the run's function, by outlet; none for an asset that does not publish or has no function."""
+    """Folders for the run's function, by outlet; empty unless the asset is a function that publishes iterations."""
     publishes = order.asset.publishes and isinstance(order.asset.body, PythonBody)
     return {each.asset.name: AttemptFolder(each, attempt) for each in order.table_orders} if publishes else {}
 
 
 def read_newest_iteration(asset: AssetSpec, frame: DataFrame) -> IterationArgument | None:
-    """The newest iteration that an inlet's rows point to; None where they are ordinary rows.
+    """The newest iteration that an inlet's rows point to; None if they are ordinary rows.
 
     Raises:
-        RunError: There is none.
+        RunError: The partitions to read have no iteration.
     """
     if not asset.publishes or not _tells(frame.schema):
         return None
@@ -207,19 +208,19 @@ def read_newest_iteration(asset: AssetSpec, frame: DataFrame) -> IterationArgume
 
 
 def unpublished_schema() -> StructType:
-    """Placeholder columns of a table without any publication, which bind no later run."""
+    """A placeholder column for the table of an asset that has published nothing; later runs replace it."""
     from pyspark.sql.types import StructType
 
     return StructType().add("run", "string")
 
 
 def _tells(schema: StructType) -> bool:
-    """Whether a table of that schema points to iterations."""
+    """Whether the rows of a table with that schema point to iterations."""
     return any(field.name == "folder" and field.metadata.get("comment") == _TOLD for field in schema.fields)
 
 
 def _types(asset: AssetSpec) -> dict[str, str]:
-    """The columns that hold a partition of the asset, with their types."""
+    """The columns that hold a row's partition, with their types; dimensions without a column are left out."""
     time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
     types = {time.column: "DATE" if time.has_dates else "TIMESTAMP"} if time is not None and time.column else {}
     return {**types, **{each.column: "STRING" for each in segments}}
@@ -228,7 +229,7 @@ def _types(asset: AssetSpec) -> dict[str, str]:
 def _partitions(
     asset: AssetSpec, partitions: Sequence[RunPartition]
 ) -> Iterator[tuple[RunPartition | None, tuple[object, ...]]]:
-    """Each partition of the run with its columns' values; one empty entry without partitions."""
+    """Each partition of the run with the values of its columns; one entry without either if there are no partitions."""
     time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
     if not partitions:
         yield None, ()

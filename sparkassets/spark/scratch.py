@@ -52,13 +52,16 @@ _FORKING_NOTHING: Final = {"fs.file.impl": LOCAL_FILES, "fs.file.impl.disable.ca
 
 
 def prepare_committer(session: SparkSession) -> None:
-    """Lets file systems choose the committer in a session of our own, where Spark supports it."""
+    """Lets each file system choose its committer, in a session of our own, if Spark has the classes for it."""
     if not is_remote(session) and setting(session, _PROTOCOL) == _RENAMES and _has_magic():
         session.conf.set(_PROTOCOL, _BY_STORE)
 
 
 def find_staging_obstacle(session: SparkSession, path: str) -> str | None:
-    """Why no file may be staged at ``path``, as the end of a sentence; None where it may."""
+    """Why no file may be staged at ``path``, as the end of a sentence; None where it may.
+
+    Staging needs a committer that publishes no file of a task that was retried or overtaken.
+    """
     protocol, scheme = setting(session, _PROTOCOL), _scheme(path)
     if protocol is None:
         return "the session does not tell how it publishes files"
@@ -95,7 +98,10 @@ def staging_options(session: SparkSession, path: str) -> Mapping[str, str]:
 
 
 def _takes_local_files(session: SparkSession, path: str) -> bool:
-    """Whether `LOCAL_FILES` may write there: in this JVM, and no folder hands down its group, which it ignores."""
+    """Whether the file system `LOCAL_FILES` may write there.
+
+    It runs in this JVM only, and ignores folders that pass on their group (the setgid bit).
+    """
     local = local_path(path)
     context = context_of(session)
     if local is None or context is None or not is_local({"spark.master": context.master}):
@@ -114,7 +120,7 @@ def _has_magic() -> bool:
 
 
 def _is_s3a(session: SparkSession, scheme: str) -> bool:
-    """Whether that scheme means Hadoop's own file system for S3, and no platform's."""
+    """Whether the scheme is served by Hadoop's S3A, and not by a platform's own file system."""
     return bool(session._jsc.hadoopConfiguration().get(f"fs.{scheme}.impl") == _S3A)  # noqa: SLF001  no other way
 
 
@@ -126,7 +132,7 @@ _STAGED: Final = f"{_BESIDE}staged_"
 
 
 def companion_relation(relation: TableRelation, what: str) -> TableRelation:
-    """A table's companion table: in a hidden folder, or in a catalog by its name and a suffix.
+    """A table that belongs to another: in a hidden folder of it, or in a catalog under its name with a suffix.
 
     >>> companion_relation(TableRelation(StorageLocation.of_table(("s", "a"))), "remembered").sql
     '`s`.`a__sparkassets_remembered`'
@@ -140,17 +146,18 @@ def companion_relation(relation: TableRelation, what: str) -> TableRelation:
 
 
 def scratch_folder(path: str) -> str:
-    """The folder for rows of runs beside the table at a path."""
+    """The hidden folder, within the table's, for rows that belong to runs."""
     return f"{path}/{_HOME}"
 
 
 @frozen
 class ScratchRows:
-    """A place for the staged rows of an attempt.
+    """Rows that an attempt stages beside a table.
 
     Attributes:
         relation: The table that they are for.
-        part: What is staged, by another name than anything else of the attempt.
+        attempt: The attempt that stages them.
+        part: A name for these rows, unique within the attempt.
     """
 
     relation: TableRelation
@@ -158,7 +165,7 @@ class ScratchRows:
     part: str
 
     def write_rows(self, rows: DataFrame) -> None:
-        """Writes the rows, with columns as of `number_columns`.
+        """Writes the rows; their columns are numbered, because names may be ones that no file can hold.
 
         Raises:
             Exception: Whatever Spark says.
@@ -172,7 +179,7 @@ class ScratchRows:
         plain.write.format("parquet").mode("overwrite").options(**options).save(folder)
 
     def read_rows(self, session: SparkSession, schema: StructType) -> DataFrame:
-        """The rows that `write_rows` wrote, with their original columns, in any session."""
+        """The rows that `write_rows` wrote, with their own column names, in any session."""
         from pyspark.sql import functions as sql
 
         if self.relation.storage.table:
@@ -200,7 +207,7 @@ def attempt_of(marker: CommitMarker) -> StagingAttempt:
 
 
 def discard_scratch(session: SparkSession, relation: TableRelation, attempt: StagingAttempt) -> None:
-    """Removes everything that the attempt staged, where the storage allows it."""
+    """Removes all rows that the attempt staged, as far as the storage allows it."""
     if relation.storage.table:
         _drop(session, relation, [(_digest(attempt.run), attempt.token, attempt.number)])
     else:
@@ -208,7 +215,7 @@ def discard_scratch(session: SparkSession, relation: TableRelation, attempt: Sta
 
 
 def remove_scratch(session: SparkSession, relation: TableRelation, runs: Collection[str], *, upto: int) -> None:
-    """Removes rows staged for a table in a catalog by these runs, of claims with tokens up to ``upto``."""
+    """Removes rows that these runs staged for a table in a catalog, of claims with tokens up to ``upto``."""
     digests = {_digest(run) for run in runs}
     _drop(
         session,
@@ -218,12 +225,12 @@ def remove_scratch(session: SparkSession, relation: TableRelation, runs: Collect
 
 
 def remove_scratch_folders(path: str, runs: Collection[str], *, upto: int) -> None:
-    """Removes rows staged for a table at a path, without a session."""
+    """Removes rows that these runs staged for a table at a path, of claims with tokens up to ``upto``."""
     staging.discard_all(scratch_folder(path), list(runs), upto=upto)
 
 
 def number_columns(schema: StructType) -> StructType:
-    """The schema of staged files: numbered names that any file can hold, in the order of the columns."""
+    """The schema of staged files: the same types under numbered names, all of which may be NULL."""
     from pyspark.sql.types import StructField, StructType
 
     fields = [StructField(f"c{number}", each.dataType, True) for number, each in enumerate(schema.fields)]  # noqa: FBT003
@@ -235,12 +242,12 @@ _Owner = tuple[str, int, int]
 
 
 def _digest(run: str) -> str:
-    """A run's id as a digest, which fits into a table's name."""
+    """A digest of a run's id, short enough for the name of a table."""
     return blake2b(run.encode(), digest_size=8).hexdigest()
 
 
 def _find_staged_tables(session: SparkSession, relation: TableRelation) -> dict[_Owner, list[str]]:
-    """The names of tables staged for a table, by their owners."""
+    """The tables that were staged for a table in a catalog, by the run, token and attempt that staged them."""
     *schema, name = relation.storage.table
     begins = f"{name}{_STAGED}".lower()
     within = f" IN {quote_table_name(tuple(schema))}" if schema else ""

@@ -49,8 +49,8 @@ class QueryRelation:
     """A relation that a query reads.
 
     Attributes:
-        asset: Whose rows; empty for rows that are no asset's.
-        columns: All of its columns, in order; None where they are not known.
+        asset: The asset whose rows it has; empty for rows of no asset.
+        columns: All its columns, in order; None if they are unknown.
     """
 
     asset: str
@@ -58,12 +58,12 @@ class QueryRelation:
 
 
 def derive_query(sql: str, relations: Mapping[str, QueryRelation], *, value: str = "") -> QueryDerivation | None:
-    """Derives the columns of a query; None where its columns cannot be determined.
+    """Derives each column of a query from columns of its relations; None if the columns cannot be determined.
 
     Args:
         sql: One SELECT.
         relations: The relations that it reads, by their names in the query.
-        value: A name in it that stands for a value.
+        value: A name in the query that stands for a value that only a run knows.
 
     >>> found = derive_query("SELECT a, sum(b) AS total FROM t WHERE c > 1 GROUP BY a", {"t": QueryRelation("x")})
     >>> found.columns["total"], sorted(use.how for use in found.rows)
@@ -88,7 +88,7 @@ def derive_query(sql: str, relations: Mapping[str, QueryRelation], *, value: str
 
 
 def _parse_query(sql: str, value: str) -> exp.Query | None:
-    """The query, with a literal for each name ``value``; None of what is no query, or makes rows of one."""
+    """The query's tree, with a literal for each name ``value``; None if it is no query, or generates rows."""
     tree = sqlglot.parse_one(sql, dialect="spark")
     if not isinstance(tree, exp.Query) or (GENERATORS.search(sql) and is_generator(tree)):
         return None
@@ -100,7 +100,7 @@ def _parse_query(sql: str, value: str) -> exp.Query | None:
 
 @frozen
 class _DerivedColumn:
-    """A column of a relation; its name is empty where Spark makes one up."""
+    """A column of a row source, with the columns it uses; its name is empty where Spark makes one up."""
 
     name: str
     uses: ColumnUses | None
@@ -108,11 +108,11 @@ class _DerivedColumn:
 
 @frozen
 class _RowSource:
-    """Rows that stand in FROM, or come out of a query.
+    """Rows in FROM, or the rows of a query.
 
     Attributes:
-        columns: None where not all are known; then any name may be one of the ``asset``.
-        rows: What decides which rows there are.
+        columns: The columns in order; None if they are unknown, so that any name may be a column of ``asset``.
+        rows: The columns that decide which rows there are; None if that is uncertain.
     """
 
     columns: tuple[_DerivedColumn, ...] | None
@@ -120,7 +120,7 @@ class _RowSource:
     rows: ColumnUses | None = NO_USES
 
     def columns_named(self, name: str) -> list[_DerivedColumn]:
-        """The columns of that name, in any case of letters."""
+        """The columns of that name, ignoring case."""
         return [each for each in self.columns or () if each.name.casefold() == name.casefold()]
 
 
@@ -158,12 +158,13 @@ def _derive_node(node: exp.Expr, known: _RowSources) -> _RowSource:
 
 
 def _derive_sole_select(node: exp.Expr, allowed: frozenset[str]) -> None:
+    """Raises `UncertainDerivation` if the node has a clause that is not among the ``allowed`` ones."""
     if any(value for name, value in node.args.items() if name not in allowed):
         raise UncertainDerivation
 
 
 def _with_common_tables(node: exp.Expr, known: _RowSources) -> _RowSources:
-    """The row sources that are known below a WITH."""
+    """The known row sources, with those that the node's WITH defines."""
     clause = node.args.get("with_")
     if clause is None:
         return known
@@ -176,7 +177,7 @@ def _with_common_tables(node: exp.Expr, known: _RowSources) -> _RowSources:
 
 
 def _apply_column_aliases(rows: _RowSource, alias: exp.Expr | None) -> _RowSource:
-    """The rows with the columns that a list after their alias names."""
+    """The rows with their columns renamed by a list after the alias, as in ``AS t(a, b)``."""
     names = [each.name for each in alias.args.get("columns") or ()] if alias is not None else []
     if not names:
         return rows
@@ -212,18 +213,19 @@ def _derive_set_operation(node: exp.SetOperation, known: _RowSources) -> _RowSou
 
 
 def _row_deciding_uses(uses: ColumnUses | None, how: UseKind) -> ColumnUses | None:
+    """The uses as ones that only decide which rows there are."""
     return None if uses is None else frozenset(use.used_as(how) for use in uses)
 
 
 @frozen
 class _SelectDerivation:
-    """One SELECT.
+    """Derives one SELECT.
 
     Attributes:
-        sources: What stands in FROM, by the name that columns are qualified with.
-        hidden: Of these, what an item cannot name: the right side of a semi or an anti join.
+        sources: The row sources in FROM, by the name that qualifies their columns.
+        hidden: The sources that items cannot name: the right side of a semi or an anti join.
         using: The columns of USING, which several sources have.
-        items: The items before the one that is resolved, by name.
+        items: The earlier items of the SELECT list, by name.
     """
 
     node: exp.Select
@@ -288,7 +290,7 @@ class _SelectDerivation:
         yield _DerivedColumn(name, uses)
 
     def _all(self, star: exp.Star) -> Iterator[_DerivedColumn]:
-        """All that can be seen: columns of USING once and first, then source by source."""
+        """The columns of a star: first those of USING, once each, then source by source."""
         if self.using and len(self.sources) > 2:  # noqa: PLR2004
             raise UncertainDerivation
         visible = [_require_known_columns(rows) for name, rows in self.sources.items() if name not in self.hidden]
@@ -318,7 +320,11 @@ class _SelectDerivation:
         return self._unqualified_uses(name)
 
     def _unqualified_uses(self, name: str) -> ColumnUses:
-        """The uses of an unqualified name; Spark refuses a name that two sources have."""
+        """The columns that an unqualified name stands for, in the only source, or earlier item, that can have it.
+
+        Raises:
+            UncertainDerivation: Several may have it.
+        """
         having = [rows for rows in self.sources.values() if rows.columns_named(name)]
         if having:
             return _column_uses(having[0], name)
@@ -331,7 +337,7 @@ class _SelectDerivation:
         return found
 
     def _using_column_uses(self, name: str) -> ColumnUses:
-        """A column of USING: of every source that has it."""
+        """The uses of a column of USING: it comes from every source that has it."""
         found = [
             _column_uses(rows, name)
             for rows in self.sources.values()

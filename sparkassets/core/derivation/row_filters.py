@@ -66,7 +66,7 @@ def find_row_filters(
 def _terms_of(
     table: exp.Table, relation: QueryRelation, unknown: tuple[str, ...]
 ) -> Iterator[ColumnComparison | RowFilter]:
-    """The comparisons of the SELECT that has the table in its FROM."""
+    """The comparisons of the table's columns in the WHERE of the SELECT that reads it."""
     select = table.parent_select
     where = select.args.get("where") if isinstance(select, exp.Select) else None
     if where is None or not isinstance(select, exp.Select) or not _is_plain(table, select):
@@ -78,7 +78,10 @@ def _terms_of(
 
 
 def _is_plain(table: exp.Table, select: exp.Select) -> bool:
-    """Whether rows of the table that the WHERE drops leave no trace: no outer join fills up for them."""
+    """Whether rows of the table that the WHERE drops leave no trace in the result.
+
+    An outer join would put a row of NULLs in the place of a dropped one.
+    """
     if any(value for name, value in table.args.items() if name not in ("this", "alias")):
         return False
     begin, joins = select.args.get("from_"), select.args.get("joins") or []
@@ -92,7 +95,7 @@ def _is_plain(table: exp.Table, select: exp.Select) -> bool:
 
 
 def _resolver(table: exp.Table, select: exp.Select, relation: QueryRelation) -> Callable[[exp.Column], str | None]:
-    """Tells which column of the table a name means; None where it may be none."""
+    """Returns a function for the table's column that a name means; it returns None where the name may mean another."""
     own = (table.alias or table.name).casefold()
     joins, inside = select.args.get("joins") or [], select.parent_select is not None and _is_nested(select)
     alone = not joins and not select.args.get("laterals")
@@ -111,7 +114,7 @@ def _resolver(table: exp.Table, select: exp.Select, relation: QueryRelation) -> 
 
 
 def _is_nested(select: exp.Select) -> bool:
-    """Whether it stands in an expression, where a name may be of the query around it."""
+    """Whether the SELECT stands in an expression, where a name may belong to the query around it."""
     return select.find_ancestor(exp.Where, exp.Having, exp.Join, exp.Qualify, exp.Exists, exp.In) is not None or any(
         isinstance(each, exp.Subquery) and not isinstance(each.parent, exp.From | exp.Join | exp.CTE)
         for each in [select.parent]
@@ -119,7 +122,7 @@ def _is_nested(select: exp.Select) -> bool:
 
 
 def _all_of(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The parts that are joined by AND."""
+    """The conditions that AND joins, in order."""
     left = [node]
     while left:
         each = left.pop().unnest()
@@ -131,10 +134,10 @@ def _all_of(node: exp.Expr) -> Iterator[exp.Expr]:
 
 @frozen
 class _PredicateReader:
-    """Reads comparisons of one table.
+    """Reads conditions as comparisons of one table's columns with literals.
 
     Attributes:
-        resolve: Tells which of its columns a name means.
+        resolve: The table's column that a name means; None if it may mean another.
         unknown: Texts in literals that stand for values that only a run knows.
     """
 
@@ -142,7 +145,7 @@ class _PredicateReader:
     unknown: tuple[str, ...]
 
     def read_term(self, node: exp.Expr) -> ColumnComparison | RowFilter | None:
-        """The node as comparisons; None where it is something else."""
+        """The condition as comparisons; None if it is anything else."""
         node = node.unnest()
         match node:
             case exp.And() | exp.Or():
@@ -165,7 +168,7 @@ class _PredicateReader:
         return self._read_comparison(node.this, sign, node.expression)
 
     def _read_both_sides(self, node: exp.And | exp.Or) -> RowFilter | None:
-        """The filter of AND or OR where both sides can be read; None else, as one side alone is incomplete."""
+        """The filter of AND or OR; None unless both sides can be read."""
         sides = [self.read_term(node.this), self.read_term(node.expression)]
         return _combine_terms("AND" if isinstance(node, exp.And) else "OR", sides)
 

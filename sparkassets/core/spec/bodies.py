@@ -33,7 +33,7 @@ GIVEN_ARGUMENTS: Final = frozenset({CONTEXT, "spark"})
 
 @frozen
 class WantedSql:
-    """A SQL file: the first of these paths that exists; they are from the project's folder."""
+    """The SQL file of an asset: the first of these paths, from the project's folder, that exists."""
 
     paths: tuple[str, ...]
 
@@ -46,7 +46,10 @@ class WantedModule:
 
 
 def find_required_code(draft: AssetDraft, project: ProjectDraft) -> WantedSql | WantedModule | None:
-    """The SQL file or module to read before the asset is compiled; None for sources and for SQL in the YAML."""
+    """The SQL file or module to read before the asset is compiled.
+
+    None if there is nothing to read: a source, SQL in the YAML, or keys that are wrong.
+    """
     keys = draft.keys
     if (
         keys.source
@@ -68,6 +71,7 @@ def _is_file(sql: str | None) -> bool:
 
 
 def _sql_path(draft: AssetDraft) -> str:
+    """The path of the asset's SQL file: as written, else the asset's name beside its YAML file."""
     return normalize_path(draft.keys.sql) if draft.keys.sql else sibling_path(draft.file.path, f"{draft.name}.sql")
 
 
@@ -84,7 +88,8 @@ class FunctionArgument:
     """One argument of a function; line and column count from 1.
 
     Attributes:
-        row_library: The library whose rows its annotation asks for; None is Spark's.
+        collects: Whether it is ``*args``.
+        row_library: The library whose rows its annotation asks for; None asks for Spark's.
     """
 
     name: str
@@ -96,10 +101,10 @@ class FunctionArgument:
 
 @frozen
 class ContextAccess:
-    """An access of a function to its ``context``; line and column count from 1.
+    """A place where a function uses its ``context``; line and column count from 1.
 
     Attributes:
-        path: From ``context`` on; None for an element by its number, or one that is not known.
+        path: The attributes and keys from ``context`` on; None for an index, or a key that is only known at run time.
     """
 
     path: tuple[str | None, ...]
@@ -109,12 +114,12 @@ class ContextAccess:
 
 @frozen
 class ModuleFunction:
-    """A function of a module's top level.
+    """A function at the top level of a module.
 
     Attributes:
-        context_accesses: What it asks its ``context`` for.
-        parts: Digests of what it is made of, by name: of itself, and of what it calls in the project's packages.
-        file: That it stands in; None is the module's that it is found by.
+        context_accesses: The places where it uses its ``context``.
+        parts: Digests of its code and of all it calls in the project's packages, by name.
+        file: The file that it stands in; None if that is the file of its module.
     """
 
     line: int
@@ -128,12 +133,12 @@ class ModuleFunction:
 
 @frozen
 class ModuleSource:
-    """A Python module, read from its source; nothing of it was imported.
+    """A Python module, read from its source and not imported.
 
     Attributes:
         search_path: Absolute folder that must be on ``sys.path`` to import it.
-        syntax_fault: Line, column and message where it is no Python.
-        is_readable: Whether anything is known of it; where not, whoever read it says why.
+        syntax_fault: Line, column and message where the source is no Python; else None.
+        is_readable: Whether its functions are known; if not, whoever read it has reported why.
     """
 
     file: SourceFile
@@ -148,7 +153,7 @@ class ModuleSource:
 
 @frozen
 class AssetMention:
-    """A place outside the YAML's keys that names an asset."""
+    """A place in code that names an asset."""
 
     file: SourceFile
     line: int
@@ -157,24 +162,24 @@ class AssetMention:
 
     @property
     def location(self) -> FileLocation:
-        """Where it is."""
+        """The place, for messages."""
         return FileLocation(self.file.label, self.line, self.column)
 
     def problem(self, message: str, *, hint: str | None = None) -> SpecProblem:
-        """A problem there."""
+        """A problem at this place."""
         return self.file.problem(self.line, self.column, message, hint=hint, width=self.width)
 
 
 @frozen
 class SqlText:
-    """A template and where it stands: a file of its own, or a value of the YAML."""
+    """A template, and where it stands: in a file of its own, or (``at``) as a value of the YAML."""
 
     template: Template
     file: SourceFile
     at: DocumentPlace | None = None
 
     def mention(self, line: int, column: int, width: int) -> AssetMention:
-        """A place of the template, counted from 1, as a place of its file."""
+        """The place in its file of a place in the template, both counted from 1."""
         if self.at:
             node = self.at.document.find(self.at.path)[1]
             if isinstance(node, ScalarNode):
@@ -183,20 +188,20 @@ class SqlText:
         return AssetMention(self.file, line, column, width)
 
     def fault(self, fault: TemplateFault) -> SpecProblem:
-        """A template's fault as a problem."""
+        """The template's fault as a problem of its file."""
         return self.mention(fault.line, fault.column, fault.width).problem(fault.message, hint=fault.hint)
 
 
 @frozen
 class AssetBody:
-    """The code that an asset runs.
+    """The code that an asset runs, with the places that its messages need.
 
     Attributes:
-        compiled: For the model; None where it is wrong or for a source.
+        compiled: The body for the model; None for a source, and where it is wrong.
         mentions: The assets that it names, in order of appearance.
-        sql: The template, where it is SQL.
-        parts: What its function is made of.
-        outlets: Of a multi-asset in SQL, the template of each outlet.
+        sql: The template; None for a function.
+        parts: Digests of its function and of all that this calls in the project's packages, by name.
+        outlets: For a multi-asset in SQL, the template of each outlet.
     """
 
     compiled: SqlBody | PythonBody | None = None
@@ -206,7 +211,7 @@ class AssetBody:
     outlets: Mapping[str, SqlText] = field(default_factory=dict)
 
     def definition(self, draft: AssetDraft, write: WriteMode | None) -> AssetDefinition | None:
-        """The definition, by which changes of code, params or write are detected; None where nothing is computed."""
+        """The definition, by which changes of code, params or write are detected; None if nothing is computed."""
         if self.compiled is None and not self.outlets:
             return None
         sql, values = self.sql.template.text if self.sql is not None else "", draft.at.document.variables
@@ -226,15 +231,17 @@ def compile_body(
     modules: Mapping[str, ModuleSource],
     declared: ModuleFunction | None = None,
 ) -> AssetBody:
-    """Compiles the code that the asset runs; faults become problems of the draft.
+    """Compiles the code that the asset runs; mistakes become problems of the draft.
+
+    Empty for a source, for a multi-asset whose outlets have the SQL, and for an outlet that a function makes.
 
     Args:
         draft: The asset.
         project: Says which packages functions may come from.
-        sql: The SQL files that exist, by their path from the project's folder; None where whoever read one says why
-            it cannot be read.
-        modules: The modules that exist, by name.
-        declared: The function that declares the asset.
+        sql: The existing SQL files, by their path from the project's folder; None for one that cannot be read, which
+            whoever read it has reported.
+        modules: The existing modules, by name.
+        declared: The function that declares the asset in Python; None for one in YAML.
     """
     keys = draft.keys
     if keys.source or not draft.are_reliable("source", "sql", "python"):
@@ -257,6 +264,7 @@ def compile_body(
 
 
 def _sql(draft: AssetDraft, files: Mapping[str, SourceFile | None]) -> AssetBody:
+    """The body of an asset in SQL, from the YAML or its file; empty if the file is missing or cannot be read."""
     written = draft.keys.sql
     if written is not None and not _is_file(written):
         return _template(draft, written, draft.file, draft.at / "sql")

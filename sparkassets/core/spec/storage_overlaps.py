@@ -27,13 +27,13 @@ _OF_THE_STATE: Final = ("journal", "watermarks")
 
 @frozen
 class StorageSite:
-    """A path or URI in a form that can be compared.
+    """A path or URI in a form in which places can be compared.
 
     Attributes:
         store: Scheme and bucket or container; empty for the local disk.
+        names: The names on the path, outermost first.
+        folders: Identities of the existing folders on the path, outermost first; empty where nobody looked at the disk.
         account: The account of an Azure container, where the URI names it.
-        folders: Identities of the existing folders on the path, the outermost first; empty where nobody looked.
-        names: The names on the path, those of ``folders`` too.
     """
 
     store: str
@@ -43,7 +43,7 @@ class StorageSite:
 
     @property
     def unknown_names(self) -> tuple[str, ...]:
-        """The names below the innermost folder that is known to exist."""
+        """The names below the innermost folder whose identity is known."""
         return self.names[len(self.folders) :]
 
 
@@ -70,15 +70,15 @@ def _names(path: str) -> tuple[str, ...]:
 
 @frozen
 class StorageUse:
-    """Something that a project keeps somewhere.
+    """A place that a project uses, and what for.
 
     Attributes:
-        role: ``code`` is read by sparkassets itself; ``root`` is the project's folder, in which the others may lie.
+        role: ``code`` is read by sparkassets itself; ``root`` is the project's folder, in which all others may lie.
         path: Absolute, or a URI; for files the longest part that does not vary.
-        shown: As written in the file.
+        shown: The place as written in the file.
         asset: The asset that uses it; None for the project.
-        appended: Whether a target is only ever appended to.
-        pattern: The path pattern of a source of files.
+        appended: Whether a target is only ever appended to, so that other such targets may share it.
+        pattern: The path pattern of a source of files; else None.
     """
 
     role: Literal["state", "target", "source", "code", "root"]
@@ -102,10 +102,10 @@ class StorageUse:
 
 @frozen
 class StorageOverlap:
-    """A place that is written, and another one that it may not share.
+    """A place that is written, and another place that it overlaps and must not.
 
     Attributes:
-        relation: How the first lies to the second.
+        relation: Whether the first is the other, lies inside it, or lies around it.
     """
 
     place: StorageUse
@@ -113,7 +113,7 @@ class StorageOverlap:
     relation: Literal["same", "inside", "around"]
 
     def sentence(self, where: str) -> str:
-        """The problem as a sentence; ``where`` is where the other place is set, if it is."""
+        """The problem as a sentence; ``where`` is where the other place is set, empty if it is not."""
         how = {"same": "is also", "inside": "lies inside", "around": "holds"}[self.relation]
         where_text = f" ({where})" if where else ""
         return f"the {self.place.role} {self.place.shown!r} {how} {self.other.name}{where_text}; {self._harm()}"
@@ -136,13 +136,13 @@ class StorageOverlap:
 def storage_uses(
     *, root: str, state: tuple[str, str], folders: Iterable[str], assets: Mapping[str, AssetSpec]
 ) -> list[StorageUse]:
-    """All places of a project.
+    """All places that a project uses.
 
     Args:
         root: Absolute folder of the project file.
-        state: Its absolute path or URI, and how messages call it.
-        folders: Absolute folders of asset files; those that hold the project's own are no place apart.
-        assets: By name.
+        state: The state's absolute path or URI, and its name in messages.
+        folders: Absolute folders of asset files; one that holds the project's own folder is left out.
+        assets: All assets, by name.
     """
     places = [StorageUse("state", each, state[1]) for each in _tables_of(state[0])]
     places.append(StorageUse("root", root, root))
@@ -166,7 +166,7 @@ def _asset_use(asset: AssetSpec, storage: StorageLocation) -> StorageUse:
 
 
 def catalog_schema(place: str) -> tuple[str, ...]:
-    """Catalog and schema of a place in a catalog; nothing for a path or a URI.
+    """Catalog and schema of a place in a catalog; empty for a path or a URI.
 
     >>> catalog_schema("table://main.`my ops`"), catalog_schema("s3://lake/state")
     (('main', 'my ops'), ())
@@ -175,7 +175,7 @@ def catalog_schema(place: str) -> tuple[str, ...]:
 
 
 def find_table_sharers(project: ProjectSpec, asset: str) -> tuple[str, ...]:
-    """The asset and all others that write to the same path; only a table that is appended to has several."""
+    """The asset and all others that write to the same table, which is only allowed if all of them append."""
     own = project.assets[asset].storage
     if own is None:
         return (asset,)
@@ -189,7 +189,7 @@ def _is_at(asset: AssetSpec, place: StorageSite) -> bool:
 
 
 def _tables_of(place: str) -> Iterator[str]:
-    """The places of the tables of a state in a catalog; of another one the place itself."""
+    """The places of a state: its tables if it is in a catalog, else the one place itself."""
     schema = catalog_schema(place)
     tables = (StorageLocation.of_table((*schema, table)).as_path for table in _OF_THE_STATE)
     yield from tables if schema else (place,)
@@ -198,9 +198,9 @@ def _tables_of(place: str) -> Iterator[str]:
 def find_overlaps(
     places: Sequence[StorageUse], locate: Callable[[str], StorageSite] = parse_site
 ) -> Iterator[StorageOverlap]:
-    """Every pair of places whose overlap is not allowed; the first of a pair is written.
+    """Every pair of places that overlap and must not; the first of a pair is written.
 
-    The time grows with the number of places and their depth, not with the number of pairs.
+    Each place is looked up by its prefixes, so the time grows with the number of places and not with that of pairs.
     """
     sites = [locate(place.path) for place in places]
     ends: dict[tuple[object, ...], list[int]] = {}
@@ -215,18 +215,19 @@ def find_overlaps(
 
 
 def sites_overlap(one: StorageSite, other: StorageSite) -> bool:
-    """Whether one of the two is, or lies in, the other."""
+    """Whether the two places are the same, or one lies in the other."""
     return _same_account(one, other) and (
         any(key == _end(other) for key, _ in _prefixes(one)) or any(key == _end(one) for key, _ in _prefixes(other))
     )
 
 
 def _end(site: StorageSite) -> tuple[object, ...]:
+    """The key by which a place is found: its innermost known folder, and the names below it."""
     return (site.store, site.folders[-1:], site.unknown_names)
 
 
 def _prefixes(site: StorageSite) -> Iterator[tuple[tuple[object, ...], tuple[str, ...]]]:
-    """Everything that holds the site, itself included, each with the names that lead from there to it."""
+    """The key of every place that may hold the site, itself included, each with the names between the two."""
     rest = site.unknown_names
     for length in range(len(rest) + 1):
         yield (site.store, site.folders[-1:], rest[:length]), rest[length:]
@@ -235,11 +236,12 @@ def _prefixes(site: StorageSite) -> Iterator[tuple[tuple[object, ...], tuple[str
 
 
 def _same_account(one: StorageSite, other: StorageSite) -> bool:
+    """Whether both may be of one Azure account; a URI that names none may be of any."""
     return not (one.account and other.account) or one.account == other.account
 
 
 def _find_refused_overlaps(inner: StorageUse, outer: StorageUse, below: tuple[str, ...]) -> Iterator[StorageOverlap]:
-    """The overlap of a place that is (nothing ``below``), or lies in, another one, if they may not."""
+    """The overlap of ``inner`` in ``outer``, if it is not allowed; both are the same place if ``below`` is empty."""
     if not below:
         first, second = (inner, outer) if inner.is_written else (outer, inner)
         if first.is_written and not (first.appended and second.appended):
@@ -253,7 +255,7 @@ def _find_refused_overlaps(inner: StorageUse, outer: StorageUse, below: tuple[st
 
 
 def _belongs_to_outer(outer: StorageUse, below: tuple[str, ...]) -> bool:
-    """Whether what ``below`` leads to belongs to the outer place; a pattern may find nothing there."""
+    """Whether files at ``below`` would belong to the outer place; a pattern may not match them."""
     pattern = outer.pattern
     if pattern is None or not pattern.is_pattern:
         return True

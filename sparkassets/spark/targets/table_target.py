@@ -65,7 +65,11 @@ Commit = Callable[[CommitMarker], None]
 
 
 class TableTarget:
-    """Implements `ports.Target`. A table at a path is opened without Spark, one in a catalog through the session."""
+    """Writes a Delta table, by the driver or by Spark; implements `ports.Target`.
+
+    A table at a path is opened without Spark, one in a catalog through the session. ``enlist`` is called before Spark
+    commits.
+    """
 
     def __init__(self, workplace: SparkWorkplace, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> None:
         self._workplace = workplace
@@ -79,17 +83,17 @@ class TableTarget:
         self._held = ExitStack()
 
     def transaction_version(self) -> int | None:
-        """The newest committed version; None without a table or any commit of the asset."""
+        """The asset's newest transaction version in the table; None without a table or any commit of the asset."""
         with self._look() as table:
             now = commit_history.read_moment(table, self._app_id)
         self._before = self._before or now  # on the first call no fence of this run is in yet
         return None if now is None else now.transaction
 
     def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
-        """The data commits of these runs, oldest first; none has a transaction version below ``above``.
+        """The data commits of these runs, oldest first; none of them has a transaction version below ``above``.
 
         Raises:
-            HistoryGoneError: The history cannot tell.
+            HistoryGoneError: The table's history is too short to say.
         """
         with self._look() as table:
             return commit_history.find_commits(
@@ -97,11 +101,11 @@ class TableTarget:
             )
 
     def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
-        """Commits no rows, stamped; creates a missing table with the computation's or the declared columns.
+        """Commits no rows, with the marker; a missing table is created with the computation's or the declared columns.
 
         Raises:
             FenceConflictError: Another writer committed meanwhile: look again.
-            TargetMissingError: There is no table, and nothing tells its columns.
+            TargetMissingError: There is no table, and its columns are unknown.
         """
         asset, delta = self._asset, None if self._in_catalog else open_table(path_of(self._asset))
         if delta is not None and spark_commit_reason(asset, delta) is None:
@@ -119,7 +123,10 @@ class TableTarget:
                 spark_commit.fence(session, asset, schema, table=there, marker=marker)
 
     def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
-        """Stages the rows where the driver commits or rules judge them; else computes them, held where possible.
+        """Prepares the commit; returns the judgement of the rows, or None if no rules have to judge them.
+
+        Rows are staged if the driver will commit them or rules judge them; otherwise they are computed, and cached
+        where the session can.
 
         Raises:
             RunError: As of `write`.
@@ -147,7 +154,10 @@ class TableTarget:
     def _prepare_unjudged(
         self, session: SparkSession, own: SparkComputation, table: OpenedTable | None, marker: CommitMarker
     ) -> Commit:
-        """Commits rows that no rule judges, of which partitions may be withheld all the same."""
+        """Prepares rows without rules, and returns what commits them.
+
+        Partitions of a multi-asset may still be withheld, because another outlet withholds them.
+        """
         plan, planned = None, marker
         if not self._in_catalog:
             plan, planned, staged = self._stage(session, own, table, marker)
@@ -174,7 +184,10 @@ class TableTarget:
         marker: CommitMarker,
         rules: RowRules,
     ) -> tuple[DataFrame, Commit]:
-        """The staged rows, which rules judge, and what commits those that are published."""
+        """Stages the rows; returns those that rules judge, and what commits the ones to publish.
+
+        The commit puts rows into quarantine first: if that fails, nothing is published.
+        """
         staged, planned = None, marker
         if not self._in_catalog and not mode_of(self._asset).by_spark:  # such a mode's chosen rows are judged
             _, planned, staged = self._stage(session, own, table, marker, rules=rules)
@@ -204,7 +217,7 @@ class TableTarget:
         *,
         rules: RowRules | None = None,
     ) -> tuple[PlannedWrite, CommitMarker, DriverStaging | None]:
-        """The planned write, its marker, and the rows as staged for the driver; None where Spark commits."""
+        """The planned write, its marker with measures, and the staged rows; None in place of these if Spark commits."""
         plan, planned = self._held.enter_context(self._plan_write(session, own, table, marker))
         delta = _delta_table(table)
         if not self._is_drivers(plan, delta) or not can_withhold(plan, delta):
@@ -212,7 +225,9 @@ class TableTarget:
         return plan, planned, stage_rows(own, plan, delta, marker=planned, rules=rules)
 
     def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
-        """Computes the rows and commits them once, stamped; its return proves nothing.
+        """Computes the rows and commits them once, with the marker.
+
+        A return does not prove that the commit is in the table: the caller looks for it.
 
         Raises:
             RunError: The computation or the commit failed.
@@ -235,7 +250,7 @@ class TableTarget:
         self._release()
 
     def _commit(self, session: SparkSession, own: SparkComputation, marker: CommitMarker) -> None:
-        """Commits once, by the driver where it can."""
+        """Plans and commits the rows, by the driver where it can; does nothing if the marker's commit is in already."""
         table = self._find_table(session)
         if spark_commit.is_done(table, marker):
             return
@@ -261,7 +276,7 @@ class TableTarget:
         self._commit(session, judged.select_published(marker.withheld), marker)
 
     def _make_in_catalog(self, session: SparkSession, schema: StructType, marker: CommitMarker) -> None:
-        """Creates the table by a fence: a commit that creates one there cannot be marked as a run's data.
+        """Creates the table by a fence, because the commit that creates a catalog's table can carry no marker.
 
         Raises:
             CommitConflictError: Another writer created it first.
@@ -294,7 +309,7 @@ class TableTarget:
     def _plan_write(
         self, session: SparkSession, own: SparkComputation, table: OpenedTable | None, marker: CommitMarker
     ) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
-        """Plans what becomes of the table as it is now; the marker has the measures of the plan."""
+        """Plans the write into the table as it is now; yields the plan, and the marker with the plan's measures."""
         there = _reread_target(session, own, table)
         if mode_of(self._asset).by_spark:
             self._enlist()
@@ -309,14 +324,14 @@ class TableTarget:
         return known is None and driver_commit.spark_write_reason(plan, table) is None
 
     def _find_table(self, session: SparkSession) -> OpenedTable | None:
-        """The table as it is now."""
+        """The table as it is now; None if there is none."""
         if self._in_catalog:
             return find_named_table(session, self._relation)
         return find_table_at(path_of(self._asset))
 
     @contextmanager
     def _look(self) -> Iterator[OpenedTable | None]:
-        """The table as it is now, with a session only where a catalog holds it."""
+        """Yields the table as it is now, None if there is none; only a table in a catalog takes a session."""
         if self._in_catalog:
             with self._workplace.enter_session(self._asset) as session:
                 yield self._find_table(session)
@@ -324,12 +339,12 @@ class TableTarget:
             yield find_table_at(path_of(self._asset))
 
     def _release(self) -> None:
-        """Releases what was prepared."""
+        """Drops the prepared commit, and releases what it held, such as cached and staged rows."""
         self._prepared = None
         self._held.close()
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
-        """The segments of each open dimension, by column, in the rows that the run left in its partitions.
+        """The segments in the rows that the run wrote, by the column of each open dimension.
 
         Raises:
             RunError: They cannot be read.
@@ -343,9 +358,9 @@ class TableTarget:
             return find_segments(table.read_rows(session, committed.stamped_version)[0], order)
 
     def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
-        """Adds the partitions that came out unchanged, where `unchanged: skip` asks for them.
+        """The commit, with the partitions that came out unchanged if `unchanged: skip` asks for them.
 
-        Most of the driver's commits hold them already.
+        Most of the driver's commits say so already.
 
         Raises:
             Exception: Whatever Spark or the table says.
@@ -367,7 +382,10 @@ class TableTarget:
             return found.with_unchanged(after_commit(session, order, found))
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: DataCommit | None) -> None:
-        """Removes uncommitted files of these runs' attempts, of claims with tokens up to ``upto``."""
+        """Removes files that attempts of these runs staged, except those that the commit ``keep`` holds.
+
+        Only attempts of claims with tokens up to ``upto``: a newer claim may be completing one of the runs.
+        """
         self._release()
         if self._in_catalog:
             with self._workplace.enter_session(self._asset) as session:
@@ -378,12 +396,12 @@ class TableTarget:
             remove_scratch_folders(path, runs, upto=upto)
 
     def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
-        """Removes the folders of iterations that are not among ``keep``, where the storage allows it."""
+        """Removes the folders of iterations that are not among ``keep``, as far as the storage allows it."""
         if not self._in_catalog:
             discard_iterations(path_of(self._asset), keep=keep, unsettled=unsettled, tokens=tokens)
 
     def _restore(self, order: RunOrder, marker: CommitMarker) -> None:
-        """Commits an older iteration as the newest; without Spark wherever the table allows it."""
+        """Makes an older iteration the newest again; without Spark where the table allows it."""
         asset, path = self._asset, path_of(self._asset)
         rows, table = iteration_rows(path, order.restores), open_table(path)
         if rows is None or table is None or is_committed(table, app=marker.app_id, version=marker.version):
@@ -402,7 +420,11 @@ class TableTarget:
                 spark_commit.write(plan, marker=planned)
 
     def _new_schema(self, session: SparkSession, computation: RunComputation | None) -> StructType:
-        """The columns of a table that a fence creates."""
+        """The columns of a table that a fence creates: of the computation, else the declared ones.
+
+        Raises:
+            TargetMissingError: Neither is known.
+        """
         if computation is not None:
             return computation_for(computation, self._asset.name).schema
         if self._asset.publishes:
@@ -413,13 +435,13 @@ class TableTarget:
 
 
 def _publish(staged: DriverStaging, planned: CommitMarker, marker: CommitMarker) -> None:
-    """Commits the staged rows except the withheld ones, with the measures of the planned write."""
+    """Commits the staged rows without withheld partitions; the marker gets the measures of the planned write."""
     published = select_published(staged, marker.withheld)
     driver_commit.commit_staged(published, marker=_with_measures(marker, planned))
 
 
 def _with_measures(marker: CommitMarker, planned: CommitMarker) -> CommitMarker:
-    """The marker with the measures of a planned write, such as the version of an upsert's memory, and its own."""
+    """``marker`` with the measures of the planned write's marker, such as the version of an upsert's memory."""
     return replace(marker, measures={**planned.measures, **marker.measures})
 
 
