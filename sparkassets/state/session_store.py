@@ -64,11 +64,11 @@ class SessionStore:
         self._base = self._table(BASE, "sparkassets.base", SNAPSHOT_COLUMNS)
 
     def exists(self) -> bool:
-        """Looks at the table."""
+        """Whether the journal's table exists; opens it."""
         return self._journal.is_open or self._journal.open()
 
     def create(self, *, project: str) -> None:
-        """Creates the schema and both tables; of two processes that do so at once one creates them."""
+        """Creates the schema and both tables; if two processes do so at once, one creates them and both continue."""
         if not self.exists():
             self._make_schema()
             self._journal.create({refusals.PROJECT_PROPERTY: project})
@@ -77,7 +77,7 @@ class SessionStore:
         self._ensure_created(self._watermarks)
 
     def check(self, *, project: str) -> None:
-        """Looks at the table's properties."""
+        """Checks by the table's properties that the journal is this project's."""
         refusals.check_project(self._shown, self._open_journal().properties, project=project)
 
     def read_image(self, *, project: str) -> JournalImage:

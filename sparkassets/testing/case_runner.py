@@ -301,7 +301,7 @@ def _select_published(frame: DataFrame, order: RunOrder, judgement: RunJudgement
 
 
 def _describe_withheld_differences(order: RunOrder, expected: PartitionSet | None, judgement: RunJudgement) -> str:
-    """The difference between withheld and expected partitions, which must be all; empty if there is none."""
+    """How the withheld partitions differ from the expected ones; empty if they are exactly the same."""
     expected, partitioning = expected or NOTHING, order.asset.partitioning
 
     def describe_parts(parts: PartitionSet) -> str:

@@ -53,7 +53,10 @@ def user_name() -> str:
 
 
 def host_identity() -> str:
-    """The host's name for claims; empty if process numbers here could be those of another host, as in containers."""
+    """The name of this host, boot and process namespace for claims; empty if the system does not tell these.
+
+    Within one such name a process number always means the same process; without a name only leases decide.
+    """
     return host_of_processes(platform.node())
 
 
