@@ -199,15 +199,15 @@ MOST_IGNORED = 10_000
 
 @frozen
 class FileTime:
-    """The known time of a file's rows.
+    """What is known about the time of a file's rows.
 
     Attributes:
         start, end: From the slot of the least value to that of the greatest; equal if no row has a time.
-        exact: Whether all of it is in one slot.
-        rows: The number of rows with a time; None where unknown; an upper limit with a deletion vector.
+        exact: Whether all rows are in one slot.
+        rows: The number of rows with a time; None if unknown; an upper limit with a deletion vector.
         nulls: Whether other rows may have none.
-        plain: Whether every value between the bounds is a time in the canonical spelling of runs:
-            text between two keys may be no key, and an hour's key may have a redundant offset.
+        plain: Whether every value between the bounds is surely a valid time: text between two keys may be no key, and
+            an hour's key may have a redundant offset.
     """
 
     start: int
@@ -229,10 +229,10 @@ NOWHEN = FileTime(0, 0, rows=0)
 
 @dataclass(slots=True)
 class FileTimes:
-    """Determines the time of files; collects values that name none.
+    """Determines the time of files, and notes values that name no slot.
 
     Attributes:
-        ignored_values: Values that name no valid slot, and `NULL`: their rows are left out.
+        ignored_values: Values that name no valid slot, and `NULL`: rows with them are left out.
     """
 
     column: PartitionColumn
@@ -241,7 +241,7 @@ class FileTimes:
     _known: dict[Value, Span | None] = field(default_factory=dict)
 
     def of_partition(self, value: Value, *, rows: int | None) -> FileTime:
-        """The time of a file in the physical partition ``value``."""
+        """The time of a file in the folder of the partition ``value``; `NOWHEN` if that names no slot."""
         empty = value is None or value == ""  # as Delta's protocol writes no value
         if empty and rows != 0:
             self.leave_out(NULL)
@@ -262,21 +262,21 @@ class FileTimes:
         return FileTime(min(first[0], last[0]), max(first[1], last[1]), first == last, timed, nulls != 0, plain)
 
     def of_value(self, value: date | str) -> Span | None:
-        """The slot of a value; None, and noted, for one that names no slot."""
+        """The slot of a value; None for one that names no slot, which is noted."""
         span = self._slot(value)
         if span is None:
             self.leave_out(str(value))
         return span
 
     def of_instant(self, seconds: int) -> Span | None:
-        """The slot of an instant; None, and noted, outside the calendar."""
+        """The slot of an instant in Unix seconds; None outside the years of partitions, which is noted."""
         span = self._find_plannable_slot(lambda: self.partition.slot_of_instant(seconds))
         if span is None:
             self.leave_out(_format_seconds(seconds))
         return span
 
     def leave_out(self, value: str) -> None:
-        """Notes a value that names no valid slot."""
+        """Notes a value whose rows are left out, up to `MOST_IGNORED` of them."""
         if len(self.ignored_values) < MOST_IGNORED:
             self.ignored_values.add(value)
 
@@ -289,7 +289,7 @@ class FileTimes:
         return self.column.kind != "string" or (low == high == self.partition.key(span[0]))
 
     def _find_plannable_slot(self, span: Callable[[], Span | None]) -> Span | None:
-        """The slot, unless there is none or it is outside the years of partitions."""
+        """The slot that ``find`` returns; None if there is none, or if it is outside the years of partitions."""
         try:
             found = span()
             return found if found is not None and self.partition.local_start(found[0]).year in YEARS else None

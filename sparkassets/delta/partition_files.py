@@ -32,7 +32,7 @@ _Place = tuple[Segment | None, Span]
 
 @frozen
 class PartitionGroup:
-    """Partitions with all files that hold their rows: the table's, and the staged ones that replace these.
+    """Partitions that share files: the table's files with their rows, and the staged ones that replace these.
 
     Attributes:
         parts: The partitions; several if a file holds rows of several.
@@ -46,7 +46,7 @@ class PartitionGroup:
 
     @property
     def differs(self) -> bool:
-        """Whether it is one partition whose number of rows changes."""
+        """Whether it is surely changed: one partition whose number of rows is another than before."""
         known = [each.rows for each in self.table_files if each.rows is not None]
         counted = len(known) == len(self.table_files)
         return self.single and counted and sum(known) != sum(each.rows for each in self.staged_files)
@@ -54,13 +54,13 @@ class PartitionGroup:
 
 @frozen
 class UnchangedFiles:
-    """The partitions that came out unchanged, and their files.
+    """The partitions that came out unchanged, with the files that need no commit.
 
     Attributes:
         parts: The partitions.
-        table_paths: Paths of the table's files with them, which can stay.
-        staged_paths: Paths of the staged files with them, which are not needed.
-        rows: The number of their rows.
+        table_paths: Paths of the table's files with their rows, which can stay.
+        staged_paths: Paths of the staged files with their rows, which are not needed.
+        rows: The number of rows in these staged files.
     """
 
     parts: PartitionSet = NOTHING
@@ -70,7 +70,7 @@ class UnchangedFiles:
 
     @classmethod
     def from_groups(cls, groups: Sequence[PartitionGroup], *, beside: PartitionSet = NOTHING) -> UnchangedFiles:
-        """The files of these groups; ``beside`` are unchanged partitions that share files with others."""
+        """The unchanged groups with their files; ``beside`` are unchanged partitions in files of changed ones."""
         staged = [file for group in groups for file in group.staged_files]
         return cls(
             PartitionSet.union([*(group.parts for group in groups), beside]),
@@ -81,9 +81,9 @@ class UnchangedFiles:
 
 
 def is_known_position(path: str, table: DeltaTable, position: tuple[str, int] | None) -> bool:
-    """Whether the loaded version has the rows of ``position``, a table's id and its version.
+    """Whether the loaded version has the same rows as ``position``, a table's id and its version; False for None.
 
-    They may have been moved to other files since.
+    Commits in between may only have moved rows to other files.
     """
     if position is None or position[0] != str(table.metadata().id) or position[1] > table.version():
         return False
@@ -102,10 +102,10 @@ def group_by_files(
     there: Sequence[LiveFile],
     staged: Sequence[StagedFile],
 ) -> list[PartitionGroup]:
-    """Groups the partitions by the files that hold their rows.
+    """Groups the partitions so that no file holds rows of two groups.
 
-    Partitions of one slot form one group if a file holds rows of several segments; all form one if a file may hold
-    rows of several slots.
+    Partitions of one slot form one group if a file holds rows of several segments; all partitions form one if a file
+    may hold rows of several slots.
 
     Args:
         table: At the version whose files are ``there``.
@@ -141,7 +141,10 @@ def _parts(place: _Place) -> PartitionSet:
 def _by_place(
     table: DeltaTable, partitioning: Partitioning, there: Sequence[LiveFile], staged: Sequence[StagedFile]
 ) -> dict[_Place, tuple[list[LiveFile], list[StagedFile]]] | None:
-    """The files by the place of all their rows; None where one is not known to be of one slot."""
+    """The table's and the staged files by the partition of all their rows, or by slot where segments share a file.
+
+    None if the rows of some file are not known to be of one slot.
+    """
     columns = find_columns(table.schema().to_json(), partitioning) if partitioning.is_partitioned else None
     if columns is None:
         return None
@@ -174,14 +177,14 @@ _TimesByKey = Sequence[Mapping[str, RangeSet]]
 def examine_mixed_files(
     path: str, table: DeltaTable, slices: FileSplit, parts: PartitionSet, *, partitioning: Partitioning
 ) -> FileSplit:
-    """Moves mixed files inside whose segments, once read, are all in ``parts``.
+    """The split, with mixed files inside whose segments, once read, all turn out to be in ``parts``.
 
     Args:
-        path: Of the table.
+        path: The table's path.
         table: At the version of the files.
-        slices: The files split by ``parts``, by statistics.
+        slices: The files, split by ``parts`` from statistics alone.
         parts: Whole partitions of ``partitioning``.
-        partitioning: Tells by which column a row is of a partition.
+        partitioning: Determines by its columns which partition a row is in.
 
     Raises:
         SourceError: deltalake cannot list the files.
@@ -199,7 +202,7 @@ def examine_mixed_files(
 def _find_whole(
     path: str, table: DeltaTable, mixed: Sequence[LiveFile], parts: PartitionSet, file_parts: FileParts
 ) -> Collection[str]:
-    """Paths of the mixed files whose rows turn out to be in the partitions only; reads likely files."""
+    """Paths of mixed files whose rows all turn out to be in ``parts``; reads only files where that is likely."""
     live, times = file_parts.read_live(flat_adds(table)), _times_by_key(parts, dimensions=len(file_parts.segments))
     likely = [file for file in mixed if _is_likely(file, live[file.path], times)]
     if not likely or sum(file.rows or 0 for file in likely) > _MOST_ROWS:
@@ -218,7 +221,7 @@ def _times_by_key(parts: PartitionSet, *, dimensions: int) -> _TimesByKey:
 
 
 def _is_likely(file: LiveFile, part: FilePart, times: _TimesByKey) -> bool:
-    """Whether the partitions include a file's least and greatest segment, at all of its time."""
+    """Whether ``parts`` include the file's least and greatest segment at all its times: reading may pay off."""
     if file.rows is None or part.time is None or part.nulls:
         return False
     span = RangeSet.span(*part.span)

@@ -30,7 +30,7 @@ the collector out of some of its calls). What was left is closed already.
 
 
 def setting(session: SparkSession, key: str) -> str | None:
-    """A setting that every Spark has; None where the session reveals few, as a serverless one does."""
+    """The value of a setting that every Spark has; None if the session does not reveal it, as on serverless compute."""
     from pyspark.errors import PySparkException
 
     try:
@@ -42,7 +42,7 @@ def setting(session: SparkSession, key: str) -> str | None:
 
 
 def given_setting(session: SparkSession, key: str) -> str | None:
-    """A setting that somebody has set; None where nobody has, or the session does not say."""
+    """The value of a setting that somebody has set; None if nobody has, or the session does not reveal it."""
     from pyspark.errors import PySparkException
 
     try:
@@ -79,10 +79,12 @@ def is_remote(session: SparkSession) -> bool:
 
 
 def open_own_session(session: SparkSession) -> SparkSession:
-    """A session of the same application with the user's settings, except those that runs rely on.
+    """A session of the same application with the user's settings, except those that runs rely on, such as UTC.
+
+    Returns the given session where it cannot be copied.
 
     Raises:
-        SparkUnavailableError: The session cannot be copied, and dates would shift in it.
+        SparkUnavailableError: The session cannot be copied, and is not in UTC, so dates would shift.
     """
     from pyspark.errors import PySparkException
 
@@ -119,7 +121,7 @@ def open_brief_session(session: SparkSession) -> Iterator[SparkSession]:
 
 
 def leave_session(own: SparkSession) -> None:
-    """Closes a session of `open_own_session`; on Spark Connect on its server, too."""
+    """Closes a copy from `open_own_session` on Spark Connect, on its server, too; does nothing for another session."""
     if own not in _COPIES:
         return
     client = own.client
@@ -135,7 +137,7 @@ def leave_session(own: SparkSession) -> None:
 
 
 def ask_once(session: SparkSession) -> None:
-    """From now on tries a silent server once, through the session and its copies, not for ten minutes."""
+    """Makes the session and its copies give up at once on a silent server, instead of trying for ten minutes."""
     for each in list_interruptible(session):
         if is_remote(each):
             with ignore_lacking():
@@ -143,7 +145,7 @@ def ask_once(session: SparkSession) -> None:
 
 
 def list_interruptible(session: SparkSession) -> Iterator[SparkSession]:
-    """The session and, on Spark Connect, its copies: each is interrupted on its own there."""
+    """The session and, on Spark Connect, all copies of it: each must be interrupted on its own there."""
     yield session
     for copy, of in list(_COPIES.items()):
         if of is session:

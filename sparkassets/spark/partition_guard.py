@@ -26,13 +26,13 @@ _NULL = "NULL"
 
 @frozen
 class PartitionGuard:
-    """The partitions of one run.
+    """The partitions of one run, as a condition on its rows.
 
     Attributes:
-        labels: The first of their keys.
+        labels: The keys of the first partitions, for messages.
         timezone: The zone in which timestamps are read.
-        columns: The columns whose values tell a row's partition.
-        predicate: SQL that holds for rows of the partitions and for no others.
+        columns: The columns that assign rows to partitions.
+        predicate: SQL that is true for rows of the partitions and for no others.
         order: The run, to which unknown segments may be added.
     """
 
@@ -45,11 +45,11 @@ class PartitionGuard:
 
     @property
     def keeps_removed(self) -> bool:
-        """Whether rows of removed segments stay beside the rows of a run of all others."""
+        """Whether rows of removed segments must stay in the table while a run replaces those of all others."""
         return self.order.discovers_segments and any(self.order.removed_segments.values())
 
     def guard_rows(self, frame: DataFrame) -> DataFrame:
-        """The same rows; one outside the partitions fails the job that computes it."""
+        """The same rows; one outside the partitions fails the job that computes it, before anything is published."""
         from pyspark.sql import functions as sql
 
         guarding = self.columns[0].name
@@ -62,9 +62,9 @@ class PartitionGuard:
         return frame.filter(f"NOT coalesce(({self.predicate}), false)")
 
     def explain_error(self, error: Exception, frame: DataFrame) -> RunError | None:
-        """The refusal of rows outside, with the first values that do not belong; None for another error.
+        """The error for rows outside the partitions, with the first values that do not belong; None for another error.
 
-        If rows are of unknown segments that the run may compute, the error names these.
+        If the run may still take over unknown segments of these rows, it is a `NewSegmentsError` that names them.
         """
         if not error_mentions(error, _OUTSIDE):
             return None
@@ -74,7 +74,7 @@ class PartitionGuard:
         return NewSegmentsError(*found.args, hint=found.hint, keys=fresh) if fresh else found
 
     def _find_unknown_segments(self, strangers: DataFrame) -> dict[str, tuple[str, ...]]:
-        """Segments of rows outside that would become part of the run, by column."""
+        """Segments of the rows outside that the run could take over, by column; empty if there are none."""
         found = {column: tuple(keys) for column, keys in _segments(strangers, self.columns, self.order).items()}
         return found if self.order.with_new_segments(found) is not self.order else {}
 
@@ -93,7 +93,7 @@ class PartitionGuard:
         )
 
     def _hint_of(self, nulls: Mapping[str, int], *, only: bool) -> str:
-        """The hint about rows outside, some of which, or ``only`` these, have no segment."""
+        """The hint for rows outside, some of which, or ``only`` these, have NULL as their segment."""
         if not nulls:
             return self.hint
         (name, *_) = nulls
@@ -102,7 +102,7 @@ class PartitionGuard:
 
     @property
     def hint(self) -> str:
-        """The hint about rows outside: filter them, or take days and midnights of the partition's own zone."""
+        """The hint for rows outside: filter them, or convert days and midnights to the partition's own time zone."""
         hint = "filter them in the query, or join {{ partitions }}"
         if isinstance(self.order.asset.body, PythonBody):
             hint = "filter them by context.partitions, or write strategy: full_refresh, by which each run is of all"
@@ -131,7 +131,7 @@ class PartitionGuard:
         return f"unix_micros({name})" if self._is_zoned(column) else f"CAST({name} AS STRING)"
 
     def _format_row(self, row: Sequence[Any]) -> str:
-        """The values of a row that does not belong."""
+        """The values of a row outside the partitions, for a message."""
         values = []
         for column, value in zip(self.columns, row, strict=True):
             local = value is not None and self._is_zoned(column)
@@ -139,7 +139,7 @@ class PartitionGuard:
         return ", ".join(values)
 
     def _nulls(self, strangers: DataFrame) -> dict[str, int]:
-        """How many rows have no segment, by column; only columns where some have none."""
+        """The number of rows with NULL as their segment, by column; without columns where none has."""
         names = [column.name for column in self.columns if column.is_segment]
         if not names:
             return {}

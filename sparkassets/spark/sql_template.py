@@ -42,12 +42,12 @@ def run_sql(
     outlet: Callable[[], DataFrame],
     context: Context,
 ) -> DataFrame:
-    """The rows of the asset's SQL, not yet computed.
+    """The rows of the asset's SQL, not computed yet.
 
-    ``outlet`` reads the target as it was before the run; it is called only if the template names it.
+    ``outlet`` reads the target as it was before the run, and is called only if the template names it.
 
     Raises:
-        RunError: With the place in the SQL.
+        RunError: The template, or Spark, refuses it; with the place in the SQL.
     """
     relations = _TemplateRelations(session, order, inlets, context, outlet=outlet)
     rendered = _render(body, relations)
@@ -68,9 +68,9 @@ def run_sql(
 
 
 def _refuse_empty_join(order: RunOrder, rows: DataFrame, inlets: Mapping[str, DataFrame], place: FileLocation) -> None:
-    """Fails a run that is to find segments where its query joins them away: it would succeed, and lose all rows.
+    """Fails a run that is to discover segments if its query joins them away: it would succeed without any row.
 
-    An equality with the NULL that stands for segments not known yet is never true.
+    Segments not known yet are NULL in `partitions`, and an equality with NULL is never true.
     """
     if not rows.isEmpty() or all(inlet.isEmpty() for inlet in inlets.values()):
         return
@@ -88,7 +88,7 @@ def run_statements(
     """Executes the asset's SQL, one statement after the other.
 
     Raises:
-        RunError: With the place in the SQL.
+        RunError: The template or a statement fails; with the place in the SQL. Earlier statements are not undone.
     """
     relations = _TemplateRelations(session, order, inlets, context)
     rendered = _render(body, relations)
@@ -133,7 +133,7 @@ def _has_double_quoted_names(session: SparkSession) -> bool:
 
 
 def _line_of(error: BaseException) -> int:
-    """The template's line that was being rendered."""
+    """The line of the template at which an error was raised while it was rendered; 1 if none is known."""
     line, step = 1, error.__traceback__
     while step is not None:
         if step.tb_frame.f_code.co_filename == FILE:
@@ -143,7 +143,7 @@ def _line_of(error: BaseException) -> int:
 
 
 def _where(body: SqlBody, error: Exception) -> str:
-    """``file:line`` of an error, with the column of the first name that it quotes."""
+    """``file:line`` of an error in the template, with the column if the error quotes a name of that line."""
     line = _line_of(error)
     column = Parsed.parse(body.template).quoted_in(str(error.args[0]), line=line)
     return _at(body, line) + (f":{max(body.location.column, 1) + column - 1}" if column else "")
@@ -155,7 +155,7 @@ def _at(body: SqlBody, line: int) -> str:
 
 
 class _TemplateRelations:
-    """The DataFrames that a template uses; each is rendered as a mark that is resolved in the query's text."""
+    """The DataFrames that a template uses; each prints a placeholder that `put_into` resolves in the whole query."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class _TemplateRelations:
         self._marks: dict[str, str] = {}
 
     def names(self) -> dict[str, Any]:
-        """Every name of a template with its value; names without a value are undefined, with the reason."""
+        """The value of each name of a template; names without a value are undefined, and say why when they are used."""
         asset = self._order.asset
         inlets = {
             name: _CheckedRelation(self, f"inlet {name}", partial(self._inlets.__getitem__, name))

@@ -53,15 +53,15 @@ def _no_schema(asset: AssetSpec, version: int | None) -> Columns | None:
 
 @frozen
 class FacetBuilder:
-    """Builds facets from journal entries and the context of the process.
+    """Builds the facets of events; facets that do not change are built once.
 
     Attributes:
         namespace: The namespace of all jobs.
         adapter: The version of sparkassets.
-        engine: The version of Spark; empty where none is known.
+        engine: The version of Spark; empty if it is unknown.
         parent: The run that started this process, and the outermost one; None without an orchestrator.
-        schemas: Looks up the columns of a table at a version.
-        code: The source of an asset's function; empty where it is not known.
+        schemas: Looks up the columns of an asset's table at a version.
+        code: Looks up the source of an asset's function; empty if it is unknown.
     """
 
     project: ProjectSpec
@@ -79,7 +79,7 @@ class FacetBuilder:
     # ----------------------------------------------------------------- runs and jobs
 
     def run_facets(self, claim: ClaimEntry) -> Facets:
-        """Run facets that are known from the claim on."""
+        """The facets of a run that its claim tells already: engine, parent, interval, and id."""
         facets = {**self._engine_facet()}
         if claim.invocation:
             own = RunName(self.namespace, job_name(self.project.name), run_id(self.project.name, claim.invocation))
@@ -163,15 +163,15 @@ class FacetBuilder:
         checked: bool = False,
         verdicts: Sequence[RuleVerdict] = (),
     ) -> list[Mapping[str, Any]]:
-        """The datasets that a run of the asset reads, or has read, without inlets that are only waited for.
+        """The datasets that a run of the asset reads; without inlets that are only waited for.
 
         Args:
             asset: The asset of the run.
             pins: The pin of each inlet.
-            highs: By inlet, the watermark up to which the run has read.
-            checked: Whether the run came to its end, so that what must hold of its inlets held; then the columns of
-                these are told, too.
-            verdicts: The results of the inlets' rules.
+            highs: By inlet, the watermark up to which the run has read; None before it has.
+            checked: Whether the run has finished, so that its inlets met their rules; the columns that it read are then
+                included.
+            verdicts: The verdicts of the inlets' rules.
         """
         found, filters = [], self._filters(asset, self._columns_read(pins, known=checked))
         for name, pin in pins.items():
@@ -199,12 +199,12 @@ class FacetBuilder:
     def written_dataset(
         self, entry: SuccessEntry | OutletEntry, *, made_by: SuccessEntry, before: AssetState | None
     ) -> Mapping[str, Any] | None:
-        """The dataset of one table that a run has written; None where its asset no longer exists.
+        """The dataset of one table that a run has written; None if its asset no longer exists.
 
         Args:
-            entry: The entry recorded for the table.
-            made_by: The entry recorded for the run.
-            before: State of the table's asset before the commit.
+            entry: The journal's entry for the table.
+            made_by: The journal's entry for the run; the same one for a run of one table.
+            before: The state of the table's asset before the commit; None if it had none.
         """
         asset = self.project.assets.get(entry.asset)
         if asset is None:
@@ -255,7 +255,7 @@ class FacetBuilder:
         return {"schema": schema_facet(columns)} if columns else {}
 
     def _column_lineage(self, asset: AssetSpec, pins: Mapping[str, InletPin]) -> Facets:
-        """Column lineage by the query and the columns of its inlets; each combination is derived once."""
+        """The column lineage facet of an asset in SQL; empty if it is uncertain. Cached by the inlets' columns."""
         if not isinstance(asset.body, SqlBody):
             return {}
         read = self._columns_read(pins)
@@ -271,7 +271,7 @@ class FacetBuilder:
         return self._derived[key]
 
     def _columns_read(self, pins: Mapping[str, InletPin], *, known: bool = True) -> dict[str, tuple[str, ...] | None]:
-        """Columns by inlet: those of its table where ``known``, else those that it declares."""
+        """The columns of each inlet: at the pinned version if ``known``, else as declared; None if unknown."""
         read: dict[str, tuple[str, ...] | None] = {}
         for name, pin in pins.items():
             source = self.project.assets.get(name)
@@ -281,14 +281,17 @@ class FacetBuilder:
         return read
 
     def _filters(self, asset: AssetSpec, read: Mapping[str, tuple[str, ...] | None]) -> Mapping[str, RowFilter]:
-        """By inlet, the filter that the query applies to its rows; each query is analysed once."""
+        """By inlet, the filter that its rows must pass to be used by the query; cached."""
         key = (asset.name, *read.items())
         if key not in self._filtered:
             self._filtered[key] = asset_filters(asset, read.get)
         return self._filtered[key]
 
     def _added_rows_filter(self, asset: AssetSpec, pins: Mapping[str, InletPin]) -> RowFilter | None:
-        """A filter that all rows added by a run pass: the query's filter on columns that it copies unchanged."""
+        """A filter that all rows added by a run pass; None if there is none, or if the run replaces rows.
+
+        It is the query's filter on its inlets, as far as that is on columns that the query copies unchanged.
+        """
         if asset.write is None or not asset.write.only_adds:
             return None
         read = self._columns_read(pins)
@@ -306,6 +309,7 @@ class FacetBuilder:
     # ----------------------------------------------------------------- what is told again and again
 
     def _build_once(self, what: str, asset: AssetSpec, make: Callable[[AssetSpec], Facets]) -> Facets:
+        """The facets of this kind for the asset, built by ``make`` the first time."""
         key = what, asset.name
         if key not in self._known:
             self._known[key] = make(asset)
@@ -322,12 +326,12 @@ def _identity_columns(found: QueryDerivation, inlet: str) -> Iterator[tuple[str,
 
 
 def _version(version: int | None) -> Facets:
-    """The version of a Delta table."""
+    """The facet of a Delta table's version; empty without one."""
     return {} if version is None else {"version": facet("DatasetVersionDatasetFacet", datasetVersion=str(version))}
 
 
 def _with_partition_columns(columns: Columns, source: AssetSpec) -> tuple[str, ...]:
-    """The columns, with those of the partition added, which may come from the paths of files."""
+    """The columns and those of the asset's partition, which a source's paths may supply."""
     lower = {name.casefold() for name in columns}
     return (*columns, *(each for each in source.partitioning.columns if each.casefold() not in lower))
 

@@ -224,11 +224,11 @@ _ORDERED: Final = frozenset({"hour", "day", "month", "year"})
 
 @frozen
 class ColumnRange:
-    """A range of neighbouring partitions.
+    """A range of neighbouring partitions with the same segments.
 
     Attributes:
-        segments: Column to segment.
-        column: The column of time; None where there is no time.
+        segments: The segment of each column.
+        column: The column of time; None without time.
         low, end: The first partition's key, and the key of the one after the last.
     """
 
@@ -239,9 +239,9 @@ class ColumnRange:
 
 
 def telling_dimensions(partitioning: Partitioning, parts: PartitionSet) -> tuple[Partitioning, PartitionSet] | None:
-    """The dimensions whose columns identify the rows of these partitions, and the partitions by these dimensions.
+    """The dimensions by whose columns the rows of these partitions can be found, with the partitions in them.
 
-    None where all rows belong to them, no column identifies them, or the partitions cannot be listed.
+    None if all rows belong to the partitions, no column assigns rows to them, or they cannot be listed.
     """
     less, rest = partitioning.without_whole_dimensions(parts)
     if rest.is_everything or not less.is_partitioned or (less.time is not None and less.time.column is None):
@@ -272,7 +272,7 @@ def partition_values(partitioning: Partitioning, parts: PartitionSet) -> Iterato
 
 
 def column_ranges(partitioning: Partitioning, parts: PartitionSet) -> list[ColumnRange] | None:
-    """The partitions with neighbours joined; None where keys of time are not ordered like the values of its column."""
+    """The partitions as ranges of neighbours; None if keys of time are not in the order of the column's values."""
     time = partitioning.time
     if time is not None and not _has_comparable_keys(time):
         return None

@@ -17,6 +17,7 @@ from jinja2 import Undefined, nodes
 from sparkassets.core.sandbox.literals import ValueInSqlError, identifier, is_plain, literal, text_literal
 
 _MARK: Final = re.compile("\x00v([0-9]+)\x00")
+"""A mark holds the number of a printed value, between NULs, which no template and no query can hold."""
 _TOKEN: Final = re.compile(
     r"(?P<comment>--(?:\\\n|[^\r\n])*)"
     r"|(?P<block>/\*(?!\+))"
@@ -31,6 +32,7 @@ _TOKEN: Final = re.compile(
 )
 """Tokens as in Spark's lexer; an unclosed token reaches to the end."""
 _NESTED: Final = re.compile(r"/\*(?!\+)|\*/")
+"""Begin or end of a bracketed comment; ``/*+`` begins a hint."""
 _GLUED: Final = re.compile("[\\w'\"`\x00]")
 """Characters that a literal may not touch: they would join it or change its kind, as in ``r'…'`` and ``x'…'``."""
 _QUOTES: Final = frozenset("'\"`\x00")

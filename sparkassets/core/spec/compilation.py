@@ -59,16 +59,16 @@ def compile_project(
     tables: TableColumns | None = None,
     declared: Mapping[str, ModuleFunction] | None = None,
 ) -> ProjectSpec:
-    """Compiles the project.
+    """Compiles the project from its files, which were read before.
 
     Args:
-        project: The project file, read.
-        files: The asset files, read.
-        sql: The SQL files that the assets want and that exist, by their path from the project's folder; None
-            where one cannot be read, which ``files.problems`` reports.
-        modules: The Python modules that they want and that exist, by name.
-        tables: Is asked for the columns of Delta tables that others write; None asks of none.
-        declared: The functions that declare assets, by asset.
+        project: The project file.
+        files: The asset files.
+        sql: The existing SQL files that assets want, by their path from the project's folder; None for one that cannot
+            be read, which ``files.problems`` reports.
+        modules: The existing Python modules that assets want, by name.
+        tables: Looks up the columns of Delta tables that others write; None looks up none.
+        declared: The functions that declare assets in Python, by asset.
 
     Raises:
         SpecError: With every problem of every file, in order of place.
@@ -141,7 +141,7 @@ def _compile_all(
     columns: Mapping[str, KnownColumns],
     code: CodeCatalog,
 ) -> dict[str, AssetSpec]:
-    """The assets by name, then the outlets of those that have some."""
+    """All compiled assets by name; outlets follow last, because they are derived from their multi-asset."""
     found: dict[str, AssetSpec] = {}
     for draft in files.until_too_many():
         if not draft.maker:
@@ -233,13 +233,13 @@ def _schedule(
     files: AssetFiles,
     timetables: Mapping[str, Factory],
 ) -> Schedule:
-    """When it is considered; never, where its job runs elsewhere."""
+    """The schedule of an asset; none for one whose job runs elsewhere, so that no run of it is ever due."""
     own = compile_external_schedule(draft, body)
     return own or compile_schedule(draft, _select_named_inlets(inlets), files, installed=timetables)
 
 
 def _sql_outlet_bodies(files: AssetFiles, bodies: Mapping[str, AssetBody]) -> dict[str, dict[str, AssetBody]]:
-    """The multi-assets whose outlets have a SELECT each, with these."""
+    """For each multi-asset in SQL, the bodies of its outlets."""
     found: dict[str, dict[str, AssetBody]] = {}
     for name, draft in files.drafts.items():
         if draft.maker and draft.keys.python is None:
@@ -248,12 +248,12 @@ def _sql_outlet_bodies(files: AssetFiles, bodies: Mapping[str, AssetBody]) -> di
 
 
 def _select_named_inlets(inlets: Mapping[str, InletSpec]) -> dict[str, InletSpec]:
-    """The inlets that the YAML or the code names: an inlet of foreign keys alone is no reason to run."""
+    """The inlets without those that only foreign keys name, whose updates are no reason to run."""
     return {name: inlet for name, inlet in inlets.items() if not inlet.is_foreign_key_only}
 
 
 def _own_rules(draft: AssetDraft, columns: Mapping[str, KnownColumns], code: CodeCatalog) -> tuple[ValidationRule, ...]:
-    """The validations of the rows that the asset writes."""
+    """The validations of the rows that the asset writes; a source, whose rows nothing can withhold, has none."""
     refuse_rules(draft)
     return compile_rules(draft.at / "validations", draft.keys.validations, columns.get(draft.name), code)
 
@@ -261,7 +261,7 @@ def _own_rules(draft: AssetDraft, columns: Mapping[str, KnownColumns], code: Cod
 def _with_rules(
     draft: AssetDraft, inlets: Mapping[str, InletSpec], columns: Mapping[str, KnownColumns], code: CodeCatalog
 ) -> dict[str, InletSpec]:
-    """The inlets, each with what is asked of its rows."""
+    """The inlets, each with the validations that the YAML lists for it."""
     written = draft.keys.inlets if isinstance(draft.keys.inlets, dict) else {}
     found = dict(inlets)
     for name, options in written.items():
@@ -284,6 +284,7 @@ def _outlet(
     columns: Mapping[str, KnownColumns],
     code: CodeCatalog,
 ) -> AssetSpec:
+    """An outlet, compiled from its multi-asset with its own code, columns and validations."""
     _check_template(draft, body, maker.inlets, maker.schedule, files, columns)
     _check_write(draft, body, maker.write)
     return outlets.compile_outlet(draft, maker, body, rules=_own_rules(draft, columns, code))
@@ -292,7 +293,7 @@ def _outlet(
 def _with_notify(
     project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec], modules: Mapping[str, ModuleSource]
 ) -> dict[str, AssetSpec]:
-    """The assets with their notification rules: their own, else the project's; an outlet has those of its maker."""
+    """The assets with their notification rules: their own, else the project's; for an outlet its multi-asset's."""
     usual = compile_notify(project.at / "notify", project.keys.notify, project=project, modules=modules)
     own = {
         name: compile_notify(draft.at / "notify", draft.keys.notify, project=project, modules=modules)
@@ -347,21 +348,24 @@ def _check_template(
 
 
 def _check_write(draft: AssetDraft, body: AssetBody, write: WriteMode | None) -> None:
-    """Refuses what does not fit how its rows land."""
+    """Refuses columns and code that the write mode cannot work with."""
     check_partition_columns(draft, body)
     check_upsert(draft, body, write)
     check_self_written(draft, body)
 
 
 def _columns_as_read(known: KnownColumns, inlet: InletSpec | None) -> KnownColumns:
-    """The columns that rows of an inlet have."""
+    """The columns that an asset's rows have when they are read by this inlet."""
     if inlet is None or not isinstance(inlet.read, ReadChanges):
         return known
     return replace(known, names=(*known.names, *CHANGE_COLUMNS))
 
 
 def _with_followers(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
-    """The assets, each marked if its change feed is read; tables that only grow need no feed."""
+    """The assets, each with whether another asset reads its changes, so that its table keeps a change feed.
+
+    A table that only grows needs none: its added files are the changes.
+    """
     read = {
         each.name for asset in assets.values() for each in asset.inlets.values() if isinstance(each.read, ReadChanges)
     }
@@ -370,7 +374,10 @@ def _with_followers(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
 
 
 def _with_views(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
-    """The assets, each with what others ask of the values in its rows: of segments all that any of them has."""
+    """The assets, each with the views that inlets map by its values.
+
+    Of open segments a view has all that any of its consumers knows.
+    """
     views: dict[str, dict[str, Partitioning]] = {}
     for asset in assets.values():
         for inlet in asset.inlets.values():
