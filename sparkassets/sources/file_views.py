@@ -31,14 +31,14 @@ Slots = Mapping[str, tuple[Segment, list[File]]]
 
 @frozen
 class FileViewChanges:
-    """The result of one look.
+    """What one look found of a source's views.
 
     Attributes:
-        views: The news, by the views' identities.
-        cursor: Changes of the cursor for new, changed and removed files.
-        notes: Sentences about what is left out.
+        views: The changed and removed partitions, by the views' identities.
+        cursor: Changes of the cursor, by the keys of files; None deletes an entry.
+        notes: Sentences about rows that are left out.
         read: The number of files read.
-        unread: The number of files that wait for a Spark session; if there are any, nothing is reported.
+        unread: The number of files that only a Spark session can read; if there are any, the rest is empty.
     """
 
     views: Mapping[str, ViewChanges] = field(default_factory=dict)
@@ -57,14 +57,14 @@ def observe_views(
     viewed: Mapping[str, Any],
     texts: TextFileReader,
 ) -> FileViewChanges:
-    """The news of the source's views.
+    """The news of the source's views; reads new and changed files.
 
     Args:
         asset: The source.
-        slots: All slots; for unsettled ones the previous observation stands.
-        unsettled: The keys of unsettled slots.
+        slots: All slots with their files.
+        unsettled: The keys of slots that still change; their last observation stands.
         cursor: The cursor of the last look.
-        viewed: What each view held then.
+        viewed: The partitions that each view held then.
         texts: Reads CSV and JSON files.
 
     Raises:
@@ -115,6 +115,7 @@ class _ViewInspection:
         )
 
     def _is_new(self, key: str, file: File, specs: Collection[tuple[str, str]]) -> bool:
+        """Whether the file must be read: it is new or changed, or was not read for one of these views."""
         known = self.before.get(key)
         if known is None or known.seen != fingerprint([file]):
             return True
@@ -123,7 +124,7 @@ class _ViewInspection:
     def _read_files(
         self, files: Mapping[str, tuple[str, File]], specs: Mapping[str, tuple[str, str]]
     ) -> dict[str, KnownFile] | None:
-        """The content of each file, by its key and listing; None where Spark must read."""
+        """What the cursor keeps of each of these files, by its key; None if only a session can read them."""
         contents = {uri: self._contents(view, files) for uri, view in self.asset.views.items()} if files else {}
 
         def one(key: str) -> KnownFile:
@@ -141,7 +142,7 @@ class _ViewInspection:
         return {key: one(key) for key in files} if len(known) == len(contents) else None
 
     def _contents(self, view: Partitioning, files: Mapping[str, tuple[str, File]]) -> Mapping[str, FileContent] | None:
-        """What each file holds of a view, by its path."""
+        """The partitions of a view in each file, by its path; None if only a session can read them."""
         paths = {file[0]: self.slots[slot][0] for slot, file in files.values()}
         if not self.asset.file_format.has_statistics:
             return self.texts.read_contents(self.asset, view, sorted(paths))
@@ -154,7 +155,7 @@ class _ViewInspection:
             return dict(zip(paths, pool.map(values.read_content, paths, paths.values()), strict=True))
 
     def _root(self, files: Mapping[str, tuple[str, File]]) -> str:
-        """The folder or the prefix that the files' paths are relative to."""
+        """The folder or prefix that the files' paths are relative to; for a single file its folder."""
         path = self.asset.storage.path if self.asset.storage is not None else ""
         pattern = PathPattern.parse(path, self.asset.path_partitioning.segment_columns)
         root = local_path(pattern.root) or pattern.root

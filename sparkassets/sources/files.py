@@ -33,7 +33,7 @@ _AHEAD = 24 * 3600
 
 @frozen
 class _SlotFiles:
-    """The files of one slot; ``time`` is in Unix seconds, half-open, empty for a source without partitions."""
+    """The files of one slot; ``time`` is in Unix seconds, half-open, and empty for a source without partitions."""
 
     segment: Segment
     time: tuple[int, int]
@@ -68,10 +68,11 @@ class _IgnoredFiles:
 
 @frozen
 class LostSlots:
-    """Slots of a cursor that a look does not find any more.
+    """The slots of a cursor that a look no longer finds.
 
     Attributes:
-        cursor: The change of the cursor: gone slots are deleted, those of unlisted segments emptied.
+        cursor: The change of the cursor: None deletes a slot that is gone, an empty value stays for one whose segment
+            left the list, so that it is reported again when that returns.
         gone: The keys of slots that are gone.
         removed: The partitions that are gone with them.
     """
@@ -88,7 +89,7 @@ class LostSlots:
         pattern: PathPattern,
         partitioning: Partitioning,
     ) -> LostSlots:
-        """Compares a cursor with the slots that are present, by key."""
+        """Compares a cursor with the slots that are there now, both by key."""
         lost = [key for key in cursor if key not in present]
         unlisted = find_unlisted(partitioning, lost)
         gone = [key for key in lost if key not in unlisted]
@@ -180,12 +181,12 @@ class FileObserver:
 
 
 def _without_lost(cursor: Mapping[str, Any]) -> dict[str, Any]:
-    """A cursor without the slots that it says are gone."""
+    """The cursor's entries without those whose value None says that the slot is gone."""
     return {key: value for key, value in cursor.items() if value is not None}
 
 
 def _extra(changed: Collection[_SlotFiles], ignored: _IgnoredFiles, **counts: int) -> dict[str, Any]:
-    """The files in changed slots, the other counts that are not zero, and what is ignored."""
+    """The ``extra`` of an observation: files in changed slots, counts above zero, and what is ignored."""
     files = sum(len(slot.files) for slot in changed)
     return {"files": files, **{key: count for key, count in counts.items() if count}, **_list_ignored(ignored)}
 
@@ -199,23 +200,25 @@ def _find_news(
 
 
 def _digest(asset: AssetSpec, slots: Mapping[str, Any], files: Iterable[File]) -> str:
-    """The digest of a look at the files that leads to these slots in the cursor."""
+    """A digest of the source, the slots in the cursor, and all files; equal only if a look would find no news."""
     return digest_look(repr((_RULES, asset.storage, asset.source, asset.partitioning)), slots, files)
 
 
 def _list_unless_known(
     asset: AssetSpec, pattern: PathPattern, slots: Mapping[str, Any], cursor: Mapping[str, Any]
 ) -> tuple[list[File], SkippedFiles] | None:
-    """The files and what is left out of them; None where all is as the cursor has it.
+    """The files, and entries that were skipped; None if the digest in the cursor proves that nothing changed.
+
+    On a disk only the first `_HELD` files are kept in memory meanwhile, and all are listed again if they differ.
 
     Args:
         asset: The source.
         pattern: Its path.
-        slots: The cursor's slots.
-        cursor: All of it.
+        slots: The slots in the cursor.
+        cursor: The whole cursor.
 
     Raises:
-        FileNotFoundError: There is no root.
+        FileNotFoundError: The pattern's root does not exist.
     """
     skipped = SkippedFiles()
     found = iterate_files(pattern, skipped=skipped)
@@ -233,7 +236,7 @@ def _list_unless_known(
 
 
 def _without_folder(asset: AssetSpec, pattern: PathPattern, *, seen: bool) -> Observation:
-    """The observation of a source without its folder; ``seen`` where it existed before."""
+    """The observation of a source whose folder does not exist; ``seen`` says whether it did at an earlier look."""
     from sparkassets.sources.problems import missing_root
 
     return Observation(asset=asset.name, changed=NOTHING, notes=(missing_root(asset.name, pattern, seen=seen),))
@@ -249,20 +252,20 @@ def _list_ignored(ignored: _IgnoredFiles) -> dict[str, Any]:
 def slots_of(
     pattern: PathPattern, partitioning: Partitioning, files: Sequence[File]
 ) -> dict[str, tuple[PartitionSet, list[File]]]:
-    """The partitions and files of each slot, by its key in the cursor."""
+    """The partitions and the files of each slot, by the slot's key in the cursor."""
     slots, _ = _group(pattern, partitioning, files)
     return {key: (PartitionSet.from_slots([(slot.segment, slot.time)]), slot.files) for key, slot in slots.items()}
 
 
 def find_unlisted(partitioning: Partitioning, keys: Iterable[str]) -> set[str]:
-    """Keys of slots whose segments are unknown, or unknown now."""
+    """Those of the keys whose slots have segments that are not in the list now."""
     found = {key: FileSlot.of_key(key, partitioning) for key in keys} if partitioning.segments else {}
     lists = partitioning.listed_segment_test()
     return {key for key, slot in found.items() if slot is not None and not lists(slot.segment)}
 
 
 def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _IgnoredFiles, unsettled: int) -> tuple[str, ...]:
-    """What is left out, and why."""
+    """A note for each kind of files that are left out, with the reason, and one on slots that still change."""
     by = asset.partitioning.time.noun if asset.partitioning.time is not None else "partition"
     columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)
     notes = []
@@ -297,10 +300,10 @@ def _some(paths: Sequence[str]) -> str:
 
 
 def _find_unsettled(asset: AssetSpec, slots: Mapping[str, _SlotFiles], now: datetime) -> set[str]:
-    """The keys of the slots that still change.
+    """The keys of slots with a file younger than `settle_seconds`; they are looked at again later.
 
     Raises:
-        SourceError: A file's time is far in the future.
+        SourceError: A file's time is far in the future, so it would never settle.
     """
     settle_seconds = asset.source.settle_seconds if asset.source is not None else 0
     if not settle_seconds:
@@ -352,7 +355,7 @@ def _check_readable(name: str, form: FileFormat, files: Sequence[File]) -> None:
 def _group(
     pattern: PathPattern, partitioning: Partitioning, files: Sequence[File]
 ) -> tuple[dict[str, _SlotFiles], _IgnoredFiles]:
-    """The files by the key of their slot; and, sorted, those that are in none."""
+    """The files by the key of their slot, and the sorted paths of files that are in none."""
     slots: dict[str, _SlotFiles] = {}
     ignored = _IgnoredFiles()
     by_text: dict[tuple[Segment | None, str], list[File]] = {}

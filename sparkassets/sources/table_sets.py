@@ -28,7 +28,7 @@ _ALONE: Final = SourceSpec("delta")
 
 @frozen
 class _SlotTables:
-    """The tables of one slot; ``time`` as in `PathPattern.time`, table names as `TableSet.place` takes them."""
+    """The tables of one slot, by their names from the pattern's root; ``time`` is in Unix seconds, half-open."""
 
     segment: Segment
     time: tuple[int, int]
@@ -37,7 +37,7 @@ class _SlotTables:
 
 @frozen
 class _IgnoredFolders:
-    """Folders left out: no Delta table, no partition, or an unlisted segment."""
+    """Names that are left out: without a Delta table, of no partition, or of a segment that is not listed."""
 
     without_table: list[str] = field(default_factory=list)
     unnamed: list[str] = field(default_factory=list)
@@ -49,7 +49,7 @@ class _Seen:
     """One table as it is now.
 
     Attributes:
-        position: Its recorded position; empty for a new table.
+        position: Its id and version, and what the next look needs; empty for a table that was never looked at.
         changed: Whether its rows changed since the last position.
         unseen: Why only a session can look at it; empty after a look.
     """
@@ -74,12 +74,12 @@ class _SlotLook:
 
     @property
     def positions(self) -> dict[str, Any]:
-        """The positions by table, without tables that were never seen."""
+        """The positions to record, by table; without tables that nobody could look at yet."""
         return {name: each.position for name, each in self.tables.items() if each.position}
 
     @property
     def is_changed(self) -> bool:
-        """Whether tables came, went or changed."""
+        """Whether a table of the slot is new, changed or gone."""
         return self.positions.keys() != self.known.keys() or any(each.changed for each in self.tables.values())
 
 
@@ -93,7 +93,7 @@ class TableListing(Protocol):
     def listed(
         self, asset: AssetSpec, tables: TableSet, skipped: SkippedFiles, *, seen: bool
     ) -> list[str] | Observation:
-        """Candidate tables, as `TableSet.place` takes them; an observation where nothing can be listed.
+        """The names that may be tables, as `TableSet.place` takes them; an observation if none can be listed.
 
         Args:
             asset: The source.
@@ -124,12 +124,12 @@ class ListedFolders:
 class TableSetObserver:
     """Observes each table of a set like a Delta source; implements `ports.SourceObserver`.
 
-    The cursor's keys are those of the slots (`FileSlot`). Its values are the positions of the slot's tables, or empty
-    once a slot's segment has left the list: it is reported again when it returns.
+    The cursor holds, by the key of each slot (`FileSlot`), the positions of its tables; an empty value once the slot's
+    segment has left the list, so that the slot is reported again when the segment returns.
 
     Args:
-        listing: Lists them.
-        observer: Looks at each.
+        listing: Lists the tables.
+        observer: Looks at each of them.
     """
 
     def __init__(self, listing: TableListing, observer: SourceObserver) -> None:
@@ -147,10 +147,10 @@ class TableSetObserver:
         viewed: Mapping[str, PartitionSet],
         now: datetime,
     ) -> Observation | None:
-        """Partitions whose tables are new, changed, re-created or gone; None if none is.
+        """Partitions whose tables are new, changed, re-created or gone; None without any.
 
-        ``extra`` counts the changed ``tables``, and names the first that are left out (``ignored``,
-        ``ignored_count``). ``unseen`` is set where only a session can look at some of them.
+        ``extra`` counts the changed ``tables``, and names the first that are left out (``ignored``, ``ignored_count``).
+        `session_needed_reason` is set if only a session can look at some tables.
 
         Raises:
             SourceError: The root is missing or cannot be listed, or a table cannot be read.
@@ -193,7 +193,7 @@ class TableSetObserver:
     def _look(
         self, asset: AssetSpec, place: StorageLocation, known: Mapping[str, Any] | None, now: datetime
     ) -> _Seen | None:
-        """One table as it is now; None where there is none."""
+        """One table as it is now; None if there is none. ``known`` is its position in the cursor."""
         known = known or {}
         table = replace(asset, storage=place, partitioning=UNPARTITIONED, source=_ALONE, views={})
         try:
@@ -219,7 +219,7 @@ class TableSetObserver:
 def _group(
     pattern: PathPattern, partitioning: Partitioning, found: Sequence[str]
 ) -> tuple[dict[str, _SlotTables], _IgnoredFolders]:
-    """Candidate tables by the key of their slot, and what is left out."""
+    """The names by the key of their slot, and those that are left out."""
     slots: dict[str, _SlotTables] = {}
     left_out, lists = _IgnoredFolders(), partitioning.listed_segment_test()
     for each in found:
@@ -254,7 +254,7 @@ def _notes_unseen(unseen: Mapping[str, str]) -> tuple[str, ...]:
 def _notes(
     asset: AssetSpec, left_out: _IgnoredFolders, skipped: SkippedFiles, nouns: tuple[str, str]
 ) -> tuple[str, ...]:
-    """What is left out, and why."""
+    """A note for each kind of names that are left out, with the reason."""
     noun, bare = nouns
     by = asset.partitioning.time.noun if asset.partitioning.time is not None else "partition"
     columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)

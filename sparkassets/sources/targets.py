@@ -161,7 +161,7 @@ class DeltaTargets:
 
 
 def _find_torn_log(path: str) -> SourceError | None:
-    """The damage of a power failure to a table on a disk; None where its log ends with whole files."""
+    """The error for a table whose log ends with a file that a power failure left incomplete; None for a whole log."""
     from sparkassets.delta.durability import LAST_CHECKPOINT, find_torn_files
 
     local = local_path(path)
@@ -225,7 +225,10 @@ class _PathCommitInspector(CommitInspector):
         return self._inspect_opened(rewritten=content is not None and not known)
 
     def _inspect_opened(self, *, rewritten: bool) -> TableFinding | None:
-        """The finding with the table opened; ``rewritten`` if the seen version is another commit now."""
+        """The finding with the table opened; ``rewritten`` says that the seen version is another commit now.
+
+        All partitions count as lost if the table is gone, is another one, went back, or was rewritten.
+        """
         table = self._table()
         if table is None:
             return TableFinding("gone", f"its table at {self.path} is gone", EVERYTHING)
@@ -243,11 +246,15 @@ class _PathCommitInspector(CommitInspector):
         return self.judge_gap(found)
 
     def _all_lost(self, kind: FindingKind, reason: str, table: DeltaTable) -> TableFinding:
+        """The finding that all partitions are lost, and that the table is accounted for as it is now."""
         version = table.version()
         return TableFinding(kind, reason, EVERYTHING, str(table.metadata().id), version, self.read_mark(version))
 
     def find_partitions(self, commit: LogCommit) -> PartitionSet | None:
-        """Computed partitions that a commit's files may hold; None where unknown."""
+        """The computed partitions that a commit's files may hold; None where the table or its columns are unknown.
+
+        Files whose actions lack statistics are looked up in the version before.
+        """
         from sparkassets.delta.file_parts import FileParts
         from sparkassets.delta.partition_columns import find_columns
 
@@ -264,7 +271,7 @@ class _PathCommitInspector(CommitInspector):
         return PartitionSet.union([file_parts.within(part, self.known.coverage) for part in found.values()])
 
     def _table(self, version: int | None = None) -> DeltaTable | None:
-        """The table, at a version if one is given; None where there is none."""
+        """The table, at a version if one is given; None if there is none, or that version cannot be read any more."""
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
         try:
@@ -277,15 +284,15 @@ class _PathCommitInspector(CommitInspector):
             raise unreadable(self.path, error) from error
 
     def read_mark(self, version: int) -> str | None:
-        """The mark of the newest accounted version."""
+        """A digest that identifies the commit of a version; None where the log lacks it."""
         content = self.log.read_content(version)
         return None if content is None else _digest(content)
 
     def _find_writer(self, content: bytes) -> str | None:
-        """The app id of the run that made the commit, if it is the one that was seen; else None.
+        """The app id of the run whose recorded commit has this content; empty if the recorded commit was no run's.
 
-        Where it is known by its content nobody is told. Tokens are numbers of the journal, so that no two are alike,
-        whatever the asset was called by then.
+        None if it is another commit. A record is ``epoch:`` with the token of a run, or ``content:`` with a digest of
+        the commit. Tokens are numbers of the journal, so one finds its run under whatever name the asset had then.
         """
         mark = self.known.mark
         if mark.startswith("epoch:"):

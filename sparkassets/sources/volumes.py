@@ -107,7 +107,7 @@ class LogVolumeEstimator:
 
 
 def _of_changes(path: str, since: TablePosition, version: int) -> InletVolume:
-    """The files with the changes after a position."""
+    """Bytes and number of the files with the changes after a position; None for both, with the reason, if unknown."""
     try:
         changes = table_changes(path, since, version)
     except (SourceError, OSError) as error:
@@ -118,7 +118,7 @@ def _of_changes(path: str, since: TablePosition, version: int) -> InletVolume:
 
 
 def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str:
-    """The live files of a version, or why they are unknown."""
+    """The live files of a version; a text that says why, if they are unknown."""
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
@@ -136,7 +136,7 @@ def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str
 
 
 def _slots_of(asset: AssetSpec) -> list[_Slot] | str:
-    """The source's slots as they are now, or why they are unknown."""
+    """Key, partitions, bytes and number of files of each slot as it is now; a text that says why, if unknown."""
     path = asset.storage.path if asset.storage is not None else ""
     pattern = PathPattern.parse(path, asset.path_partitioning.segment_columns)
     try:
