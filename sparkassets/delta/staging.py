@@ -42,9 +42,12 @@ _HIDDEN = ("_", ".")
 
 @frozen
 class StagingAttempt:
-    """The attempt that stages files.
+    """One attempt of a run, by which its folder in the table is named.
 
     Attributes:
+        run: The run's id.
+        token: The fence token of its claim.
+        number: The number of the attempt.
         publishes: Whether it stages an iteration, which stays beside others.
     """
 
@@ -108,11 +111,11 @@ def list_staged_files(
     """The attempt's staged files, ascending by path; files without rows are left out.
 
     Args:
-        table: Its path or URI.
-        attempt: Whose.
-        schema: The table's after the commit, as Delta's JSON.
+        table: The table's path or URI.
+        attempt: The attempt that staged them.
+        schema: The table's schema after the commit, as Delta's JSON.
         layout: The columns that folders are named by; instants in UTC.
-        properties: The table's, which choose its statistics.
+        properties: The table's properties, which choose the columns with statistics.
 
     Raises:
         OSError: A file cannot be read.
@@ -138,7 +141,7 @@ def list_staged_files(
 
 
 def discard(table: str, attempt: StagingAttempt) -> None:
-    """Removes the files of an attempt that has begun no commit, where the storage allows it."""
+    """Removes the files of an attempt that has begun no commit, as far as the storage allows it."""
     with contextlib.suppress(SourceError):
         _delete(open_folder(table), attempt.root)
 
@@ -152,7 +155,7 @@ def discard_files(table: str, paths: Iterable[str]) -> None:
 
 
 def move_files(table: str, moves: Mapping[str, str]) -> None:
-    """Moves staged files to other paths; files moved before stay.
+    """Moves staged files to other paths; a file that was moved before stays, so that a second try succeeds.
 
     Raises:
         OSError: A file can be found in neither place, or cannot be moved.
@@ -174,10 +177,11 @@ def discard_folders(table: str, paths: Iterable[str]) -> None:
 
 
 def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: StagingAttempt | None = None) -> None:
-    """Removes files that attempts of these runs staged in the table, except the committed attempt's.
+    """Removes the files that attempts of these runs staged in the table, except the committed attempt's.
 
-    They must certainly commit no more: fenced, and looked for after that. A newer claim may complete one of the
-    runs meanwhile, so only attempts with fence tokens up to ``upto`` are removed.
+    The attempts must be certain not to commit any more: fenced first, and looked for afterwards. A newer claim may be
+    completing one of the runs, so only attempts with fence tokens up to ``upto`` are removed. ``keep`` is the attempt
+    whose files a commit holds; None if no commit does.
     """
     store = open_folder(table)
     for each in (*_list_files(store, "", deep=False), *_list_files(store, ITERATIONS, deep=False)):
@@ -187,7 +191,7 @@ def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: StagingAtte
 
 
 def discard_iterations(table: str, *, keep: Container[str], unsettled: Container[int], tokens: range) -> None:
-    """Removes settled iterations of claims with these ``tokens``, except those to ``keep``."""
+    """Removes iterations of claims with these ``tokens``, except those to ``keep`` and of ``unsettled`` claims."""
     store = open_folder(table)
     for each in _list_files(store, ITERATIONS, deep=False):
         attempt = _attempt(each.base_name)
@@ -198,7 +202,7 @@ def discard_iterations(table: str, *, keep: Container[str], unsettled: Container
 
 
 def _attempt(folder: str) -> StagingAttempt | None:
-    """The attempt that a folder is named by; None for another folder."""
+    """The attempt that a folder is named by, as ``<run>.<token>.<number>``; None for another folder."""
     run, *numbers = folder.rsplit(".", 2)
     if len(numbers) < len(("token", "attempt")) or not all(map(str.isdecimal, numbers)):
         return None
@@ -217,13 +221,13 @@ def _move(store: FileSystem, source: str, target: str) -> None:
 
 
 def _delete(store: FileSystem, folder: str) -> None:
-    """Removes a folder; what cannot be removed is left to ``VACUUM``."""
+    """Removes a folder; what cannot be removed is left to Delta's ``VACUUM``."""
     with contextlib.suppress(OSError):
         store.delete_dir(folder)
 
 
 def open_folder(table: str) -> FileSystem:
-    """The table's folder."""
+    """The table's folder as a file system, in which paths are relative to the table."""
     from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
     local = local_path(table)
@@ -238,7 +242,9 @@ def _list_files(store: FileSystem, folder: str, *, deep: bool = True) -> list[Fi
 
 
 def _is_data(path: str) -> bool:
-    """Whether Spark's job has published the file: hidden folders are of tasks that were retried or overtaken.
+    """Whether it is a data file that Spark's job has published.
+
+    Hidden folders hold files of tasks that were retried or overtaken.
 
     >>> _is_data("_day=1/part-0.parquet"), _is_data("_temporary/0/day=1/part-0.parquet")
     (True, False)
@@ -262,7 +268,7 @@ def _partition(path: str, instants: Container[str]) -> dict[str, str | None]:
 
 
 def _instant(text: str) -> str:
-    """The text of an instant with its zone, as Delta writes it: readers would assume their own zone."""
+    """An instant in a folder's name as Delta's log has it: with its zone, or readers would assume their own."""
     date, _, time = text.partition(" ")
     seconds, _, fraction = time.partition(".")
     return f"{date}T{seconds}.{fraction:0<6}Z"
@@ -270,12 +276,12 @@ def _instant(text: str) -> str:
 
 @frozen
 class IterationRows:
-    """The rows of an iteration, from its log.
+    """The files of an iteration, from its own log.
 
     Attributes:
-        schema: As Delta has it in JSON.
-        layout: Columns that its folders are named by.
-        rows: Their number, as far as statistics say.
+        schema: The schema as Delta's JSON.
+        layout: The columns that its folders are named by.
+        rows: The number of rows, as far as statistics say.
         run_metadata: The marker of the commit that published it.
     """
 

@@ -36,9 +36,9 @@ _CHEAP: Final = frozenset(
 
 
 def hold_common(frames: Sequence[DataFrame]) -> Any | None:  # noqa: ANN401  a data set of the JVM
-    """Caches the largest plan that all frames share, until its ``unpersist``; None where there is none.
+    """Caches the largest plan that all frames share, until ``unpersist`` of the returned frame.
 
-    None, too, where a session cannot cache, or does not reveal its plans (Spark Connect).
+    None if they share nothing worth it, or if the session cannot cache or does not reveal its plans (Spark Connect).
     """
     if len(frames) < 2 or is_remote(frames[0].sparkSession):  # noqa: PLR2004  two have something in common
         return None
@@ -50,7 +50,7 @@ def hold_common(frames: Sequence[DataFrame]) -> Any | None:  # noqa: ANN401  a d
 
 
 def _common(plans: Sequence[Any]) -> Any | None:  # noqa: ANN401  a plan of the JVM
-    """The topmost part of the first plan that is in all others and worth caching."""
+    """The topmost part of the first plan that is in all other plans and worth caching; None if there is none."""
     others = [{node.semanticHash() for node in _parts(plan)} for plan in plans[1:]]
     return next(
         (
@@ -63,7 +63,7 @@ def _common(plans: Sequence[Any]) -> Any | None:  # noqa: ANN401  a plan of the 
 
 
 def _is_worth(plan: Any) -> bool:  # noqa: ANN401  a plan of the JVM
-    """Whether it does more than read and pick rows, or may differ the next time."""
+    """Whether the plan is worth caching: it does more than read and pick rows, or may yield others the second time."""
     return not plan.deterministic() or any(node.nodeName() not in _CHEAP for node in _parts(plan))
 
 
@@ -78,15 +78,15 @@ def _parts(plan: Any) -> Iterator[Any]:  # noqa: ANN401  plans of the JVM
 
 @dataclass(frozen=True)
 class SparkComputation:
-    """Rows that are described but not computed yet.
+    """The rows of one table, described but not computed yet.
 
     Attributes:
         order: The run whose rows they are.
         schema: Their schema; a fence creates a missing table with it.
         target: The table as it was; None where there was none.
-        read_version: The target's version that the rows were made from, if they read it.
-        writes_files: Whether its function wrote files that the rows only point to.
-        kept_rows: Its rows, once they are staged to be judged.
+        read_version: The table's version that the rows were made from; None if they do not read it.
+        writes_files: Whether the function wrote files, to which the rows only point.
+        kept_rows: The rows as staged to be judged; None before.
     """
 
     order: RunOrder

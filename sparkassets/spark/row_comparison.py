@@ -35,20 +35,20 @@ _HALVES: Final = ("{hash} & 4294967295L", "shiftrightunsigned({hash}, 32)")
 
 
 class _NoHashError(Exception):
-    """Spark cannot hash such a value."""
+    """Spark cannot hash some value of the rows, so that they cannot be compared."""
 
 
 def find_changed_partitions(
     old: DataFrame, new: DataFrame, partitions: PartitionSet, *, partitioning: Partitioning, schema: str
 ) -> PartitionSet:
-    """The ``partitions`` that hold other rows in ``new`` than in ``old``; all where it cannot be determined.
+    """The ``partitions`` whose rows differ between ``old`` and ``new``; all of them where that cannot be determined.
 
     Args:
         old: Rows of the partitions only, with the same columns as ``new``.
         new: The same.
         partitions: Whole partitions.
-        partitioning: Tells by which column a row is of a partition.
-        schema: The table's, in the JSON of its log.
+        partitioning: Determines by its columns which partition a row is in.
+        schema: The table's schema, in the JSON of its log.
     """
     slices = _RowGrouping.from_schema(partitioning.with_segments_of(partitions), schema)
     try:
@@ -60,11 +60,11 @@ def find_changed_partitions(
 
 @frozen
 class _RowGrouping:
-    """What rows are grouped by: segments and a range of time, each usually of one partition.
+    """Groups rows by segments and a range of time, so that a group is usually of one partition.
 
     Attributes:
-        files: Maps values to partitions; None where no column tells them.
-        columns: Their names, and whether each is an instant.
+        files: Maps values to partitions; None if no column assigns rows to them.
+        columns: The names of the grouping columns, and whether each is an instant.
     """
 
     partitioning: Partitioning

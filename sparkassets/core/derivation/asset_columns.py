@@ -86,7 +86,7 @@ def _render(asset: AssetSpec, template: Template, text: str, params: Mapping[str
 
 
 def _depends_on_run(node: nodes.Node) -> bool:
-    """Whether what shapes a query names what only a run knows."""
+    """Whether a node that shapes the query, such as an ``if`` or a loop, depends on values that only a run knows."""
     inside = (
         [node.test]
         if isinstance(node, nodes.If | nodes.CondExpr)
@@ -180,10 +180,10 @@ def _nothing(asset: AssetSpec) -> Sequence[str] | None:
 
 @frozen
 class AssetDerivations:
-    """Derivations of the columns of assets, each computed once.
+    """Derives the columns of a project's assets, each once.
 
     Attributes:
-        stored: Looks up the columns of an asset where neither a declaration nor a query gives them.
+        stored: Looks up the stored columns of an asset, where neither a declaration nor its query gives them.
     """
 
     project: ProjectSpec
@@ -192,7 +192,7 @@ class AssetDerivations:
     _queries: dict[tuple[str, int], RenderedQuery | None] = field(default_factory=dict)
 
     def query_of(self, asset: AssetSpec, text: str, params: Mapping[str, object]) -> RenderedQuery | None:
-        """What `render_query` says of an asset of the project with one of its sets of params."""
+        """The result of `render_query` for an asset with one of its sets of params, cached."""
         key = (asset.name, id(params))
         if key not in self._queries:
             self._queries[key] = render_query(asset, text, params)
@@ -208,7 +208,7 @@ class AssetDerivations:
         return self._found[asset.name]
 
     def columns_of(self, asset: AssetSpec) -> tuple[str, ...] | None:
-        """All columns of an asset, in order, as far as they are known."""
+        """All columns of an asset, in order: declared, else derived from its query, else stored; None if unknown."""
         if asset.columns:
             names = list(asset.columns)
             lower = {name.casefold() for name in names}
@@ -219,9 +219,10 @@ class AssetDerivations:
         return None if stored is None else (*stored,)
 
     def reading_columns(self, asset: str, column: str) -> Iterator[tuple[AssetSpec, str, ColumnUse]]:
-        """Columns of other assets that are derived from a column, with their uses; ``*`` stands for the set of rows.
+        """The columns of other assets that use the column: reader, its column, and the use.
 
-        A reader whose uses are uncertain has the column ``?``.
+        The reader's column is ``*`` where the use decides the set of rows, and ``?`` where the reader's uses are
+        uncertain.
         """
         for reader in self.project.assets.values():
             if reader.name != asset and (asset not in reader.inlets or reader.inlets[asset].waits_only):
@@ -254,11 +255,13 @@ def derive_asset(
     *,
     render: Callable[[AssetSpec, str, Mapping[str, object]], RenderedQuery | None] = render_query,
 ) -> QueryDerivation | None:
-    """The derivation of each column of an asset from its query; None where it is uncertain, or there is no query.
+    """The derivation of each column of an asset from its query; None if it is uncertain, or there is no query.
+
+    With several sets of params, all must lead to the same derivation.
 
     Args:
         asset: The asset with the query.
-        columns: All columns of an inlet, by its name; None where they are not known.
+        columns: Looks up all columns of an inlet by its name; None if they are unknown.
         render: Renders the query.
     """
     if not isinstance(asset.body, SqlBody) or asset.outlets:
@@ -277,7 +280,7 @@ def derive_asset(
 
 
 def asset_filters(asset: AssetSpec, columns: Callable[[str], Sequence[str] | None]) -> Mapping[str, RowFilter]:
-    """By inlet, a filter that all rows satisfy that a run of the asset can use; no entry where none is certain.
+    """By inlet, a filter that all its rows satisfy which a run of the asset can use; without uncertain filters.
 
     Args:
         asset: The asset with the query.
@@ -312,7 +315,7 @@ def _derive_rendered_query(
 def _relations(
     asset: AssetSpec, query: RenderedQuery, columns: Callable[[str], Sequence[str] | None]
 ) -> dict[str, QueryRelation]:
-    """The relations that a query reads, by their names in it."""
+    """The relations that a rendered query reads, with their columns, by their names in it."""
     from sparkassets.core.derivation.query_derivation import QueryRelation  # with sqlglot
 
     relations = {}
@@ -327,12 +330,12 @@ def _relations(
 
 
 def _reads_change_feed(asset: AssetSpec, inlet: str) -> bool:
-    """Whether it reads the changes of an inlet, with columns that are not the inlet's."""
+    """Whether the asset reads the inlet's changes, whose rows have more columns than the inlet."""
     return inlet in asset.inlets and isinstance(asset.inlets[inlet].read, ReadChanges)
 
 
 def _holds_mark(found: QueryDerivation) -> bool:
-    """Whether what only a run knows became part of a name."""
+    """Whether a value that only a run knows became part of a column's name, so that the derivation holds for no run."""
     uses = (use.column for each in (*found.columns.values(), found.rows) for use in each or ())
     return any(mark in name for name in (*found.columns, *uses) for mark in MARKS)
 
