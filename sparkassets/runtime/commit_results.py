@@ -247,10 +247,10 @@ def _changed_source(outcome: Outcome) -> str | None:
 def known_unchanged(asset: AssetState, same: PartitionSet, *, table_id: str | None) -> PartitionSet:
     """The partitions of ``same`` that consumers already know with these rows.
 
-    Partitions that were not present before, were lost, or are in another table now, are an event whatever their rows.
+    Partitions that were absent, lost, or in another table before count as changed, whatever their rows.
 
     Args:
-        asset: Its state before the run is recorded.
+        asset: The asset's state before the run is recorded.
         same: Partitions whose rows the run left unchanged; everything for an asset without partitions.
         table_id: The table that the run is in.
     """

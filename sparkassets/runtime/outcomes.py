@@ -123,7 +123,7 @@ def ask_person(order: RunOrder, older: Sequence[ClaimState], error: HistoryGoneE
 def ask_to_complete(
     failed: FailedRun, order: RunOrder, older: Sequence[ClaimState], run: str, found: Sequence[DataCommit | None]
 ) -> FailedRun:
-    """The failure of a run that found ``run`` in some outlets and could not complete the others: it asks a person.
+    """Turns the failure into a question to a person: ``run`` is in some outlets, and the others cannot be completed.
 
     ``found`` holds the commit of ``run`` in each outlet, None where it is missing.
     """

@@ -446,7 +446,7 @@ def _sort_left_out(left: Mapping[str, Iterable[str]]) -> LeftOut:
 
 
 def _describe_commits(commits: Sequence[LogCommit]) -> dict[str, Any]:
-    """The commits' operations, and the numbers of versions and files."""
+    """The commits' operations, and how many versions and files they have."""
     added = [file.added for commit in commits for file in commit.files]
     return {
         "operations": list(dict.fromkeys(commit.operation for commit in commits if commit.operation)),

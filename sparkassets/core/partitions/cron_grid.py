@@ -242,9 +242,9 @@ class CronGrid:
         return [each for each in readings if each + self._clock.offset_at(each) == local and self.floor(each) == each]
 
     def _local_of_edge(self, edge: int, *, late: bool) -> int:
-        """The earliest time that the wall clock shows from an edge on; the latest up to it if ``late``.
+        """The lowest time that the wall clock shows at or shortly after an edge; with ``late`` the highest up to it.
 
-        Near a clock change that goes back this is not what the clock shows at the edge.
+        When clocks go back from 3:00 to 2:00, an edge at 2:30 before the change is followed by 2:00 once more.
         """
         local = edge + self._clock.offset_at(edge)
         if late:

@@ -51,7 +51,7 @@ class PartitionAlgebra(PartitionDimensions):
         return PartitionSet.by_segment({segment: ranges for segment, ranges in parts.apart if segment not in known})
 
     def in_rows(self, parts: PartitionSet) -> PartitionSet:
-        """The partitions of `by_columns` that overlap ``parts``: as far as rows tell partitions apart.
+        """Widens ``parts`` to what rows can tell apart: of a dimension without a column, all partitions are included.
 
         >>> from sparkassets.core.partitions import Partitioning
         >>> days = Partitioning(TimePartition("day", "UTC"))

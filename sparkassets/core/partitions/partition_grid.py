@@ -92,7 +92,10 @@ def _rows(partitioning: Partitioning, columns: Sequence[_WordSpans]) -> Iterator
 
 
 def _merge_columns(columns: Sequence[_WordSpans]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Yields stretches of time in which no column changes, ascending; equal neighbours are joined."""
+    """Yields (start, end, the word of each column) for each stretch of time in which no word changes, ascending.
+
+    Stretches in which no column has a word are left out.
+    """
     words = [NO_WORD] * len(columns)
     begun, before = 0, tuple(words)
     moves = list(merge(*(_word_changes(number, column) for number, column in enumerate(columns))))

@@ -247,7 +247,7 @@ def _decision_change_times(context: PlanningContext, asset: AssetSpec, decision:
     by_partitions, inlets = asset.partitioning.is_partitioned, asset.inlets.values()
     mapped = [
         inlet for inlet in inlets if by_partitions or inlet.mapping is not None
-    ]  # an inlet without a mapping is read as a whole, so no single partition of it counts
+    ]  # an asset without partitions reads an unmapped inlet as a whole, whose rollovers do not matter
     grids = [asset.partitioning, *(context.partitioning(inlet) for inlet in mapped)]
     yield from (at for at in map(context.next_rollover, grids) if at is not None)
     for inlet in asset.inlets.values():

@@ -144,6 +144,7 @@ def _rule(at: DocumentPlace, keys: NotifyMap, project: ProjectDraft, modules: Ma
 def _hook(
     at: DocumentPlace, written: str | None, project: ProjectDraft, modules: Mapping[str, ModuleSource]
 ) -> PythonBody | None:
+    """Compiles the function that is told of notices; None where none is written."""
     if written is None:
         return None
     found = compile_function(at, written, project, modules)

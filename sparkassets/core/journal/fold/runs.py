@@ -299,7 +299,7 @@ def _costs_with(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
 def _cover_partitions(
     asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, scheduled: ClaimEntry | None
 ) -> AssetState:
-    """Covers the run's partitions; clears their failures, and those of their stale causes that the run has used."""
+    """Adds the run's partitions to the coverage; clears their failures, and the stale marks that the run used up."""
     partitions = entry.published_partitions
     cleared = stale_after_run(asset, partitions, scheduled, through=entry.token)
     after = clear_kept_and_owed(asset, partitions, claim.request if claim is not None else None, through=entry.token)

@@ -209,7 +209,8 @@ def find_due_partitions(case: DecisionInput, found: PendingPartitions) -> Decisi
     """Returns one candidate with all partitions that may run now, whatever made them due.
 
     They come from the schedule, an unfinished run, unfinished lookback, a person's mark (missing or accept), or a run
-    that discovered segments. Partitions that a running sibling computes are left out.
+    that discovered segments. Partitions that a running sibling computes are left out, and so are segments that a run of
+    discovered segments discovered in its turn: they wait for the next invocation.
     """
     context, asset, state = case.context, case.asset, case.state
     scheduled = _select_scheduled(context, asset, state, found)
