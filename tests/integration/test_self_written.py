@@ -288,7 +288,7 @@ REPLACE = """
     def daily(context, spark, sales):
         path = context.outlets.daily.path
         rows = sales.groupBy("day").count().withColumnRenamed("count", "n")
-        days = ", ".join(f"'{block.key}'" for partition in context.partitions)
+        days = ", ".join(f"'{partition.key}'" for partition in context.partitions)
         writer = rows.write.format("delta").mode("overwrite").partitionBy("day")
         writer.option("replaceWhere", f"day in ({days})").save(path)
 """

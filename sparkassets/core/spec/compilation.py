@@ -174,8 +174,7 @@ def _compile(
     """
     keys, own, partitioning, drafts = draft.keys, draft.bounds, draft.partitioning, files.drafts
     inlets: dict[str, InletSpec] = {}
-    strategy = write = None
-    schedule, fan = Schedule(), None
+    schedule, strategy, write, fan = Schedule(), None, None, None
     if not keys.source and draft.are_reliable("source"):
         inlets = _with_rules(draft, compile_inlets(draft, body.mentions, files, columns=columns), columns, code)
         schedule = _schedule(draft, body, inlets, files, timetables)
