@@ -148,8 +148,26 @@ CommitKind = Literal["data", "fence", "layout"]
 """A ``layout`` commit changes no rows: it restores what a commit of rows could not keep, and has no transaction."""
 
 
+class MeasuredRun:
+    """Base of what carries the ``measures`` of a run: facts that must survive a crash, its judgement among them."""
+
+    __slots__ = ()
+    measures: Mapping[str, Any]
+
+    @property
+    def judgement(self) -> RunJudgement | None:
+        """The judgement of the run's partitions; None if nothing was judged."""
+        return judgement_from(self.measures)
+
+    @property
+    def withheld(self) -> PartitionSet:
+        """The run's partitions that are not published."""
+        found = self.judgement
+        return NOTHING if found is None else found.withheld
+
+
 @frozen
-class CommitMarker:
+class CommitMarker(MeasuredRun):
     """The marker in a target's commit, by which it is recognised.
 
     Attributes:
@@ -170,17 +188,6 @@ class CommitMarker:
         """The same for a run whose partitions ``parts`` came out unchanged; ``rows`` were not rewritten."""
         return replace(self, measures={**self.measures, "unchanged": encode_partitions(parts), "same_rows": rows})
 
-    @property
-    def judgement(self) -> RunJudgement | None:
-        """The judgement of the run's partitions; None if nothing was judged."""
-        return judgement_from(self.measures)
-
-    @property
-    def withheld(self) -> PartitionSet:
-        """The run's partitions that are not published."""
-        found = self.judgement
-        return NOTHING if found is None else found.withheld
-
     def with_judgement(self, judgement: RunJudgement, order: RunOrder) -> CommitMarker:
         """The same with the judgement of the run; if it withholds something, watermarks do not move.
 
@@ -195,7 +202,7 @@ class CommitMarker:
 
 
 @frozen
-class DataCommit:
+class DataCommit(MeasuredRun):
     """A data commit found in a target's history, or the end of a run that writes its target itself.
 
     Attributes:
@@ -242,17 +249,6 @@ class DataCommit:
     def unchanged_partitions(self) -> PartitionSet:
         """Partitions whose rows came out as they were in the table before it, by its ``measures``."""
         return decode_partitions(self.measures["unchanged"]) if self.is_compared else NOTHING
-
-    @property
-    def judgement(self) -> RunJudgement | None:
-        """The judgement of its partitions; None if nothing was judged."""
-        return judgement_from(self.measures)
-
-    @property
-    def withheld(self) -> PartitionSet:
-        """Its partitions that were not published."""
-        found = self.judgement
-        return NOTHING if found is None else found.withheld
 
     @property
     def verdicts(self) -> tuple[RuleVerdict, ...]:

@@ -51,6 +51,18 @@ _Moments = Annotated[
 ]
 
 
+_Delay = Annotated[Maybe[DurationText], Field(description="Runs start so much later; same interval.")]
+_Window = Annotated[Maybe[DurationText], Field(description="The interval is so long, up to its end.")]
+_Catchup = Annotated[
+    Maybe[Literal["all", "latest", "rollup"]],
+    Field(description="Each missed interval in order, only the newest, or one run that spans them all."),
+]
+_Timezone = Annotated[Maybe[ZoneText], Field(description="Whose wall clock it follows; the asset's by default.")]
+_Start = Annotated[Maybe[InstantText], Field(description="No interval begins before it; one may begin at it.")]
+_End = Annotated[Maybe[InstantText], Field(description="No interval begins at it or after.")]
+"""Keys of every timetable, built in or of a package."""
+
+
 class ScheduleMap(StrictMap):
     """A timetable: one kind of rule with its modifiers."""
 
@@ -88,14 +100,12 @@ class ScheduleMap(StrictMap):
         default=None, description="Drops ticks on closed days (default), or moves them to the open day before or after."
     )
     interval: Maybe[DurationText] = Field(default=None, description="How long the intervals of `cron` last.")
-    delay: Maybe[DurationText] = Field(default=None, description="Runs start so much later; same interval.")
-    window: Maybe[DurationText] = Field(default=None, description="The interval is so long, up to its end.")
-    catchup: Maybe[Literal["all", "latest", "rollup"]] = Field(
-        default=None, description="Each missed interval in order, only the newest, or one run that spans them all."
-    )
-    timezone: Maybe[ZoneText] = Field(default=None, description="Whose wall clock it follows; the asset's by default.")
-    start: Maybe[InstantText] = Field(default=None, description="No interval begins before it; one may begin at it.")
-    end: Maybe[InstantText] = Field(default=None, description="No interval begins at it or after.")
+    delay: _Delay = None
+    window: _Window = None
+    catchup: _Catchup = None
+    timezone: _Timezone = None
+    start: _Start = None
+    end: _End = None
 
 
 class RegisteredMap(StrictMap):
@@ -104,14 +114,12 @@ class RegisteredMap(StrictMap):
     model_config = ConfigDict(extra="allow")
 
     timetable: Text = Field(description="Its name in the entry point group `sparkassets.timetables`.")
-    delay: Maybe[DurationText] = Field(default=None, description="Runs start so much later; same interval.")
-    window: Maybe[DurationText] = Field(default=None, description="The interval is so long, up to its end.")
-    catchup: Maybe[Literal["all", "latest", "rollup"]] = Field(
-        default=None, description="Each missed interval in order, only the newest, or one run that spans them all."
-    )
-    timezone: Maybe[ZoneText] = Field(default=None, description="Whose wall clock it follows; the asset's by default.")
-    start: Maybe[InstantText] = Field(default=None, description="No interval begins before it; one may begin at it.")
-    end: Maybe[InstantText] = Field(default=None, description="No interval begins at it or after.")
+    delay: _Delay = None
+    window: _Window = None
+    catchup: _Catchup = None
+    timezone: _Timezone = None
+    start: _Start = None
+    end: _End = None
 
 
 class PartitionMap(StrictMap):
