@@ -90,5 +90,5 @@ def test_the_watermarks(spark):
 def test_they_are_plain_delta(spark, state, table):
     detail = spark.sql(f"DESCRIBE DETAIL delta.`{state}/{table}`").first()
     assert (detail.minReaderVersion, detail.minWriterVersion) == (1, 2)
-    assert detail.properties["sparkassets.format"] == "4"
+    assert detail.properties["sparkassets.format"] == "5"
     assert detail.partitionColumns == []

@@ -1,4 +1,4 @@
-"""Every write mode of the core has a file in the Spark layer."""
+"""Every write mode of the core has a counterpart in the Spark layer."""
 
 import pytest
 
@@ -11,8 +11,8 @@ WRITTEN_HERE = {name: write for name, write in WRITES.items() if name != "self"}
 
 
 @pytest.mark.parametrize("write", WRITTEN_HERE.values(), ids=WRITTEN_HERE)
-def test_a_mode_is_in_the_file_of_its_name(write):
-    assert type(mode_of(asset("a", write=write))).__module__ == f"sparkassets.spark.writes.{write.name}"
+def test_a_mode_of_the_core_has_one_in_the_spark_layer(write):
+    assert type(mode_of(asset("a", write=write))).__module__.startswith("sparkassets.spark.writes.")
 
 
 def test_a_source_is_not_written():

@@ -304,7 +304,8 @@ def _write_parquet(work: PlannedWrite, rows: DataFrame, folder: str, layout: Seq
         # Delta reads this text as NULL: one task has to write both, or two files would have one name
         texts = [name for name in layout if rows.schema[name].dataType.simpleString() == "string"]
         null = sqltext.text(NULL_FOLDER)
-        rows = rows.withColumns({name: sql.expr(f"nullif({sqltext.name(name)}, {null})") for name in texts})
+        if texts:  # Spark Connect refuses to add no columns
+            rows = rows.withColumns({name: sql.expr(f"nullif({sqltext.name(name)}, {null})") for name in texts})
         rows = rows.hint("rebalance", *map(sqltext.name, layout))
     options = {**KEEPS_BOUNDS, **scratch.staging_options(rows.sparkSession, folder)}
     writer = rows.write.format("parquet").mode("error").options(**options)
