@@ -27,7 +27,7 @@ help:
 	@echo 'make crash    drivers killed at every moment of a run, of which `make test` takes a sample'
 	@echo 'make model    the protocol of a run, its right rules and its wrong ones, in every state it can come to'
 	@echo 'make lint     ruff, mypy, import-linter, drift of what is generated: JSON Schema, docs'
-	@echo 'make bench    the budgets, measured'
+	@echo 'make bench    the benchmarks, and docs/performance.md from them'
 	@echo 'make measure  sizes, names and circles of the source'
 	@echo 'make schema   write conf/schema.json, docs/reference.md and docs/cli.md anew'
 	@echo 'make clean    remove everything that these commands made'
@@ -78,7 +78,7 @@ measure: .venv/.ready
 	@.venv/bin/python -m tests.architecture.measures
 
 bench: java .venv/.ready
-	@for bench in tests/benchmark/bench_*.py; do echo "== $$bench"; .venv/bin/python -m $$(echo $${bench%.py} | tr / .) || exit 1; done
+	@.venv/bin/python -m tests.benchmark
 
 schema: .venv/.ready
 	@.venv/bin/sparkassets schema > conf/schema.json

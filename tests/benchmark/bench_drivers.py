@@ -19,6 +19,7 @@ from deltalake import write_deltalake
 
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, StorageLocation
 from sparkassets.ports import RunOrder
+from tests.benchmark.figures import record
 from tests.builders import asset, project, source
 from tests.crash.driver import Orders, PlainProject
 from tests.crash.plain import SALES, Computed, PlainEngine
@@ -47,8 +48,10 @@ def main() -> None:
         for drivers in DRIVERS:
             seconds = median(driven(drivers, disjoint=disjoint) for _ in range(REPEATS))
             alone = alone or seconds
-            rate = ASSETS / seconds
-            print(f"  {name:<18}{drivers} drivers  {seconds:6.2f} s  {rate:5.1f} runs/s  {alone / seconds:5.2f} x")
+            print(f"  {name:<18}{drivers} drivers  {seconds:6.2f} s  {ASSETS / seconds:5.1f} runs/s")
+            if drivers > 1:
+                what = f"runs that wait, {name}, drivers: {drivers}"
+                record(what, seconds / alone, "x", against="one driver", limit=f"1/{drivers}")
 
 
 def driven(drivers: int, *, disjoint: bool) -> float:

@@ -22,6 +22,7 @@ from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.table_columns import JOURNAL_COLUMNS, arrow_table
+from tests.benchmark.figures import record
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World
 
@@ -186,11 +187,14 @@ def main() -> None:
                 f"{figures.cold:10.2f} {figures.history:8.2f} {beside}"
             )
         *_, first, last = rows
-        print(
-            f"last row to the one before: commit {last.commit / first.commit:.2f} x, "
-            f"tick {last.warm / first.warm:.2f} x warm and {last.cold / first.cold:.2f} x cold (budget 1.5 x); "
-            f"{time.perf_counter() - begin:.0f} s in all"
-        )
+        against = f"after {first.commits:,}"
+        record("a commit to the journal", last.commit, "ms", limit="two files are written and synced")
+        for what, growth in (
+            ("a commit", last.commit / first.commit),
+            ("a tick with no news", last.warm / first.warm),
+            ("a driver's first tick", last.cold / first.cold),
+        ):
+            record(f"{what}, after {last.commits:,} commits", growth, "x", against=against, goal=1.5)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import make_plan
+from tests.benchmark.figures import record
 from tests.builders import Story, asset, project, source
 
 REPEATS = 7
@@ -126,10 +127,7 @@ def main() -> None:
     """Prints the table."""
     for name, times in ranges().items():
         middle = statistics.median(times)
-        verdict = "ok" if middle <= RANGES_BUDGET else "OVER"
-        print(
-            f"{INTERVALS:,} intervals, {STORED:,} ranges: {name:18} {middle:6.1f} ms (budget {RANGES_BUDGET}) {verdict}"
-        )
+        record(f"{INTERVALS:,} intervals, {STORED:,} ranges: `{name}`, CPU", middle, "ms", goal=RANGES_BUDGET)
     print(f"{'assets':>7} {'partitions':>12} {'what, ms':>16} {'median':>8} {'spread':>12}")
     for count in (1_000, 10_000):
         story = layered(count)
@@ -142,7 +140,14 @@ def main() -> None:
         )
         again = partial(lambda story, planner: planner.plan(story.context()), story, planner)
         _print(count, "nothing new, again", measure(again))
-        _print(count, "one event", first_wave(story))
+        one = first_wave(story)
+        _print(count, "one event", one)
+        record(
+            f"{count:,} assets, {count * 999:,} partitions: planned after one event",
+            statistics.median(one),
+            "ms",
+            goal=20,
+        )
     small = layered(1_000)
     ours, theirs = statistics.median(measure(lambda: make_plan(small.context()))), dagster(1_000)
     if theirs is None:

@@ -20,6 +20,7 @@ from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.spec.model import SqlBody
 from sparkassets.report import write_site
 from tests.benchmark import bench_planner
+from tests.benchmark.figures import record
 from tests.builders import HERE, Story, asset, project, source
 from tests.report.browser import browsing, chromium
 
@@ -79,8 +80,10 @@ def measure(name: str, story: Story, page: str) -> None:
         written = write_site(report, f"{folder}/site")
         took, work = time.perf_counter() - begun, time.process_time() - work
         print(f"{name}: {len(report.assets):,} assets, {slices:,} slices, {len(past.runs):,} runs")
-        print(f"  {made:5.2f} s of work to make, {work - made:.2f} to write; {took:.2f} s in all (budget {SECONDS} s)")
-        print(f"  {written.bytes / 1e6:5.2f} MB in {written.files} files (budget {MEGABYTES} MB)")
+        print(f"  {made:5.2f} s of work to make, {work - made:.2f} to write; {written.files} files")
+        what = f"the report of a {name} project, {len(report.assets):,} assets"
+        record(what, took, "s", goal=SECONDS)
+        record(f"{what}: its size", written.bytes / 1e6, "MB", goal=MEGABYTES)
         if chromium() is not None:
             show(Path(folder), page)
 
