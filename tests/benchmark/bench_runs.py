@@ -1,7 +1,7 @@
 """What runs cost against the plain Delta writes that a person would have written by hand.
 
-Ours and the hand's repetitions alternate in one session, so that both meet the same machine; medians, with the spread
-and how busy the cores were. On Linux.
+Ours and the hand's repetitions alternate in one session, so that both meet the same machine; medians, with the spread,
+and medians of the pairs' ratios. On Linux.
 """
 
 from __future__ import annotations
@@ -184,36 +184,37 @@ def alternate(
     *,
     warm: int = 1,
     repeats: int = REPEATS,
+    names: tuple[str, str] = ("by hand", "sparkassets"),
 ) -> None:
     """Prints what both take by turns, each pair after a ``touch`` that is not counted."""
-    hand: list[_Cost] = []
-    ours: list[_Cost] = []
+    pairs: list[tuple[_Cost, _Cost]] = []
     for turn in range(warm + repeats):
         touch()
-        for costs, work in ((hand, by_hand), (ours, run)):
-            cost = _cost(work)
-            if turn >= warm:
-                costs.append(cost)
-    for name, costs in (("by hand", hand), ("sparkassets", ours)):
+        pair = (_cost(by_hand), _cost(run))
+        if turn >= warm:
+            pairs.append(pair)
+    for name, costs in zip(names, zip(*pairs, strict=True), strict=True):
         seconds = [cost.seconds for cost in costs]
-        spread, busy = f"{min(seconds):.2f}-{max(seconds):.2f}", statistics.median(cost.busy for cost in costs)
-        print(f"  {name:<12} median {statistics.median(seconds):7.2f} s   spread {spread:<13} cores busy {busy:.0%}")
-    medians = [statistics.median(cost.seconds for cost in costs) for costs in (ours, hand)]
-    print(f"  ratio {medians[0] / medians[1]:.3f}")
+        spread, used = f"{min(seconds):.2f}-{max(seconds):.2f}", statistics.median(cost.used for cost in costs)
+        print(f"  {name:<12} median {statistics.median(seconds):7.2f} s   spread {spread:<13} CPU {used:.2f} s")
+    clock, cpu = (
+        statistics.median(getattr(ours, what) / getattr(hand, what) for hand, ours in pairs)
+        for what in ("seconds", "used")
+    )
+    print(f"  ratio {clock:.3f}   of CPU {cpu:.3f}", flush=True)
 
 
 class _Cost(NamedTuple):
-    """Seconds on the clock, and the share of all cores' time that this process and its JVM took of them."""
+    """Seconds on the clock, and of CPU that this process and its JVM used."""
 
     seconds: float
-    busy: float
+    used: float
 
 
 def _cost(work: Callable[[], None]) -> _Cost:
     begin, used = time.perf_counter(), _cpu_seconds()
     work()
-    seconds = time.perf_counter() - begin
-    return _Cost(seconds, (_cpu_seconds() - used) / (seconds * (os.cpu_count() or 1)))
+    return _Cost(time.perf_counter() - begin, _cpu_seconds() - used)
 
 
 def _cpu_seconds() -> float:

@@ -1,7 +1,7 @@
 """A fused run over 1,000 changed segments of 100,000, against the same write by hand: budget 1.2 times as long.
 
 From the order to the commit: what the planner takes for so many segments is measured elsewhere. Ours and the hand's
-repetitions alternate in one session; medians, with the spread and how busy the cores were. On Linux.
+repetitions alternate in one session; medians, with the spread. On Linux.
 """
 
 from __future__ import annotations
