@@ -185,11 +185,12 @@ def test_without_its_last_key_a_computed_day_still_feeds_its_readers(outlets):
 
 @dataclass
 class Alive:
-    """A run that a driver has claimed, with what the source held then."""
+    """A run that a driver has claimed, with what the source held then, without the keys that were removed by then."""
 
     token: int
     run: PlannedRun
     rows: dict[int, dict[str, int]]
+    removed: tuple[str, ...]
     landed: bool = False
     tells: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -239,8 +240,12 @@ class History:
             assert link.slot == run.slot or not meet
             assert link.slot != run.slot or link.entry.run in run.recovers
         token = self.story.claim(run, invocation=str(self.invocation))
-        rows = {day: dict(some) for day, some in self.truth.items()}
-        self.live.append(Alive(token, run, rows))
+        learned = self.story.state.assets["model"].keys.get("customer")
+        removed = learned.removed if learned else ()
+        rows = {
+            day: {key: seq for key, seq in some.items() if key not in removed} for day, some in self.truth.items()
+        }
+        self.live.append(Alive(token, run, rows, removed))
 
     def step(self) -> None:
         some = [
@@ -303,10 +308,11 @@ class History:
         for day, key in slots:
             rows = each.rows.get(day, {})
             mine = rows if key == WHOLE else {key: rows[key]} if key in rows else {}
+            written = [customer for customer in "abcd" if customer not in each.removed] if key == WHOLE else [key]
             if not self.appends:
-                self.table = [row for row in self.table if row[0] != day or key not in (WHOLE, row[1])]
+                self.table = [row for row in self.table if row[0] != day or row[1] not in written]
             self.table += [(day, customer, seq) for customer, seq in mine.items()]
-            self.made |= {(day, customer): mine.get(customer) for customer in ("abcd" if key == WHOLE else key)}
+            self.made |= {(day, customer): mine.get(customer) for customer in written}
             tells |= {*mine} if key == WHOLE else set()
         each.tells = {"customer": tuple(sorted(tells))} if tells else {}
 

@@ -209,6 +209,15 @@ class TestOfNoneKnown:
         story.observed("days", "2025-01-02..2025-01-03")
         assert story.due() == {"model": ["2025-01-02..2025-01-03,*"]}
 
+    def test_days_of_the_last_that_was_removed_are_computed_for_the_next_that_is_found(self):
+        story = Story(project(source("days"), asset("model", "days", segments=RUNTIME)), now="2025-01-04")
+        story.observed("days", "2025-01-01..2025-01-02")
+        came_out(story, "model", "x")
+        told(story, "model", removes=["x"])
+        story.observed("days", "2025-01-03")
+        came_out(story, "model", "y")
+        assert story.due() == {"model": ["2025-01-01..2025-01-02,y"]}
+
     def test_a_key_that_is_added_while_it_runs_is_computed_after_it(self, alone):
         alone.observed("raw")
         (run,) = alone.plan().runs

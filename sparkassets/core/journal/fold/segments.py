@@ -78,9 +78,12 @@ def learn_segments(
         name: The asset.
         keys: Column to segments.
         seq: Sequence number of the entry that brings them.
-        computed: A run of all segments found them, so it computed each of them.
+        computed: A run of all segments found them. Runs of all segments then computed each of them wherever the whole
+            dimension is covered. That does not hold after a removal: what `_cover_whole_dimension` covers, nobody
+            computed for other segments than the removed one.
     """
     asset, learned = work.assets[name], {}
+    computed = computed and not any(_learned_keys(asset, column).removed for column in keys)
     for column, some in keys.items():
         own = _learned_keys(asset, column)
         fresh = [key for key in some if not contains_key(own.removed, key)]
