@@ -8,7 +8,8 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from sparkassets.core.entry_points import EntryPointRegistry, Factory
+from sparkassets.core.entry_points import PLUGIN_FAILURES, EntryPointRegistry, Factory
+from sparkassets.errors import describe_error
 
 
 class InstalledFactories(Mapping[str, Factory]):
@@ -43,12 +44,14 @@ class InstalledFactories(Mapping[str, Factory]):
         points = self._points[name]
         if len(points) > 1:
             packages = sorted(point.dist.name for point in points if point.dist)
-            raise raises(f"{noun} '{name}' is registered by several packages: {', '.join(packages)}")
+            message = f"{noun} '{name}' is registered by several packages: {', '.join(packages)}"
+            raise raises(message, hint="uninstall all but one of them")
         try:
             factory: Any = points[0].load()
-        except Exception as error:
-            what = f"{type(error).__name__}: {error}"
-            raise raises(f"{noun} '{name}' ({points[0].value}) cannot be imported: {what}") from error
+        except PLUGIN_FAILURES as error:
+            what = describe_error(error)
+            hint = f"the installed package '{points[0].dist.name}' registers it" if points[0].dist else None
+            raise raises(f"{noun} '{name}' ({points[0].value}) cannot be imported: {what}", hint=hint) from error
         self._report_modules(points[0].module.partition(".")[0])
         if not callable(factory):
             raise raises(f"{noun} '{name}' ({points[0].value}) cannot be called; expected a class or function")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from warnings import catch_warnings
 
 from sparkassets.core.phrases import show_value
-from sparkassets.core.suggestions import did_you_mean
-from sparkassets.errors import InputError
+from sparkassets.core.suggestions import did_you_mean, suggest_close
+from sparkassets.errors import InputError, describe_error
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Factory = Callable[..., object]
 """Makes what is registered of its parameters, given by keyword."""
+
+PLUGIN_FAILURES: Final = (Exception, SystemExit)
+"""What code of a package may raise: `sys.exit` in it is a failure of the package and no end of the command."""
 
 _BY_KEYWORD: Final = frozenset({Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY})
 
@@ -120,7 +123,7 @@ class EntryPointRegistry:
             message = f"'{name}' is a {self.noun} of sparkassets itself, and none that a package registers"
             raise self.raises(message, hint=self.built_in[name])
         if name not in installed:
-            known = ", ".join(sorted(installed)) or "none"
+            known = ", ".join(sorted(installed.keys() - self.built_in.keys())) or "none"
             raise self.raises(f"unknown {self.noun} '{name}'; installed: {known}", hint=self._hint_for(name, installed))
         return installed[name]
 
@@ -137,8 +140,8 @@ class EntryPointRegistry:
         """
         try:
             found = signature(factory, eval_str=True).parameters
-        except Exception as error:  # whatever an annotation of another package does
-            why = f"{type(error).__name__}: {error}"
+        except PLUGIN_FAILURES as error:  # whatever an annotation of another package does
+            why = describe_error(error)
             raise self.raises(f"the parameters of {self.noun} '{name}' cannot be told: {why}") from error
         taken = {key: each for key, each in found.items() if each.kind in _BY_KEYWORD}
         if swallowed := next((key for key in taken if key in reserved), None):
@@ -205,8 +208,8 @@ class EntryPointRegistry:
             return factory(**given)
         except (TypeError, ValueError) as error:
             raise self.raises(f"{self.noun} '{name}' refuses its parameters: {error}") from error
-        except Exception as error:
-            raise self.raises(f"{self.noun} '{name}' failed: {type(error).__name__}: {error}") from error
+        except PLUGIN_FAILURES as error:
+            raise self.raises(f"{self.noun} '{name}' failed: {describe_error(error)}") from error
 
     def call(self, name: str, method: Callable[[], object]) -> Any:  # noqa: ANN401  of another package
         """What a method of another package's object returns.
@@ -216,8 +219,8 @@ class EntryPointRegistry:
         """
         try:
             return method()
-        except Exception as error:
-            raise self.raises(f"{self.noun} '{name}' failed: {type(error).__name__}: {error}") from error
+        except PLUGIN_FAILURES as error:
+            raise self.raises(f"{self.noun} '{name}' failed: {describe_error(error)}") from error
 
     def _hint_for(self, name: str, installed: Mapping[str, Factory]) -> str:
         if re.search(r"[.:/]", name):
@@ -225,9 +228,8 @@ class EntryPointRegistry:
                 "an import path is never used: it is the name that a package registers in the entry point group "
                 f"'{self.group}'"
             )
-        if hint := did_you_mean(name, installed) if installed else None:
-            return hint
-        return f"install the package that registers it in the entry point group '{self.group}'"
+        install = f"install the package that registers it in the entry point group '{self.group}'"
+        return suggest_close(name, {*installed, *self.built_in}) or install
 
 
 @frozen

@@ -14,6 +14,7 @@ POINTS = """\
 gone = no_such_module_anywhere:Timetable
 number = math:pi
 twice = math:floor
+quits = quits_at_import:Timetable
 """
 
 
@@ -24,6 +25,7 @@ def installed(tmp_path, monkeypatch):
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(points)
+    (tmp_path / "quits_at_import.py").write_text("import sys\n\nsys.exit(0)\n")
     monkeypatch.syspath_prepend(tmp_path)
     return InstalledFactories(REGISTRY)
 
@@ -41,11 +43,22 @@ def test_all_names_are_known_without_importing_anything(installed):
             "gone",
             (
                 "timetable 'gone' (no_such_module_anywhere:Timetable) cannot be imported: "
-                "ModuleNotFoundError: No module named 'no_such_module_anywhere'"
+                "ModuleNotFoundError: No module named 'no_such_module_anywhere'\n"
+                "  hint: the installed package 'one' registers it"
+            ),
+        ),
+        (
+            "quits",
+            (
+                "timetable 'quits' (quits_at_import:Timetable) cannot be imported: SystemExit: 0\n"
+                "  hint: the installed package 'one' registers it"
             ),
         ),
         ("number", "timetable 'number' (math:pi) cannot be called; expected a class or function"),
-        ("twice", "timetable 'twice' is registered by several packages: one, two"),
+        (
+            "twice",
+            ("timetable 'twice' is registered by several packages: one, two\n  hint: uninstall all but one of them"),
+        ),
     ],
 )
 def test_what_is_wrong_with_a_package(name, message, installed):

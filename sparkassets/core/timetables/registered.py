@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, runtime_checkable
 
 from sparkassets.core.crons.wall_clock import HORIZON, first_from, last_until
-from sparkassets.core.entry_points import EntryPointRegistry, Factory
+from sparkassets.core.entry_points import PLUGIN_FAILURES, EntryPointRegistry, Factory
 from sparkassets.core.instants import DAY, Duration, format_instant, from_unix, to_unix
 from sparkassets.core.phrases import kind_of, show_value
 from sparkassets.core.timetables.timetable import Catchup, Slot, TimetableError, describe_timetable, duration_range
+from sparkassets.errors import describe_error
 from sparkassets.frozen import frozen
 
 BUILT_IN: Final = {rule: f"write it as a key, {{{rule}: …}}" for rule in ("cron", "at", "every", "times", "sun")}
@@ -136,13 +137,17 @@ class RegisteredSlots:
             TimetableError: The rule fails or returns a wrong slot.
         """
         first, last = from_unix(start), from_unix(end)
+        found: list[Slot] = []
+        fault: str | None = None
         try:
-            found = list(self.rule.slots(first, last))
-        except Exception as error:
-            raise TimetableError(f"{self.text} failed: {type(error).__name__}: {error}") from error
-        for slot in found:
-            if fault := _fault(slot, first, last):
-                raise TimetableError(f"{self.text} is wrong: {fault}")
+            for slot in self.rule.slots(first, last):
+                if fault := _fault(slot, first, last):
+                    break  # a rule that goes on beyond the end may never end
+                found.append(slot)
+        except PLUGIN_FAILURES as error:
+            raise TimetableError(f"{self.text} failed: {describe_error(error)}") from error
+        if fault:
+            raise TimetableError(f"{self.text} is wrong: {fault}")
         return found
 
     def _is_within_bounds(self, slot: Slot) -> bool:

@@ -242,9 +242,7 @@ class History:
         token = self.story.claim(run, invocation=str(self.invocation))
         learned = self.story.state.assets["model"].keys.get("customer")
         removed = learned.removed if learned else ()
-        rows = {
-            day: {key: seq for key, seq in some.items() if key not in removed} for day, some in self.truth.items()
-        }
+        rows = {day: {key: seq for key, seq in some.items() if key not in removed} for day, some in self.truth.items()}
         self.live.append(Alive(token, run, rows, removed))
 
     def step(self) -> None:

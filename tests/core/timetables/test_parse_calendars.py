@@ -1,5 +1,7 @@
+import sys
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import count
 from typing import Annotated
 
 import pytest
@@ -65,6 +67,10 @@ class Wrong:
                 return [Slot(start - timedelta(1), start, start)]
             case "reversed":
                 return [Slot(start, start, start - timedelta(1))]
+            case "exits":
+                sys.exit(0)
+            case "endless":
+                return (Slot(day, day, day) for day in (start + timedelta(number) for number in count()))
         return [3]
 
 
@@ -435,6 +441,8 @@ def test_without_any_registered_timetable_the_hint_says_how_to_get_one():
             'timetable wrong {how: "early"} is wrong: a slot runs after 2024-12-31T00:00:01Z, and slots were asked',
         ),
         ("reversed", 'timetable wrong {how: "reversed"} is wrong: a slot ends at 2024-12-31T00:00:01Z, before it'),
+        ("exits", 'timetable wrong {how: "exits"} failed: SystemExit: 0'),
+        ("endless", 'timetable wrong {how: "endless"} is wrong: a slot runs after 2025-02-02T00:00:01Z, '),
         ("number", 'timetable wrong {how: "number"} is wrong: slots(...) gave an int; expected sparkassets.Slot'),
     ],
 )
