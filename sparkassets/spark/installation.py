@@ -83,15 +83,46 @@ def check_installed() -> None:
         spark, delta = version("pyspark"), version("delta-spark")
     except PackageNotFoundError:
         return  # an installation of its own, or Delta among its jars: the session tells
-    if not OLDEST <= numbers(spark)[:2] <= NEWEST:
-        age = "old" if numbers(spark)[:2] < OLDEST else "new"
-        raise SparkUnavailableError(f"pyspark {spark} is too {age}: {_KNOWN}", hint=hint)
+    _refuse_other_age(f"pyspark {spark}", spark, hint=hint)
     wanted = next((each for each in requires("delta-spark") or () if re.match(r"pyspark\b", each)), "")
     if not _is_within(spark, wanted):
         asked = wanted.removeprefix("pyspark").strip().strip("()")
         raise SparkUnavailableError(
             f"delta-spark {delta} does not go with pyspark {spark}: it is made for pyspark {asked}", hint=hint
         )
+
+
+def check_distribution(home: Path, *, pyspark: str) -> None:
+    """Refuses a Spark distribution, such as that of ``$SPARK_HOME``, that is missing or not supported.
+
+    Args:
+        home: Its folder, which has ``jars``; where their names do not give Spark's version, it is taken.
+        pyspark: The version of the package that is to start it.
+
+    Raises:
+        SparkUnavailableError: With what is there, and what is expected.
+    """
+    named = f"SPARK_HOME={home}" if os.environ.get("SPARK_HOME") else str(home)
+    hint = "unset SPARK_HOME, so that the Spark of the Python package starts, or let it point to another one"
+    if not any((home / "jars").glob("*.jar")):
+        raise SparkUnavailableError(f"there is no Spark at {named}", hint=hint)
+    core = next((home / "jars").glob("spark-core_*.jar"), None)
+    if core is None or not (spark := core.stem.rpartition("_")[2].partition("-")[2]):
+        return
+    _refuse_other_age(f"Spark {spark} at {named}", spark, hint=hint)
+    if numbers(spark)[:2] != numbers(pyspark)[:2]:
+        raise SparkUnavailableError(f"Spark {spark} at {named} does not go with pyspark {pyspark}", hint=hint)
+
+
+def _refuse_other_age(named: str, spark: str, *, hint: str) -> None:
+    """Refuses a version of Spark that is not supported.
+
+    Raises:
+        SparkUnavailableError: It is too old or too new.
+    """
+    if not OLDEST <= numbers(spark)[:2] <= NEWEST:
+        age = "old" if numbers(spark)[:2] < OLDEST else "new"
+        raise SparkUnavailableError(f"{named} is too {age}: {_KNOWN}", hint=hint)
 
 
 def numbers(text: str) -> tuple[int, ...]:

@@ -24,6 +24,7 @@ from sparkassets.frozen import frozen
 from sparkassets.spark import gateway
 from sparkassets.spark.installation import (
     JavaRuntime,
+    check_distribution,
     delta_coordinates,
     fetch_delta_jars,
     find_java,
@@ -226,7 +227,10 @@ def _passed_on(settings: Mapping[str, str]) -> dict[str, str]:
 
 def _start_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Mapping[str, str]) -> ClassArchive:
     """Adds Delta's jars and settings for a fast JVM start; returns the archive in use."""
+    import pyspark
+
     java, home, archive = find_java(), _spark_home(), ClassArchive()
+    check_distribution(home, pyspark=pyspark.__version__)
     options = []
     if not (_configuration_folder(home) / "log4j2.properties").exists():
         options.append(f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}")

@@ -9,7 +9,7 @@ import pytest
 
 from sparkassets.errors import SparkUnavailableError
 from sparkassets.spark import installation
-from sparkassets.spark.installation import check_delta, check_installed, check_spark
+from sparkassets.spark.installation import check_delta, check_distribution, check_installed, check_spark
 
 
 @pytest.fixture
@@ -78,6 +78,32 @@ def test_packages_that_do_not_belong_together_are_refused(installed, spark, delt
 def test_others_are_taken(installed, given):
     installed(*given)
     check_installed()
+
+
+@pytest.mark.parametrize(
+    ("jar", "message"),
+    [
+        (None, "there is no Spark at SPARK_HOME={home}"),
+        ("spark-core_2.12-3.5.1.jar", "Spark 3.5.1 at SPARK_HOME={home} is too old: sparkassets works with"),
+        ("spark-core_2.13-5.0.0.jar", "Spark 5.0.0 at SPARK_HOME={home} is too new"),
+        ("spark-core_2.13-4.0.1.jar", "Spark 4.0.1 at SPARK_HOME={home} does not go with pyspark 4.2.0"),
+    ],
+)
+def test_another_spark_home_is_refused(tmp_path, monkeypatch, jar, message):
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    (tmp_path / "jars").mkdir()
+    if jar:
+        (tmp_path / "jars" / jar).touch()
+    with pytest.raises(SparkUnavailableError, match=re.escape(message.format(home=tmp_path))) as error:
+        check_distribution(tmp_path, pyspark="4.2.0")
+    assert error.value.hint.startswith("unset SPARK_HOME")
+
+
+@pytest.mark.parametrize("jar", ["spark-core_2.13-4.2.1-amzn-0.jar", "spark--core.jar"])
+def test_a_spark_home_that_fits_or_does_not_say_is_taken(tmp_path, jar):
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / jar).touch()
+    check_distribution(tmp_path, pyspark="4.2.0")
 
 
 def test_what_is_said_is_what_is_installed_by_the_extra():

@@ -232,7 +232,7 @@ def _affects_downstream(asset: AssetSpec, before: AssetDecision, decision: Asset
 
 def _visible_to_consumers(decision: AssetDecision) -> tuple[object, ...]:
     """The parts of a decision that the decisions for its consumers read."""
-    return decision.coming, decision.barriers
+    return decision.coming, decision.barriers, decision.unread_by
 
 
 def _decision_change_times(context: PlanningContext, asset: AssetSpec, decision: AssetDecision) -> Iterable[int]:

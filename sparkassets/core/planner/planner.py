@@ -158,10 +158,10 @@ def _apply_increments(case: DecisionInput, course: DecisionProgress) -> Decision
 
 
 def _hold_schema_conflicts(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """Step after the runs: holds back runs whose code returns other columns than a ``strict`` table has."""
-    if not course.runs or not case.state.made:
+    """Step after the runs: holds back those that would give a ``strict`` table other columns."""
+    if not (course.runs or course.awaited) or not case.state.made:
         return course
-    from sparkassets.core.planner.batch.held_runs import hold_schema_conflicts
+    from sparkassets.core.planner.batch.schema_conflicts import hold_schema_conflicts
 
     return hold_schema_conflicts(case, course)
 
@@ -224,7 +224,21 @@ def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
 
         course = add_redo_runs(case, course, STEPS)
     course = add_idle_reasons(case, course)
-    return AssetDecision(course.runs, course.waiting, course.coming, course.barriers)
+    unread = _unread_partitions(case, course) if len(state.made) > 1 else {}
+    return AssetDecision(course.runs, course.waiting, course.coming, course.barriers, unread_by=unread)
+
+
+def _unread_partitions(case: DecisionInput, course: DecisionProgress) -> dict[str, PartitionSet]:
+    """By consumer, the partitions that runs compute again by other code that touches nothing the consumer reads."""
+    from sparkassets.core.planner.explain.code_changes import find_unaffected_readers  # where code has changed
+
+    now = [run.partitions for run in course.runs]
+    later = course.coming - PartitionSet.union([*now, *(each.partitions for each in course.awaited)])
+    found: dict[str, PartitionSet] = {}
+    for partitions in filter(None, (*now, later)):
+        for name in find_unaffected_readers(case.context, case.asset, partitions):
+            found[name] = found.get(name, NOTHING) | partitions
+    return found
 
 
 def start_from_schedule(case: DecisionInput) -> DecisionProgress:
@@ -241,7 +255,11 @@ def _decide_running(context: PlanningContext, asset: AssetSpec, state: AssetStat
     if not live or (has_parallel_runs(asset) and not any(claims_whole_table(link, state) for link in live)):
         return None
     waiting = describe_live_runs(context, asset, state)
-    return AssetDecision((), tuple(waiting), coming=PartitionSet.union(each.partitions for each in waiting))
+    unread: dict[str, PartitionSet] = {}
+    for request in (link.entry.request for link in live):
+        unread |= {name: unread.get(name, NOTHING) | request.partitions for name in request.unread_by}
+    coming = PartitionSet.union(each.partitions for each in waiting)
+    return AssetDecision((), tuple(waiting), coming=coming, unread_by=unread)
 
 
 def _decide_unsettled(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:

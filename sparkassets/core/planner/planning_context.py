@@ -27,7 +27,7 @@ from sparkassets.core.planner.plan import AssetNote, PlannedRun, Waiting
 from sparkassets.core.run_costs import InletVolume
 from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 if TYPE_CHECKING:
     from sparkassets.core.derivation.asset_columns import StoredColumns
@@ -126,6 +126,7 @@ class AssetDecision:
         coming: Partitions that it publishes in this invocation unless a run fails; their consumers wait.
         barriers: Partitions that cannot come.
         notes: Remarks about its table.
+        unread_by: By consumer, the partitions of ``coming`` that are no news for it.
     """
 
     runs: tuple[PlannedRun, ...] = ()
@@ -133,11 +134,17 @@ class AssetDecision:
     coming: PartitionSet = NOTHING
     barriers: tuple[UpstreamBarrier, ...] = ()
     notes: tuple[AssetNote, ...] = ()
+    unread_by: Mapping[str, PartitionSet] = field(default_factory=dict)
 
     @property
     def blocked_partitions(self) -> PartitionSet:
         """All partitions that cannot come."""
         return PartitionSet.union(barrier.partitions for barrier in self.barriers)
+
+    def seen_by(self, consumer: str) -> AssetDecision:
+        """The decision as far as it concerns a consumer: without what is coming and no news for it."""
+        unread = self.unread_by.get(consumer)
+        return self if unread is None else replace(self, coming=self.coming - unread)
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -41,12 +41,15 @@ class ColumnChanges:
         """Whether a run of some of the table may change its columns so, by the asset's ``schema``."""
         return not self.dropped and (not self.added or asset.schema != "strict")
 
-    def describe_conflict(self, asset: AssetSpec, rebuild: str) -> str:
-        """Why no run of the asset can go on, and the remedies; ``rebuild`` is the one that recreates the table."""
+    def describe_conflict(self, asset: AssetSpec, rebuild: str, *, subject: str = "the code") -> str:
+        """Why no run of the asset can go on, and the remedies; ``rebuild`` is the one that recreates the table.
+
+        ``subject`` is what changes the columns.
+        """
         added = [f"adds {_columns(self.added)}, which the table does not have"] if self.added else []
         dropped = [f"does not return {_columns(self.dropped)} of the table"] if self.dropped else []
         key = "" if self.dropped else "schema: add_columns"
-        return f"the code {' and '.join([*added, *dropped])}: {describe_remedies(asset, key, rebuild)}"
+        return f"{subject} {' and '.join([*added, *dropped])}: {describe_remedies(asset, key, rebuild)}"
 
 
 def describe_remedies(asset: AssetSpec, key: str, rebuild: str) -> str:

@@ -133,3 +133,83 @@ def test_status_says_so():
     status = asset_status(story.context(stored_columns=Tables("day", "n")), story.project.assets["a"])
     assert status.stuck
     assert f"waits for a person: {SAID}" in status.notes
+
+
+STAR = "`sparkassets backfill star --rebuild` computes all of the table into the new columns"
+
+
+def starred(sql: str, **more: Any) -> tuple[Any, ...]:
+    """`a` takes new columns, `star` has all of them, `plain` names two, `after` reads `star`."""
+    texts = {"a": sql, "star": "SELECT * FROM {{ inlets.a }}", "plain": "SELECT day, n FROM {{ inlets.a }}"}
+    body = {
+        name: {"body": SqlBody(text, HERE), "definition": AssetDefinition.build(sql=text), "on_code_change": "backfill"}
+        for name, text in texts.items()
+    }
+    return (
+        source("s"),
+        asset("a", "s", schema="add_columns", **body["a"]),
+        asset("star", "a", **body["star"], **more),
+        asset("plain", "a", **body["plain"]),
+        asset("after", "star"),
+    )
+
+
+def widened(*days: str, **more: Any) -> Story:
+    """One day is computed by the old code, which is another now; other days may have come."""
+    story = Story(project(*starred(OLD, **more)), now="2025-02-01")
+    story.observed("s", "2025-01-01")
+    story.run_all()
+    story.change(*starred(NEW, **more))
+    if days:
+        story.observed("s", *days)
+    return story
+
+
+def waits(story: Story, tables: Tables) -> dict[str, list[tuple[str, bool]]]:
+    """By asset the reasons of what is not at rest, and whether a person has to act."""
+    items = [each for each in story.plan(stored_columns=tables).waiting if not each.quiet]
+    return {name: [(each.reason, each.stuck) for each in items if each.asset == name] for name in story.project.assets}
+
+
+def test_what_reads_all_columns_waits_for_a_person_before_its_inlet_runs():
+    story, tables = widened(), Tables("day", "n", star=("day", "n"), s=("day", "n", "shop"))
+    assert story.due(stored_columns=tables) == {"a": ["2025-01-01"]}
+    first = f"a, which runs first, adds column 'note', which the table does not have: {KEY}; once it has run, {STAR}"
+    held = "waits for star 2025-01-01, held by its columns"
+    assert waits(story, tables) == {"s": [], "a": [], "star": [(first, True)], "plain": [], "after": [(held, False)]}
+    status = asset_status(story.context(stored_columns=tables), story.project.assets["star"])
+    assert f"waits for a person: {first}" in status.notes
+    tables.columns["a"] = ("day", "n", "note")
+    story.succeed("a", story.claim(story.plan(stored_columns=tables).runs[0]))
+    now = f"a adds column 'note', which the table does not have: {KEY}; {STAR}"
+    assert "star" not in story.due(stored_columns=tables)
+    assert waits(story, tables)["star"] == [(now, True)]
+
+
+def test_what_reads_none_of_the_new_columns_does_not_wait_for_the_run_that_brings_them():
+    story, tables = widened(), Tables("day", "n", star=("day", "n"))
+    (said,) = story.waits("plain", stored_columns=tables)
+    assert said.startswith("up to date since plain-")
+
+
+def test_days_whose_input_is_new_too_wait_for_it_and_the_star_for_a_person():
+    story, tables = widened("2025-01-02"), Tables("day", "n", star=("day", "n"), s=("day", "n", "shop"))
+    assert waits(story, tables)["plain"] == [("waits for a 2025-01-01..2025-01-02, which runs first", False)]
+    assert [stuck for _, stuck in waits(story, tables)["star"]] == [True]
+
+
+@pytest.mark.parametrize("more", [{"schema": "add_columns"}, {"by": None}])
+def test_a_star_whose_table_may_get_the_column_waits_for_the_run_alone(more):
+    story, tables = widened(**more), Tables("day", "n", star=("day", "n"), s=("day", "n", "shop"))
+    assert waits(story, tables)["star"] == [("waits for a 2025-01-01, which runs first", False)]
+
+
+def test_tables_are_not_asked_for_where_no_code_is_new():
+    story = Story(project(*starred(OLD)), now="2025-02-01")
+    story.observed("s", "2025-01-01")
+    story.run_all()
+    story.observed("s", "2025-01-02")
+    tables = Tables("day", "n", star=("day", "n"))
+    assert story.due(stored_columns=tables) == {"a": ["2025-01-02"]}
+    story.run_all()
+    assert tables.asked == []

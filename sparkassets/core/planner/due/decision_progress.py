@@ -100,6 +100,7 @@ class DecisionProgress:
         due: All partitions that the schedule asked for.
         barred: Partitions that lookback must not compute either because their input is coming or failed.
         waiting: Why the rest does not run.
+        awaited: The reasons among ``waiting`` of what comes after a run of an inlet in this invocation.
         coming, barriers: As in `AssetDecision`.
         runs: The runs made of the candidates.
         later: Partitions whose own interval is not over and whose inputs are still coming or blocked.
@@ -109,6 +110,7 @@ class DecisionProgress:
     due: PartitionSet = NOTHING
     barred: PartitionSet = NOTHING
     waiting: tuple[Waiting, ...] = ()
+    awaited: tuple[Waiting, ...] = ()
     coming: PartitionSet = NOTHING
     barriers: tuple[UpstreamBarrier, ...] = ()
     runs: tuple[PlannedRun, ...] = ()

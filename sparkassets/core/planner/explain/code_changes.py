@@ -1,9 +1,7 @@
 """Changes of code: what differs, which consumers it reaches or leaves alone, and what recomputing costs.
 
-Which consumers a run brings nothing new: it computes current rows again by other code, and they read none of that.
-
-Which consumers a run brings nothing new: it computes current rows again by other code, and they read nothing of it.
-read: a function, a `SELECT *`, a query whose values change from run to run.
+A run brings a consumer nothing new if it computes current rows again by other code and the consumer reads no column
+that differs. What is not certain counts as read: a function, a `SELECT *`, a query whose values change from run to run.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import describe_other_outcomes, describe_withholding
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few
-from sparkassets.core.planner.batch.held_runs import explain_schema_conflict
+from sparkassets.core.planner.batch.schema_conflicts import explain_schema_conflict
 from sparkassets.core.planner.due.condition_causes import find_passed_tick, next_tick
 from sparkassets.core.planner.due.due_partitions import find_triggered_partitions
 from sparkassets.core.planner.due.due_ticks import find_due_ticks, next_tick_of
@@ -250,10 +250,11 @@ def _explain_unavailable_changes(context: PlanningContext, asset: AssetSpec, sta
 
 
 def _explain_schema_conflict(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
-    """Notes that it waits for a person, as its code returns columns that its table may not get; empty without that."""
-    reason = explain_schema_conflict(context, asset, state)
-    waits = {wait.reason for wait in find_decision(context, asset).waiting} if reason else ()
-    return (f"waits for a person: {reason}",) if reason in waits else ()
+    """Notes that it waits for a person, as its query returns columns that its table may not get; empty without that."""
+    if not (stuck := {wait.reason for wait in find_decision(context, asset).waiting if wait.stuck}):
+        return ()
+    reasons = (explain_schema_conflict(context, asset, state, upcoming=upcoming) for upcoming in (False, True))
+    return tuple(f"waits for a person: {reason}" for reason in dict.fromkeys(reasons) if reason in stuck)
 
 
 def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:

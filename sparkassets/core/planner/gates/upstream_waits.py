@@ -31,12 +31,14 @@ class UpstreamWaits:
         coming: Partitions whose input comes in this invocation, whether due by now or not.
         barriers: Partitions whose input cannot come because an upstream partition failed or is withheld.
         waiting: The reasons of both.
+        awaited: Those of what is coming.
         later: Partitions that are not over and would wait for either otherwise.
     """
 
     coming: PartitionSet
     barriers: tuple[UpstreamBarrier, ...]
     waiting: tuple[Waiting, ...]
+    awaited: tuple[Waiting, ...]
     later: PartitionSet
 
     @property
@@ -57,7 +59,7 @@ def _has_news_or_failure(case: DecisionInput) -> bool:
     decided = case.context.decisions
     for name in case.asset.inlets:
         before = decided.get(name)
-        if before is not None and (before.barriers or before.coming):
+        if before is not None and (before.barriers or before.seen_by(case.asset.name).coming):
             return True
     return False
 
@@ -80,6 +82,7 @@ def _wait_partitions(case: DecisionInput, course: DecisionProgress, found: Pendi
             waits.coming | waits.blocked_partitions | first
         ),  # what comes or failed may be a part of a partition
         waiting=(*course.waiting, *waits.waiting, *said),
+        awaited=(*waits.awaited, *said),
         coming=coming | first,
         barriers=(*course.barriers, *waits.barriers),
         later=waits.later,
@@ -105,7 +108,7 @@ def _partitions_reading_first(
 def _ignored_updates(context: PlanningContext, asset: AssetSpec) -> list[tuple[InletSpec, PartitionSet]]:
     """The inlets with ``on_update: ignore`` of which partitions are still coming, each with these partitions."""
     inlets = (each for each in asset.inlets.values() if each.on_update == "ignore" and not each.aligned)
-    found = ((each, context.decisions.get(each.name, AssetDecision()).coming) for each in inlets)
+    found = ((each, _decision_of(context, asset, each).coming) for each in inlets)
     return [(inlet, coming) for inlet, coming in found if coming]
 
 
@@ -115,7 +118,7 @@ def _wait_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgres
     It waits even if it is not due: where a condition runs it, the upstream run will be its cause.
     """
     inlets = [inlet for inlet in case.asset.inlets.values() if inlet.on_update == "rerun"]
-    decided = [(inlet, case.context.decisions.get(inlet.name, AssetDecision())) for inlet in inlets]
+    decided = [(inlet, _decision_of(case.context, case.asset, inlet)) for inlet in inlets]
     name, barrier = case.asset.name, _first_barrier(case, decided)
     if barrier is not None:
         waits = Waiting(name, f"waits for {barrier.reason}")
@@ -128,7 +131,13 @@ def _wait_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgres
         return course
     comes = bool(course.due) or case.asset.schedule.condition is not None
     waits = Waiting(name, f"waits for {_first(case.context, *first)}")
-    return DecisionProgress(due=course.due, waiting=(waits,), coming=EVERYTHING if comes else NOTHING)
+    awaited, coming = ((waits,), EVERYTHING) if comes else ((), NOTHING)
+    return DecisionProgress(due=course.due, waiting=(waits,), awaited=awaited, coming=coming)
+
+
+def _decision_of(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> AssetDecision:
+    """The decision for an inlet as far as it concerns the asset; an empty one where there is none."""
+    return context.decisions.get(inlet.name, AssetDecision()).seen_by(asset.name)
 
 
 def _first_barrier(case: DecisionInput, decided: Sequence[tuple[InletSpec, AssetDecision]]) -> UpstreamBarrier | None:
@@ -152,12 +161,13 @@ def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Part
     """Finds the partitions of ``wanted`` whose input is coming in this invocation, or cannot come."""
     coming, blocked, later = NOTHING, NOTHING, NOTHING
     waiting: list[Waiting] = []
+    awaited: list[Waiting] = []
     barriers: list[UpstreamBarrier] = []
     over = context.finished_partitions(asset.partitioning)  # what is not over waits for that before all
     allowed = context.allowed_partitions(asset)
     for inlet in asset.inlets.values():
-        before = context.decisions.get(inlet.name)
-        if before is None or not _can_delay(inlet, before):
+        before = _decision_of(context, asset, inlet)
+        if not _can_delay(inlet, before):
             continue
         behind = NOTHING
         for barrier in before.barriers if inlet.view is None else ():  # of values it is not known which would have come
@@ -173,9 +183,9 @@ def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Part
         able = _complete(context, asset, inlet, before.coming, after & over) - coming - blocked
         if able:
             coming = coming | able
-            waiting.append(Waiting(asset.name, f"waits for {_first(context, inlet, before.coming)}", None, able))
+            awaited.append(Waiting(asset.name, f"waits for {_first(context, inlet, before.coming)}", None, able))
         later = later | _partitions_begun_before((behind | after) - over, asset, before)
-    return UpstreamWaits(coming, tuple(barriers), tuple(waiting), later)
+    return UpstreamWaits(coming, tuple(barriers), (*waiting, *awaited), tuple(awaited), later)
 
 
 def _can_delay(inlet: InletSpec, before: AssetDecision) -> bool:

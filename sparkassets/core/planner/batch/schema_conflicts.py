@@ -1,0 +1,192 @@
+"""Holds back runs whose rows surely have columns that a ``strict`` table may not get; a person has to act first.
+
+New code of an asset adds a column, and so does new code of an inlet that the asset reads by ``SELECT *``. What waits
+for such a run of an inlet is held before it: the columns that the inlet will have are derived.
+
+Unsure cases are left to the run, which compares its result with the table: functions, tables that cannot be observed,
+sources that get a column, and code that has computed a part of the table already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.phrases import listing
+from sparkassets.core.planner.batch.held_runs import HeldRun, plan_without_held_runs, remove_held_runs
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
+from sparkassets.core.planner.due.outdated_code import own_definition_id
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.planning_context import PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.wording import name_partitions
+from sparkassets.core.spec.column_changes import ColumnChanges, rebuild_command
+from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.frozen import frozen, replace
+
+_HELD_BY = "columns"
+"""What holds the runs back, for the reason of consumers."""
+
+
+def hold_schema_conflicts(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """Step that holds back runs whose columns do not fit the table, also those that wait for a run of an inlet."""
+    found = _find_conflicting_runs(case.context, case.asset, course.runs)
+    return _hold_awaiting(case, remove_held_runs(case, course, found, _HELD_BY))
+
+
+def plan_within_schema(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
+    """The plan of one asset without the runs whose columns do not fit the table."""
+    return plan_without_held_runs(found, _find_conflicting_runs(context, asset, found.runs))
+
+
+def explain_schema_conflict(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, *, upcoming: bool = False
+) -> str:
+    """Why no run of a part of the table can write the columns that the query returns; empty without a known conflict.
+
+    Only new columns are a conflict that is known before a run. ``upcoming`` asks about the columns after those runs of
+    inlets that come first.
+    """
+    if context.stored_columns is None or asset.schema != "strict" or asset.writes_itself:
+        return ""
+    made = {each.definition.id: each.since for each in state.made if each.partitions}
+    if not made or not isinstance(asset.body, SqlBody):
+        return ""
+    conflict = _SchemaConflicts(context, upcoming)
+    if (since := made.get(own_definition_id(asset))) is None:
+        found = conflict.find_changes(asset)
+        return found.describe_conflict(asset, rebuild_command(asset)) if found.added else ""
+    inlets = conflict.find_widened_inlets(asset, since)
+    found = conflict.find_changes(asset) if inlets else ColumnChanges()
+    if not found.added:
+        return ""
+    if upcoming:
+        subject, rebuild = f"{listing(inlets)}, which runs first,", f"once it has run, {rebuild_command(asset)}"
+        return found.describe_conflict(asset, rebuild, subject=subject)
+    return found.describe_conflict(asset, rebuild_command(asset), subject=listing(inlets))
+
+
+def _hold_awaiting(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """Holds back partitions that wait for a run of an inlet, where their rows would not fit the table after it."""
+    held = course.coming & PartitionSet.union(each.partitions for each in course.awaited)
+    if not held or _replaces_table(case.asset, held):
+        return course
+    reason = explain_schema_conflict(case.context, case.asset, case.state, upcoming=True)
+    if not reason:
+        return course
+    rest = tuple(replace(each, partitions=each.partitions - held) for each in course.awaited)
+    others = [each for each in course.waiting if each not in course.awaited]
+    failure = f"{name_partitions(case.asset.name, held, case.asset.partitioning)}, held by its {_HELD_BY}"
+    return replace(
+        course,
+        waiting=(*others, *(each for each in rest if each.partitions), _waiting_for_person(case.asset, reason, held)),
+        coming=course.coming - held,
+        barriers=(*course.barriers, UpstreamBarrier(held, failure)),
+    )
+
+
+def _find_conflicting_runs(context: PlanningContext, asset: AssetSpec, runs: Sequence[PlannedRun]) -> list[HeldRun]:
+    """The runs whose columns do not fit the table, each with its waiting reason.
+
+    A run that replaces the whole table brings its columns along, and a run that settles an older one must go on.
+    """
+    bound = [
+        run
+        for run in runs
+        if run.asset == asset.name
+        and not (run.recovers or run.request.rebuilds or _replaces_table(asset, run.partitions))
+    ]
+    reason = explain_schema_conflict(context, asset, context.state_of(asset)) if bound else ""
+    return [HeldRun(run, _waiting_for_person(asset, reason, run.partitions)) for run in bound] if reason else []
+
+
+def _waiting_for_person(asset: AssetSpec, reason: str, partitions: PartitionSet) -> Waiting:
+    return Waiting(asset.name, reason, None, partitions, stuck=True)
+
+
+def _replaces_table(asset: AssetSpec, partitions: PartitionSet) -> bool:
+    """Whether a run of these partitions replaces the whole table, columns included."""
+    return asset.write is not None and asset.write.takes_all and partitions.is_everything
+
+
+@frozen
+class _SchemaConflicts:
+    """Compares the columns that queries return with those of tables.
+
+    Attributes:
+        upcoming: Whether inlets have the columns that they get by the runs that are planned.
+    """
+
+    context: PlanningContext
+    upcoming: bool
+
+    def find_changes(self, asset: AssetSpec) -> ColumnChanges:
+        """What the query adds to the table's columns, and drops of them; nothing where it is not certain."""
+        table, returned = self._stored_columns(asset), self._returned_columns(asset)
+        return ColumnChanges.from_columns(table, returned) if table and returned else ColumnChanges()
+
+    def find_widened_inlets(self, asset: AssetSpec, since: int) -> list[str]:
+        """The inlets that have columns that the asset's table lacks and may give them to it.
+
+        Only inlets whose columns come from code that the journal heard of after ``since``: others have what they had
+        when the table was made.
+        """
+        changed = [name for name in _inlets_read_whole(asset) if self._is_of_new_code(name, since)]
+        table = {name.casefold() for name in self._stored_columns(asset)} if changed else set()
+        return [name for name in changed if table and self._other_columns(name, table)]
+
+    def _other_columns(self, name: str, table: set[str]) -> bool:
+        columns = self._columns_of(name)
+        return columns is not None and not {each.casefold() for each in columns} <= table
+
+    def _is_of_new_code(self, name: str, since: int) -> bool:
+        """Whether code newer than ``since`` computes the asset, or one from which it takes columns unnamed."""
+        queue, seen = [name], {name}
+        while queue:
+            asset = self.context.asset(queue.pop())
+            asset = self.context.asset(asset.maker) if asset.maker else asset
+            made, own = self.context.state_of(asset).made, own_definition_id(asset)
+            if own and (any(each.since > since for each in made) or own not in {each.definition.id for each in made}):
+                return True
+            above = [each for each in _inlets_read_whole(asset) if each not in seen]
+            queue += above
+            seen.update(above)
+        return False
+
+    def _columns_of(self, name: str) -> Sequence[str] | None:
+        """The columns of an inlet; None where these are not certain."""
+        inlet, stored = self.context.asset(name), self._stored_columns(self.context.asset(name))
+        if inlet.source is not None:
+            return stored or ((*inlet.columns, *inlet.partitioning.columns) if inlet.columns else None)
+        decision = self.context.decisions.get(name)
+        comes = self.upcoming and decision is not None and bool(decision.coming)
+        if not comes or not (returned := self._returned_columns(inlet)):
+            return stored or None
+        replaces = not inlet.partitioning.is_partitioned and inlet.write is not None and inlet.write.takes_all
+        known = {each.casefold() for each in returned}
+        return returned if replaces else (*returned, *(each for each in stored if each.casefold() not in known))
+
+    def _returned_columns(self, asset: AssetSpec) -> Sequence[str] | None:
+        """The columns that the query returns; None where these are not certain."""
+        from sparkassets.core.derivation.asset_columns import derive_asset  # where code has changed
+
+        found = derive_asset(asset, self._columns_of)
+        return None if found is None else (*found.columns,)
+
+    def _stored_columns(self, asset: AssetSpec) -> Sequence[str]:
+        """The columns of a table as it is; empty where they are not known."""
+        return (self.context.stored_columns(asset) if self.context.stored_columns is not None else None) or ()
+
+
+def _inlets_read_whole(asset: AssetSpec) -> list[str]:
+    """The inlets of which the code may return every column: by ``SELECT *`` or in a function."""
+    from sparkassets.core.definitions.differences import find_columns_read  # where code has changed
+
+    template = asset.body.template if isinstance(asset.body, SqlBody) else None
+    if template is not None and "*" not in template:
+        return []
+    return [
+        name
+        for name, inlet in asset.inlets.items()
+        if not inlet.waits_only and (template is None or find_columns_read(template, name) is None)
+    ]
