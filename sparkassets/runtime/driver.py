@@ -33,7 +33,7 @@ from sparkassets.core.journal.known_segments import with_known_segments
 from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, State
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.planner.due.due_partitions import assets_with_idle_ticks, find_idle_ticks
-from sparkassets.core.planner.explain.code_changes import find_unaffected_readers
+from sparkassets.core.planner.due.unaffected_readers import find_unaffected_readers
 from sparkassets.core.planner.plan import AssetLateness, Plan, PlannedRun
 from sparkassets.core.planner.planning_context import CheckAvailability, EstimateVolume, PlanningContext
 from sparkassets.core.results import RunResult, Status, Summary

@@ -230,7 +230,7 @@ def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
 
 def _unread_partitions(case: DecisionInput, course: DecisionProgress) -> dict[str, PartitionSet]:
     """By consumer, the partitions that runs compute again by other code that touches nothing the consumer reads."""
-    from sparkassets.core.planner.explain.code_changes import find_unaffected_readers  # where code has changed
+    from sparkassets.core.planner.due.unaffected_readers import find_unaffected_readers  # where code has changed
 
     now = [run.partitions for run in course.runs]
     later = course.coming - PartitionSet.union([*now, *(each.partitions for each in course.awaited)])

@@ -1,14 +1,9 @@
-"""Changes of code: what differs, which consumers it reaches or leaves alone, and what recomputing costs.
-
-A run brings a consumer nothing new if it computes current rows again by other code and the consumer reads no column
-that differs. What is not certain counts as read: a function, a `SELECT *`, a query whose values change from run to run.
-"""
+"""Changes of code: what differs, which consumers it reaches or leaves alone, and what recomputing costs."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.asset_records import DefinitionOutput
@@ -17,124 +12,16 @@ from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.phrases import few, listing
 from sparkassets.core.planner.batch.run_batches import partition_limit
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
+from sparkassets.core.planner.due.unaffected_readers import find_unaffected_readers
 from sparkassets.core.planner.explain.impact import recomputed_by_update
 from sparkassets.core.planner.plan import ChangeVerdict, CodeChange
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.run_costs import forecast_cost
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, SqlBody
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
 
 if TYPE_CHECKING:
     from sparkassets.core.definitions.differences import ColumnEffect
-
-# functions whose results differ between runs although the input is the same
-_VARYING: Final = re.compile(
-    r"CURRENT_\w+|NOW|LOCALTIME\w*|RAND\w*|UUID|SHUFFLE|MONOTONICALLY_INCREASING_ID|INPUT_FILE_\w+"
-)
-# templates that render to the same text whenever the same partitions are computed
-_STEADY: Final = re.compile(r"\{\{ (inlets|params|partition|partitions)\b.*\}\}", re.DOTALL)
-
-
-def find_unaffected_readers(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> tuple[str, ...]:
-    """The consumers that stay current although ``partitions`` are computed again, ascending."""
-    touched = _affected_columns(asset, _replaced_definitions(context, asset, partitions))
-    if touched is None:
-        return ()
-    consumers = (each for each in context.project.assets.values() if asset.name in each.inlets)
-    return tuple(sorted(each.name for each in consumers if not _may_read(each, asset, touched)))
-
-
-def _replaced_definitions(
-    context: PlanningContext, asset: AssetSpec, partitions: PartitionSet
-) -> list[AssetDefinition]:
-    """The definitions of other code that computed ``partitions``; empty if more than the code changed since."""
-    made, own = context.state_of(asset).made, own_definition_id(asset)
-    others = [each for each in made if each.definition.id != own and each.partitions.overlaps(partitions)]
-    if not others or not _only_code(context, asset, partitions, since=min(each.since for each in others)):
-        return []
-    return [each.definition for each in others]
-
-
-def _affected_columns(asset: AssetSpec, others: list[AssetDefinition]) -> frozenset[str] | None:
-    """Columns whose values may differ from what the ``others`` definitions computed.
-
-    None where any column, or which rows there are, may differ.
-    """
-    from sparkassets.core.definitions.differences import find_column_effect  # where code has changed; so the next
-
-    own = asset.definition
-    if own is None or not others or not all(map(_is_steady, [own, *others])):
-        return None
-    effects = [find_column_effect(each, own) for each in others]
-    return (
-        None
-        if any(each.affects_everything for each in effects)
-        else frozenset[str]().union(*(each.affected_columns for each in effects))
-    )
-
-
-def _only_code(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet, *, since: int) -> bool:
-    """Whether the code is all that changed since ``partitions`` were computed, so that a run reads the same input.
-
-    ``since`` is the sequence number at which the oldest of the other code came. An ignored inlet makes nothing stale
-    but is read anew, so its updates count too.
-    """
-    state = context.state_of(asset)
-    if asset.outlets or asset.write is None or not asset.write.takes_all or asset.writes_itself:
-        return False
-    if state.loss is not None or state.foreign or state.withheld or not _is_current(asset, state, partitions):
-        return False
-    return all(_is_read_as_before(context, asset, inlet, since) for inlet in asset.inlets.values())
-
-
-def _is_read_as_before(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, since: int) -> bool:
-    """Whether a run would read the same data of the inlet as before, because the inlet was not updated since.
-
-    Where updates make single partitions stale, `_is_current` has checked that already.
-    """
-    if inlet.read is not None or inlet.aligned:
-        return False
-    newest, done = context.dataset(inlet).seq, context.state_of(asset).done
-    return (inlet.on_update == "rerun" or newest < since) and (asset.partitioning.is_partitioned or newest < done)
-
-
-def _is_current(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> bool:
-    """Whether all of the partitions are present, and no inlet made any of them stale."""
-    if not asset.partitioning.is_partitioned:
-        return state.last is not None
-    stale = any(marks.stamped_partitions().overlaps(partitions) for marks in state.stale.values())
-    return not stale and not partitions - asset.partitioning.inside(state.coverage)
-
-
-def _is_steady(definition: AssetDefinition) -> bool:
-    """Whether the query returns the same rows for the same input, whenever and in whichever run.
-
-    Functions such as ``now()`` and templates that render the run's time make it vary.
-    """
-    from sparkassets.core.query_text import words
-
-    for word in words(definition.text):
-        if "{%" in word or ("{{" in word and not _STEADY.fullmatch(word)) or _VARYING.fullmatch(word.upper()):
-            return False
-    return bool(definition.text)
-
-
-def _may_read(consumer: AssetSpec, asset: AssetSpec, touched: frozenset[str]) -> bool:
-    """Whether the consumer may read a ``touched`` column, or runs on every update whatever it reads."""
-    from sparkassets.core.definitions.differences import find_columns_read
-
-    inlet = consumer.inlets[asset.name]
-    runs_on_updates = consumer.schedule.condition is not None and not consumer.schedule.default
-    if runs_on_updates or not isinstance(consumer.body, SqlBody) or not _is_read_plainly(inlet):
-        return True
-    columns = find_columns_read(consumer.body.template, asset.name)
-    return columns is None or bool(columns & touched)
-
-
-def _is_read_plainly(inlet: InletSpec) -> bool:
-    """Whether only the query reads the inlet, so that the query tells which columns matter."""
-    otherwise = inlet.waits_only or inlet.is_foreign_key_only or inlet.aligned or inlet.rules
-    return inlet.read is None and inlet.view is None and not otherwise
 
 
 def find_code_changes(context: PlanningContext, names: Collection[str] | None = None) -> tuple[CodeChange, ...]:
