@@ -21,35 +21,35 @@ from sparkassets.cli.failures import INTERRUPTED, no_such_command, refuse_placeh
 from sparkassets.errors import SparkAssetsError
 
 COMMANDS = {
-    "init": "Write a small project that runs.",
-    "validate": "Check the whole project.",
+    "init": "Create a small project that runs.",
+    "validate": "Check the whole project and print every problem.",
     "schema": "Print the JSON Schema of a project's files.",
     "test": "Run the tests in the project's `tests` folder.",
-    "graph": "Show assets, what they read and what triggers them.",
-    "preview": "Show the next runs that time alone starts.",
-    "align": "Show which run of one timetable belongs to a run of another.",
-    "plan": "Show what would run now, and why the rest would not.",
-    "explain": "Show the whole decision for one asset.",
-    "run": "Run what is due until nothing is.",
-    "backfill": "Compute what is missing or stale in a stretch of time.",
-    "diff": "Show how what a branch has computed differs from what the base has.",
-    "promote": "Make what a branch has computed the base's, without computing it again.",
-    "drop": "Remove a branch with all that it has computed.",
-    "impact": "Show what follows, all the way down, if partitions change or are bad.",
-    "lineage": "Show from what partitions were computed, back to the sources.",
-    "mark": "Correct what is known of partitions without running them.",
-    "accept": "Publish what is withheld although its validations fail.",
-    "pause": "Stop assets from running; what comes for them meanwhile is kept.",
-    "resume": "Let paused assets run again.",
-    "status": "Show what is known of every asset.",
-    "partitions": "Show every partition of an asset.",
-    "iterations": "Show what an asset has published, or make an older iteration the newest again.",
+    "graph": "Show assets, what they read, and what triggers them.",
+    "preview": "Show the next scheduled runs.",
+    "align": "Show which run of one schedule matches a run of another.",
+    "plan": "Show what would run now, and why everything else would not.",
+    "explain": "Explain why one asset would or would not run.",
+    "run": "Run everything that is due.",
+    "backfill": "Compute missing or stale partitions of an asset.",
+    "diff": "Compare a branch's tables with the base's.",
+    "promote": "Promote a branch's results to the base without computing them again.",
+    "drop": "Delete a branch and its tables.",
+    "impact": "Show everything downstream that a change of partitions affects.",
+    "lineage": "Trace partitions or columns back to their sources.",
+    "mark": "Mark partitions as done, missing, or skipped without running them.",
+    "accept": "Publish withheld partitions despite failed validations.",
+    "pause": "Pause assets; updates for them are kept.",
+    "resume": "Resume paused assets.",
+    "status": "Show the status of every asset.",
+    "partitions": "Show the partitions of an asset, or manage its segments.",
+    "iterations": "List the published iterations of an asset, or roll back to one.",
     "runs": "List runs.",
-    "events": "List dataset events, or announce one.",
-    "state": "Care for the state: compact, verify, export, migrate.",
-    "report": "Write a static site of all that is known, or serve it on this machine.",
-    "deploy": "Write files that start the project elsewhere.",
-    "completion": "Print what lets a shell complete commands and assets.",
+    "events": "List or add dataset events.",
+    "state": "Maintain the state: compact, verify, export, migrate.",
+    "report": "Write or serve an HTML report of the project.",
+    "deploy": "Generate deployment files for a scheduler.",
+    "completion": "Print a shell completion script.",
 }
 """Verb to its one line of help, which stands here so that ``--help`` loads no command."""
 
@@ -92,8 +92,10 @@ class LazyGroup(click.Group):
 @click.command(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 a run failed, 2 invalid input or project, 3 state unusable, "
-    "129, 130 or 143 interrupted.",
+    epilog=(
+        "Exit codes: 0 success, 1 a run failed, 2 invalid input or project, 3 unusable state, 129, 130 or "
+        "143 interrupted."
+    ),
 )
 @click.version_option(package_name="sparkassets", message="%(prog)s %(version)s")
 def cli() -> None:

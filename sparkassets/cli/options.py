@@ -46,10 +46,10 @@ _folder_option: Callable[[F], F] = click.option(
     "--project",
     "folder",
     default=usual_folder,
-    show_default="conf, or else the current folder",
+    show_default="conf, or the current folder",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="The folder that holds project.yml.",
+    help="Folder that contains project.yml.",
 )
 _PROFILE = "sparkassets.profile"
 _GIVEN = "sparkassets.given"
@@ -63,14 +63,14 @@ def project_option(command: F) -> F:
         multiple=True,
         callback=_remember_given,
         metavar="NAME=VALUE",
-        help="What `${NAME}` in the project's files stands for, whatever profile and environment say. Repeatable.",
+        help="Value of `${NAME}` in the project's files; overrides the profile and the environment. Repeatable.",
     )
     profile = click.option(
         "--profile",
         expose_value=False,
         callback=_remember_profile,
         metavar="NAME",
-        help="Which of the project's `profiles` holds; by default that in SPARKASSETS_PROFILE.",
+        help="Profile to use, one of the project's `profiles`; default: SPARKASSETS_PROFILE.",
     )
     return _folder_option(profile(given(command)))
 
@@ -137,36 +137,40 @@ class SelectionParam(AssetNameParam):
 
 
 json_option: Callable[[F], F] = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else there."
+    "--json", "as_json", is_flag=True, help="Print a single JSON document to stdout."
 )
 at_option: Callable[[F], F] = click.option(
-    "--at", metavar="TIME", help="Decide as if it were this time (ISO; without an offset in the project's zone)."
+    "--at",
+    metavar="TIME",
+    help=("Decide as if it were this time (ISO 8601; in the project's time zone unless it has an offset)."),
 )
 select_option: Callable[[F], F] = click.option(
     "--select",
     multiple=True,
     type=SelectionParam(),
     metavar="ASSET,…",
-    help="Only these assets; NAME+ is it and all that reads it, +NAME it and all that it reads; patterns such as 'fl*' "
-    "(in quotes) are names, too. Repeatable.",
+    help=(
+        "Only these assets. NAME+ adds everything downstream, +NAME everything upstream; quoted patterns "
+        "such as 'fl*' match names. Repeatable."
+    ),
 )
 
 branch_option: Callable[[F], F] = click.option(
     "--branch",
     metavar="NAME",
-    help="In a branch beside the base: what differs from the base is computed there, the rest is read of the base.",
+    help="Work in a branch: what differs from the base is computed in the branch, the rest is read from the base.",
 )
 partitions_option: Callable[[F], F] = click.option(
     "--partition",
     "partitions",
     multiple=True,
     metavar="A..B",
-    help="Which partitions: A..B (inclusive) or KEY; of a product KEY,SEGMENT. Repeatable.",
+    help="Partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions. Repeatable.",
 )
 
 
 over_budget_option: Callable[[F], F] = click.option(
-    "--over-budget", is_flag=True, help="Also what is to cost more than the asset's `budget`."
+    "--over-budget", is_flag=True, help="Include runs that exceed the asset's `budget`."
 )
 
 
@@ -205,13 +209,17 @@ def progress_options(command: Callable[..., int]) -> Callable[..., int]:
             "--metrics",
             metavar="FILE",
             type=click.Path(path_type=Path, dir_okay=False),
-            help="Write figures for Prometheus' textfile collector there, anew after each tick.",
+            help="Write metrics for Prometheus' textfile collector to this file after each tick.",
         ),
-        click.option("--json-progress", is_flag=True, help="Write a line of JSON to stderr for each event, not bars."),
+        click.option(
+            "--json-progress",
+            is_flag=True,
+            help=("Write progress to stderr as one JSON object per line instead of bars."),
+        ),
         click.option(
             "--log-format",
             type=click.Choice(["json", "text"]),
-            help="Write logs to stderr, not bars: yours too, a JSON object or a text a line.",
+            help="Write logs, including those of your code, to stderr instead of progress bars.",
         ),
     ):
         call_command = option(call_command)
@@ -234,7 +242,7 @@ def last_option(default: int) -> Callable[[F], F]:
         default=default,
         show_default=True,
         metavar="N",
-        help="Only the newest N.",
+        help="Show only the newest N.",
     )
 
 

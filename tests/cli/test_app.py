@@ -30,7 +30,7 @@ def test_help_lists_every_command_with_its_first_sentence(capsys):
     for name, line in COMMANDS.items():
         assert name in printed
         assert line in printed
-    assert "0 done, 1 a run failed, 2 invalid input or project, 3 state unusable, 129, 130 or" in printed
+    assert "0 success, 1 a run failed, 2 invalid input or project, 3 unusable state, 129, 130 or" in printed
 
 
 @pytest.mark.parametrize("name", COMMANDS)

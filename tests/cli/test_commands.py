@@ -121,7 +121,7 @@ def test_the_project_is_in_conf_or_else_here(shop, monkeypatch, said):
         "error: there is no project: neither conf/project.yml nor ./project.yml exists",
         "  hint: give the project's folder with --project, or make one: sparkassets init",
     ]
-    assert "[default: (conf, or else the current folder)]" in " ".join(said("validate", "--help")[1].split())
+    assert "[default: (conf, or the current folder)]" in " ".join(said("validate", "--help")[1].split())
 
 
 @pytest.mark.parametrize(("theirs", "level"), [(None, "error"), ("debug", "debug")])

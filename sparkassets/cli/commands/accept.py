@@ -20,10 +20,10 @@ from sparkassets.core.documents.records import mark_document
 @click.option(
     "--interval",
     metavar="A..B",
-    help="The data interval of the withheld run, for an asset without partitions (ISO; as of `backfill`).",
+    help="Data interval of the withheld run, for an asset without partitions (ISO 8601, as for `backfill`).",
 )
-@click.option("--run", "run", metavar="RUN", help="The withheld run, for an asset without partitions.")
-@click.option("--reason", required=True, metavar="TEXT", help="Why, for whoever reads the plan later.")
+@click.option("--run", "run", metavar="RUN", help="Withheld run, for an asset without partitions.")
+@click.option("--reason", required=True, metavar="TEXT", help="Reason, shown in plans and history.")
 @json_option
 def command(
     folder: Path,
@@ -34,12 +34,11 @@ def command(
     reason: str,
     as_json: bool,
 ) -> int:
-    """Publish withheld partitions of ASSET although their validations fail.
+    """Publish withheld partitions of ASSET despite failed validations.
 
-    Without --partition these are all that are withheld. For an asset without partitions it is the run that --interval
-    or
-    --run names, or the only one that is withheld. The next `run` computes them again and publishes them, whatever the
-    schedule, and consumers go on. They count as accepted until something new comes for them; then they are judged
+    Without --partition, all withheld partitions are accepted. For an asset without partitions, --interval or --run
+    selects the withheld run unless there is only one. The next `run` recomputes and publishes them regardless of the
+    schedule, and consumers continue. Partitions stay accepted until new input arrives for them; then they are validated
     again.
     """
     project = open_project(folder)

@@ -24,14 +24,16 @@ _ENDS = ("upstream", "downstream")
 @click.argument("upstream", type=AssetNameParam(), metavar="UP")
 @click.argument("downstream", type=AssetNameParam(), metavar="DOWN")
 @project_option
-@click.option("--at", metavar="TIME", help="When DOWN fires (ISO; without an offset in the project's zone).")
+@click.option(
+    "--at", metavar="TIME", help=("When DOWN fires (ISO 8601; in the project's time zone unless it has an offset).")
+)
 @json_option
 def command(upstream: str, downstream: str, folder: Path, at: str | None, as_json: bool) -> int:
-    """Show which run of UP belongs to the run of DOWN: names of assets, presets or crons.
+    """Show which run of UP matches the run of DOWN; each is an asset, a preset, or a cron expression.
 
-    A run is that of an interval, whatever delays it: at --at (default: now) counts the newest interval of DOWN that is
-    over. Two crons need no project; without one they are in UTC.
-    With --json: {upstream_logical_date, downstream_logical_date, execution_delta, case}, the delta in seconds.
+    A run belongs to an interval, however late it starts: --at (default: now) picks the newest interval of DOWN that has
+    ended. Cron expressions need no project, and are then in UTC. With --json: {upstream_logical_date,
+    downstream_logical_date, execution_delta, case}, with the delta in seconds.
     """
     found = _align(upstream, downstream, folder, at)
     if as_json:

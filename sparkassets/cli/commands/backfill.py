@@ -34,37 +34,47 @@ if TYPE_CHECKING:
 @click.argument("asset", type=AssetNameParam())
 @project_option
 @click.option(
-    "--partition", metavar="A..B", help="Which partitions: A..B (inclusive) or KEY; of a product KEY,SEGMENT."
+    "--partition",
+    metavar="A..B",
+    help=("Partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions."),
 )
 @click.option(
     "--interval",
     metavar="A..B",
-    help="The data interval, for an asset without partitions (ISO; without an offset in its schedule's zone).",
+    help=(
+        "Data interval, for an asset without partitions (ISO 8601; in the schedule's time zone unless it "
+        "has an offset)."
+    ),
 )
-@click.option("--all", "whole", is_flag=True, help="All that is wanted, also what was computed by other code.")
+@click.option(
+    "--all",
+    "whole",
+    is_flag=True,
+    help=("Every expected partition, including those computed by an earlier version of the code."),
+)
 @click.option(
     "--segment",
     "segments",
     metavar="KEY",
     multiple=True,
-    help="Only these segments, KEY or COLUMN=KEY; without --partition of all time. Repeatable.",
+    help="Only these segments: KEY or COLUMN=KEY; for all of time unless --partition is given. Repeatable.",
 )
-@click.option("--newest-first", is_flag=True, help="The newest partitions first.")
+@click.option("--newest-first", is_flag=True, help="Start with the newest partitions.")
 @click.option(
     "--max-runs",
     metavar="N",
     type=click.IntRange(min=1),
-    help="N runs at most; the same command goes on with the rest.",
+    help="Stop after N runs; the same command continues with the rest.",
 )
-@click.option("--downstream", is_flag=True, help="Afterwards run what reads it or waits for it, too.")
-@click.option("--force", is_flag=True, help="Compute again what is up to date.")
+@click.option("--downstream", is_flag=True, help="Then run everything downstream.")
+@click.option("--force", is_flag=True, help="Recompute partitions that are up to date, too.")
 @click.option(
     "--rebuild",
     is_flag=True,
-    help="Compute all of the table in one commit, into the columns that it has now; readers see the old or the new.",
+    help="Recompute the whole table in one commit, with the columns that the code has now.",
 )
-@click.option("--give-up", is_flag=True, help="Give up what is left of forced backfills of ASSET; computes nothing.")
-@click.option("--dry-run", is_flag=True, help="Show the runs, do nothing.")
+@click.option("--give-up", is_flag=True, help="Abandon unfinished forced backfills of ASSET.")
+@click.option("--dry-run", is_flag=True, help="Only show the runs.")
 @over_budget_option
 @branch_option
 @json_option
@@ -81,19 +91,18 @@ def command(
     as_json: bool,
     **asked: Any,  # noqa: ANN401  the fields of a request, by their names
 ) -> int:
-    """Compute what is missing or stale of ASSET in a stretch of time; no watermark moves.
+    """Compute missing or stale partitions of ASSET, without moving watermarks.
 
-    With --rebuild every partition that the table has or should have is computed again, in one run whatever the cap, and
-    the columns that come out take the place of the table's. A partition that it has and that cannot be computed any
-    more, as its inlets are gone, is a refusal; with --force it is computed from what is left.
+    --rebuild recomputes every partition that the table has or should have in a single run, ignoring the cap, and the
+    resulting columns replace the table's. It refuses a table with partitions that can no longer be computed because
+    their inlets are gone; --force computes them from what is left.
 
-    What --force asks for is recorded: where it is interrupted or killed, the same command, or else the next
-    `sparkassets run`, goes on with what is left; with --max-runs only the same command does. What comes due meanwhile
-    by the asset's schedule gets its turn after each run.
+    A --force request is recorded: if it is interrupted or killed, the same command or the next `sparkassets run`
+    continues with what is left (with --max-runs, only the same command does). Scheduled runs of the asset that become
+    due meanwhile run in between.
 
-    With --dry-run the plan goes to stdout, as `sparkassets plan` prints it, and with --downstream what it would make
-    due after it, which its gates may keep waiting; both with what they are to cost, as of `sparkassets plan
-    --estimate`. Else progress and summary as for `sparkassets run`.
+    --dry-run prints the plan to stdout, as `sparkassets plan --estimate` does; with --downstream, also what would
+    become due afterwards, although gates may make it wait. Otherwise the output is that of `sparkassets run`.
     """
     from sparkassets.app.backfills import BackfillRequest
 

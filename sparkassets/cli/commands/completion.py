@@ -13,7 +13,7 @@ from sparkassets.cli.app import SHELLS, script
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str) -> int:
-    """Print what lets SHELL complete commands, options and names of assets with the Tab key.
+    """Print a script that completes commands, options and asset names in SHELL.
 
     bash: put  eval "$(sparkassets completion bash)"  into ~/.bashrc.
     zsh: the same with zsh into ~/.zshrc.

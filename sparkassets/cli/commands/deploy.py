@@ -21,10 +21,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @click.group("deploy", cls=WrappedGroup, no_args_is_help=False)
 def command() -> None:
-    """Write files that start the project elsewhere: to be read, changed and owned.
+    """Generate deployment files, for you to review, edit and own.
 
-    Nothing is sent anywhere: each command writes files and says what comes next. It writes anew what it wrote
-    before, but never over a file that was changed by hand.
+    Each command only writes files and prints the next steps; nothing is sent anywhere. Files that it wrote before are
+    replaced, unless they were edited by hand.
     """
 
 
@@ -32,19 +32,24 @@ def _options(own: F) -> F:
     """Adds the options that every kind of deployment takes."""
     for option in (
         json_option,
-        click.option("--force", is_flag=True, help="Write also over files that were changed by hand."),
-        click.option("--mail", default="", metavar="ADDRESS", help="Who is told of a start that failed."),
+        click.option("--force", is_flag=True, help="Also replace files that were edited by hand."),
+        click.option("--mail", default="", metavar="ADDRESS", help="Address to mail if an invocation fails."),
         click.option(
             "--timeout",
             default="1d",
             show_default=True,
             metavar="DURATION",
-            help="Stop a start that has not ended by then.",
+            help="Stop an invocation that takes longer.",
         ),
-        click.option("--loop", metavar="DURATION", help="Do not end: look again after this pause, such as 60s."),
-        click.option("--timezone", metavar="ZONE", help="Of --cron; the project's by default."),
         click.option(
-            "--cron", default="0 * * * *", show_default=True, help="When it starts: a cron, or @daily and its like."
+            "--loop", metavar="DURATION", help=("Keep running, and check again after this pause, such as 60s.")
+        ),
+        click.option("--timezone", metavar="ZONE", help="Time zone of --cron; default: the project's."),
+        click.option(
+            "--cron",
+            default="0 * * * *",
+            show_default=True,
+            help=("Schedule: a cron expression or a preset such as @daily."),
         ),
         select_option,
         click.option(
@@ -52,7 +57,7 @@ def _options(own: F) -> F:
             required=True,
             metavar="DIR",
             type=click.Path(path_type=Path, file_okay=False),
-            help="Where the files are written.",
+            help="Folder to write to.",
         ),
         project_option,
     ):
@@ -64,7 +69,7 @@ _library_option = click.option(
     "--library",
     metavar="WHEEL",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A wheel of sparkassets that goes with it, instead of the version of this machine from an index.",
+    help="Wheel of sparkassets to deploy, instead of the installed version from a package index.",
 )
 
 
@@ -75,13 +80,13 @@ _library_option = click.option(
     "--cluster",
     nargs=2,
     metavar="RUNTIME NODE_TYPE",
-    help="A cluster of the job's own, such as 17.3.x-scala2.13 i3.xlarge; serverless without it.",
+    help="Job cluster, such as 17.3.x-scala2.13 i3.xlarge; default: serverless.",
 )
-@click.option("--group", default="", metavar="NAME", help="Whose members may start the job and see what it did.")
+@click.option("--group", default="", metavar="NAME", help="Group that may run the job and view its runs.")
 def databricks(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401  the options, as `Wanted` has them
-    """Write an Asset Bundle: a job with one wheel task, a target for each profile.
+    """Generate a Databricks Asset Bundle: a job with one wheel task, and a target for each profile.
 
-    The project goes into a wheel whose version is a new one whenever its files changed.
+    The project is packaged as a wheel, with a new version whenever its files change.
     """
     return _deploy("databricks", as_json, wanted)
 
@@ -89,7 +94,7 @@ def databricks(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401  the option
 @command.command("airflow")
 @_options
 def airflow(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401
-    """Write a DAG of one task, for workers that reach the project's folder."""
+    """Generate an Airflow DAG with one task, for workers that can read the project's folder."""
     return _deploy("airflow", as_json, wanted)
 
 
@@ -97,21 +102,21 @@ def airflow(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401
 @_options
 @_library_option
 def kubernetes(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401
-    """Write a CronJob and the Dockerfile of its image; with --loop a Deployment."""
+    """Generate a Kubernetes CronJob, or a Deployment with --loop, and the Dockerfile of its image."""
     return _deploy("kubernetes", as_json, wanted)
 
 
 @command.command("cron")
 @_options
 def cron(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401
-    """Write a line for the crontab of this machine, and the script that it starts."""
+    """Generate a crontab entry for this machine and the script that it runs."""
     return _deploy("cron", as_json, wanted)
 
 
 @command.command("systemd")
 @_options
 def systemd(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401
-    """Write a service and its timer, for a user of this machine; with --loop the service alone."""
+    """Generate a systemd user service and its timer; with --loop, only the service."""
     return _deploy("systemd", as_json, wanted)
 
 

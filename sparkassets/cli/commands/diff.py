@@ -73,7 +73,7 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 @click.command("diff")
-@click.option("--branch", required=True, metavar="NAME", help="Which branch.")
+@click.option("--branch", required=True, metavar="NAME", help="Branch to compare.")
 @project_option
 @select_option
 @click.option(
@@ -83,14 +83,13 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
     default=5,
     show_default=True,
     metavar="N",
-    help="How many rows that differ are shown of each asset.",
+    help="Differing rows to show for each asset.",
 )
 @json_option
 def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as_json: bool) -> int:
-    """Show how what a branch has computed differs from what the base has.
+    """Compare a branch's tables with the base's.
 
-    Compares columns, and rows by partition: by key where the asset upserts or a `unique` rule names the key, else as
-    whole
+    Compares columns, and rows by partition: by key if the asset upserts or a `unique` rule names one, else as whole
     rows. Values of columns with `pii: true` are not shown.
     """
     project = open_project(folder)

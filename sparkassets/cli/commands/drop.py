@@ -16,9 +16,9 @@ from sparkassets.cli.output import Terminal, print_json
 @project_option
 @json_option
 def command(folder: Path, name: str, as_json: bool) -> int:
-    """Remove branch NAME with all that it has computed; promoted rows stay in the base.
+    """Delete branch NAME and its tables; promoted rows stay in the base.
 
-    Refused while something runs in the branch, or while a promotion of it is unfinished. If it is killed, run it again.
+    Refused while a run is in progress in the branch or a promotion is unfinished. If it is killed, run it again.
     """
     dropped = open_project(folder).branches.drop(name)
     if as_json:

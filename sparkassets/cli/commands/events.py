@@ -39,7 +39,7 @@ Event = Mapping[str, Any]
 
 @click.group("events", cls=WrappedGroup, no_args_is_help=False)
 def command() -> None:
-    """List dataset events, or announce one."""
+    """List or add dataset events."""
 
 
 @command.command("list")
@@ -48,12 +48,12 @@ def command() -> None:
     "--asset",
     type=AssetNameParam(),
     metavar="ASSET_OR_URI",
-    help="Only events of this dataset, by whatever name they came.",
+    help="Show only events of this dataset, under any of its names.",
 )
 @last_option(20)
 @json_option
 def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> int:
-    """List dataset events, the newest last."""
+    """List dataset events, newest last."""
     project = open_project(folder)
     found = project.history.events(asset=asset, last=last)
     if len(found) < last:
@@ -73,23 +73,31 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
 @click.argument("target", type=AssetNameParam(), metavar="ASSET_OR_URI", required=False)
 @project_option
 @click.option(
-    "--partition", metavar="A..B", help="What was updated: A..B (inclusive) or KEY; of a product KEY,SEGMENT."
+    "--partition",
+    metavar="A..B",
+    help=("Updated partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions."),
 )
 @click.option(
     "--extra",
     "extras",
     multiple=True,
     metavar="KEY=VALUE",
-    help="What else is known of it; a VALUE that is JSON is taken as such. Or a JSON object. Repeatable.",
+    help="Extra facts about the update: KEY=VALUE, where VALUE may be JSON, or one JSON object. Repeatable.",
 )
-@click.option("--id", "ident", metavar="TEXT", help="Tells it from others: one that is known is not recorded again.")
-@click.option("--at", metavar="TIME", help="When it happened (ISO; without an offset in the project's zone); else now.")
+@click.option(
+    "--id", "ident", metavar="TEXT", help=("Idempotency key: an event whose id is known is not recorded again.")
+)
+@click.option(
+    "--at",
+    metavar="TIME",
+    help=("When it happened (ISO 8601; in the project's time zone unless it has an offset); default: now."),
+)
 @click.option(
     "--file",
     "file",
     metavar="FILE",
     type=click.Path(path_type=Path, allow_dash=True),
-    help='Many at once, or none: lines {"asset" or "uri", "partition", "extra", "at", "id"}; - is stdin.',
+    help='Read events from a file of JSON lines {"asset" or "uri", "partition", "extra", "at", "id"}; - is stdin.',
 )
 @json_option
 def add_event(
@@ -102,7 +110,7 @@ def add_event(
     file: Path | None,
     as_json: bool,
 ) -> int:
-    """Announce that ASSET_OR_URI was updated, by whoever wrote it."""
+    """Record that ASSET_OR_URI was updated by another writer."""
     if file is not None:
         if target is not None or partition is not None or extras or ident is not None or at is not None:
             raise InputError("--file stands alone: what is updated, and all that is known of it, stands in its lines")

@@ -26,15 +26,16 @@ from sparkassets.core.documents.status import node_document
 @click.option(
     "--partition",
     metavar="A..B",
-    help="Only these partitions: A..B (inclusive) or KEY; of a product KEY,SEGMENT.",
+    help="Only these partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions.",
 )
 @at_option
 @branch_option
 @json_option
 def command(folder: Path, branch: str | None, asset: str, partition: str | None, at: str | None, as_json: bool) -> int:
-    """Show the whole decision for ASSET as a tree.
+    """Explain as a tree why ASSET would or would not run.
 
-    What came and when, what is missing, what would make it run: a tick speaks for running, a cross against it.
+    Shows which updates arrived and when, what is missing, and what would make it run. A check mark counts for running,
+    a cross against it.
     """
     node = open_branch(open_project(folder), branch, existing=True).explain(asset, partition=partition, at=at)
     if as_json:

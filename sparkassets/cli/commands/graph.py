@@ -147,11 +147,16 @@ def _condition(condition: Condition, indent: str) -> Iterator[str]:
 @click.command("graph")
 @project_option
 @click.option(
-    "--format", "form", type=click.Choice(["text", "mermaid", "dot"]), default="text", show_default=True, help="How."
+    "--format",
+    "form",
+    type=click.Choice(["text", "mermaid", "dot"]),
+    default="text",
+    show_default=True,
+    help=("Output format."),
 )
 @json_option
 def command(folder: Path, form: str, as_json: bool) -> int:
-    """Show assets, what they read and what triggers them, with conditions and what holds of inlets as gates.
+    """Show assets, what they read, and what triggers them, including conditions and the gates of inlets.
 
     With --json: {nodes: [{id, label, kind}], edges: [{from, to, kind, gates}]}.
     """

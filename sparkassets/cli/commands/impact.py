@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 @at_option
 @json_option
 def command(folder: Path, asset: str, partitions: tuple[str, ...], at: str | None, as_json: bool) -> int:
-    """Show what follows if partitions of ASSET changed or are bad: which partitions, all the way down.
+    """Show which partitions downstream are affected if partitions of ASSET change or are wrong.
 
-    A cross is what is not computed again by itself, or not touched, and why; what comes after that is not shown. How
-    much of each is computed by now is told, too. Nothing is changed: `sparkassets mark --missing` has them computed
-    again.
+    A cross marks what is not recomputed automatically or not affected, and why; nothing below it is shown. Each line
+    says how much of it is computed so far. This command changes nothing; `sparkassets mark --missing` has partitions
+    recomputed.
     """
     project = open_project(folder)
     found = project.lineage.impact(asset, *partitions, at=at)

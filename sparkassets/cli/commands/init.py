@@ -23,13 +23,13 @@ UNREADABLE = ("{", "}", "**", "%")
 
 @click.command("init")
 @click.argument("name", metavar="[DIR]", required=False)
-@click.option("--project", "option", metavar="DIR", help="The same as DIR, as other commands have it.")
+@click.option("--project", "option", metavar="DIR", help="Same as DIR.")
 @json_option
 def command(name: str | None, option: str | None, as_json: bool) -> int:
-    """Write a small project that runs into DIR (default: conf).
+    """Create a small project that runs in DIR (default: conf).
 
-    Two days of orders as CSV files, their revenue by day, and a report. What is there already is not touched: then
-    nothing is written at all.
+    It holds two days of orders as CSV files, their daily revenue, and a report. If any of its files exists already,
+    nothing is written.
     """
     folder = _named_folder(name, option)
     _refuse_unreadable(folder)

@@ -32,13 +32,13 @@ _COLUMNS = (
 @click.command("iterations")
 @click.argument("asset", type=AssetNameParam())
 @project_option
-@click.option("--rollback", metavar="RUN", help="Make the iteration of that run the newest again.")
+@click.option("--rollback", metavar="RUN", help="Roll back to the iteration of this run.")
 @json_option
 def command(folder: Path, asset: str, rollback: str | None, as_json: bool) -> int:
-    """Show what ASSET has published and still has, the newest first; or make an older iteration the newest again.
+    """List the iterations that ASSET has published and kept, newest first, or roll back to one of them.
 
-    With --rollback nothing is computed: readers find the older iteration, and what reads ASSET runs as after any other
-    update. The next run of ASSET publishes a new one. With --json {asset, run, rolled_back_to, status, error}.
+    --rollback computes nothing: readers see the older iteration, and consumers of ASSET run as after any update. The
+    next run of ASSET publishes a new iteration. With --json: {asset, run, rolled_back_to, status, error}.
     """
     project = open_project(folder)
     if rollback is not None:

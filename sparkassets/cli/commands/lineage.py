@@ -42,18 +42,20 @@ _NOTHING = {
 @click.argument("asset", type=AssetNameParam())
 @project_option
 @partitions_option
-@click.option("--depth", type=click.IntRange(min=1), metavar="N", help="Only so many runs back; default: all.")
-@click.option("--columns", is_flag=True, help="From which columns each of its columns is made, by its query.")
+@click.option(
+    "--depth", type=click.IntRange(min=1), metavar="N", help=("Follow at most this many runs back; default: all.")
+)
+@click.option("--columns", is_flag=True, help="Show which columns each of its columns is derived from.")
 @json_option
 def command(
     folder: Path, asset: str, partitions: tuple[str, ...], depth: int | None, columns: bool, as_json: bool
 ) -> int:
-    """Show from what partitions of ASSET were computed: by which runs, of which versions, up to the sources.
+    """Show which runs and which versions of its inputs partitions of ASSET were computed from, back to the sources.
 
-    What one run computed is one line; below it is what it read. A run that stands further up is not unfolded again.
+    Each line is what one run computed, with what it read below. A run that is already shown is not expanded again.
 
-    Of a column, as ASSET.column: from which columns it is made, up to the sources, and what is made of it, all the way
-    down, by the queries alone. What a query does not tell for sure is said so.
+    For a column, given as ASSET.column: which columns it is derived from, back to the sources, and what is derived from
+    it, according to the queries. What a query leaves uncertain is marked.
     """
     project = open_project(folder)
     name, dot, column = asset.partition(".")

@@ -31,15 +31,21 @@ KINDS: tuple[MarkKind, ...] = ("done", "missing", "skip")
 @click.option(
     "--interval",
     metavar="A..B",
-    help="One instance only, of an asset with `strategy: every_instance` and no partitions: its data interval, or A "
-    "where that starts (ISO; as of `backfill`).",
+    help=(
+        "A single instance of an asset with `strategy: every_instance` and no partitions: its data "
+        "interval, or its start A (ISO 8601, as for `backfill`)."
+    ),
 )
-@click.option("--done", "kinds", flag_value="done", multiple=True, help="They count as computed, as they are.")
-@click.option("--missing", "kinds", flag_value="missing", multiple=True, help="They are to be computed again.")
+@click.option("--done", "kinds", flag_value="done", multiple=True, help="Treat the partitions as computed.")
+@click.option("--missing", "kinds", flag_value="missing", multiple=True, help="Recompute the partitions.")
 @click.option(
-    "--skip", "kinds", flag_value="skip", multiple=True, help="They are not wanted, and nobody waits for them."
+    "--skip",
+    "kinds",
+    flag_value="skip",
+    multiple=True,
+    help=("Do not compute the partitions, and do not wait for them."),
 )
-@click.option("--reason", required=True, metavar="TEXT", help="Why, for whoever reads the plan later.")
+@click.option("--reason", required=True, metavar="TEXT", help="Reason, shown in plans and history.")
 @json_option
 def command(
     folder: Path,
@@ -50,13 +56,13 @@ def command(
     reason: str,
     as_json: bool,
 ) -> int:
-    """Correct what is known of ASSET without running it.
+    """Mark partitions of ASSET as done, missing, or skipped without running it.
 
-    With --done what failed is accepted, or what somebody loaded by hand: it counts as computed, its readers go on, and
-    it is stale as ever once what it reads changes. With --missing it is computed again as soon as it can be, also where
-    nothing changed; its rows stay until then. With --skip it is neither wanted nor waited for, until --missing takes
-    that back or a `backfill --force` computes it. Of an asset without partitions --skip leaves out what is due now;
-    where each interval or event has a run of its own, --interval names one of them.
+    --done accepts partitions that failed or were loaded by hand: they count as computed, consumers continue, and they
+    become stale as usual when their inlets change. --missing has partitions recomputed as soon as possible, even if
+    nothing changed; their rows stay until then. --skip makes partitions neither expected nor waited for, until
+    --missing reverts that or `backfill --force` computes them. For an asset without partitions, --skip drops what is
+    due now; if each interval or event has its own run, --interval selects one.
     """
     if len(set(kinds)) != 1:
         raise InputError("say one of --done, --missing and --skip")

@@ -97,8 +97,8 @@ def _print_left_out(terminal: Terminal, rows: int, columns: int) -> None:
 @click.argument("keys", nargs=-1, metavar="[KEY…]")
 @project_option
 @at_option
-@click.option("--all", "whole", is_flag=True, help="Also in a terminal that has no room for them all.")
-@click.option("--dimension", metavar="COLUMN", help="Of the KEYs, where several are segments: runtime.")
+@click.option("--all", "whole", is_flag=True, help="Show all partitions, even if they do not fit the terminal.")
+@click.option("--dimension", metavar="COLUMN", help="Column of the KEYs, if several have `segments: runtime`.")
 @json_option
 def command(
     folder: Path,
@@ -110,16 +110,15 @@ def command(
     dimension: str | None,
     as_json: bool,
 ) -> int:
-    """Show every partition of ASSET that is wanted or there; or say which segments there are.
+    """Show the expected and existing partitions of ASSET, or add and remove segments.
 
-    Neighbours of the same status share a line, which spans no gap; where there are segments besides time, these are
-    columns, and those that are alike share one. In a terminal at most a screen is shown, the newest. With --json each
-    partition has an object: {partition, status, definition}, the last one of the code that
-    computed it.
+    Adjacent partitions with the same status share a line. If there are segments besides time, segments are columns, and
+    identical ones share a column. A terminal shows one screen, the newest partitions. With --json, each partition is an
+    object {partition, status, definition}, where definition identifies the code that computed it.
 
-    With add the KEYs are segments of ASSET from now on (of a partition with segments: runtime), with remove they are
-    none any more: their data stays, and nothing computes them until they are added again. With --json
-    {added: [KEY, …], unchanged: [KEY, …]}, or removed.
+    `add` makes the KEYs segments of ASSET, which must have `segments: runtime`. `remove` takes them out: their data
+    stays, but nothing computes them until they are added again. With --json: {added: [KEY, …], unchanged: [KEY, …]}, or
+    removed.
     """
     project = open_project(folder)
     if action is not None:

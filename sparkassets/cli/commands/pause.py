@@ -28,9 +28,9 @@ def report_changes(assets: Sequence[str], changed: Collection[str], *, done: str
 @project_option
 @json_option
 def command(folder: Path, assets: tuple[str, ...], as_json: bool) -> int:
-    """Stop ASSETs from running until `resume`; what comes for them meanwhile is kept.
+    """Pause ASSETs until `resume`; updates that arrive meanwhile are kept.
 
-    A run in progress ends as it would have; a `backfill` that names an asset is done all the same.
+    A run in progress finishes, and `backfill` still works for a paused asset.
     """
     changed = open_project(folder).assets.pause(*assets)
     report_changes(assets, changed, done="paused", already="was paused already", as_json=as_json)

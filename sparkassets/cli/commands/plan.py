@@ -24,10 +24,10 @@ from sparkassets.cli.options import (
 @project_option
 @at_option
 @select_option
-@click.option("--estimate", is_flag=True, help="Tell what each run is to cost: bytes to read, seconds, rows.")
+@click.option("--estimate", is_flag=True, help="Estimate the cost of each run: bytes to read, seconds, rows.")
 @branch_option
 @click.option(
-    "--spark", is_flag=True, help="Start Spark, to look also at what a session alone sees, such as tables in catalogs."
+    "--spark", is_flag=True, help=("Start Spark to check sources that only a session can see, such as catalog tables.")
 )
 @json_option
 def command(
@@ -39,12 +39,12 @@ def command(
     spark: bool,
     as_json: bool,
 ) -> int:
-    """Show what would run now, and why the rest would not.
+    """Show what would run now, and why everything else would not.
 
-    Looks at sources, starts no Spark and records nothing. What a Spark session alone sees, such as tables in catalogs
-    or values in new CSV files, is then as a run saw it last, which the plan says, or as it is with --spark. With
-    --estimate it also opens the logs of the tables that the runs read: bytes are of the data files that hold what is
-    read, seconds and rows go by earlier runs.
+    Checks sources, but starts no Spark and records nothing. What only a Spark session can see, such as catalog tables
+    or values in new CSV files, is taken from the last run, and the plan says so; --spark looks at it now. With
+    --estimate, the plan also reads the logs of the input tables: bytes are the size of the data files to read, rows and
+    seconds are based on earlier runs.
     """
     base = open_project(folder)
     project = open_branch(base, branch)

@@ -22,16 +22,26 @@ if TYPE_CHECKING:
 @click.argument("assets", type=AssetNameParam(), nargs=-1, metavar="[ASSET …]")
 @project_option
 @click.option(
-    "--from", "start", metavar="TIME", help="Runs from this time on (ISO; without an offset in the project's zone)."
+    "--from",
+    "start",
+    metavar="TIME",
+    help=("Start of the preview (ISO 8601; in the project's time zone unless it has an offset)."),
 )
-@click.option("--count", type=click.IntRange(min=1), default=5, show_default=True, metavar="N", help="How many each.")
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help=("Runs to show for each asset."),
+)
 @json_option
 def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int, as_json: bool) -> int:
-    """Show the next runs that time alone starts of each ASSET (default: every), whatever happened so far.
+    """Show the next scheduled runs of each ASSET (default: all), regardless of past runs.
 
-    By its timetable, or by a time in its condition that nothing else has to come with.
-    Runs that may start at the same instant follow in the order of their intervals.
-    With --json: [{asset, run_after, data_interval: {start, end}, logical_date}]; what data alone starts is left out.
+    Covers timetables, and times in a condition that can trigger a run on their own; runs triggered only by data are
+    left out. Runs that start at the same instant are ordered by interval. With --json: [{asset, run_after,
+    data_interval: {start, end}, logical_date}].
     """
     project = open_project(folder)
     found: list[SchedulePreview] = project.timetables.preview(*assets, start=start, count=count)

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 @click.argument("name")
 @project_option
 @select_option
-@click.option("--rebuild", is_flag=True, help="Also columns that no run may change; each such table at once.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be promoted, and why not the rest.")
+@click.option(
+    "--rebuild",
+    is_flag=True,
+    help=("Also promote column changes that runs may not make; such tables are promoted whole."),
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would be promoted, and why the rest would not.")
 @json_option
 @progress_options
 def command(
@@ -40,11 +44,12 @@ def command(
     telling: ProgressOptions,
     as_json: bool,
 ) -> int:
-    """Make what branch NAME has computed the base's, without computing it again.
+    """Promote the results of branch NAME to the base without computing them again.
 
-    Partition by partition, upstream first, by runs of the base that take over the branch's rows. What the base has
-    the same of already is left alone; what changed in the base since, and what is made of it, is not promoted, and it
-    is said why: run the branch again and promote it again. Killed in between, the same command goes on.
+    Promotes partition by partition, upstream first, by runs of the base that take over the branch's rows. Partitions
+    that are the same in the base are skipped. Partitions that changed in the base since the branch computed them, and
+    everything downstream of those, are not promoted, with a reason: run the branch again, then promote again. If it is
+    killed, the same command continues.
     """
     project = open_project(folder)
     names = select_assets(project.spec, select)

@@ -29,25 +29,24 @@ OLD = 300
 
 @click.command("report")
 @project_option
-@click.option("--out", metavar="DIR", help="The folder to write to: a path, or an object store's URI.")
+@click.option("--out", metavar="DIR", help="Folder to write to: a path or an object store's URI.")
 @click.option(
     "--watch",
     is_flag=False,
     flag_value=EVERY,
     metavar="DURATION",
-    help=f"Write it anew whenever something happened; looks every {EVERY}, or as said. Until interrupted.",
+    help=f"Rewrite the report whenever something happened; checks every {EVERY} by default, until interrupted.",
 )
 @click.option(
-    "--serve", type=click.IntRange(0, 65_535), metavar="PORT", help="Serve it on 127.0.0.1, until interrupted."
+    "--serve", type=click.IntRange(0, 65_535), metavar="PORT", help=("Serve the report on 127.0.0.1 until interrupted.")
 )
 @at_option
 @json_option
 def command(folder: Path, out: str | None, watch: str | None, serve: int | None, at: str | None, as_json: bool) -> int:
-    """Write a static site of all that is known: what failed and waits, the graph, every asset, partition and run.
+    """Write a static HTML report: failures and waits, the graph, and every asset, partition and run.
 
-    Open its index.html from the disk: it needs no server and no network. A new report replaces an old one at once, so a
-    reader never sees half of one. DIR may be new, empty or an earlier report; a folder with anything else is refused.
-    With --json: {index, files, bytes}.
+    Open index.html from disk; it needs no server and no network. A new report replaces an old one atomically. DIR may
+    be new, empty, or an earlier report; any other folder is refused. With --json: {index, files, bytes}.
     """
     every = None if watch is None else _seconds(watch)
     if out is None and serve is None:

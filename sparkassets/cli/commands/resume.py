@@ -15,7 +15,7 @@ from sparkassets.cli.options import AssetNameParam, json_option, open_project, p
 @project_option
 @json_option
 def command(folder: Path, assets: tuple[str, ...], as_json: bool) -> int:
-    """Let paused ASSETs run again, with all that came meanwhile."""
+    """Resume paused ASSETs, including updates that arrived meanwhile."""
     changed = open_project(folder).assets.resume(*assets)
     report_changes(assets, changed, done="resumed", already="was not paused", as_json=as_json)
     return 0

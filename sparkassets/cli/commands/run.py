@@ -30,7 +30,7 @@ from sparkassets.errors import InputError
 @project_option
 @at_option
 @select_option
-@click.option("--loop", metavar="DURATION", help="Again after this pause (such as 60s or 5m), until interrupted.")
+@click.option("--loop", metavar="DURATION", help=("Run again after this pause (such as 60s or 5m) until interrupted."))
 @over_budget_option
 @branch_option
 @json_option
@@ -45,10 +45,10 @@ def command(
     telling: ProgressOptions,
     as_json: bool,
 ) -> int:
-    """Run what is due until nothing is.
+    """Run everything that is due.
 
-    Progress and the summary go to stderr. The first Ctrl-C (or SIGTERM) cancels what runs and records that; a second
-    quits at once, which loses nothing either: the next run settles it.
+    Progress and the summary go to stderr. The first Ctrl-C (or SIGTERM) cancels running assets and records that. A
+    second one exits at once; that is safe too, because the next run recovers.
     """
     every_seconds = _seconds(loop)
     base = open_project(folder)

@@ -52,21 +52,21 @@ COLUMNS = [
 @click.command("runs")
 @click.argument("name", required=False, metavar="[RUN]")
 @project_option
-@click.option("--log", is_flag=True, help="Of RUN, print what it printed and logged, and why it failed.")
-@click.option("--asset", type=AssetNameParam(), metavar="ASSET", help="Only runs of this asset.")
-@click.option("--status", type=click.Choice(get_args(RunStatus)), help="Only runs that ended so.")
+@click.option("--log", is_flag=True, help="Print the output and logs of RUN, and why it failed.")
+@click.option("--asset", type=AssetNameParam(), metavar="ASSET", help="Show only runs of this asset.")
+@click.option("--status", type=click.Choice(get_args(RunStatus)), help="Show only runs with this status.")
 @last_option(20)
 @json_option
 def command(
     name: str | None, folder: Path, log: bool, asset: str | None, status: RunStatus | None, last: int, as_json: bool
 ) -> int:
-    """List runs, the newest last; or RUN alone.
+    """List runs, newest last, or show one RUN.
 
-    The interval is what templates and functions know as the data interval: of a run for a tick that of its timetable;
-    of one for updates from the first to the last of the intervals of the runs behind them; else from the start of its
-    first partition to the end of its last, also where it leaves out some between.
+    The interval is the data interval as templates and functions see it. For a scheduled run it is the timetable's; for
+    a run triggered by updates it spans the intervals of the runs that made them; otherwise it spans the run's
+    partitions, including gaps.
 
-    A run whose driver is gone, or whose work another run settled, is `lost`: nothing of it is in the target.
+    A run is `lost` if its driver is gone or another run took over its work; none of it is in the target.
     """
     if log:
         return _print_log(folder, name, as_json=as_json)
@@ -107,7 +107,9 @@ def _print_log(folder: Path, name: str | None, *, as_json: bool) -> int:
     from sparkassets.wiring.watchers import run_log
 
     if name is None:
-        raise InputError("--log is about one run", hint="sparkassets runs RUN --log; `sparkassets runs` lists them")
+        raise InputError(
+            "--log is about one run", hint=("give a run: sparkassets runs RUN --log; `sparkassets runs` lists them")
+        )
     project = open_project(folder)
     run, driver = project.history.run(name)
     file = run_log(project.spec, name)

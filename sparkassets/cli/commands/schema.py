@@ -13,13 +13,13 @@ from sparkassets.errors import InputError
 
 
 @click.command("schema")
-@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write it there instead of to stdout.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Every key as tables for people instead.")
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help=("Write to this file instead of stdout."))
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print a reference of all keys in Markdown instead.")
 @json_option
 def command(out: Path | None, as_markdown: bool, as_json: bool) -> int:
-    """Print the JSON Schema of a project's files, for editors.
+    """Print the JSON Schema of a project's files, for use in editors.
 
-    It is JSON with or without --json.
+    The output is JSON with or without --json.
     """
     from sparkassets.core.spec.file_schema import json_schema, render_markdown
 

@@ -20,18 +20,17 @@ DAMAGED = 3
 
 @click.group("state", cls=WrappedGroup, no_args_is_help=False)
 def command() -> None:
-    """Care for the state: compact, verify, export, migrate."""
+    """Maintain the state: compact, verify, export, migrate."""
 
 
 @command.command("compact")
 @project_option
 @json_option
 def compact(folder: Path, as_json: bool) -> int:
-    """Do at once what drivers do from time to time; safe beside running drivers.
+    """Run the state's maintenance now; safe while drivers are running.
 
-    It saves a snapshot, removes entries that are older than `retention`, merges files, and deletes files and logs that
-    are
-    not needed any more. With --json {entries, let_go}.
+    Writes a snapshot, removes entries older than `retention`, merges files, and deletes files and logs that are no
+    longer needed, as drivers do from time to time. With --json: {entries, let_go}.
     """
     found = open_project(folder).state.compact()
     if as_json:
@@ -46,10 +45,10 @@ def compact(folder: Path, as_json: bool) -> int:
 @project_option
 @json_option
 def verify(folder: Path, as_json: bool) -> int:
-    """Read and replay the whole state, and look at the tables of assets; write nothing.
+    """Check the whole state and the tables of assets without writing.
 
-    Each damage is printed with what to do, and the exit code is 3. A table that differs from what was recorded is no
-    damage: the next run takes account of it. With --json {begins, entries, damages: [{what, repair}], tables: [{asset,
+    Prints any damage with how to repair it; the exit code is then 3. A table that differs from the recorded state is
+    not damage: the next run handles it. With --json: {begins, entries, damages: [{what, repair}], tables: [{asset,
     what}]}.
     """
     found = open_project(folder).state.verify()
@@ -70,14 +69,14 @@ def verify(folder: Path, as_json: bool) -> int:
     required=True,
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Where to; only an older export of the project is replaced.",
+    help="File to write; it may replace an older export of this project, but nothing else.",
 )
 @json_option
 def export(folder: Path, file: Path, as_json: bool) -> int:
-    """Write all that is stored to FILE, a JSON object a line, without credentials.
+    """Export the state to FILE as JSON lines, without credentials.
 
-    `table` says of each line whether it is an entry of the `journal`, what is known of an asset (`watermarks`), or what
-    was known before the oldest entry (`base`); the first line describes the rest. With --json {file, lines}.
+    The first line describes the export. In every other line, `table` says whether it is an entry of the `journal`, the
+    current state of an asset (`watermarks`), or the state before the oldest entry (`base`). With --json: {file, lines}.
     """
     from sparkassets.state.export_file import write_export
 
@@ -94,11 +93,10 @@ def export(folder: Path, file: Path, as_json: bool) -> int:
 @project_option
 @json_option
 def migrate(folder: Path, as_json: bool) -> int:
-    """Rewrite a state from older releases in today's format; older releases cannot use it any more.
+    """Rewrite a state of an older release in the current format, which older releases cannot read.
 
-    You need not: older formats are read all the same. The old rows stay until the new ones are written and checked; if
-    it
-    is killed at any moment, run it again. With --json {format, changed}.
+    This is optional, because older formats can be read. Old rows are kept until the new ones are written and verified;
+    if it is killed, run it again. With --json: {format, changed}.
     """
     from sparkassets.core.journal.codec.formats import FORMAT
 

@@ -60,7 +60,7 @@ COLUMNS = [
 @branch_option
 @json_option
 def command(folder: Path, select: tuple[str, ...], branch: str | None, at: str | None, as_json: bool) -> int:
-    """Show what is known of every asset, upstream first."""
+    """Show the status of every asset, upstream first."""
     base = open_project(folder)
     project = open_branch(base, branch, existing=True)
     names = select_assets(base.spec, select)

@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
     """Run the tests in the project's `tests` folder.
 
-    A NAME is that of a test or of the asset that it looks at, and may hold `*`; without any, all run. Those of rows
-    compute in Spark, on the rows that they give, and write nothing; those of steps say when assets run, and need no
-    Spark. Exit code 1 when one does not pass.
-    With --json: {"tests": [{test, asset, file, line, outcome, message, seconds}]}.
+    NAME is a test or the asset under test, and may contain `*`; without a NAME, all tests run. Row tests compute the
+    given rows in Spark and write nothing; step tests check when assets run and need no Spark. The exit code is 1 if a
+    test fails. With --json: {"tests": [{test, asset, file, line, outcome, message, seconds}]}.
     """
     from sparkassets.project.project_folder import load_cases
     from sparkassets.testing.case_runner import run_cases

@@ -19,11 +19,11 @@ from sparkassets.errors import SpecError
 @project_option
 @json_option
 def command(folder: Path, as_json: bool) -> int:
-    """Check the whole project.
+    """Check the whole project and print every problem.
 
-    Every problem is printed at once on stderr, with its place; a line that counts the assets goes to stdout when
-    there is none. Warnings are about what is valid and probably not meant; the exit code is 0 with them.
-    With --json: {"problems": [{file, line, column, message, hint}], "warnings": [likewise]}.
+    Prints every problem to stderr with its file, line and column, or the number of assets to stdout if there is none.
+    Warnings point out what is valid but probably not intended; they leave the exit code at 0. With --json: {"problems":
+    [{file, line, column, message, hint}], "warnings": [the same]}.
     """
     from sparkassets.project.project_folder import load_cases
 
