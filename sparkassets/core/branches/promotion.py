@@ -90,7 +90,7 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionO
             others = "columns" if misfits else "partitions"
             reason = f"its {others} are others than in the base, so all of it is promoted at once, when the rest can be"
             return Plan(context.now, (), (*waiting, Waiting(asset.name, reason, None, left)))
-    if (before := explain_obstacles(context, asset, state, partitions, whole=whole)) is not None:
+    if (before := explain_obstacles(context, asset, state, partitions, rebuilds=whole)) is not None:
         return before
     request = replace(_promotion_request(context, asset, offer, partitions), rebuilds=whole)
     run = PlannedRun.from_request(request, asset=asset, state=state)

@@ -13,56 +13,56 @@ T = TypeVar("T")
 Listing = Callable[[int, int], list[T]]
 """Returns the items in ``[start, end)``, ascending; Unix seconds."""
 
-_LOOK = 2 * DAY  # length of the first stretch that a search lists
-_WIDEN = 4  # factor by which each further stretch is longer, up to a year
+_FIRST_STRETCH = 2 * DAY  # length of the first stretch that a search lists
+_STRETCH_GROWTH = 4  # factor by which each further stretch is longer, up to a year
 _YEAR = 366 * DAY
 HORIZON = 50 * _YEAR
 """How far the next or last tick is searched, in seconds: a rarer one counts as none."""
 
 
-def tick_after(between: Listing[int], unix: int, *, known: tuple[int, int]) -> int | None:
+def tick_after(between: Listing[int], unix: int, *, bounds: tuple[int, int]) -> int | None:
     """The first tick later than ``unix``; None where there is none within `HORIZON`.
 
     Args:
         between: Lists the ticks of a stretch of time.
         unix: Unix seconds.
-        known: The stretch ``[start, end)`` outside which there are no ticks; Unix seconds.
+        bounds: The stretch ``[start, end)`` outside which there are no ticks; Unix seconds.
 
-    >>> tick_after(lambda start, end: [each for each in (100, 900_000) if start <= each < end], 100, known=(0, 10**9))
+    >>> tick_after(lambda start, end: [each for each in (100, 900_000) if start <= each < end], 100, bounds=(0, 10**9))
     900000
     """
-    start = max(unix + 1, known[0])
-    return first_from(between, start, min(start + HORIZON, known[1]))
+    start = max(unix + 1, bounds[0])
+    return first_from(between, start, min(start + HORIZON, bounds[1]))
 
 
-def tick_before(between: Listing[int], unix: int, *, known: tuple[int, int]) -> int | None:
+def tick_before(between: Listing[int], unix: int, *, bounds: tuple[int, int]) -> int | None:
     """The last tick earlier than ``unix``; None where there is none within `HORIZON`. Arguments as in `tick_after`."""
-    end = min(unix, known[1])
-    return last_until(between, max(end - HORIZON, known[0]), end)
+    end = min(unix, bounds[1])
+    return last_until(between, max(end - HORIZON, bounds[0]), end)
 
 
-def first_from(between: Listing[T], start: int, end: int, *, look: int = _LOOK) -> T | None:
+def first_from(between: Listing[T], start: int, end: int, *, stretch: int = _FIRST_STRETCH) -> T | None:
     """The first item from ``start`` on; None where there is none before ``end``.
 
     Args:
         between: Lists the items of a stretch of time.
         start: Unix seconds.
         end: Unix seconds.
-        look: Length of the stretch that is listed first, in seconds; later ones are longer and longer.
+        stretch: Length of the stretch that is listed first, in seconds; later ones are longer and longer.
     """
     while start < end:
-        if found := between(start, start + look):
+        if found := between(start, start + stretch):
             return found[0]
-        start, look = start + look, min(look * _WIDEN, _YEAR)
+        start, stretch = start + stretch, min(stretch * _STRETCH_GROWTH, _YEAR)
     return None
 
 
-def last_until(between: Listing[T], start: int, end: int, *, look: int = _LOOK) -> T | None:
+def last_until(between: Listing[T], start: int, end: int, *, stretch: int = _FIRST_STRETCH) -> T | None:
     """The last item before ``end``; None where there is none from ``start`` on. Arguments as in `first_from`."""
     while end > start:
-        if found := between(end - look, end):
+        if found := between(end - stretch, end):
             return found[-1]
-        end, look = end - look, min(look * _WIDEN, _YEAR)
+        end, stretch = end - stretch, min(stretch * _STRETCH_GROWTH, _YEAR)
     return None
 
 
@@ -70,7 +70,7 @@ EARLIEST = to_unix(datetime.fromisoformat("0003-01-01T00:00Z"))
 LATEST = to_unix(datetime.fromisoformat("9998-01-01T00:00Z"))
 """The bounds of every search for ticks, Unix seconds; inside them calendar arithmetic cannot overflow."""
 
-_LOOK_AROUND = 26 * 3600
+_FIRST_STRETCH_OF_DAILY = 26 * 3600
 """Length of the first stretch that a search lists for one tick a day, in seconds; shorter for more ticks a day."""
 
 
@@ -106,29 +106,33 @@ class WallClockTicks:
 
     def after(self, unix: int) -> int | None:
         """The first tick later than ``unix``; None at the end of the calendar."""
-        return first_from(self.between, max(unix + 1, EARLIEST), LATEST, look=_LOOK_AROUND // self.times.most_a_day)
+        return first_from(
+            self.between, max(unix + 1, EARLIEST), LATEST, stretch=_FIRST_STRETCH_OF_DAILY // self.times.most_a_day
+        )
 
     def before(self, unix: int) -> int | None:
         """The last tick earlier than ``unix``; None at the beginning of the calendar."""
-        return last_until(self.between, EARLIEST, min(unix, LATEST), look=_LOOK_AROUND // self.times.most_a_day)
+        return last_until(
+            self.between, EARLIEST, min(unix, LATEST), stretch=_FIRST_STRETCH_OF_DAILY // self.times.most_a_day
+        )
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
-        clock, matching, every_hour = zone_offsets(self.timezone), self.times.between, self.times.every_hour
-        found: list[int] = []
-        at = start
+        clock, matching_between, every_hour = zone_offsets(self.timezone), self.times.between, self.times.every_hour
+        ticks: list[int] = []
+        listed_to = start
         for change in clock.changes(start - DAY, end + DAY):
             gap = 0 if every_hour else change.after - change.before
             # before a change that goes back, the first occurrences of the repeated times are left out
-            found += matching(at, min(change.at + min(gap, 0), end), offset=change.before)
-            at = max(at, change.at)
+            ticks += matching_between(listed_to, min(change.at + min(gap, 0), end), offset=change.before)
+            listed_to = max(listed_to, change.at)
             if gap > 0:  # skipped times move into the time after the gap
-                until = min(change.at + gap, end)
-                moved = matching(at, until, offset=change.before)
-                found += sorted({*moved, *matching(at, until, offset=change.after)})
-                at = max(at, until)
-        found += matching(at, end, offset=clock.offset_at(at))
-        return found
+                shifted_end = min(change.at + gap, end)
+                shifted = matching_between(listed_to, shifted_end, offset=change.before)
+                ticks += sorted({*shifted, *matching_between(listed_to, shifted_end, offset=change.after)})
+                listed_to = max(listed_to, shifted_end)
+        ticks += matching_between(listed_to, end, offset=clock.offset_at(listed_to))
+        return ticks
 
     def describe(self) -> str:
         """The rule for people."""

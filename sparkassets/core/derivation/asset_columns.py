@@ -30,12 +30,20 @@ _YEAR: Final = "1907"
 """The year of placeholder times, for times that only a run knows."""
 MARKS: Final = (MARK, _YEAR)
 
-_FIXED: Final = frozenset({"inlets", "outlets", "params", "partitions"})
-_FAILURES: Final = (
+_SAME_FOR_ALL_RUNS: Final = frozenset({"inlets", "outlets", "params", "partitions"})
+_RENDER_ERRORS: Final = (
     *(InputError, TemplateError, TooMuchError),
     *(RecursionError, ValueError, TypeError, ArithmeticError, LookupError),
 )
-_SHAPING: Final = (nodes.If, nodes.For, nodes.CondExpr, nodes.Macro, nodes.CallBlock, nodes.Assign, nodes.AssignBlock)
+_SHAPING_NODES: Final = (
+    nodes.If,
+    nodes.For,
+    nodes.CondExpr,
+    nodes.Macro,
+    nodes.CallBlock,
+    nodes.Assign,
+    nodes.AssignBlock,
+)
 
 
 @frozen
@@ -60,10 +68,10 @@ def render_query(asset: AssetSpec, text: str, params: Mapping[str, object]) -> R
     """
     try:
         template = Template.parse(text)
-        if any(_depends_on_run(node) for node in template.find(*_SHAPING)):
+        if any(_depends_on_run(node) for node in template.find(*_SHAPING_NODES)):
             return None
         return _render(asset, template, text, params)
-    except _FAILURES:
+    except _RENDER_ERRORS:
         return None
 
 
@@ -71,49 +79,49 @@ def render_failure(asset: AssetSpec, text: str, params: Mapping[str, object]) ->
     """Why no run can render a template; None where one can, or where that depends on what only a run knows."""
     try:
         template = Template.parse(text)
-        if any(name.name in NAMES - _FIXED for name in template.find(nodes.Name)):
+        if any(name.name in NAMES - _SAME_FOR_ALL_RUNS for name in template.find(nodes.Name)):
             return None
         _render(asset, template, text, params)
-    except _FAILURES as error:
+    except _RENDER_ERRORS as error:
         return str(error) or type(error).__name__
     return None
 
 
 def _render(asset: AssetSpec, template: Template, text: str, params: Mapping[str, object]) -> RenderedQuery:
     relations: dict[str, str] = {}
-    sql = render_sql(text, _names(asset, template, params, relations))
+    sql = render_sql(text, _placeholder_names(asset, template, params, relations))
     return RenderedQuery(sql.strip().rstrip(";"), relations)
 
 
 def _depends_on_run(node: nodes.Node) -> bool:
     """Whether a node that shapes the query, such as an ``if`` or a loop, depends on values that only a run knows."""
-    inside = (
+    shaping_parts = (
         [node.test]
         if isinstance(node, nodes.If | nodes.CondExpr)
         else [node.iter]
         if isinstance(node, nodes.For)
         else [node]
     )
-    names = (name.name for each in inside for name in (*each.find_all(nodes.Name), *_self(each)))
-    return any(name in NAMES - _FIXED for name in names)
+    names = (name.name for each in shaping_parts for name in (*each.find_all(nodes.Name), *_name_itself(each)))
+    return any(name in NAMES - _SAME_FOR_ALL_RUNS for name in names)
 
 
-def _self(node: nodes.Node) -> Iterator[nodes.Name]:
+def _name_itself(node: nodes.Node) -> Iterator[nodes.Name]:
     if isinstance(node, nodes.Name):
         yield node
 
 
-def _names(
+def _placeholder_names(
     asset: AssetSpec, template: Template, params: Mapping[str, object], relations: dict[str, str]
 ) -> dict[str, object]:
     """The names of a template with values that stand for those of any run.
 
     Values that differ by run are `MARK`, or one fixed moment. Rendering adds the relations it uses to ``relations``.
     """
-    moment = _moment(template)
+    placeholder = _placeholder_time(template)
     times = ("schedule_date", "data_interval_start", "data_interval_end", "logical_date")
-    before = ("prev_data_interval_start_success", "prev_data_interval_end_success")
-    texts = {
+    previous_times = ("prev_data_interval_start_success", "prev_data_interval_end_success")
+    text_formats = {
         "ds": "%Y-%m-%d",
         "ds_nodash": "%Y%m%d",
         "ts_nodash": "%Y%m%dT%H%M%S",
@@ -123,17 +131,20 @@ def _names(
         "inlets": {name: _RelationPlaceholder(name, relations) for name in template.inlets},
         "outlets": {asset.name: _RelationPlaceholder(asset.name, relations)},
         "partitions": _RelationPlaceholder("", relations),
-        "partition": {**dict.fromkeys(asset.partitioning.segment_columns, MARK), **_slot(asset, moment)},
+        "partition": {
+            **dict.fromkeys(asset.partitioning.segment_columns, MARK),
+            **_placeholder_of_partition_time(asset, placeholder),
+        },
         "run_id": MARK,
-        **dict.fromkeys((*times, *before), moment),
-        **{name: moment.strftime(form) for name, form in texts.items()},
-        "ts": moment.isoformat(),
+        **dict.fromkeys((*times, *previous_times), placeholder),
+        **{name: placeholder.strftime(form) for name, form in text_formats.items()},
+        "ts": placeholder.isoformat(),
         "watermark": SimpleNamespace(low=MARK, high=MARK),
         "params": params,
     }
 
 
-def _moment(template: Template) -> datetime:
+def _placeholder_time(template: Template) -> datetime:
     """A time that stands for any; pendulum's where the template asks a value for more than its text."""
     if not any(isinstance(each.node, nodes.Getattr) for each in template.find(nodes.Call)):
         return datetime(1907, 6, 5, 4, 3, 2, tzinfo=UTC)
@@ -142,10 +153,10 @@ def _moment(template: Template) -> datetime:
     return DateTime(1907, 6, 5, 4, 3, 2, tzinfo=UTC)
 
 
-def _slot(asset: AssetSpec, moment: datetime) -> dict[str, object]:
+def _placeholder_of_partition_time(asset: AssetSpec, placeholder: datetime) -> dict[str, object]:
     """The time of a run's one partition."""
     time = asset.partitioning.time
-    return {} if time is None else {time.column or time.name: moment.date() if time.has_dates else moment}
+    return {} if time is None else {time.column or time.name: placeholder.date() if time.has_dates else placeholder}
 
 
 class _RelationPlaceholder:
@@ -173,7 +184,7 @@ StoredColumns = Callable[[AssetSpec], Sequence[str] | None]
 """The columns of an asset's table as it is; None where they are not known."""
 
 
-def _nothing(asset: AssetSpec) -> Sequence[str] | None:
+def _no_stored_columns(asset: AssetSpec) -> Sequence[str] | None:
     del asset
     return None
 
@@ -187,8 +198,8 @@ class AssetDerivations:
     """
 
     project: ProjectSpec
-    stored: StoredColumns = _nothing
-    _found: dict[str, QueryDerivation | None] = field(default_factory=dict)
+    stored: StoredColumns = _no_stored_columns
+    _derivations: dict[str, QueryDerivation | None] = field(default_factory=dict)
     _queries: dict[tuple[str, int], RenderedQuery | None] = field(default_factory=dict)
 
     def query_of(self, asset: AssetSpec, text: str, params: Mapping[str, object]) -> RenderedQuery | None:
@@ -200,12 +211,12 @@ class AssetDerivations:
 
     def derivation_of(self, asset: AssetSpec) -> QueryDerivation | None:
         """The derivation of an asset's columns; None where its query is uncertain or missing."""
-        if asset.name not in self._found:
-            self._found[asset.name] = None  # as good as unknown while it is asked for
-            self._found[asset.name] = derive_asset(
+        if asset.name not in self._derivations:
+            self._derivations[asset.name] = None  # as good as unknown while it is asked for
+            self._derivations[asset.name] = derive_asset(
                 asset, lambda name: self.columns_of(self.project.assets[name]), render=self.query_of
             )
-        return self._found[asset.name]
+        return self._derivations[asset.name]
 
     def columns_of(self, asset: AssetSpec) -> tuple[str, ...] | None:
         """All columns of an asset, in order: declared, else derived from its query, else stored; None if unknown."""
@@ -213,8 +224,8 @@ class AssetDerivations:
             names = list(asset.columns)
             lower = {name.casefold() for name in names}
             return (*names, *(each for each in asset.partitioning.columns if each.casefold() not in lower))
-        if (found := self.derivation_of(asset)) is not None:
-            return (*found.columns,)
+        if (derivation := self.derivation_of(asset)) is not None:
+            return (*derivation.columns,)
         stored = self.stored(asset)
         return None if stored is None else (*stored,)
 
@@ -227,26 +238,25 @@ class AssetDerivations:
         for reader in self.project.assets.values():
             if reader.name != asset and (asset not in reader.inlets or reader.inlets[asset].waits_only):
                 continue
-            yield from ((reader, name, use) for name, use in self._made_of(reader, asset, column))
+            yield from ((reader, name, use) for name, use in self._columns_using(reader, asset, column))
 
-    def _made_of(self, reader: AssetSpec, asset: str, column: str) -> Iterator[tuple[str, ColumnUse]]:
+    def _columns_using(self, reader: AssetSpec, asset: str, column: str) -> Iterator[tuple[str, ColumnUse]]:
         """The columns of ``reader`` that use the column, each with its use; ``*`` where it decides the set of rows.
 
         Yields ``?`` if some uses are uncertain, unless the reader reads itself.
         """
-        found = self.derivation_of(reader)
-        unsure = ColumnUse(asset, column)
-        if found is None:
-            if reader.name != asset:
-                yield "?", unsure
-            return
-        uses_by_name = [*found.columns.items(), ("*", found.rows)]
-        if any(uses is None for _, uses in uses_by_name) and reader.name != asset:
-            yield "?", unsure
+        derivation = self.derivation_of(reader)
+        uses_by_name = [] if derivation is None else [*derivation.columns.items(), ("*", derivation.rows)]
+        is_uncertain = derivation is None or any(uses is None for _, uses in uses_by_name)
+        if is_uncertain and reader.name != asset:
+            yield "?", ColumnUse(asset, column)
         for name, uses in uses_by_name:
-            yield from (
-                (name, use) for use in uses or () if use.asset == asset and use.column.casefold() == column.casefold()
-            )
+            yield from ((name, use) for use in uses or () if use.is_of(asset, column))
+
+
+def param_sets(asset: AssetSpec) -> Sequence[Mapping[str, object]]:
+    """The params of an asset's runs: one set for all, or one for each segment."""
+    return [asset.params] if asset.segment_params is None else [*asset.segment_params.params.values()]
 
 
 def derive_asset(
@@ -266,17 +276,17 @@ def derive_asset(
     """
     if not isinstance(asset.body, SqlBody) or asset.outlets:
         return None
-    sets = [asset.params] if asset.segment_params is None else [*asset.segment_params.params.values()]
+    sets = param_sets(asset)
     if len(sets) > MOST_PARAMS:
         return None
-    found: QueryDerivation | None = None
+    derivation: QueryDerivation | None = None
     for params in sets:
         query = render(asset, asset.body.template, params)
-        made = _derive_rendered_query(asset, query, columns) if query is not None else None
-        if made is None or (found is not None and made != found):
+        derived = _derive_rendered_query(asset, query, columns) if query is not None else None
+        if derived is None or (derivation is not None and derived != derivation):
             return None
-        found = made
-    return _with_write_columns(found, asset) if found is not None else None
+        derivation = derived
+    return _with_write_columns(derivation, asset) if derivation is not None else None
 
 
 def asset_filters(asset: AssetSpec, columns: Callable[[str], Sequence[str] | None]) -> Mapping[str, RowFilter]:
@@ -290,17 +300,19 @@ def asset_filters(asset: AssetSpec, columns: Callable[[str], Sequence[str] | Non
 
     if not isinstance(asset.body, SqlBody) or asset.outlets:
         return {}
-    sets = [asset.params] if asset.segment_params is None else [*asset.segment_params.params.values()]
-    found: Mapping[str, RowFilter] | None = None
+    sets = param_sets(asset)
+    common_filters: Mapping[str, RowFilter] | None = None
     for params in sets if len(sets) <= MOST_PARAMS else ():
         query = render_query(asset, asset.body.template, params)
         filters = (
-            find_row_filters(query.sql, _relations(asset, query, columns), unknown=MARKS) if query is not None else {}
+            find_row_filters(query.sql, _relations_of_query(asset, query, columns), unknown=MARKS)
+            if query is not None
+            else {}
         )
-        if not filters or (found is not None and filters != found):
+        if not filters or (common_filters is not None and filters != common_filters):
             return {}
-        found = filters
-    return found or {}
+        common_filters = filters
+    return common_filters or {}
 
 
 def _derive_rendered_query(
@@ -308,24 +320,26 @@ def _derive_rendered_query(
 ) -> QueryDerivation | None:
     from sparkassets.core.derivation.query_derivation import derive_query  # with sqlglot
 
-    found = derive_query(query.sql, _relations(asset, query, columns), value=MARK)
-    return None if found is None or _holds_mark(found) else found
+    derivation = derive_query(query.sql, _relations_of_query(asset, query, columns), value=MARK)
+    return None if derivation is None or _has_mark_in_name(derivation) else derivation
 
 
-def _relations(
+def _relations_of_query(
     asset: AssetSpec, query: RenderedQuery, columns: Callable[[str], Sequence[str] | None]
 ) -> dict[str, QueryRelation]:
     """The relations that a rendered query reads, with their columns, by their names in it."""
     from sparkassets.core.derivation.query_derivation import QueryRelation  # with sqlglot
 
     relations = {}
-    for name, read in query.relations.items():
-        if not read:
-            ends = ("start", "end") if asset.partitioning.time is not None else ()
-            relations[name] = QueryRelation("", (*asset.partitioning.columns, *ends))
+    for name, asset_name in query.relations.items():
+        if not asset_name:
+            bound_columns = ("start", "end") if asset.partitioning.time is not None else ()
+            relations[name] = QueryRelation("", (*asset.partitioning.columns, *bound_columns))
         else:
-            known = None if read == asset.name or _reads_change_feed(asset, read) else columns(read)
-            relations[name] = QueryRelation(read, None if known is None else (*known,))
+            asset_columns = (
+                None if asset_name == asset.name or _reads_change_feed(asset, asset_name) else columns(asset_name)
+            )
+            relations[name] = QueryRelation(asset_name, None if asset_columns is None else (*asset_columns,))
     return relations
 
 
@@ -334,17 +348,17 @@ def _reads_change_feed(asset: AssetSpec, inlet: str) -> bool:
     return inlet in asset.inlets and isinstance(asset.inlets[inlet].read, ReadChanges)
 
 
-def _holds_mark(found: QueryDerivation) -> bool:
+def _has_mark_in_name(derivation: QueryDerivation) -> bool:
     """Whether a value that only a run knows became part of a column's name, so that the derivation holds for no run."""
-    uses = (use.column for each in (*found.columns.values(), found.rows) for use in each or ())
-    return any(mark in name for name in (*found.columns, *uses) for mark in MARKS)
+    uses = (use.column for each in (*derivation.columns.values(), derivation.rows) for use in each or ())
+    return any(mark in name for name in (*derivation.columns, *uses) for mark in MARKS)
 
 
-def _with_write_columns(found: QueryDerivation, asset: AssetSpec) -> QueryDerivation:
+def _with_write_columns(derivation: QueryDerivation, asset: AssetSpec) -> QueryDerivation:
     """The derivation of the stored columns: the write drops some and adds those of a history."""
     if asset.write is None:
-        return found
-    kept = {name: uses for name, uses in found.columns.items() if asset.write.stores_column(name)}
-    there = {name.casefold() for name in kept}
-    added = {name: None for name in asset.write.added_columns if name.casefold() not in there}
-    return QueryDerivation({**kept, **added}, found.rows)
+        return derivation
+    stored = {name: uses for name, uses in derivation.columns.items() if asset.write.stores_column(name)}
+    stored_names = {name.casefold() for name in stored}
+    added = {name: None for name in asset.write.added_columns if name.casefold() not in stored_names}
+    return QueryDerivation({**stored, **added}, derivation.rows)

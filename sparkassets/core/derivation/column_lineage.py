@@ -73,13 +73,9 @@ def trace_column(derivations: AssetDerivations, asset: AssetSpec, column: str) -
     Raises:
         InputError: The asset has no such column.
     """
-    known = derivations.columns_of(asset)
-    name = next((each for each in known or () if each.casefold() == column.casefold()), None)
-    if known is not None and name is None:
-        raise InputError(f"asset {asset.name!r} has no column {column!r}", hint=did_you_mean(column, known))
-    name, found = name or column, derivations.derivation_of(asset)
-    uses = found.uses_of_column(name) if found is not None else None
-    rows = found.rows if found is not None else None
+    name, derivation = _find_column_name(derivations, asset, column), derivations.derivation_of(asset)
+    uses = derivation.uses_of_column(name) if derivation is not None else None
+    rows = derivation.rows if derivation is not None else None
     return ColumnLineage(
         asset.name,
         name,
@@ -90,33 +86,50 @@ def trace_column(derivations: AssetDerivations, asset: AssetSpec, column: str) -
     )
 
 
+def _find_column_name(derivations: AssetDerivations, asset: AssetSpec, column: str) -> str:
+    """The name of the column as its asset has it; ``column`` itself where the asset's columns are not known.
+
+    Raises:
+        InputError: The asset has no such column.
+    """
+    known = derivations.columns_of(asset)
+    if known is None:
+        return column
+    name = next((each for each in known if each.casefold() == column.casefold()), None)
+    if name is None:
+        raise InputError(f"asset {asset.name!r} has no column {column!r}", hint=did_you_mean(column, known))
+    return name
+
+
 def trace_asset_columns(derivations: AssetDerivations, asset: AssetSpec) -> AssetColumnLineage:
     """Traces every column of an asset one step upstream."""
-    found = derivations.derivation_of(asset)
-    if found is None:
+    derivation = derivations.derivation_of(asset)
+    if derivation is None:
         known = derivations.columns_of(asset)
-        open_ = () if asset.source is not None else None
-        return AssetColumnLineage(asset.name, dict.fromkeys(known, open_) if known is not None else None, open_)
-    columns = {name: None if uses is None else _steps_one_back(uses) for name, uses in found.columns.items()}
-    return AssetColumnLineage(asset.name, columns, None if found.rows is None else _steps_one_back(found.rows))
+        no_steps = () if asset.source is not None else None
+        return AssetColumnLineage(asset.name, dict.fromkeys(known, no_steps) if known is not None else None, no_steps)
+    columns = {name: None if uses is None else _steps_one_back(uses) for name, uses in derivation.columns.items()}
+    return AssetColumnLineage(
+        asset.name, columns, None if derivation.rows is None else _steps_one_back(derivation.rows)
+    )
 
 
 def _steps_one_back(uses: Iterable[ColumnUse]) -> tuple[LineageStep, ...]:
-    return tuple(_step(asset, column, own) for (asset, column), own in _merge_uses(uses))
+    return tuple(_build_step(asset, column, column_uses) for (asset, column), column_uses in _merge_uses(uses))
 
 
 def _merge_uses(uses: Iterable[ColumnUse]) -> Iterator[tuple[tuple[str, str], list[ColumnUse]]]:
     """The uses of each column, in order of its name."""
-    found: dict[tuple[str, str], list[ColumnUse]] = {}
+    uses_by_column: dict[tuple[str, str], list[ColumnUse]] = {}
     for use in sorted(uses, key=lambda each: (each.asset, each.column, each.how)):
-        found.setdefault((use.asset, use.column), []).append(use)
-    yield from found.items()
+        uses_by_column.setdefault((use.asset, use.column), []).append(use)
+    yield from uses_by_column.items()
 
 
-def _step(asset: str, column: str, uses: Iterable[ColumnUse], *, sure: bool = True) -> LineageStep:
-    found = list(uses)
-    how = tuple(dict.fromkeys(each.how for each in found)) if sure else ()
-    return LineageStep(asset, column, how, any(each.masked for each in found), sure)
+def _build_step(asset: str, column: str, uses: Iterable[ColumnUse], *, is_certain: bool = True) -> LineageStep:
+    all_uses = list(uses)
+    how = tuple(dict.fromkeys(each.how for each in all_uses)) if is_certain else ()
+    return LineageStep(asset, column, how, any(each.masked for each in all_uses), is_certain)
 
 
 class _UpstreamTracer:
@@ -124,11 +137,11 @@ class _UpstreamTracer:
 
     def __init__(self, derivations: AssetDerivations) -> None:
         self._derivations = derivations
-        self._told: set[tuple[str, str]] = set()
+        self._visited: set[tuple[str, str]] = set()
 
     def trace_steps(self, uses: Iterable[ColumnUse]) -> tuple[LineageStep, ...]:
         """The columns of these uses, each with its own origin."""
-        return tuple(self._trace_further(_step(*key, own), key) for key, own in _merge_uses(uses))
+        return tuple(self._trace_further(_build_step(*key, column_uses), key) for key, column_uses in _merge_uses(uses))
 
     def _trace_further(self, step: LineageStep, key: tuple[str, str]) -> LineageStep:
         """The step with the columns that its own column comes from; ``key`` identifies the column.
@@ -136,14 +149,14 @@ class _UpstreamTracer:
         A column that was traced before is marked as repeated instead: its steps are listed where it came first.
         """
         asset = self._derivations.project.assets.get(step.asset)
-        found = self._derivations.derivation_of(asset) if asset is not None else None
-        uses = found.uses_of_column(step.column) if found is not None else None
-        sure = uses is not None or asset is None or asset.source is not None
-        if key in self._told:
-            return LineageStep(step.asset, step.column, step.how, step.masked, sure, is_repeated=bool(uses))
-        self._told.add(key)
+        derivation = self._derivations.derivation_of(asset) if asset is not None else None
+        uses = derivation.uses_of_column(step.column) if derivation is not None else None
+        is_certain = uses is not None or asset is None or asset.source is not None
+        if key in self._visited:
+            return LineageStep(step.asset, step.column, step.how, step.masked, is_certain, is_repeated=bool(uses))
+        self._visited.add(key)
         return LineageStep(
-            step.asset, step.column, step.how, step.masked, sure, next_steps=self.trace_steps(uses or ())
+            step.asset, step.column, step.how, step.masked, is_certain, next_steps=self.trace_steps(uses or ())
         )
 
 
@@ -152,20 +165,20 @@ class _DownstreamTracer:
 
     def __init__(self, derivations: AssetDerivations) -> None:
         self._derivations = derivations
-        self._told: set[tuple[str, str]] = set()
+        self._visited: set[tuple[str, str]] = set()
 
     def trace_steps(self, asset: str, column: str) -> tuple[LineageStep, ...]:
         """The columns that are derived from a column, each with those derived from it."""
-        self._told.add((asset, column.casefold()))
-        found: dict[tuple[str, str], list[ColumnUse]] = {}
+        self._visited.add((asset, column.casefold()))
+        uses_by_reader: dict[tuple[str, str], list[ColumnUse]] = {}
         for reader, name, use in self._derivations.reading_columns(asset, column):
-            found.setdefault((reader.name, name), []).append(use)
-        return tuple(self._trace_further(*key, own) for key, own in found.items())
+            uses_by_reader.setdefault((reader.name, name), []).append(use)
+        return tuple(self._trace_further(*key, column_uses) for key, column_uses in uses_by_reader.items())
 
     def _trace_further(self, asset: str, column: str, uses: list[ColumnUse]) -> LineageStep:
-        step = _step(asset, "" if column in ("*", "?") else column, uses, sure=column != "?")
+        step = _build_step(asset, "" if column in ("*", "?") else column, uses, is_certain=column != "?")
         if not step.column:
             return step
-        if (asset, column.casefold()) in self._told:
+        if (asset, column.casefold()) in self._visited:
             return LineageStep(asset, step.column, step.how, step.masked, is_repeated=True)
         return LineageStep(asset, step.column, step.how, step.masked, next_steps=self.trace_steps(asset, column))

@@ -47,6 +47,10 @@ class ColumnUse:
         """Whether its values come through, and do not only decide."""
         return self.how in VALUES
 
+    def is_of(self, asset: str, column: str) -> bool:
+        """Whether it is a use of that column, whose name ignores case."""
+        return self.asset == asset and self.column.casefold() == column.casefold()
+
     def used_as(self, how: UseKind, *, masked: bool = False) -> ColumnUse:
         """The same, once what it became of is used again.
 
@@ -58,8 +62,8 @@ class ColumnUse:
         """
         if not self.gives_values:
             return self
-        later = how if how not in VALUES or VALUES.index(how) > VALUES.index(self.how) else self.how
-        return ColumnUse(self.asset, self.column, later, self.masked or masked)
+        resulting_kind = how if how not in VALUES or VALUES.index(how) > VALUES.index(self.how) else self.how
+        return ColumnUse(self.asset, self.column, resulting_kind, self.masked or masked)
 
 
 ColumnUses = frozenset[ColumnUse]
@@ -86,8 +90,8 @@ class QueryDerivation:
 
 def merge_uses(each: Iterable[ColumnUses | None]) -> ColumnUses | None:
     """All uses together; None where one is not sure."""
-    found = list(each)
-    return None if None in found else frozenset[ColumnUse]().union(*(uses for uses in found if uses is not None))
+    all_uses = list(each)
+    return None if None in all_uses else frozenset[ColumnUse]().union(*(uses for uses in all_uses if uses is not None))
 
 
 ComparisonSign = Literal["=", "<", "<=", ">", ">="]
@@ -116,9 +120,9 @@ class RowFilter:
             names: By the names in lower case.
         """
         terms = [_rename_term(each, names) for each in self.terms]
-        kept = [each for each in terms if each is not None]
-        whole = self.operator == "AND" or len(kept) == len(terms)
-        return RowFilter(self.operator, tuple(kept)) if kept and whole else None
+        renamed = [each for each in terms if each is not None]
+        is_whole = self.operator == "AND" or len(renamed) == len(terms)
+        return RowFilter(self.operator, tuple(renamed)) if renamed and is_whole else None
 
 
 def _rename_term(term: ColumnComparison | RowFilter, names: Mapping[str, str]) -> ColumnComparison | RowFilter | None:
@@ -135,8 +139,8 @@ class UncertainDerivation(Exception):  # noqa: N818  it is no error: nothing is 
 ResolveColumn = Callable[[exp.Column], ColumnUses]
 """Resolves a column's name at its place in the query; raises `UncertainDerivation`."""
 
-_MASKS: Final = (exp.MD5, exp.SHA, exp.SHA2)
-_MASKED_BY: Final = frozenset({"hash", "xxhash64", "crc32", "mask", "sha", "sha1", "sha2", "md5"})
+_MASKING_NODES: Final = (exp.MD5, exp.SHA, exp.SHA2)
+_MASKING_FUNCTIONS: Final = frozenset({"hash", "xxhash64", "crc32", "mask", "sha", "sha1", "sha2", "md5"})
 _ROWS_OF_ONE: Final = (exp.UDTF, exp.Explode, exp.Posexplode, exp.Inline)
 GENERATORS: Final = re.compile(r"explode|inline|stack|json_tuple|unnest", re.IGNORECASE)
 """Finds the name of a generator in a text."""
@@ -157,10 +161,10 @@ def uses_of(node: exp.Expr, resolve: ResolveColumn) -> ColumnUses:
     Raises:
         Unsure: It holds a query, a field of a STRUCT, or a name that may mean several things.
     """
-    return frozenset(_uses(node, resolve))
+    return frozenset(_iterate_uses(node, resolve))
 
 
-def _uses(node: exp.Expr, resolve: ResolveColumn) -> Iterator[ColumnUse]:
+def _iterate_uses(node: exp.Expr, resolve: ResolveColumn) -> Iterator[ColumnUse]:
     """Each use of a column in the expression, with how it contributes; one column may occur several times.
 
     Raises:
@@ -172,10 +176,10 @@ def _uses(node: exp.Expr, resolve: ResolveColumn) -> Iterator[ColumnUse]:
         case exp.Dot() | exp.Query() | exp.Exists() | exp.Subquery():
             raise UncertainDerivation
         case exp.Window():
-            yield from _of_window(node, resolve)
+            yield from _window_uses(node, resolve)
         case exp.Case():
-            yield from _conditional_uses(([node.this] if node.this else []), resolve)
-            yield from _branches(node, resolve)
+            yield from _conditional_uses([node.this], resolve)
+            yield from _case_branch_uses(node, resolve)
         case exp.If():
             yield from _conditional_uses([node.this], resolve)
             yield from _uses_as([node.args.get("true"), node.args.get("false")], resolve, "TRANSFORMATION")
@@ -183,15 +187,15 @@ def _uses(node: exp.Expr, resolve: ResolveColumn) -> Iterator[ColumnUse]:
             yield from _uses_as([node.this], resolve, "AGGREGATION")
             yield from _conditional_uses([node.expression], resolve)
         case exp.Paren() | exp.Alias():
-            yield from _uses(node.this, resolve)
+            yield from _iterate_uses(node.this, resolve)
         case exp.PropertyEQ():
-            yield from _uses(node.expression, resolve)
+            yield from _iterate_uses(node.expression, resolve)
         case _:
             how: UseKind = "AGGREGATION" if isinstance(node, exp.AggFunc) else "TRANSFORMATION"
-            yield from _uses_as(list(_children(node)), resolve, how, masked=_masks(node))
+            yield from _uses_as(list(_operands(node)), resolve, how, masked=_is_masking(node))
 
 
-def _children(node: exp.Expr) -> Iterator[exp.Expr]:
+def _operands(node: exp.Expr) -> Iterator[exp.Expr]:
     """The operands of a node, without types and names that are no columns."""
     left_out = (exp.Identifier, exp.DataType, exp.Var, exp.Star)
     return (each for each in node.iter_expressions() if not isinstance(each, left_out))
@@ -202,33 +206,35 @@ def _uses_as(
 ) -> Iterator[ColumnUse]:
     for each in nodes:
         if each is not None:
-            yield from (use.used_as(how, masked=masked) for use in _uses(each, resolve))
+            yield from (use.used_as(how, masked=masked) for use in _iterate_uses(each, resolve))
 
 
 def _conditional_uses(nodes: list[exp.Expr | None], resolve: ResolveColumn) -> Iterator[ColumnUse]:
     return _uses_as(nodes, resolve, "CONDITIONAL")
 
 
-def _branches(node: exp.Case, resolve: ResolveColumn) -> Iterator[ColumnUse]:
+def _case_branch_uses(node: exp.Case, resolve: ResolveColumn) -> Iterator[ColumnUse]:
     for each in node.args.get("ifs") or ():
         yield from _conditional_uses([each.this], resolve)
         yield from _uses_as([each.args.get("true")], resolve, "TRANSFORMATION")
     yield from _uses_as([node.args.get("default")], resolve, "TRANSFORMATION")
 
 
-def _of_window(node: exp.Window, resolve: ResolveColumn) -> Iterator[ColumnUse]:
-    if node.args.get("alias") or node.args.get("first") or _computes(node):
+def _window_uses(node: exp.Window, resolve: ResolveColumn) -> Iterator[ColumnUse]:
+    if node.args.get("alias") or node.args.get("first") or _has_computed_frame(node):
         raise UncertainDerivation  # a window that stands elsewhere
     yield from _uses_as([node.this], resolve, "TRANSFORMATION")
-    around = [*(node.args.get("partition_by") or ()), node.args.get("order")]
-    yield from _uses_as(around, resolve, "WINDOW")
+    window_clauses = [*(node.args.get("partition_by") or ()), node.args.get("order")]
+    yield from _uses_as(window_clauses, resolve, "WINDOW")
 
 
-def _computes(node: exp.Window) -> bool:
+def _has_computed_frame(node: exp.Window) -> bool:
     """Whether the bounds of its frame name columns."""
     frame = node.args.get("spec")
     return frame is not None and frame.find(exp.Column) is not None
 
 
-def _masks(node: exp.Expr) -> bool:
-    return isinstance(node, _MASKS) or (isinstance(node, exp.Anonymous) and node.name.lower() in _MASKED_BY)
+def _is_masking(node: exp.Expr) -> bool:
+    return isinstance(node, _MASKING_NODES) or (
+        isinstance(node, exp.Anonymous) and node.name.lower() in _MASKING_FUNCTIONS
+    )

@@ -7,6 +7,7 @@ know, and columns of relations that are not known whole, are left to Spark.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -20,6 +21,7 @@ from sparkassets.core.derivation.asset_columns import (
     AssetDerivations,
     RenderedQuery,
     StoredColumns,
+    param_sets,
     render_failure,
 )
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadChanges, SqlBody
@@ -45,7 +47,7 @@ _NOT_COLUMNS: Final = frozenset(
     }
 )
 """Names that may stand in a query without being columns."""
-_OF_JAVA_ONLY: Final = re.compile(r"\\[pPhHRQEGXNkVvzZcx0]|\(\?<[A-Za-z]|&&|\(\?[a-zA-Z-]*[dUmsxu]|\[[^\]]*\[")
+_JAVA_ONLY_REGEX: Final = re.compile(r"\\[pPhHRQEGXNkVvzZcx0]|\(\?<[A-Za-z]|&&|\(\?[a-zA-Z-]*[dUmsxu]|\[[^\]]*\[")
 """Syntax of Java's regular expressions that Python lacks or reads differently."""
 
 
@@ -69,18 +71,17 @@ def _query_problems(asset: AssetSpec, derivations: AssetDerivations) -> list[Spe
     """The problems of an asset's query; with several sets of params, those of the first set that has any."""
     if not isinstance(asset.body, SqlBody) or asset.outlets:
         return []
-    sets = [asset.params] if asset.segment_params is None else [*asset.segment_params.params.values()][:MOST_PARAMS]
-    for params in sets:
+    for params in param_sets(asset)[:MOST_PARAMS]:
         query = derivations.query_of(asset, asset.body.template, params)
         if query is None:
             if (failure := render_failure(asset, asset.body.template, params)) is not None:
                 return [SpecProblem(asset.body.location, f"no run can render this template: {failure}")]
             continue
-        written, tree = _QuerySource(asset.body, query.sql), _parse_query(query.sql)
+        source, tree = _QuerySource(asset.body, query.sql), _parse_query(query.sql)
         if isinstance(tree, SyntaxFault):
-            return [written.problem(tree)]
-        if tree is not None and (found := [*_unknown_columns(asset, query, tree, written, derivations)]):
-            return found
+            return [source.problem(tree)]
+        if tree is not None and (problems := [*_unknown_columns(asset, query, tree, source, derivations)]):
+            return problems
     return []
 
 
@@ -104,8 +105,8 @@ def find_syntax_error(sql: str) -> SyntaxFault | None:
     SyntaxFault(line=1, column=14, width=4, message="expected ) before 'FROM'")
     >>> find_syntax_error("SELECT a FROM t")
     """
-    found = _parse_query(sql)
-    return found if isinstance(found, SyntaxFault) else None
+    parsed = _parse_query(sql)
+    return parsed if isinstance(parsed, SyntaxFault) else None
 
 
 def _parse_query(sql: str) -> exp.Expr | SyntaxFault | None:
@@ -115,26 +116,26 @@ def _parse_query(sql: str) -> exp.Expr | SyntaxFault | None:
     try:
         return sqlglot.parse_one(sql, dialect="spark")
     except ParseError as error:
-        return _fault(error)
+        return _read_parse_error(error)
     except TokenError:
         return SyntaxFault(1, 1, 1, "a quote or a comment is not closed")
     except (SqlglotError, RecursionError, ValueError):
         return None
 
 
-def _fault(error: ParseError) -> SyntaxFault | None:
+def _read_parse_error(error: ParseError) -> SyntaxFault | None:
     """The parser's first error in our words, at its place; None where the error has no place."""
-    found = error.errors[0] if error.errors else {}
-    token, line, end = str(found.get("highlight") or ""), found.get("line"), found.get("col")
+    detail = error.errors[0] if error.errors else {}
+    token, line, end = str(detail.get("highlight") or ""), detail.get("line"), detail.get("col")
     if not token or line is None or end is None:
         return None
-    what = str(found.get("description") or "").partition(" but got")[0]
-    if what.startswith("Expecting "):
-        message = f"expected {what.removeprefix('Expecting ')} before {token!r}"
-    elif what.startswith("Required keyword"):
+    description = str(detail.get("description") or "").partition(" but got")[0]
+    if description.startswith("Expecting "):
+        message = f"expected {description.removeprefix('Expecting ')} before {token!r}"
+    elif description.startswith("Required keyword"):
         message = f"something is missing beside {token!r}"
-    elif what.startswith("Expected "):
-        message = f"expected {what.removeprefix('Expected ')} near {token!r}"
+    elif description.startswith("Expected "):
+        message = f"expected {description.removeprefix('Expected ')} near {token!r}"
     else:
         message = f"unexpected {token!r}"
     return SyntaxFault(line, max(1, end - len(token) + 1), len(token), message)
@@ -151,32 +152,36 @@ class _QuerySource:
     def __init__(self, body: SqlBody, sql: str) -> None:
         self._body = body
         self._lines = body.template.split("\n")
-        before = body.template[: len(body.template) - len(body.template.lstrip())]
-        self._skipped = before.count("\n")
-        self._alike = body.template.strip().rstrip(";").count("\n") == sql.count("\n")
+        leading_space = body.template[: len(body.template) - len(body.template.lstrip())]
+        self._leading_lines = leading_space.count("\n")
+        self._has_same_lines = body.template.strip().rstrip(";").count("\n") == sql.count("\n")
         self._rendered = sql.split("\n")
 
     def problem(self, fault: SyntaxFault) -> SpecProblem:
         """The problem at its line; at its column, too, where nothing before it was rendered otherwise."""
-        number = fault.line + self._skipped if self._alike else 1
-        line = self._lines[number - 1] if number <= len(self._lines) else ""
+        template_line = fault.line + self._leading_lines if self._has_same_lines else 1
+        line = self._lines[template_line - 1] if template_line <= len(self._lines) else ""
         rendered = self._rendered[fault.line - 1] if fault.line <= len(self._rendered) else ""
         end = fault.column - 1 + fault.width
-        lead = len(line) - len(line.lstrip()) if self._skipped + 1 == number and line.lstrip() == rendered else 0
-        if not self._alike or line[lead : lead + end] != rendered[:end]:
+        indent_of_line = (
+            len(line) - len(line.lstrip())
+            if self._leading_lines + 1 == template_line and line.lstrip() == rendered
+            else 0
+        )
+        if not self._has_same_lines or line[indent_of_line : indent_of_line + end] != rendered[:end]:
             column, width = len(line) - len(line.lstrip()) + 1, len(line.strip())
         else:
-            column, width = fault.column + lead, fault.width
-        place = self._body.location
-        indent = place.column - 1
-        where = FileLocation(place.file, place.line + number - 1, indent + column)
+            column, width = fault.column + indent_of_line, fault.width
+        body_location = self._body.location
+        indent = body_location.column - 1
+        where = FileLocation(body_location.file, body_location.line + template_line - 1, indent + column)
         return SpecProblem(where, f"the SQL cannot run: {fault.message}", None, " " * indent + line, max(1, width))
 
     def locate_name(self, name: str) -> SyntaxFault:
         """The first place of a name in the rendered query."""
         for number, line in enumerate(self._rendered, start=1):
-            if found := re.search(rf"(?<![\w`]){re.escape(name)}(?!\w)", line):
-                return SyntaxFault(number, found.start() + 1, len(name), "")
+            if match := re.search(rf"(?<![\w`]){re.escape(name)}(?!\w)", line):
+                return SyntaxFault(number, match.start() + 1, len(name), "")
         return SyntaxFault(1, 1, 1, "")
 
 
@@ -184,96 +189,119 @@ class _QuerySource:
 
 
 def _unknown_columns(
-    asset: AssetSpec, query: RenderedQuery, tree: exp.Expr, written: _QuerySource, derivations: AssetDerivations
+    asset: AssetSpec, query: RenderedQuery, tree: exp.Expr, source: _QuerySource, derivations: AssetDerivations
 ) -> Iterator[SpecProblem]:
     """Columns that nothing in the query can have, where the columns of all that it reads are known."""
     columns = _relation_columns(asset, query, derivations)
     if columns is None:
         return
     names = {name.casefold(): name for each in columns.values() for name in each}
-    known = {*names, *_given_names(tree), *_NOT_COLUMNS}
-    aliases = _aliases(tree, columns)
+    made_names = map(str.casefold, _names_made_by_query(tree))
+    known = _KnownNames(names, frozenset({*names, *made_names, *_NOT_COLUMNS}), _columns_by_qualifier(tree, columns))
     for node in tree.find_all(exp.Column):
-        name = node.name
+        if (unknown := known.explain_unknown(node)) is not None:
+            yield _unknown_column_problem(source, node.name, *unknown)
+
+
+@frozen
+class _KnownNames:
+    """The names that a column can have in a query.
+
+    Attributes:
+        columns: The columns of all that the query reads, by their names in lower case.
+        unqualified: All names that may stand alone, in lower case.
+        by_qualifier: The columns of a relation, by the name that qualifies them.
+    """
+
+    columns: Mapping[str, str]
+    unqualified: frozenset[str]
+    by_qualifier: Mapping[str, Sequence[str]]
+
+    def explain_unknown(self, node: exp.Column) -> tuple[str, Iterable[str]] | None:
+        """Why nothing has that column, and the names that may be meant; None where something may have it."""
+        name, qualifier = node.name, node.table.casefold()
         if not name or isinstance(node.this, exp.Star) or any(mark in name for mark in MARKS):
-            continue
-        owner = node.table.casefold()
-        within = aliases.get(owner) if owner and not node.args.get("db") else None
-        if within is not None and name.casefold() not in {each.casefold() for each in within} | _NOT_COLUMNS:
-            yield _no_column(written, name, f"{node.table!r} has no column {name!r}", within)
-        elif not owner and name.casefold() not in known:
-            yield _no_column(written, name, f"nothing that the query reads has a column {name!r}", names.values())
+            return None
+        if not qualifier:
+            is_known = name.casefold() in self.unqualified
+            return None if is_known else (f"nothing that the query reads has a column {name!r}", self.columns.values())
+        owner_columns = self.by_qualifier.get(qualifier) if not node.args.get("db") else None
+        if owner_columns is None or name.casefold() in {*map(str.casefold, owner_columns), *_NOT_COLUMNS}:
+            return None
+        return f"{node.table!r} has no column {name!r}", owner_columns
 
 
-def _no_column(written: _QuerySource, name: str, message: str, known: Iterable[str]) -> SpecProblem:
-    place = written.locate_name(name)
+def _unknown_column_problem(source: _QuerySource, name: str, message: str, known_names: Iterable[str]) -> SpecProblem:
+    place = source.locate_name(name)
     fault = SyntaxFault(place.line, place.column, place.width, message)
-    found = written.problem(fault)
-    return SpecProblem(found.location, found.message, did_you_mean(name, [*known]), found.excerpt, found.width)
+    problem = source.problem(fault)
+    return SpecProblem(
+        problem.location, problem.message, did_you_mean(name, [*known_names]), problem.excerpt, problem.width
+    )
 
 
 def _relation_columns(
     asset: AssetSpec, query: RenderedQuery, derivations: AssetDerivations
 ) -> Mapping[str, Sequence[str]] | None:
     """The columns of each relation of a query, by its name there; None where any are unknown."""
-    found: dict[str, Sequence[str]] = {}
-    for name, read in query.relations.items():
-        if not read:
-            ends = ("start", "end") if asset.partitioning.time is not None else ()
-            found[name] = (*asset.partitioning.columns, *ends)
+    columns_by_relation: dict[str, Sequence[str]] = {}
+    for name, asset_name in query.relations.items():
+        if not asset_name:
+            bound_columns = ("start", "end") if asset.partitioning.time is not None else ()
+            columns_by_relation[name] = (*asset.partitioning.columns, *bound_columns)
             continue
-        inlet = asset.inlets.get(read)
-        if read == asset.name or inlet is None or isinstance(inlet.read, ReadChanges):
+        inlet = asset.inlets.get(asset_name)
+        if asset_name == asset.name or inlet is None or isinstance(inlet.read, ReadChanges):
             return None
-        columns = derivations.columns_of(derivations.project.assets[read])
+        columns = derivations.columns_of(derivations.project.assets[asset_name])
         if columns is None:
             return None
-        found[name] = columns
-    return found
+        columns_by_relation[name] = columns
+    return columns_by_relation
 
 
-def _given_names(tree: exp.Expr) -> Iterator[str]:
+def _names_made_by_query(tree: exp.Expr) -> Iterator[str]:
     """Names that the query itself makes: aliases, columns of aliases, arguments of lambdas, fields of structs."""
     for node in tree.walk():
         match node:
             case exp.Alias() | exp.PropertyEQ():
-                yield (node.alias or node.this.name).casefold()
+                yield node.alias or node.this.name
             case exp.TableAlias():
-                yield node.name.casefold()
-                yield from (each.name.casefold() for each in node.args.get("columns") or ())
-            case exp.Aliases():
-                yield from (each.name.casefold() for each in node.args.get("expressions") or ())
-            case exp.Lambda():
-                yield from (each.name.casefold() for each in node.expressions)
+                yield node.name
+                yield from (each.name for each in node.args.get("columns") or ())
+            case exp.Aliases() | exp.Lambda():
+                yield from (each.name for each in node.expressions)
             case exp.Kwarg():
-                yield node.this.name.casefold()
+                yield node.this.name
             case exp.Table():
-                yield node.name.casefold()  # all columns of a row as one value
+                yield node.name  # all columns of a row as one value
             case exp.Func():
-                yield from _default_names(node)
+                yield from _generator_names(node)
 
 
-def _default_names(node: exp.Func) -> Iterator[str]:
+def _generator_names(node: exp.Func) -> Iterator[str]:
     """The names that Spark gives to what generators make."""
     if isinstance(node, exp.Explode | exp.Inline | exp.Posexplode | exp.Unnest | exp.Anonymous):
         yield from ("col", "pos", "key", "value", "id")
 
 
-def _aliases(tree: exp.Expr, columns: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+def _columns_by_qualifier(tree: exp.Expr, columns: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
     """The columns of relations by the names that columns are qualified with; of names with one meaning only."""
-    found: dict[str, Sequence[str]] = {}
-    twice: set[str] = set()
-    shadowed = {each.alias.casefold() for each in tree.find_all(exp.CTE)}
+    meanings: defaultdict[str, list[Sequence[str] | None]] = defaultdict(list)
     for node in tree.find_all(exp.Table, exp.Subquery):
-        name = (node.alias or node.name).casefold()
-        alias = node.args.get("alias")
-        renamed = alias is not None and bool(alias.args.get("columns"))
-        own = columns.get(node.name) if isinstance(node, exp.Table) else None
-        if name in found or renamed or own is None or name in shadowed:
-            twice.add(name)
-        found[name] = own or ()
-    fields = {name.casefold() for each in columns.values() for name in each}
-    return {name: own for name, own in found.items() if name and name not in twice | fields}
+        meanings[(node.alias or node.name).casefold()].append(_columns_of_source(node, columns))
+    query_names = {each.alias.casefold() for each in tree.find_all(exp.CTE)}
+    field_names = {name.casefold() for each in columns.values() for name in each}
+    others = {"", *query_names, *field_names}
+    sole = {name: found[0] for name, found in meanings.items() if len(found) == 1 and name not in others}
+    return {name: found for name, found in sole.items() if found is not None}
+
+
+def _columns_of_source(node: exp.Expr, columns: Mapping[str, Sequence[str]]) -> Sequence[str] | None:
+    """The columns of a source in FROM; None for a subquery, and where an alias renames the columns."""
+    alias = node.args.get("alias")
+    renames = alias is not None and bool(alias.args.get("columns"))
+    return columns.get(node.name) if isinstance(node, exp.Table) and not renames else None
 
 
 # --------------------------------------------------------------------- rules
@@ -286,12 +314,12 @@ def _rule_problems(rule: ValidationRule) -> Iterator[SpecProblem]:
         case SqlCheck(condition) | RegisteredCheck(condition=condition) if condition:
             conditions.append((rule.check.kind, condition))
         case PatternCheck():
-            if (wrong := regex_error(rule.check.regex)) is not None:
-                yield SpecProblem(rule.place, f"the regular expression of {rule.name} does not compile: {wrong}")
+            if (regex_fault := regex_error(rule.check.regex)) is not None:
+                yield SpecProblem(rule.place, f"the regular expression of {rule.name} does not compile: {regex_fault}")
     for key, condition in conditions:
-        wrong_sql = find_syntax_error(f"SELECT 1 FROM t WHERE (\n{condition}\n)")  # noqa: S608  parsed, never run
-        if wrong_sql is not None:
-            yield SpecProblem(rule.place, f"{key!r} of {rule.name} is no condition in SQL: {wrong_sql.message}")
+        sql_fault = find_syntax_error(f"SELECT 1 FROM t WHERE (\n{condition}\n)")  # noqa: S608  parsed, never run
+        if sql_fault is not None:
+            yield SpecProblem(rule.place, f"{key!r} of {rule.name} is no condition in SQL: {sql_fault.message}")
 
 
 def regex_error(expression: str) -> str | None:
@@ -300,7 +328,7 @@ def regex_error(expression: str) -> str | None:
     >>> regex_error("a(b"), regex_error("[a-z]+"), regex_error("(?<year>[0-9]")
     ('missing ), unterminated subpattern at position 1', None, None)
     """
-    if _OF_JAVA_ONLY.search(expression):
+    if _JAVA_ONLY_REGEX.search(expression):
         return None
     try:
         re.compile(expression)

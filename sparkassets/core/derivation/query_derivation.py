@@ -28,13 +28,24 @@ from sparkassets.core.derivation.column_uses import (
 )
 from sparkassets.frozen import frozen
 
-_SET: Final = frozenset({"with_", "this", "expression", "distinct", "order", "limit", "offset", "sort"})
-_CLAUSES: Final = {"from_", "joins", "where", "group", "having", "qualify", "windows", "cluster", "distribute", "hint"}
-_SELECT: Final = frozenset({"expressions", *_CLAUSES, *_SET} - {"this", "expression"})
-_TABLE: Final = frozenset({"this", "alias"})
-_SUBQUERY: Final = frozenset({"this", "alias", "with_"})
-_JOIN: Final = frozenset({"this", "on", "using", "side", "kind"})
-_FUNCTIONS: Final = frozenset(
+_SET_CLAUSES: Final = frozenset({"with_", "this", "expression", "distinct", "order", "limit", "offset", "sort"})
+_OTHER_SELECT_CLAUSES: Final = {
+    "from_",
+    "joins",
+    "where",
+    "group",
+    "having",
+    "qualify",
+    "windows",
+    "cluster",
+    "distribute",
+    "hint",
+}
+_SELECT_CLAUSES: Final = frozenset({"expressions", *_OTHER_SELECT_CLAUSES, *_SET_CLAUSES} - {"this", "expression"})
+_TABLE_CLAUSES: Final = frozenset({"this", "alias"})
+_SUBQUERY_CLAUSES: Final = frozenset({"this", "alias", "with_"})
+_JOIN_CLAUSES: Final = frozenset({"this", "on", "using", "side", "kind"})
+_NAMES_WITHOUT_COLUMN: Final = frozenset(
     {
         *("current_date", "current_timestamp", "localtimestamp", "now", "current_timezone"),
         *("user", "current_user", "session_user", "current_catalog", "current_database", "current_schema"),
@@ -75,16 +86,19 @@ def derive_query(sql: str, relations: Mapping[str, QueryRelation], *, value: str
         return None
     try:
         query = _parse_query(sql, value)
-        sources = {name.casefold(): _relation_rows(relation) for name, relation in relations.items()}
+        sources = {name.casefold(): _rows_of_relation(relation) for name, relation in relations.items()}
         rows = _derive_node(query, sources) if query is not None else None
     except (SqlglotError, UncertainDerivation, RecursionError):
         return None
-    if rows is None or rows.columns is None:
+    return None if rows is None or rows.columns is None else _derivation_by_name(rows.columns, rows.rows)
+
+
+def _derivation_by_name(columns: Sequence[_DerivedColumn], rows: ColumnUses | None) -> QueryDerivation | None:
+    """The derivation of these columns; None where one has no name, or two have the same."""
+    names = {each.name.casefold() for each in columns}
+    if "" in names or len(names) != len(columns):
         return None
-    names = [each.name.casefold() for each in rows.columns]
-    if "" in names or len({*names}) != len(names):
-        return None
-    return QueryDerivation({each.name: each.uses for each in rows.columns}, rows.rows)
+    return QueryDerivation({each.name: each.uses for each in columns}, rows)
 
 
 def _parse_query(sql: str, value: str) -> exp.Query | None:
@@ -127,18 +141,18 @@ class _RowSource:
 _RowSources = Mapping[str, _RowSource]
 
 
-def _relation_rows(relation: QueryRelation) -> _RowSource:
+def _rows_of_relation(relation: QueryRelation) -> _RowSource:
     if relation.columns is None:
         return _RowSource(None, relation.asset)
     names = relation.columns
-    made = (
+    columns = (
         _DerivedColumn(name, frozenset({ColumnUse(relation.asset, name)}) if relation.asset else NO_USES)
         for name in names
     )
-    return _RowSource(tuple(made), relation.asset)
+    return _RowSource(tuple(columns), relation.asset)
 
 
-def _derive_node(node: exp.Expr, known: _RowSources) -> _RowSource:
+def _derive_node(node: exp.Expr, sources: _RowSources) -> _RowSource:
     """The rows of a query in any form: a SELECT, a set operation, or one of these in brackets.
 
     Raises:
@@ -146,34 +160,36 @@ def _derive_node(node: exp.Expr, known: _RowSources) -> _RowSource:
     """
     match node:
         case exp.Subquery():
-            _derive_sole_select(node, _SUBQUERY)
-            return _derive_node(node.this, _with_common_tables(node, known))
+            _refuse_other_clauses(node, _SUBQUERY_CLAUSES)
+            return _derive_node(node.this, _with_common_tables(node, sources))
         case exp.SetOperation():
-            _derive_sole_select(node, _SET)
-            return _derive_set_operation(node, _with_common_tables(node, known))
+            _refuse_other_clauses(node, _SET_CLAUSES)
+            return _derive_set_operation(node, _with_common_tables(node, sources))
         case exp.Select():
-            _derive_sole_select(node, _SELECT)
-            return _SelectDerivation.from_node(node, _with_common_tables(node, known)).derive_rows()
+            _refuse_other_clauses(node, _SELECT_CLAUSES)
+            return _SelectDerivation.from_node(node, _with_common_tables(node, sources)).derive_rows()
     raise UncertainDerivation
 
 
-def _derive_sole_select(node: exp.Expr, allowed: frozenset[str]) -> None:
+def _refuse_other_clauses(node: exp.Expr, allowed: frozenset[str]) -> None:
     """Raises `UncertainDerivation` if the node has a clause that is not among the ``allowed`` ones."""
     if any(value for name, value in node.args.items() if name not in allowed):
         raise UncertainDerivation
 
 
-def _with_common_tables(node: exp.Expr, known: _RowSources) -> _RowSources:
+def _with_common_tables(node: exp.Expr, sources: _RowSources) -> _RowSources:
     """The known row sources, with those that the node's WITH defines."""
     clause = node.args.get("with_")
     if clause is None:
-        return known
+        return sources
     if clause.args.get("recursive"):
         raise UncertainDerivation
-    found = dict(known)
+    with_tables = dict(sources)
     for each in clause.expressions:
-        found[each.alias.casefold()] = _apply_column_aliases(_derive_node(each.this, found), each.args.get("alias"))
-    return found
+        with_tables[each.alias.casefold()] = _apply_column_aliases(
+            _derive_node(each.this, with_tables), each.args.get("alias")
+        )
+    return with_tables
 
 
 def _apply_column_aliases(rows: _RowSource, alias: exp.Expr | None) -> _RowSource:
@@ -187,7 +203,7 @@ def _apply_column_aliases(rows: _RowSource, alias: exp.Expr | None) -> _RowSourc
     return _RowSource(columns, rows.asset, rows.rows)
 
 
-def _derive_set_operation(node: exp.SetOperation, known: _RowSources) -> _RowSource:
+def _derive_set_operation(node: exp.SetOperation, sources: _RowSources) -> _RowSource:
     """The rows of UNION, INTERSECT or EXCEPT.
 
     In a UNION both sides supply values. In the others the left side does, and every column of the right side only
@@ -196,20 +212,20 @@ def _derive_set_operation(node: exp.SetOperation, known: _RowSources) -> _RowSou
     Raises:
         UncertainDerivation: The columns of a side are unknown, or the sides differ in their number.
     """
-    left, right = _derive_node(node.this, known), _derive_node(node.expression, known)
+    left, right = _derive_node(node.this, sources), _derive_node(node.expression, sources)
     if left.columns is None or right.columns is None or len(left.columns) != len(right.columns):
         raise UncertainDerivation
     if isinstance(node, exp.Union):
         pairs = zip(left.columns, right.columns, strict=True)
         columns = tuple(_DerivedColumn(one.name, merge_uses([one.uses, other.uses])) for one, other in pairs)
-        apart = (
+        distinct_uses = (
             _row_deciding_uses(merge_uses(each.uses for each in columns), "GROUP_BY")
             if node.args.get("distinct")
             else NO_USES
         )
-        return _RowSource(columns, rows=merge_uses([left.rows, right.rows, apart]))
-    deciding = merge_uses([*(each.uses for each in (*left.columns, *right.columns)), right.rows])
-    return _RowSource(left.columns, rows=merge_uses([left.rows, _row_deciding_uses(deciding, "FILTER")]))
+        return _RowSource(columns, rows=merge_uses([left.rows, right.rows, distinct_uses]))
+    right_side_uses = merge_uses([*(each.uses for each in (*left.columns, *right.columns)), right.rows])
+    return _RowSource(left.columns, rows=merge_uses([left.rows, _row_deciding_uses(right_side_uses, "FILTER")]))
 
 
 def _row_deciding_uses(uses: ColumnUses | None, how: UseKind) -> ColumnUses | None:
@@ -235,29 +251,26 @@ class _SelectDerivation:
     items: dict[str, ColumnUses | None] = field(default_factory=dict)
 
     @classmethod
-    def from_node(cls, node: exp.Select, known: _RowSources) -> _SelectDerivation:
+    def from_node(cls, node: exp.Select, outer_sources: _RowSources) -> _SelectDerivation:
         """The derivation of a SELECT, with the sources and joins of its FROM."""
-        begin, sources, hidden, using = node.args.get("from_"), dict[str, _RowSource](), set[str](), set[str]()
-        joins = node.args.get("joins") or []
-        for each in [*([begin.this] if begin is not None else []), *(join.this for join in joins)]:
-            name, rows = _from_source(each, known)
-            if not name or name in sources:
-                name = f" {len(sources)}"  # nothing can be qualified with it
-            sources[name] = rows
+        from_clause, joins = node.args.get("from_"), node.args.get("joins") or []
+        tables = [*([from_clause.this] if from_clause is not None else []), *(join.this for join in joins)]
+        sources = _resolve_sources(tables, outer_sources)
+        hidden, using = set[str](), set[str]()
         for join, name in zip(joins, list(sources)[1:], strict=True):
-            _derive_sole_select(join, _JOIN)
+            _refuse_other_clauses(join, _JOIN_CLAUSES)
             using |= {each.name.casefold() for each in join.args.get("using") or ()}
             hidden |= {name} if join.args.get("kind") in ("SEMI", "ANTI") else set()
         return cls(node, sources, frozenset(hidden), frozenset(using))
 
     def derive_rows(self) -> _RowSource:
         """The columns that the SELECT yields, and what decides its rows."""
-        columns = [column for item in self.node.expressions for column in self._item(item)]
-        return _RowSource(tuple(columns), rows=self._rows(columns))
+        columns = [column for item in self.node.expressions for column in self._derive_item(item)]
+        return _RowSource(tuple(columns), rows=self._derive_row_uses(columns))
 
     # ----------------------------------------------------------------- the list
 
-    def _item(self, item: exp.Expr) -> Iterator[_DerivedColumn]:
+    def _derive_item(self, item: exp.Expr) -> Iterator[_DerivedColumn]:
         """The columns of one item of the SELECT list: several for a star, else one.
 
         Uncertain uses of one item leave the others certain; its name can be used by later items of the list.
@@ -266,42 +279,49 @@ class _SelectDerivation:
             UncertainDerivation: The item's columns cannot be listed, such as a star over an unknown table.
         """
         if isinstance(item, exp.Star):
-            yield from self._all(item)
+            yield from self._derive_star(item)
             return
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            rows = self.sources.get(item.table.casefold())
-            if rows is None or item.args.get("db"):
-                raise UncertainDerivation
-            if self.using and rows is not next(iter(self.sources.values())):
-                raise UncertainDerivation
-            yield from _columns_except(item.this, _require_known_columns(rows))
+            yield from self._derive_qualified_star(item, item.this)
             return
         if isinstance(item, exp.Aliases):
             raise UncertainDerivation
         try:
-            uses: ColumnUses | None = uses_of(item, self._resolve)
+            uses: ColumnUses | None = uses_of(item, self._resolve_column)
         except UncertainDerivation:
             uses = None
-        name = (
-            item.alias if isinstance(item, exp.Alias) else item.name if isinstance(item, exp.Column | exp.Dot) else ""
-        )
+        name = _item_name(item)
         if name:
             self.items.setdefault(name.casefold(), uses)
         yield _DerivedColumn(name, uses)
 
-    def _all(self, star: exp.Star) -> Iterator[_DerivedColumn]:
+    def _derive_qualified_star(self, item: exp.Column, star: exp.Star) -> Iterator[_DerivedColumn]:
+        """The columns of ``t.*``; with USING certain only for the first source, which has its columns there."""
+        rows = self.sources.get(item.table.casefold())
+        if rows is None or item.args.get("db"):
+            raise UncertainDerivation
+        if self.using and rows is not next(iter(self.sources.values())):
+            raise UncertainDerivation
+        return _columns_except(star, _require_known_columns(rows))
+
+    def _derive_star(self, star: exp.Star) -> Iterator[_DerivedColumn]:
         """The columns of a star: first those of USING, once each, then source by source."""
         if self.using and len(self.sources) > 2:  # noqa: PLR2004
             raise UncertainDerivation
         visible = [_require_known_columns(rows) for name, rows in self.sources.items() if name not in self.hidden]
-        shared = [each for each in visible[0] if each.name.casefold() in self.using] if visible else []
-        found = [_DerivedColumn(each.name, self._using_column_uses(each.name)) for each in shared]
-        found += [each for columns in visible for each in columns if each.name.casefold() not in self.using]
-        yield from _columns_except(star, found)
+        columns = self._using_columns(visible[0]) if visible else []
+        for source in visible:
+            columns += [each for each in source if each.name.casefold() not in self.using]
+        yield from _columns_except(star, columns)
+
+    def _using_columns(self, source: Sequence[_DerivedColumn]) -> list[_DerivedColumn]:
+        """The columns of USING, in the order in which a source has them."""
+        names = [each.name for each in source if each.name.casefold() in self.using]
+        return [_DerivedColumn(name, self._using_column_uses(name)) for name in names]
 
     # ----------------------------------------------------------------- names
 
-    def _resolve(self, column: exp.Column) -> ColumnUses:
+    def _resolve_column(self, column: exp.Column) -> ColumnUses:
         """The columns that a name stands for; an unqualified name may be a column of USING, or of any source.
 
         Raises:
@@ -325,41 +345,42 @@ class _SelectDerivation:
         Raises:
             UncertainDerivation: Several may have it.
         """
-        having = [rows for rows in self.sources.values() if rows.columns_named(name)]
-        if having:
-            return _column_uses(having[0], name)
-        unknown = [rows for rows in self.sources.values() if rows.columns is None]
-        item = self.items.get(name.casefold())
-        found = _column_uses(unknown[0], name) if unknown else item
-        is_both = name.casefold() in self.items and found != item
-        if len(unknown) > 1 or is_both or found is None:
+        owner = next((rows for rows in self.sources.values() if rows.columns_named(name)), None)
+        if owner is not None:
+            return _column_uses(owner, name)
+        open_sources = [rows for rows in self.sources.values() if rows.columns is None]
+        if len(open_sources) > 1:
             raise UncertainDerivation
-        return found
+        item = self.items.get(name.casefold())
+        uses = _column_uses(open_sources[0], name) if open_sources else item
+        if uses is None or (name.casefold() in self.items and uses != item):
+            raise UncertainDerivation
+        return uses
 
     def _using_column_uses(self, name: str) -> ColumnUses:
         """The uses of a column of USING: it comes from every source that has it."""
-        found = [
+        uses_by_source = [
             _column_uses(rows, name)
             for rows in self.sources.values()
             if rows.columns is None or rows.columns_named(name)
         ]
         if len(self.sources) > 2 and any(rows.columns is None for rows in self.sources.values()):  # noqa: PLR2004
             raise UncertainDerivation  # one of them may not have it
-        return frozenset(use for uses in found for use in uses)
+        return frozenset(use for uses in uses_by_source for use in uses)
 
     # ----------------------------------------------------------------- the rows
 
-    def _rows(self, columns: Sequence[_DerivedColumn]) -> ColumnUses | None:
+    def _derive_row_uses(self, columns: Sequence[_DerivedColumn]) -> ColumnUses | None:
         """The uses that decide which rows there are; None where they are uncertain."""
         try:
-            found = [_row_deciding_uses(uses, how) for how, uses in self._clauses(columns)]
+            deciding = [_row_deciding_uses(uses, how) for how, uses in self._clause_uses(columns)]
         except UncertainDerivation:
             return None
         if self.node.args.get("distinct"):
-            found += [_row_deciding_uses(each.uses, "GROUP_BY") for each in columns]
-        return merge_uses([*found, *(rows.rows for rows in self.sources.values())])
+            deciding += [_row_deciding_uses(each.uses, "GROUP_BY") for each in columns]
+        return merge_uses([*deciding, *(rows.rows for rows in self.sources.values())])
 
-    def _clauses(self, columns: Sequence[_DerivedColumn]) -> Iterator[tuple[UseKind, ColumnUses]]:
+    def _clause_uses(self, columns: Sequence[_DerivedColumn]) -> Iterator[tuple[UseKind, ColumnUses]]:
         """The column uses of each clause that decides which rows come out, with the kind of the clause.
 
         ORDER BY counts only with LIMIT or OFFSET: without them it changes no row.
@@ -367,17 +388,21 @@ class _SelectDerivation:
         args = self.node.args
         for name in ("where", "having", "qualify"):
             if args.get(name) is not None:
-                yield "FILTER", uses_of(args[name].this, self._resolve)
-        for join in args.get("joins") or ():
-            if join.args.get("on") is not None:
-                yield "JOIN", uses_of(join.args["on"], self._resolve)
-        for column in self.using:
-            yield "JOIN", self._using_column_uses(column)
+                yield "FILTER", uses_of(args[name].this, self._resolve_column)
+        yield from self._join_uses()
         for each in self._group_by_items():
             yield "GROUP_BY", self._positional_uses(each, columns)
         if args.get("order") and (args.get("limit") or args.get("offset")):
             for each in args["order"].expressions:
                 yield "SORT", self._order_by_uses(each.this, columns)
+
+    def _join_uses(self) -> Iterator[tuple[UseKind, ColumnUses]]:
+        """The column uses of ON and USING."""
+        for join in self.node.args.get("joins") or ():
+            if join.args.get("on") is not None:
+                yield "JOIN", uses_of(join.args["on"], self._resolve_column)
+        for column in self.using:
+            yield "JOIN", self._using_column_uses(column)
 
     def _order_by_uses(self, node: exp.Expr, columns: Sequence[_DerivedColumn]) -> ColumnUses:
         """The uses of an item of ORDER BY: an item of the SELECT list precedes a column of the same name."""
@@ -399,12 +424,19 @@ class _SelectDerivation:
     def _positional_uses(self, node: exp.Expr, columns: Sequence[_DerivedColumn]) -> ColumnUses:
         """The uses of an item of GROUP BY or ORDER BY, which is a position or an expression."""
         if isinstance(node, exp.Literal) and not node.is_string:
-            place = int(node.name) - 1 if node.name.isdigit() else -1
-            uses = columns[place].uses if 0 <= place < len(columns) else None
+            position = int(node.name) - 1 if node.name.isdigit() else -1
+            uses = columns[position].uses if 0 <= position < len(columns) else None
             if uses is None:
                 raise UncertainDerivation
             return uses
-        return uses_of(node, self._resolve)
+        return uses_of(node, self._resolve_column)
+
+
+def _item_name(item: exp.Expr) -> str:
+    """The name of the column that an item of the SELECT list makes; empty where Spark makes one up."""
+    if isinstance(item, exp.Alias):
+        return item.alias
+    return item.name if isinstance(item, exp.Column | exp.Dot) else ""
 
 
 def _require_known_columns(rows: _RowSource) -> tuple[_DerivedColumn, ...]:
@@ -421,27 +453,37 @@ def _columns_except(star: exp.Star, columns: Iterable[_DerivedColumn]) -> Iterat
     return (each for each in columns if each.name.casefold() not in left_out)
 
 
-def _from_source(node: exp.Expr, known: _RowSources) -> tuple[str, _RowSource]:
+def _resolve_sources(tables: Iterable[exp.Expr], known: _RowSources) -> dict[str, _RowSource]:
+    """The sources in FROM and its joins, in order, by the name that may qualify their columns."""
+    sources: dict[str, _RowSource] = {}
+    for table in tables:
+        name, rows = _resolve_source(table, known)
+        # nothing can be qualified with the number of a source without a name of its own
+        sources[name if name and name not in sources else f" {len(sources)}"] = rows
+    return sources
+
+
+def _resolve_source(node: exp.Expr, sources: _RowSources) -> tuple[str, _RowSource]:
     """The source in FROM, and the name that may qualify its columns."""
     match node:
         case exp.Table(this=exp.Identifier()):
-            _derive_sole_select(node, _TABLE)
-            rows = known.get(node.name.casefold())
+            _refuse_other_clauses(node, _TABLE_CLAUSES)
+            rows = sources.get(node.name.casefold())
             if rows is None:
                 raise UncertainDerivation
             return (node.alias or node.name).casefold(), _apply_column_aliases(rows, node.args.get("alias"))
         case exp.Subquery():
-            return node.alias.casefold(), _apply_column_aliases(_derive_node(node, known), node.args.get("alias"))
+            return node.alias.casefold(), _apply_column_aliases(_derive_node(node, sources), node.args.get("alias"))
     raise UncertainDerivation
 
 
 def _column_uses(rows: _RowSource, name: str) -> ColumnUses:
     """The uses of a column of one source."""
     if rows.columns is None:
-        if name.casefold() in _FUNCTIONS:
+        if name.casefold() in _NAMES_WITHOUT_COLUMN:
             raise UncertainDerivation
         return frozenset({ColumnUse(rows.asset, name)}) if rows.asset else NO_USES
-    found = rows.columns_named(name)
-    if len(found) != 1 or found[0].uses is None:
+    named_columns = rows.columns_named(name)
+    if len(named_columns) != 1 or named_columns[0].uses is None:
         raise UncertainDerivation
-    return found[0].uses
+    return named_columns[0].uses

@@ -6,6 +6,7 @@ AND in the WHERE of the one SELECT that has the inlet in its FROM. What is left 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Literal
 
@@ -17,15 +18,15 @@ from sparkassets.core.derivation.column_uses import ColumnComparison, Comparison
 from sparkassets.core.derivation.query_derivation import QueryRelation
 from sparkassets.frozen import frozen
 
-_SIGNS: Final[Mapping[type[exp.Expr], ComparisonSign]] = {
+_SIGN_OF_NODE: Final[Mapping[type[exp.Expr], ComparisonSign]] = {
     exp.EQ: "=",
     exp.LT: "<",
     exp.LTE: "<=",
     exp.GT: ">",
     exp.GTE: ">=",
 }
-_TURNED: Final[Mapping[ComparisonSign, ComparisonSign]] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_TYPED: Final = frozenset({"DATE", "TIMESTAMP", "TIMESTAMPNTZ", "TIMESTAMPLTZ", "TIMESTAMPTZ"})
+_MIRRORED_SIGN: Final[Mapping[ComparisonSign, ComparisonSign]] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_TIME_TYPES: Final = frozenset({"DATE", "TIMESTAMP", "TIMESTAMPNTZ", "TIMESTAMPLTZ", "TIMESTAMPTZ"})
 _PLAIN_JOINS: Final = frozenset({"", "INNER", "CROSS"})
 MOST_VALUES: Final = 400
 """Longest list whose values are listed one by one."""
@@ -48,19 +49,24 @@ def find_row_filters(
     """
     try:
         tree = sqlglot.parse_one(sql, dialect="spark")
-        known = {name.casefold(): relation for name, relation in relations.items() if relation.asset}
-        read = [each for each in tree.find_all(exp.Table) if isinstance(each.this, exp.Identifier)]
-        names = [each.name.casefold() for each in read]
-        assets = [known[name].asset for name in names if name in known]
-        found: dict[str, RowFilter] = {}
-        for table, name in zip(read, names, strict=True):
-            if name in known and assets.count(known[name].asset) == 1:
-                terms = tuple(_terms_of(table, known[name], unknown))
-                if terms:
-                    found[known[name].asset] = RowFilter("AND", terms)
+        by_asset = {
+            relation.asset: tuple(_terms_of(table, relation, unknown))
+            for table, relation in _tables_read_once(tree, relations)
+        }
     except (SqlglotError, RecursionError):
         return {}
-    return found
+    return {asset: RowFilter("AND", terms) for asset, terms in by_asset.items() if terms}
+
+
+def _tables_read_once(
+    tree: exp.Expr, relations: Mapping[str, QueryRelation]
+) -> Iterator[tuple[exp.Table, QueryRelation]]:
+    """Yields the tables of a query that are relations of an asset which the query reads only once."""
+    by_name = {name.casefold(): relation for name, relation in relations.items() if relation.asset}
+    tables = [each for each in tree.find_all(exp.Table) if isinstance(each.this, exp.Identifier)]
+    read = [(table, by_name[table.name.casefold()]) for table in tables if table.name.casefold() in by_name]
+    times_read = Counter(relation.asset for _, relation in read)
+    return ((table, relation) for table, relation in read if times_read[relation.asset] == 1)
 
 
 def _terms_of(
@@ -69,36 +75,57 @@ def _terms_of(
     """The comparisons of the table's columns in the WHERE of the SELECT that reads it."""
     select = table.parent_select
     where = select.args.get("where") if isinstance(select, exp.Select) else None
-    if where is None or not isinstance(select, exp.Select) or not _is_plain(table, select):
+    if where is None or not isinstance(select, exp.Select) or not _can_drop_rows(table, select):
         return
-    reading = _PredicateReader(_resolver(table, select, relation), unknown)
-    for each in _all_of(where.this):
-        if (term := reading.read_term(each)) is not None:
+    reader = _PredicateReader(_build_resolver(table, select, relation), unknown)
+    for each in _split_conjunction(where.this):
+        if (term := reader.read_term(each)) is not None:
             yield term
 
 
-def _is_plain(table: exp.Table, select: exp.Select) -> bool:
+def _can_drop_rows(table: exp.Table, select: exp.Select) -> bool:
     """Whether rows of the table that the WHERE drops leave no trace in the result.
 
     An outer join would put a row of NULLs in the place of a dropped one.
     """
-    if any(value for name, value in table.args.items() if name not in ("this", "alias")):
+    joins = [_JoinKind.of(join) for join in select.args.get("joins") or ()]
+    has_options = any(value for name, value in table.args.items() if name not in ("this", "alias"))
+    if has_options or select.args.get("pivots") or any(join.method for join in joins):
         return False
-    begin, joins = select.args.get("from_"), select.args.get("joins") or []
-    kinds = [(str(join.args.get("side") or ""), str(join.args.get("kind") or "")) for join in joins]
-    if any(join.args.get("method") for join in joins) or select.args.get("pivots"):
-        return False
-    if begin is not None and begin.this is table:
-        return all(side in ("", "LEFT") for side, _ in kinds)
-    own = next((join for join in joins if join.this is table), None)
-    return own is not None and all(not side and kind in _PLAIN_JOINS for side, kind in kinds)
+    from_clause = select.args.get("from_")
+    if from_clause is not None and from_clause.this is table:
+        return all(join.side in ("", "LEFT") for join in joins)
+    return any(join.table is table for join in joins) and all(join.is_inner for join in joins)
 
 
-def _resolver(table: exp.Table, select: exp.Select, relation: QueryRelation) -> Callable[[exp.Column], str | None]:
+@frozen
+class _JoinKind:
+    """What a join joins and how, in the words of the query; empty words where it does not say."""
+
+    table: exp.Expr
+    method: str
+    side: str
+    kind: str
+
+    @classmethod
+    def of(cls, join: exp.Join) -> _JoinKind:
+        """The kind of a join in the syntax tree."""
+        method, side, kind = (str(join.args.get(name) or "") for name in ("method", "side", "kind"))
+        return cls(join.this, method, side, kind)
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether it is an inner or a cross join, which keeps no row without a match."""
+        return not self.side and self.kind in _PLAIN_JOINS
+
+
+def _build_resolver(
+    table: exp.Table, select: exp.Select, relation: QueryRelation
+) -> Callable[[exp.Column], str | None]:
     """Returns a function for the table's column that a name means; it returns None where the name may mean another."""
-    own = (table.alias or table.name).casefold()
-    joins, inside = select.args.get("joins") or [], select.parent_select is not None and _is_nested(select)
-    alone = not joins and not select.args.get("laterals")
+    own_name = (table.alias or table.name).casefold()
+    joins, is_nested = select.args.get("joins") or [], select.parent_select is not None and _is_nested(select)
+    is_sole_source = not joins and not select.args.get("laterals")
     columns = None if relation.columns is None else {each.casefold() for each in relation.columns}
 
     def resolve(column: exp.Column) -> str | None:
@@ -107,8 +134,8 @@ def _resolver(table: exp.Table, select: exp.Select, relation: QueryRelation) -> 
         if columns is not None and column.name.casefold() not in columns:
             return None
         if column.table:
-            return column.name if column.table.casefold() == own else None
-        return column.name if alone and (columns is not None or not inside) else None
+            return column.name if column.table.casefold() == own_name else None
+        return column.name if is_sole_source and (columns is not None or not is_nested) else None
 
     return resolve
 
@@ -121,13 +148,13 @@ def _is_nested(select: exp.Select) -> bool:
     )
 
 
-def _all_of(node: exp.Expr) -> Iterator[exp.Expr]:
+def _split_conjunction(node: exp.Expr) -> Iterator[exp.Expr]:
     """The conditions that AND joins, in order."""
-    left = [node]
-    while left:
-        each = left.pop().unnest()
+    pending = [node]
+    while pending:
+        each = pending.pop().unnest()
         if isinstance(each, exp.And):
-            left += [each.expression, each.this]
+            pending += [each.expression, each.this]
         else:
             yield each
 
@@ -160,9 +187,9 @@ class _PredicateReader:
             case exp.In(expressions=[*values]) if values and len(values) <= MOST_VALUES and not node.args.get("query"):
                 return _combine_terms("OR", [self._read_comparison(node.this, "=", each) for each in values])
             case exp.NEQ():
-                below = self._read_comparison(node.this, "<", node.expression)
-                return _combine_terms("OR", [below, self._read_comparison(node.this, ">", node.expression)])
-        sign = _SIGNS.get(type(node))
+                less = self._read_comparison(node.this, "<", node.expression)
+                return _combine_terms("OR", [less, self._read_comparison(node.this, ">", node.expression)])
+        sign = _SIGN_OF_NODE.get(type(node))
         if sign is None:
             return None
         return self._read_comparison(node.this, sign, node.expression)
@@ -175,25 +202,25 @@ class _PredicateReader:
     def _read_comparison(self, left: exp.Expr, sign: ComparisonSign, right: exp.Expr) -> ColumnComparison | None:
         left, right = left.unnest(), right.unnest()
         if isinstance(right, exp.Column):
-            left, right, sign = right, left, _TURNED[sign]
-        value = self._literal_text(right)
+            left, right, sign = right, left, _MIRRORED_SIGN[sign]
+        value = self._read_literal(right)
         column = self.resolve(left) if isinstance(left, exp.Column) else None
         return ColumnComparison(column, sign, value) if column is not None and value is not None else None
 
-    def _literal_text(self, node: exp.Expr) -> str | None:
+    def _read_literal(self, node: exp.Expr) -> str | None:
         """A literal as text; None where it is none, or only a run knows it."""
         match node:
             case exp.Literal():
-                found = str(node.this)
+                text = str(node.this)
             case exp.Neg(this=exp.Literal(is_string=False)):
-                found = f"-{node.this.this}"
+                text = f"-{node.this.this}"
             case exp.Boolean():
-                found = str(node.this).lower()
-            case exp.Cast(this=exp.Literal(is_string=True)) if node.to.this.name in _TYPED:
-                found = str(node.this.this)
+                text = str(node.this).lower()
+            case exp.Cast(this=exp.Literal(is_string=True)) if node.to.this.name in _TIME_TYPES:
+                text = str(node.this.this)
             case _:
                 return None
-        return None if any(mark in found for mark in self.unknown) else found
+        return None if any(mark in text for mark in self.unknown) else text
 
 
 def _combine_terms(

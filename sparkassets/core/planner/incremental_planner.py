@@ -35,16 +35,16 @@ class IncrementalPlanner:
     def __init__(self, project: ProjectSpec) -> None:
         # a place is an asset's position in upstream-first order
         self._names = list(project.assets)
-        self._place = {name: place for place, name in enumerate(self._names)}
+        self._place_of = {name: place for place, name in enumerate(self._names)}
         self._downstream: dict[str, list[str]] = {name: [] for name in self._names}
         self._readers: dict[str, list[str]] = {}  # dataset URI to the assets whose decisions read it
         for name, needs in upstream_edges(project.assets).items():
             for need in needs:
                 self._downstream[need].append(name)
         for asset in project.assets.values():
-            for uri in _datasets(asset, project):
+            for uri in _dataset_uris(asset, project):
                 self._readers.setdefault(uri, []).append(asset.name)
-        self._last: PlanningContext | None = None
+        self._last_context: PlanningContext | None = None
         self._plan: Plan | None = None
         self._alarms: list[tuple[int, str]] = []  # a heap of (instant, asset), replaced alarms among them
         self._wakes: dict[str, int] = {}  # asset to the instant of its present alarm
@@ -56,7 +56,9 @@ class IncrementalPlanner:
     def plan(self, context: PlanningContext) -> Plan:
         """Returns the plan for the context; fills ``context.decisions``."""
         self._update(context)
-        self._decide(context, [self._names[place] for place in self._due if self._planned_at[place] != context.now])
+        self._decide_again(
+            context, [self._names[place] for place in self._due if self._planned_at[place] != context.now]
+        )
         if self._plan is None:
             self._plan = assemble_plan(context, context.project)
         return replace(self._plan, at=context.now)
@@ -73,7 +75,7 @@ class IncrementalPlanner:
             place = self._due[index]
             name = self._names[place]
             if self._planned_at[place] != context.now:
-                self._decide(context, [name])
+                self._decide_again(context, [name])
             yield from context.decisions[name].runs
 
     def _update(self, context: PlanningContext) -> None:
@@ -81,7 +83,7 @@ class IncrementalPlanner:
 
         Due assets are left with the time at which they were planned: `plan` and `queue_runs` bring them up to date.
         """
-        last = self._last
+        last = self._last_context
         if last is None or not _differ_in_state_only(last, context):
             dirty: Iterable[str] = self._names
             self._plan, self._alarms, self._wakes = None, [], {}
@@ -89,55 +91,55 @@ class IncrementalPlanner:
         else:
             context.decisions = last.decisions
             dirty = self._find_dirty_assets(last, context)
-        self._decide(context, dirty)
-        self._last = context
+        self._decide_again(context, dirty)
+        self._last_context = context
 
     def _find_dirty_assets(self, last: PlanningContext, context: PlanningContext) -> set[str]:
         """The assets whose state, datasets or segments changed, their consumers, and those whose alarm has passed."""
         before, after = last.state, context.state
-        found: set[str] = set()
-        for name in _of_other_partitions(last.project, context.project):
-            found.add(name)
-            found.update(self._downstream[name])
+        dirty: set[str] = set()
+        for name in _assets_with_changed_segments(last.project, context.project):
+            dirty.add(name)
+            dirty.update(self._downstream[name])
         if before is not after:
             for name in _changed_keys(before.assets, after.assets):
-                if name in self._place:
-                    found.add(name)
-                    found.update(self._downstream[name])
+                if name in self._place_of:
+                    dirty.add(name)
+                    dirty.update(self._downstream[name])
             for uri in _changed_keys(before.datasets, after.datasets):
-                found.update(self._readers.get(uri, ()))
+                dirty.update(self._readers.get(uri, ()))
         time = max(context.now, context.clock)
         while self._alarms and self._alarms[0][0] <= time:
-            at, name = heappop(self._alarms)
-            if self._wakes.get(name) == at:
+            alarm, name = heappop(self._alarms)
+            if self._wakes.get(name) == alarm:
                 del self._wakes[name]  # it may be set to this instant again: the real clock can be behind the planner's
-                found.add(name)
-        return found
+                dirty.add(name)
+        return dirty
 
-    def _decide(self, context: PlanningContext, dirty: Iterable[str]) -> None:
+    def _decide_again(self, context: PlanningContext, dirty: Iterable[str]) -> None:
         """Decides these assets again, upstream first, and the consumers of those whose decision changed for them."""
-        queue = [self._place[name] for name in dirty]
+        queue = [self._place_of[name] for name in dirty]
         heapify(queue)
-        done = -1
+        last_place = -1
         while queue:
             place = heappop(queue)
-            if place == done:
+            if place == last_place:
                 continue
-            done, name = place, self._names[place]
+            last_place, name = place, self._names[place]
             asset = context.project.assets[name]
-            before, decision = context.decisions.get(name), decide_asset(context, asset)
+            previous, decision = context.decisions.get(name), decide_asset(context, asset)
             context.decisions[name] = decision
             self._plan = None
-            self._count(before, decision)
+            self._update_totals(previous, decision)
             self._note_due(place, decision, context.now)
             self._set_alarm(context, asset, decision)
-            if before is not None and _affects_downstream(asset, before, decision):
+            if previous is not None and _affects_downstream(asset, previous, decision):
                 for consumer in self._downstream[name]:
-                    heappush(queue, self._place[consumer])
+                    heappush(queue, self._place_of[consumer])
 
-    def _count(self, before: AssetDecision | None, decision: AssetDecision) -> None:
+    def _update_totals(self, previous: AssetDecision | None, decision: AssetDecision) -> None:
         """Keeps the totals of runs and of loud waiting reasons: subtracts the decision before and adds the new one."""
-        for each, sign in ((before, -1), (decision, 1)):
+        for each, sign in ((previous, -1), (decision, 1)):
             if each is not None:
                 self._run_count += sign * len(each.runs)
                 self._waiting_count += sign * sum(not item.quiet for item in each.waiting)
@@ -171,7 +173,7 @@ class IncrementalPlanner:
 def _differ_in_state_only(last: PlanningContext, context: PlanningContext) -> bool:
     """Whether only the state, the discovered segments and the time moved on between two contexts."""
     return (
-        _same_but_for_keys(last.project, context.project)
+        _differ_in_segments_only(last.project, context.project)
         and last.now <= context.now
         and last.clock <= context.clock
         and last.invocation == context.invocation
@@ -183,25 +185,26 @@ def _differ_in_state_only(last: PlanningContext, context: PlanningContext) -> bo
     )
 
 
-def _same_but_for_keys(one: ProjectSpec, other: ProjectSpec) -> bool:
+def _differ_in_segments_only(earlier: ProjectSpec, later: ProjectSpec) -> bool:
     """Whether both are the same project, apart from segments discovered in between.
 
     An asset whose segments were discovered is another object from the same place in the files; any other is the same
     object.
     """
-    if one is other:
+    if earlier is later:
         return True
-    return one.assets.keys() == other.assets.keys() and all(
-        mine is theirs or (mine.partitioning.is_open and mine.location == theirs.location)
-        for mine, theirs in zip(one.assets.values(), other.assets.values(), strict=True)
+    return earlier.assets.keys() == later.assets.keys() and all(
+        earlier_asset is later_asset
+        or (earlier_asset.partitioning.is_open and earlier_asset.location == later_asset.location)
+        for earlier_asset, later_asset in zip(earlier.assets.values(), later.assets.values(), strict=True)
     )
 
 
-def _of_other_partitions(one: ProjectSpec, other: ProjectSpec) -> list[str]:
+def _assets_with_changed_segments(earlier: ProjectSpec, later: ProjectSpec) -> list[str]:
     """The assets whose known segments changed."""
-    if one is other:
+    if earlier is later:
         return []
-    return [name for name, asset in other.assets.items() if one.assets[name] is not asset]
+    return [name for name, asset in later.assets.items() if earlier.assets[name] is not asset]
 
 
 def _changed_keys(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
@@ -213,20 +216,22 @@ def _changed_keys(before: Mapping[str, object], after: Mapping[str, object]) -> 
     return compress(after, map(is_not, after.values(), chain(before.values(), repeat(None))))
 
 
-def _datasets(asset: AssetSpec, project: ProjectSpec) -> set[str]:
+def _dataset_uris(asset: AssetSpec, project: ProjectSpec) -> set[str]:
     """URIs of the datasets that a decision for the asset reads: those of its inlets and of its condition."""
     condition = asset.schedule.condition
-    named = {project.listened_uri(asset.name, leaf) for leaf in (datasets(condition) if condition is not None else ())}
-    return named | {inlet.uri for inlet in asset.inlets.values()}
+    condition_uris = {
+        project.listened_uri(asset.name, leaf) for leaf in (datasets(condition) if condition is not None else ())
+    }
+    return condition_uris | {inlet.uri for inlet in asset.inlets.values()}
 
 
-def _affects_downstream(asset: AssetSpec, before: AssetDecision, decision: AssetDecision) -> bool:
+def _affects_downstream(asset: AssetSpec, previous: AssetDecision, decision: AssetDecision) -> bool:
     """Whether decisions for consumers, or for the asset's outlets, may change.
 
     An outlet's notes depend on the runs of its maker, so any change of the maker's decision counts.
     """
-    return _visible_to_consumers(before) != _visible_to_consumers(decision) or bool(
-        asset.outlets and before != decision
+    return _visible_to_consumers(previous) != _visible_to_consumers(decision) or bool(
+        asset.outlets and previous != decision
     )
 
 

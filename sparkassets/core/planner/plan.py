@@ -224,14 +224,14 @@ class Plan:
         """Renders the plan as HTML tables for a notebook."""
         from sparkassets.core.notebook import HtmlTable, render_tables
 
-        runs = [(run.asset, few(run.partition_keys), run.reason, *_costs(run.estimate)) for run in self.runs]
-        wanted = [item for item in self.waiting if not item.quiet]
-        idle = [item for item in self.waiting if item.quiet]
+        runs = [(run.asset, few(run.partition_keys), run.reason, *_cost_texts(run.estimate)) for run in self.runs]
+        loud = [item for item in self.waiting if not item.quiet]
+        quiet = [item for item in self.waiting if item.quiet]
         return render_tables(
             f"plan at {format_zoned(from_unix(self.at), 'UTC')}" + ("" if runs else ": nothing is due"),
             HtmlTable("runs", ("asset", "partitions", "reason", "reads", "takes"), runs),
-            waiting_table("waits", wanted),
-            waiting_table("nothing due", idle),
+            waiting_table("waits", loud),
+            waiting_table("nothing due", quiet),
             note_table(self.notes),
         )
 
@@ -273,7 +273,7 @@ def note_table(notes: Sequence[AssetNote]) -> HtmlTable:
     return HtmlTable("noticed", ("asset", "partitions", "what"), rows)
 
 
-def _costs(estimate: CostEstimate | None) -> tuple[str, str]:
+def _cost_texts(estimate: CostEstimate | None) -> tuple[str, str]:
     """Texts for the bytes that a run reads and the time that it takes; empty without an estimate."""
     if estimate is None:
         return "", ""

@@ -48,131 +48,148 @@ def decide_outlet(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
     return replace(table_losses.add_loss_notes(context, asset, context.state_of(asset), decision), runs=())
 
 
-def add_idle_reasons(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def add_idle_reasons(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Last step: adds reasons for the asset and the partitions about which no earlier step said anything.
 
     These are partitions that the bounds leave out, that are not over yet or that are skipped, and present ones that
     keep rows of removed input. Without runs and reasons, the asset is up to date. An asset without partitions is left
     as it is.
     """
-    found = case.pending
-    if found is None:
-        return course
-    waiting = [*course.waiting, *explain_left_out(case.context, case.asset, found.wanted | found.later)]
-    waiting += _later(case, found.later | course.later)
-    if not course.runs and not waiting:
-        waiting.append(_up_to_date(case))
+    pending = case.pending
+    if pending is None:
+        return progress
+    waiting = [*progress.waiting, *explain_left_out(case.context, case.asset, pending.wanted | pending.later)]
+    waiting += _explain_unfinished(case, pending.later | progress.later)
+    if not progress.runs and not waiting:
+        waiting.append(_explain_idle(case))
     explained = PartitionSet.union(each.partitions for each in waiting if not each.partitions.is_everything)
-    waiting += explain_beyond_newest(case.context, case.asset, found.beyond_newest - explained)
+    waiting += explain_beyond_newest(case.context, case.asset, pending.beyond_newest - explained)
     waiting += explain_skipped(case.context, case.asset, case.state)
-    for inlet, lost, gone in find_kept_partitions(case.context, case.asset, case.state.coverage):
-        if rest := lost - (course.due - found.failed) - PartitionSet.union(run.partitions for run in course.runs):
+    for inlet, kept, removed_inputs in find_kept_partitions(case.context, case.asset, case.state.coverage):
+        if (
+            unexplained := kept
+            - (progress.due - pending.failed)
+            - PartitionSet.union(run.partitions for run in progress.runs)
+        ):
             waiting.append(
-                Waiting(case.asset.name, describe_removed_input(case.context, inlet, gone), None, rest, quiet=True)
+                Waiting(
+                    case.asset.name,
+                    describe_removed_input(case.context, inlet, removed_inputs),
+                    None,
+                    unexplained,
+                    quiet=True,
+                )
             )
-    return course.with_waiting(tuple(waiting))
+    return progress.with_waiting(tuple(waiting))
 
 
-def _later(case: DecisionInput, later: PartitionSet) -> list[Waiting]:
-    """One quiet reason for the partitions ``later``, whose interval is not over yet; empty without any."""
-    if not later:
+def _explain_unfinished(case: DecisionInput, unfinished: PartitionSet) -> list[Waiting]:
+    """One quiet reason for the partitions ``unfinished``, whose interval is not over yet; empty without any."""
+    if not unfinished:
         return []
     partitioning = case.asset.partitioning
-    first, at = next(partitioning.keys(later)), partitioning.first_finish_time(later)
-    reason = f"{first} is not over before {case.context.format_instant(at or case.context.now)}"
-    return [Waiting(case.asset.name, reason, at, later, quiet=True)]
+    first_key, finish_time = next(partitioning.keys(unfinished)), partitioning.first_finish_time(unfinished)
+    reason = f"{first_key} is not over before {case.context.format_instant(finish_time or case.context.now)}"
+    return [Waiting(case.asset.name, reason, finish_time, unfinished, quiet=True)]
 
 
-def _up_to_date(case: DecisionInput) -> Waiting:
+def _explain_idle(case: DecisionInput) -> Waiting:
     """The reason of an asset with partitions that has no run and no other reason: up to date, or nothing yet."""
     state = case.state
     since = f" since {state.last.run}" if state.last else ""
     if not state.coverage:
-        return Waiting(case.asset.name, _nothing(case) + since)
+        return Waiting(case.asset.name, _explain_no_partitions(case) + since)
     return Waiting(
-        case.asset.name, f"up to date{since}{_of_tick(case)}", next_tick_of(case.context, case.asset), quiet=True
+        case.asset.name,
+        f"up to date{since}{_describe_passed_tick(case)}",
+        next_tick_of(case.context, case.asset),
+        quiet=True,
     )
 
 
-def _of_tick(case: DecisionInput) -> str:
+def _describe_passed_tick(case: DecisionInput) -> str:
     """For an asset with a timetable: the tick that passed without anything to do, and the next tick; else empty.
 
     A clause to follow "up to date".
     """
-    until, timetable = next_tick_of(case.context, case.asset), case.asset.schedule.timetable
-    if until is None or timetable is None:
+    next_tick, timetable = next_tick_of(case.context, case.asset), case.asset.schedule.timetable
+    if next_tick is None or timetable is None:
         return ""
-    ticks, then = find_due_ticks(case.context, case.asset, timetable, case.state), case.context.format_instant(until)
+    ticks, next_text = (
+        find_due_ticks(case.context, case.asset, timetable, case.state),
+        case.context.format_instant(next_tick),
+    )
     if isinstance(ticks, Waiting):
-        return f"; {case.asset.schedule.text} next at {then}"
-    at = case.context.format_instant(ticks[-1].run_after)
-    return f"; nothing to do yet for {case.asset.schedule.text} at {at}, next at {then}"
+        return f"; {case.asset.schedule.text} next at {next_text}"
+    passed_text = case.context.format_instant(ticks[-1].run_after)
+    return f"; nothing to do yet for {case.asset.schedule.text} at {passed_text}, next at {next_text}"
 
 
-def _nothing(case: DecisionInput) -> str:
+def _explain_no_partitions(case: DecisionInput) -> str:
     """Why an asset with partitions has none yet: an inlet cannot be observed or is empty, or no interval is over."""
     names = [inlet.name for inlet in mapped_inlets(case.context, case.asset)]
-    faulty = next((name for name in names if name in case.context.faults), None)
-    if faulty is not None:
-        return f"waits for {faulty}: {case.context.faults[faulty]}"
+    unobservable = next((name for name in names if name in case.context.faults), None)
+    if unobservable is not None:
+        return f"waits for {unobservable}: {case.context.faults[unobservable]}"
     return f"waits for the first partition of {listing(names)}" if names else "no partition is over yet"
 
 
-def _remove_reserved(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def _remove_reserved(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that removes the partitions that a backfill of this invocation computes."""
-    taken = case.context.reserved_partitions.get(case.asset.name)
-    both = course.partitions & taken if taken is not None and case.pending is not None else NOTHING
-    if not both:
-        return course
-    return course.without_partitions(both, Waiting(case.asset.name, "computed by the backfill", None, both))
+    reserved = case.context.reserved_partitions.get(case.asset.name)
+    removed = progress.partitions & reserved if reserved is not None and case.pending is not None else NOTHING
+    if not removed:
+        return progress
+    return progress.without_partitions(removed, Waiting(case.asset.name, "computed by the backfill", None, removed))
 
 
-def _remove_withheld(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def _remove_withheld(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that reports withheld partitions, which are not due."""
     if not case.state.withheld or case.pending is None:
-        return course
+        return progress
     return replace(
-        course, waiting=(*course.waiting, *withheld_partitions.explain_withheld(case.context, case.asset, case.state))
+        progress,
+        waiting=(*progress.waiting, *withheld_partitions.explain_withheld(case.context, case.asset, case.state)),
     )
 
 
-def _align_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def _align_candidates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that pins candidate runs to their aligned inlets' runs of the same tick.
 
     Candidates without such an upstream run yet are removed and wait for it.
     """
     if not any(inlet.aligned for inlet in case.asset.inlets.values()):
-        return course
+        return progress
     from sparkassets.core.planner.gates.aligned_inlets import align_candidates  # few projects have any
 
-    return align_candidates(case, course)
+    return align_candidates(case, progress)
 
 
-def _apply_increments(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def _apply_increments(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that limits each candidate run to the new rows of its incrementally read inlets."""
-    if not course.candidates or all(inlet.read is None for inlet in case.asset.inlets.values()):
-        return course
+    if not progress.candidates or all(inlet.read is None for inlet in case.asset.inlets.values()):
+        return progress
     from sparkassets.core.planner.gates.incremental_reads import apply_increments  # few projects have any
 
-    return apply_increments(case, course)
+    return apply_increments(case, progress)
 
 
-def _hold_schema_conflicts(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def _hold_schema_conflicts(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step after the runs: holds back those that would give a ``strict`` table other columns."""
-    if not (course.runs or course.awaited) or not case.state.made:
-        return course
+    if not (progress.runs or progress.awaited) or not case.state.made:
+        return progress
     from sparkassets.core.planner.batch.schema_conflicts import hold_schema_conflicts
 
-    return hold_schema_conflicts(case, course)
+    return hold_schema_conflicts(case, progress)
 
 
-def _hold_over_budget(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def _hold_over_budget(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that holds back runs over the asset's budget."""
     if case.asset.budget is None:
-        return course
+        return progress
     from sparkassets.core.planner.batch.held_runs import hold_over_budget  # few have one
 
-    return hold_over_budget(case, course)
+    return hold_over_budget(case, progress)
 
 
 STEPS: tuple[DecisionStep, ...] = (
@@ -199,12 +216,12 @@ def decide_asset(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
         problem = context.faults.get(asset.name) or context.notes.get(asset.name)
         return AssetDecision((), (Waiting(asset.name, problem),)) if problem else AssetDecision()
     state = context.state_of(asset)
-    obstacle = (
-        _decide_running(context, asset, state)
+    blocked = (
+        _wait_for_live_runs(context, asset, state)
         or _decide_held_back(context, asset, state)
-        or _decide_unsettled(context, asset, state)
+        or _settle_former_runs(context, asset, state)
     )
-    decision = obstacle or _run_steps(context, asset, state)
+    decision = blocked or _run_steps(context, asset, state)
     decision = table_losses.add_loss_notes(context, asset, state, decision)
     decision = outdated_code.add_code_notes(context, asset, state, decision)
     decision = withheld_partitions.add_withheld_barriers(context, asset, state, decision)
@@ -216,29 +233,31 @@ def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
     """The decision by the schedule and the `STEPS`; partitions of open backfill requests pass the steps once more."""
     pending = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
     case = DecisionInput(context, asset, state, pending)
-    course = start_from_schedule(case)
+    progress = start_from_schedule(case)
     for step in STEPS:
-        course = step(case, course)
+        progress = step(case, progress)
     if state.redo and pending is not None:
         from sparkassets.core.planner.due.redo_requests import add_redo_runs
 
-        course = add_redo_runs(case, course, STEPS)
-    course = add_idle_reasons(case, course)
-    unread = _unread_partitions(case, course) if len(state.made) > 1 else {}
-    return AssetDecision(course.runs, course.waiting, course.coming, course.barriers, unread_by=unread)
+        progress = add_redo_runs(case, progress, STEPS)
+    progress = add_idle_reasons(case, progress)
+    unread = _unread_partitions(case, progress) if len(state.made) > 1 else {}
+    return AssetDecision(progress.runs, progress.waiting, progress.coming, progress.barriers, unread_by=unread)
 
 
-def _unread_partitions(case: DecisionInput, course: DecisionProgress) -> dict[str, PartitionSet]:
+def _unread_partitions(case: DecisionInput, progress: DecisionProgress) -> dict[str, PartitionSet]:
     """By consumer, the partitions that runs compute again by other code that touches nothing the consumer reads."""
     from sparkassets.core.planner.due.unaffected_readers import find_unaffected_readers  # where code has changed
 
-    now = [run.partitions for run in course.runs]
-    later = course.coming - PartitionSet.union([*now, *(each.partitions for each in course.awaited)])
-    found: dict[str, PartitionSet] = {}
-    for partitions in filter(None, (*now, later)):
+    run_partitions = [run.partitions for run in progress.runs]
+    coming_later = progress.coming - PartitionSet.union(
+        [*run_partitions, *(each.partitions for each in progress.awaited)]
+    )
+    unread: dict[str, PartitionSet] = {}
+    for partitions in filter(None, (*run_partitions, coming_later)):
         for name in find_unaffected_readers(case.context, case.asset, partitions):
-            found[name] = found.get(name, NOTHING) | partitions
-    return found
+            unread[name] = unread.get(name, NOTHING) | partitions
+    return unread
 
 
 def start_from_schedule(case: DecisionInput) -> DecisionProgress:
@@ -246,7 +265,7 @@ def start_from_schedule(case: DecisionInput) -> DecisionProgress:
     return find_due_runs(case) if case.pending is None else find_due_partitions(case, case.pending)
 
 
-def _decide_running(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
+def _wait_for_live_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
     """The decision for an asset with a live run that excludes others: it waits; None where another run may start.
 
     Runs of a parallel asset exclude each other only where one claims the whole table.
@@ -262,7 +281,7 @@ def _decide_running(context: PlanningContext, asset: AssetSpec, state: AssetStat
     return AssetDecision((), tuple(waiting), coming=coming, unread_by=unread)
 
 
-def _decide_unsettled(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
+def _settle_former_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
     """Decision for an asset that no longer has parallel runs, while former ones are unfinished; None without any.
 
     Its runs only settle these: they find out what became of them and record it.
@@ -283,39 +302,39 @@ def _decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetSt
     """
     if (lost := table_losses.decide_held_back(context, asset, state)) is not None:
         return lost
-    if (unfenced := _unfenced_reason(context, asset, state)) is not None:
+    if (unfenced := _explain_unfenced(context, asset, state)) is not None:
         failure = f"{asset.name}, which failed"
         return AssetDecision((), (Waiting(asset.name, unfenced),), barriers=(UpstreamBarrier(EVERYTHING, failure),))
     if asset.paused or state.paused:
-        return _decide_at_rest(context, asset, state, "paused")
+        return _decide_not_running(context, asset, state, "paused")
     if context.select is not None and asset.name not in context.select:
-        return _decide_at_rest(context, asset, state, "not selected")
+        return _decide_not_running(context, asset, state, "not selected")
     return None
 
 
-def _decide_at_rest(context: PlanningContext, asset: AssetSpec, state: AssetState, why: str) -> AssetDecision:
-    """Decision for a paused or unselected asset, with ``why`` as the reason.
+def _decide_not_running(context: PlanningContext, asset: AssetSpec, state: AssetState, reason: str) -> AssetDecision:
+    """Decision for a paused or unselected asset, with ``reason`` as the reason.
 
     It passes the barriers of its inlets on, so that its consumers wait for the failed partitions further up.
     """
     barriers: tuple[UpstreamBarrier, ...] = ()
     if any(context.decisions[name].barriers for name in asset.inlets if name in context.decisions):
-        found = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
-        barriers = apply_upstream_waits(DecisionInput(context, asset, state, found), DecisionProgress()).barriers
-    return AssetDecision((), (Waiting(asset.name, why, quiet=True),), barriers=barriers)
+        pending = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
+        barriers = apply_upstream_waits(DecisionInput(context, asset, state, pending), DecisionProgress()).barriers
+    return AssetDecision((), (Waiting(asset.name, reason, quiet=True),), barriers=barriers)
 
 
-def _unfenced_reason(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str | None:
+def _explain_unfenced(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str | None:
     """Why the asset's last run, which failed without a fence in this invocation, blocks it; None without such a run.
 
     Its commit may still land, so a second run now could write the same rows twice.
     """
     if not state.chain or has_parallel_runs(asset) or state.chain[-1].status != "unfenced" or not state.failed:
         return None
-    last = state.failed[-1]
-    if last.invocation != context.invocation or last.token != state.chain[-1].token:
+    last_failure = state.failed[-1]
+    if last_failure.invocation != context.invocation or last_failure.token != state.chain[-1].token:
         return None
-    return f"failed, and what may have landed of {last.run} is not known: {last.error}"
+    return f"failed, and what may have landed of {last_failure.run} is not known: {last_failure.error}"
 
 
 def make_plan(context: PlanningContext) -> Plan:
@@ -331,9 +350,9 @@ def make_plan(context: PlanningContext) -> Plan:
 def find_decision(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
     """Returns the decision for one asset; decides it and its ancestors where ``context.decisions`` lacks them."""
     if asset.name not in context.decisions:
-        wanted = {asset.name, *find_ancestors(context.project.assets, asset.name)} - context.decisions.keys()
+        undecided = {asset.name, *find_ancestors(context.project.assets, asset.name)} - context.decisions.keys()
         for each in context.project.assets.values():
-            if each.name in wanted:
+            if each.name in undecided:
                 context.decisions[each.name] = decide_asset(context, each)
     return context.decisions[asset.name]
 
@@ -350,5 +369,5 @@ def assemble_plan(context: PlanningContext, project: ProjectSpec) -> Plan:
 def find_upcoming_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
     """Absent partitions that runs of this invocation will bring; none where it is unknown which ones come."""
     coming = find_decision(context, asset).coming
-    have = asset.partitioning.inside(context.state_of(asset).coverage)
-    return NOTHING if coming.is_everything else asset.partitioning.inside(coming) - have
+    present = asset.partitioning.inside(context.state_of(asset).coverage)
+    return NOTHING if coming.is_everything else asset.partitioning.inside(coming) - present

@@ -50,7 +50,7 @@ def possible_partitions(
         project: The assets with their declared bounds.
         without: By asset, further partitions that it will not have.
     """
-    return _possible(IdentityKey(project), tuple(sorted(without.items(), key=lambda item: item[0])))
+    return _cached_possible_partitions(IdentityKey(project), tuple(sorted(without.items(), key=lambda item: item[0])))
 
 
 def _possible_in_bounds(asset: AssetSpec) -> PartitionSet:
@@ -61,38 +61,38 @@ def _possible_in_bounds(asset: AssetSpec) -> PartitionSet:
     return asset.partitioning.without_open_segments.partitions_between(asset.start, asset.end) & asset.reach
 
 
-def _brought(inlet: InletSpec, able: Mapping[str, PartitionSet]) -> PartitionSet:
+def _bringable_partitions(inlet: InletSpec, possible: Mapping[str, PartitionSet]) -> PartitionSet:
     """Partitions that the inlet can ever bring: everything for a view by values, about which nothing is declared."""
-    return EVERYTHING if inlet.view is not None else able.get(inlet.name, EVERYTHING)
+    return EVERYTHING if inlet.view is not None else possible.get(inlet.name, EVERYTHING)
 
 
 @lru_cache(maxsize=4)
-def _possible(
-    same: IdentityKey[ProjectSpec], without: tuple[tuple[str, PartitionSet], ...]
+def _cached_possible_partitions(
+    project_key: IdentityKey[ProjectSpec], without: tuple[tuple[str, PartitionSet], ...]
 ) -> Mapping[str, PartitionSet]:
-    """Possible partitions by asset, upstream first, for the assets that have a bound; ``same`` holds the project.
+    """Possible partitions by asset, upstream first, for the assets that have a bound.
 
     ``without`` holds the skipped partitions by asset. They are subtracted from the asset and carried on to consumers,
     except through an inlet that the consumer can do without.
     """
-    found: dict[str, PartitionSet] = {}
+    possible: dict[str, PartitionSet] = {}
     skipped = dict(without)
-    declared = _possible(same, ()) if skipped else found
-    for asset in same.value.assets.values():
-        able = _possible_in_bounds(asset) & found.get(asset.maker, EVERYTHING)
-        needs = [same.value.dependency(asset, inlet) for inlet in asset.inlets.values()]
-        brought = [
-            need.affected_partitions(_brought(inlet, declared if inlet.is_dispensable else found))
-            for inlet, need in zip(asset.inlets.values(), needs, strict=True)
-            if need.is_mapped
+    declared = _cached_possible_partitions(project_key, ()) if skipped else possible
+    for asset in project_key.value.assets.values():
+        asset_possible = _possible_in_bounds(asset) & possible.get(asset.maker, EVERYTHING)
+        dependencies = [project_key.value.dependency(asset, inlet) for inlet in asset.inlets.values()]
+        fed_partitions = [
+            dependency.affected_partitions(_bringable_partitions(inlet, declared if inlet.is_dispensable else possible))
+            for inlet, dependency in zip(asset.inlets.values(), dependencies, strict=True)
+            if dependency.is_mapped
         ]
-        if brought:
-            able = able & PartitionSet.union(brought)
+        if fed_partitions:
+            asset_possible = asset_possible & PartitionSet.union(fed_partitions)
         if asset.name in skipped:
-            able = able - skipped[asset.name]
-        if not able.is_everything:
-            found[asset.name] = able
-    return found
+            asset_possible = asset_possible - skipped[asset.name]
+        if not asset_possible.is_everything:
+            possible[asset.name] = asset_possible
+    return possible
 
 
 EstimateVolume = Callable[[AssetSpec, InletPin, AssetState], InletVolume]
@@ -185,7 +185,7 @@ class PlanningContext:
     check_availability: CheckAvailability | None = None
     stored_columns: StoredColumns | None = None
     decisions: dict[str, AssetDecision] = field(default_factory=dict)
-    _over: dict[Partitioning, PartitionSet] = field(default_factory=dict)
+    _finished: dict[Partitioning, PartitionSet] = field(default_factory=dict)
     _rollovers: dict[Partitioning, int | None] = field(default_factory=dict)
     _possible: Mapping[str, PartitionSet] | None = None
     _waived: Mapping[str, PartitionSet] | None = None
@@ -207,10 +207,10 @@ class PlanningContext:
 
     def finished_partitions(self, partitioning: Partitioning) -> PartitionSet:
         """All partitions whose interval is over now."""
-        found = self._over.get(partitioning)
-        if found is None:
-            found = self._over[partitioning] = partitioning.finished_partitions(self.now)
-        return found
+        finished = self._finished.get(partitioning)
+        if finished is None:
+            finished = self._finished[partitioning] = partitioning.finished_partitions(self.now)
+        return finished
 
     def next_rollover(self, partitioning: Partitioning) -> int | None:
         """When `finished_partitions` changes next, Unix seconds; None for never."""
@@ -232,17 +232,17 @@ class PlanningContext:
         """Partitions by asset that are skipped and absent, so that no consumer waits for them."""
         if self._waived is None:
             marked = (state for state in self.state.assets.values() if state.marks or state.withheld)
-            found = {state.name: self._skipped(state) for state in marked if state.name in self.project.assets}
+            found = {state.name: self._find_skipped(state) for state in marked if state.name in self.project.assets}
             self._waived = {name: parts for name, parts in found.items() if parts}
         return self._waived
 
-    def _skipped(self, state: AssetState) -> PartitionSet:
+    def _find_skipped(self, state: AssetState) -> PartitionSet:
         """Absent partitions that a person or a run skipped and for which nothing has changed since."""
-        judge, skips = self.project.judge_of(self.project.assets[state.name]), NOTHING
+        judge, skipped = self.project.judge_of(self.project.assets[state.name]), NOTHING
         for record in state.withheld:
             if record.skipped:
-                skips = skips | (record.resting_partitions(judge) - state.accepted_partitions)
-        return (state.skipped_partitions | skips) - self.state.dataset(state.spec.uri).coverage
+                skipped = skipped | (record.resting_partitions(judge) - state.accepted_partitions)
+        return (state.skipped_partitions | skipped) - self.state.dataset(state.spec.uri).coverage
 
     def inherited_skips(self, asset: AssetSpec) -> PartitionSet:
         """Partitions that an asset cannot have because all of their inputs are skipped.
@@ -251,11 +251,13 @@ class PlanningContext:
         """
         if not self.waived_partitions:
             return NOTHING
-        declared = possible_partitions(self.project).get(asset.name, EVERYTHING)
-        found = declared - self.possible_partitions(asset.name) - self.waived_partitions.get(asset.name, NOTHING)
-        return found if asset.partitioning.can_list(found) else self._limit_to_known(asset, found)
+        declared_possible = possible_partitions(self.project).get(asset.name, EVERYTHING)
+        skipped = (
+            declared_possible - self.possible_partitions(asset.name) - self.waived_partitions.get(asset.name, NOTHING)
+        )
+        return skipped if asset.partitioning.can_list(skipped) else self._limit_to_covered_time(asset, skipped)
 
-    def _limit_to_known(self, asset: AssetSpec, parts: PartitionSet) -> PartitionSet:
+    def _limit_to_covered_time(self, asset: AssetSpec, parts: PartitionSet) -> PartitionSet:
         """Limits partitions that are open in time to the time range that the asset or its inlets ever covered."""
         uris = (asset.uri, *(inlet.uri for inlet in asset.inlets.values()))
         extents = [extent for uri in uris if (extent := self.state.dataset(uri).ever_present.extent) is not None]
@@ -291,10 +293,10 @@ class PlanningContext:
 
         A mapping to the newest partition depends on which ones are present; ``also`` are counted as present too.
         """
-        needed = self.project.dependency(asset, inlet)
+        dependency = self.project.dependency(asset, inlet)
         if not isinstance(inlet.mapping, NewestMapping):
-            return needed
-        return needed.with_available(self.dataset(inlet).coverage | also)
+            return dependency
+        return dependency.with_available(self.dataset(inlet).coverage | also)
 
     def partitioning(self, inlet: InletSpec) -> Partitioning:
         """The partitions that the inlet is mapped by."""
@@ -313,10 +315,10 @@ class PlanningContext:
         """
         pins, anew = {}, anew and asset.is_recomputable
         for inlet in asset.inlets.values():
-            needed = self.dependency(asset, inlet)
-            parts = needed.required_partitions(partitions) if needed.is_mapped else EVERYTHING
-            low = state.watermarks.get(inlet.name) if inlet.read is not None and not anew else None
-            pins[inlet.name] = self.pin(inlet, parts, low)
+            dependency = self.dependency(asset, inlet)
+            needed_partitions = dependency.required_partitions(partitions) if dependency.is_mapped else EVERYTHING
+            watermark = state.watermarks.get(inlet.name) if inlet.read is not None and not anew else None
+            pins[inlet.name] = self.pin(inlet, needed_partitions, watermark)
         return pins
 
     def pin(self, inlet: InletSpec, parts: PartitionSet, low: str | None = None) -> InletPin:
@@ -340,36 +342,49 @@ class PlanningContext:
         These are newer events about partitions that the run needs, and earlier events that were used only for other
         partitions.
         """
-        found: dict[int, EventRef] = {}
+        answered: dict[int, EventRef] = {}
         for uri, partitions in used.items():
-            number, partly = state.consumed.get(uri, 0), dict(state.partly.get(uri, ()))
-            needed = self._needed_partitions(asset, uri, partitions)
+            consumed_seq, partly = state.consumed.get(uri, 0), dict(state.partly.get(uri, ()))
+            needed_partitions = self._needed_partitions(asset, uri, partitions)
             recent = self.state.dataset(uri).recent if partitions else RecentEvents[EventRef]()
-            open_for = {seq for seq, parts in partly.items() if seq <= number and parts.overlaps(partitions)}
-            found |= {ref.seq: ref for ref in recent.between(number) if needed.overlaps(ref.parts)}
-            found |= {ref.seq: ref for ref in recent.with_numbers(open_for)}
-        return tuple(found[seq] for seq in sorted(found))
+            partly_used_seqs = {
+                seq for seq, parts in partly.items() if seq <= consumed_seq and parts.overlaps(partitions)
+            }
+            answered |= {ref.seq: ref for ref in recent.between(consumed_seq) if needed_partitions.overlaps(ref.parts)}
+            answered |= {ref.seq: ref for ref in recent.with_numbers(partly_used_seqs)}
+        return tuple(answered[seq] for seq in sorted(answered))
 
     def _needed_partitions(self, asset: AssetSpec, uri: str, partitions: PartitionSet) -> PartitionSet:
         """The partitions of a dataset that ``partitions`` need; everything if no inlet reads the dataset."""
-        reading = [self.dependency(asset, inlet) for inlet in asset.inlets.values() if inlet.uri == uri]
-        return PartitionSet.union(each.required_partitions(partitions) for each in reading) if reading else EVERYTHING
+        dependencies = [self.dependency(asset, inlet) for inlet in asset.inlets.values() if inlet.uri == uri]
+        return (
+            PartitionSet.union(each.required_partitions(partitions) for each in dependencies)
+            if dependencies
+            else EVERYTHING
+        )
 
     def unused_events(self, state: AssetState, uris: Iterable[str]) -> tuple[EventRef, ...]:
         """Events of the datasets that the asset has not used yet for all of its partitions, ascending."""
-        found: dict[int, EventRef] = {}
+        unused: dict[int, EventRef] = {}
         for uri in uris:
-            used, partly = state.consumed.get(uri, 0), {number for number, _ in state.partly.get(uri, ())}
+            consumed_seq, partly_used_seqs = (
+                state.consumed.get(uri, 0),
+                {number for number, _ in state.partly.get(uri, ())},
+            )
             recent = self.state.dataset(uri).recent
-            found |= {ref.seq: ref for each in (recent.between(used), recent.with_numbers(partly)) for ref in each}
-        return tuple(found[seq] for seq in sorted(found))
+            unused |= {
+                ref.seq: ref
+                for refs in (recent.between(consumed_seq), recent.with_numbers(partly_used_seqs))
+                for ref in refs
+            }
+        return tuple(unused[seq] for seq in sorted(unused))
 
     def events_by_number(self, state: AssetState, numbers: Iterable[int]) -> tuple[EventRef, ...]:
         """The recent events with these sequence numbers, in the datasets that the asset follows; ascending."""
         wanted = set(numbers)
         uris = {*state.spec.listens, *state.parted} if wanted else set[str]()
-        found = (ref for uri in uris for ref in self.state.dataset(uri).recent.with_numbers(wanted))
-        return tuple(sorted(found, key=lambda ref: ref.seq))
+        events = (ref for uri in uris for ref in self.state.dataset(uri).recent.with_numbers(wanted))
+        return tuple(sorted(events, key=lambda ref: ref.seq))
 
     def interval_of_events(self, events: tuple[EventRef, ...]) -> tuple[int, int] | None:
         """The data interval that spans the intervals of the events; None where no event has one."""

@@ -38,8 +38,8 @@ def tolerated_partitions(
     if not refused or inlet.tolerance is None or not context.dataset(inlet).seq:
         return NOTHING
     if due is not None:
-        over = tolerance_end(inlet, due, asset)
-        return refused if over is not None and context.now >= over else NOTHING
+        tolerance_over = tolerance_end(inlet, due, asset)
+        return refused if tolerance_over is not None and context.now >= tolerance_over else NOTHING
     return refused & asset.partitioning.finished_partitions((-inlet.tolerance).add_to(context.now, asset.timezone))
 
 
@@ -53,50 +53,60 @@ def lacking_partitions(
     """
     if inlet.require.kind == "none" or inlet.aligned:  # an aligned inlet waits for its own run
         return NOTHING
-    needed = context.dependency(asset, inlet)
-    if not needed.is_mapped:
+    dependency = context.dependency(asset, inlet)
+    if not dependency.is_mapped:
         return NOTHING if context.dataset(inlet).seq else partitions
-    there = countable_partitions(context, inlet, emptied=emptied)
+    present = countable_partitions(context, inlet, emptied=emptied)
     if inlet.require.kind == "all":
-        bare = (
-            needed.lacking_all_inputs(partitions, there, context.possible_inlet_partitions(inlet))
-            if needed.is_open
+        lacking_everything = (
+            dependency.lacking_all_inputs(partitions, present, context.possible_inlet_partitions(inlet))
+            if dependency.is_open
             else NOTHING
         )
         return (
-            needed.affected_partitions(required_partitions(context, asset, inlet, partitions) - there) & partitions
-        ) | bare
-    if needed.goes_by_newest:
-        return needed.needing_inlet(partitions) - context.project.dependency(asset, inlet).affected_partitions(there)
-    return _lacking_some(
-        needed, partitions, there, context.possible_inlet_partitions(inlet), max(1, inlet.require.count)
+            dependency.affected_partitions(required_partitions(context, asset, inlet, partitions) - present)
+            & partitions
+        ) | lacking_everything
+    if dependency.goes_by_newest:
+        return dependency.needing_inlet(partitions) - context.project.dependency(asset, inlet).affected_partitions(
+            present
+        )
+    return _lacking_some_inputs(
+        dependency, partitions, present, context.possible_inlet_partitions(inlet), max(1, inlet.require.count)
     )
 
 
-def _lacking_some(
-    needed: Dependency, partitions: PartitionSet, there: PartitionSet, possible: PartitionSet, least: int
+def _lacking_some_inputs(
+    dependency: Dependency, partitions: PartitionSet, present: PartitionSet, possible_inputs: PartitionSet, least: int
 ) -> PartitionSet:
-    """Partitions with fewer than ``least`` of their inputs in ``there``.
+    """Partitions with fewer than ``least`` of their inputs in ``present``.
 
-    Near the inlet's bounds fewer than ``least`` may be possible at all; there, all ``possible`` inputs are enough.
+    Near the inlet's bounds fewer than ``least`` may be possible at all; there, all ``possible_inputs`` are enough.
     These few partitions are counted one by one, the others by ranges.
     """
-    mapped = needed.required_partitions(partitions)
-    able = mapped & possible
-    asked = needed.affected_partitions(able) & partitions
-    cut = needed.affected_partitions(mapped - able) & asked
-    inner = asked - cut
-    few = PartitionSet.union(
-        each for each in needed.consumer.each_partition(cut) if _lacks(needed, each, able, there, least)
+    mapped = dependency.required_partitions(partitions)
+    mapped_possible = mapped & possible_inputs
+    checkable = dependency.affected_partitions(mapped_possible) & partitions
+    at_bounds = dependency.affected_partitions(mapped - mapped_possible) & checkable
+    inner = checkable - at_bounds
+    lacking_at_bounds = PartitionSet.union(
+        each
+        for each in dependency.consumer.each_partition(at_bounds)
+        if _has_too_few_inputs(dependency, each, mapped_possible, present, least)
     )
-    return (inner - needed.having_enough(inner, there, least)) | few
+    return (inner - dependency.having_enough(inner, present, least)) | lacking_at_bounds
 
 
-def _lacks(needed: Dependency, partition: PartitionSet, able: PartitionSet, there: PartitionSet, least: int) -> bool:
-    """Whether one partition has neither all of its possible inputs (``able``) nor ``least`` of them in ``there``."""
-    mapped, inlet = needed.inlet.inside(needed.required_partitions(partition) & able), needed.inlet
-    whole = inlet.inside(mapped & there)
-    return whole != mapped and not inlet.has_at_least(whole, least)
+def _has_too_few_inputs(
+    dependency: Dependency, partition: PartitionSet, possible_inputs: PartitionSet, present: PartitionSet, least: int
+) -> bool:
+    """Whether one partition has neither all of its ``possible_inputs`` nor ``least`` of them in ``present``."""
+    possible_here, partitioning = (
+        dependency.inlet.inside(dependency.required_partitions(partition) & possible_inputs),
+        dependency.inlet,
+    )
+    present_inputs = partitioning.inside(possible_here & present)
+    return present_inputs != possible_here and not partitioning.has_at_least(present_inputs, least)
 
 
 def countable_partitions(context: PlanningContext, inlet: InletSpec, *, emptied: bool = False) -> PartitionSet:
@@ -120,20 +130,20 @@ def required_partitions(
     Where a mapping is open in time, "all that exist" would have no end, so only partitions that the inlet ever had
     count.
     """
-    needed = context.dependency(asset, inlet)
-    if not needed.is_mapped:
+    dependency = context.dependency(asset, inlet)
+    if not dependency.is_mapped:
         return NOTHING
-    mapped = needed.required_partitions(partitions) & context.possible_inlet_partitions(inlet)
-    return mapped & _ever_present(context, inlet) if needed.is_open else mapped
+    mapped = dependency.required_partitions(partitions) & context.possible_inlet_partitions(inlet)
+    return mapped & _ever_present(context, inlet) if dependency.is_open else mapped
 
 
 def _ever_present(context: PlanningContext, inlet: InletSpec) -> PartitionSet:
     """Partitions that the inlet ever had and that are over, or all of them with `NewestMapping`."""
-    ever = context.dataset(inlet).ever_present
+    ever_present = context.dataset(inlet).ever_present
     return (
-        ever
+        ever_present
         if isinstance(inlet.mapping, NewestMapping)
-        else ever & context.finished_partitions(context.partitioning(inlet))
+        else ever_present & context.finished_partitions(context.partitioning(inlet))
     )
 
 
@@ -141,9 +151,11 @@ def feedable_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
     """Partitions of ``partitions`` for which a mapped inlet can ever have data."""
-    needed = context.project.dependency(asset, inlet)
+    dependency = context.project.dependency(asset, inlet)
     return (
-        needed.affected_partitions(needed.required_partitions(partitions) & context.possible_inlet_partitions(inlet))
+        dependency.affected_partitions(
+            dependency.required_partitions(partitions) & context.possible_inlet_partitions(inlet)
+        )
         & partitions
     )
 
@@ -152,19 +164,19 @@ def waived_inputs(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
     """Inlet partitions that ``partitions`` would need but that are skipped, so that nothing waits for them."""
-    needed, waives = context.dependency(asset, inlet), context.waived_partitions
-    if not waives or not needed.is_mapped:
+    dependency, waived = context.dependency(asset, inlet), context.waived_partitions
+    if not waived or not dependency.is_mapped:
         return NOTHING
-    skipped = waives.get(inlet.name, NOTHING) | context.inherited_skips(context.project.assets[inlet.name])
-    return needed.required_partitions(partitions) & skipped if skipped else NOTHING
+    skipped = waived.get(inlet.name, NOTHING) | context.inherited_skips(context.project.assets[inlet.name])
+    return dependency.required_partitions(partitions) & skipped if skipped else NOTHING
 
 
 def partitions_with_input(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> PartitionSet:
     """Partitions of ``partitions`` for which at least one input partition counts as present."""
-    there = countable_partitions(context, inlet) & required_partitions(context, asset, inlet, partitions)
-    return context.dependency(asset, inlet).affected_partitions(there) & partitions
+    present_inputs = countable_partitions(context, inlet) & required_partitions(context, asset, inlet, partitions)
+    return context.dependency(asset, inlet).affected_partitions(present_inputs) & partitions
 
 
 def newest_input_end(context: PlanningContext, asset: AssetSpec) -> int | None:
@@ -192,58 +204,60 @@ def explain_refused(
     all inlets, or was removed before it was used. A partition that the asset's own table lost, and whose input was
     removed too, needs a forced backfill.
     """
-    dataset, needed = context.dataset(inlet), context.dependency(asset, inlet)
-    if not needed.is_mapped or not dataset.ever_present:
+    dataset, dependency = context.dataset(inlet), context.dependency(asset, inlet)
+    if not dependency.is_mapped or not dataset.ever_present:
         return (explain_never_fed(context, asset, inlet, refused),)
-    early, between, ahead = _lacking(context, asset, inlet, refused)
-    nowhere = _never_fed_segments(early.clip(None, newest_input_end(context, asset)), dataset.ever_present)
-    early = early - nowhere
-    without_any = needed.affected_partitions(nowhere) & refused
-    refused = refused - without_any
+    before_first, removed_inputs, beyond_newest = _split_lacking(context, asset, inlet, refused)
+    never_fed = _never_fed_segments(before_first.clip(None, newest_input_end(context, asset)), dataset.ever_present)
+    before_first = before_first - never_fed
+    without_segment = dependency.affected_partitions(never_fed) & refused
+    refused = refused - without_segment
     computed = refused & context.state_of(asset).coverage
-    loud = (needed.affected_partitions(between - dataset.gone) & refused) | (
-        needed.affected_partitions(between) & computed
+    waiting = (dependency.affected_partitions(removed_inputs - dataset.gone) & refused) | (
+        dependency.affected_partitions(removed_inputs) & computed
     )
-    first = needed.affected_partitions(early) & (refused - loud)
+    before_begin = dependency.affected_partitions(before_first) & (refused - waiting)
     if inlet.require.kind != "all":  # inputs that are still to come may be enough
-        first = first - needed.affected_partitions(ahead)
-    removed = needed.affected_partitions(between) & (refused - loud - first)
+        before_begin = before_begin - dependency.affected_partitions(beyond_newest)
+    removed = dependency.affected_partitions(removed_inputs) & (refused - waiting - before_begin)
     loss = context.state_of(asset).loss
     lost = removed & (loss.lost_partitions if loss is not None else NOTHING)
-    begins = f", before the first partition of {inlet.name}"
-    if needed.inlet.time is None or needed.inlet.time.start is None:
-        begins += f"; declare `start` where {inlet.name} begins"
-    without = f", which was removed; `sparkassets backfill {asset.name} --partition … --force` computes it without"
-    parts = (
-        (without_any, f"; nothing ever came of {_segments(nowhere, needed.inlet)}", False),
-        (loud, "", False),
-        (first, begins, True),
-        (lost, without, False),
+    begin_clause = f", before the first partition of {inlet.name}"
+    if dependency.inlet.time is None or dependency.inlet.time.start is None:
+        begin_clause += f"; declare `start` where {inlet.name} begins"
+    force_clause = f", which was removed; `sparkassets backfill {asset.name} --partition … --force` computes it without"
+    causes = (
+        (without_segment, f"; nothing ever came of {_segment_labels(never_fed, dependency.inlet)}", False),
+        (waiting, "", False),
+        (before_begin, begin_clause, True),
+        (lost, force_clause, False),
         (removed - lost, ", which was removed before it was used", True),
-        (refused - loud - first - removed, "", True),
+        (refused - waiting - before_begin - removed, "", True),
     )
     return tuple(
-        describe_lacking(context, asset, inlet, part, then, quiet=quiet) for part, then, quiet in parts if part
+        describe_lacking(context, asset, inlet, partitions, clause, quiet=quiet)
+        for partitions, clause, quiet in causes
+        if partitions
     )
 
 
-def _never_fed_segments(parts: PartitionSet, ever: PartitionSet) -> PartitionSet:
-    """Partitions of ``parts`` whose segment never had data at any time; ``ever`` holds all that ever had some."""
-    return parts - ever.lift(lambda time: EVERYTHING.time if time else time)
+def _never_fed_segments(parts: PartitionSet, ever_present: PartitionSet) -> PartitionSet:
+    """Partitions of ``parts`` whose segment never had data at any time; ``ever_present`` are all that ever had some."""
+    return parts - ever_present.lift(lambda time: EVERYTHING.time if time else time)
 
 
-def _segments(parts: PartitionSet, partitioning: Partitioning) -> str:
+def _segment_labels(parts: PartitionSet, partitioning: Partitioning) -> str:
     """Labels of the segments of ``parts``, without their time."""
     return label_partitions(parts.lift(lambda time: EVERYTHING.time if time else time), partitioning.timeless)
 
 
-def _lacking(
+def _split_lacking(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, refused: PartitionSet
 ) -> tuple[PartitionSet, PartitionSet, PartitionSet]:
     """Lacking inlet partitions: before the inlet's first one, up to the newest of all inlets, and after that."""
     lacking = required_partitions(context, asset, inlet, refused) - countable_partitions(context, inlet)
-    since, until = context.dataset(inlet).ever_present.from_first_on(), newest_input_end(context, asset)
-    return lacking - since, (lacking & since).clip(None, until), lacking.clip(until, None)
+    from_first, newest_end = context.dataset(inlet).ever_present.from_first_on(), newest_input_end(context, asset)
+    return lacking - from_first, (lacking & from_first).clip(None, newest_end), lacking.clip(newest_end, None)
 
 
 def describe_lacking(
@@ -251,31 +265,32 @@ def describe_lacking(
     asset: AssetSpec,
     inlet: InletSpec,
     refused: PartitionSet,
-    then: str = "",
+    clause: str = "",
     *,
     quiet: bool = False,
 ) -> Waiting:
     """Waiting reason that counts the needed partitions that are present and names the missing ones.
 
-    ``then`` is a clause that follows, such as "; which was removed". The wait ends by itself where the data is there
+    ``clause`` is a clause that follows, such as "; which was removed". The wait ends by itself where the data is there
     and only its interval is not over.
     """
-    up, dataset = context.partitioning(inlet), context.dataset(inlet)
+    inlet_partitioning, dataset = context.partitioning(inlet), context.dataset(inlet)
     if not context.dependency(asset, inlet).is_mapped or not dataset.ever_present:
         return explain_never_fed(context, asset, inlet, refused)
-    there, asks = countable_partitions(context, inlet), required_partitions(context, asset, inlet, refused)
-    if not asks:
+    present, required = countable_partitions(context, inlet), required_partitions(context, asset, inlet, refused)
+    if not required:
         return explain_never_fed(context, asset, inlet, refused)
-    have, missing = up.count(asks & there), asks - there
-    asked = "" if inlet.require.kind == "all" else f" (require: {_require(inlet)})"
-    share = f"{have:,} of {plural(up.count(asks), 'partition')}, missing {label_partitions(missing, up)}"
-    reason = f"waits for {inlet.name}: {share}{then}{asked}"
-    announced = missing & dataset.coverage  # its data is coming in, but it is not over
-    until = up.last_finish_time(announced) if announced and missing.last <= announced.last else None
+    count, missing = inlet_partitioning.count, required - present
+    share = f"{count(required & present):,} of {plural(count(required), 'partition')}"
+    missing_text = label_partitions(missing, inlet_partitioning)
+    require_clause = "" if inlet.require.kind == "all" else f" (require: {_require_text(inlet)})"
+    reason = f"waits for {inlet.name}: {share}, missing {missing_text}{clause}{require_clause}"
+    unfinished = missing & dataset.coverage  # its data is coming in, but it is not over
+    until = inlet_partitioning.last_finish_time(unfinished) if unfinished and missing.last <= unfinished.last else None
     return Waiting(asset.name, reason, until, refused, quiet)
 
 
-def _require(inlet: InletSpec) -> str:
+def _require_text(inlet: InletSpec) -> str:
     """The inlet's ``require`` as in YAML: ``any``, or ``at_least 3``."""
     return f"at_least {inlet.require.count}" if inlet.require.kind == "at_least" else inlet.require.kind
 

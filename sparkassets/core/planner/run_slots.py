@@ -41,12 +41,12 @@ def exclusive_reason(asset: AssetSpec, state: AssetState) -> str:
     return ""
 
 
-def claims_whole_table(link: ClaimState, state: AssetState) -> bool:
+def claims_whole_table(claim: ClaimState, state: AssetState) -> bool:
     """Whether a claim excludes all others: a rebuild, a claim without partitions, or one made before the table moved.
 
     Partitions of a claim for an earlier location or layout cannot be compared with those of now.
     """
-    return link.entry.request.rebuilds or link.entry.partitions.is_everything or link.token < state.placed
+    return claim.entry.request.rebuilds or claim.entry.partitions.is_everything or claim.token < state.placed
 
 
 def busy_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
@@ -56,31 +56,31 @@ def busy_partitions(context: PlanningContext, asset: AssetSpec, state: AssetStat
     """
     if not has_parallel_runs(asset):
         return NOTHING
-    live = {link.slot for link in context.live_claims(state)}
-    partitions = PartitionSet.union(link.entry.partitions for link in state.chain if link.slot in live)
+    live_slots = {link.slot for link in context.live_claims(state)}
+    partitions = PartitionSet.union(link.entry.partitions for link in state.chain if link.slot in live_slots)
     return asset.partitioning.resolve_known_whole(partitions)
 
 
 def can_run_beside(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
     """Whether more runs of the asset may start beside its live runs."""
-    whole = any(claims_whole_table(link, state) for link in context.live_claims(state))
-    return has_parallel_runs(asset) and not whole and not exclusive_reason(asset, state)
+    is_table_claimed = any(claims_whole_table(link, state) for link in context.live_claims(state))
+    return has_parallel_runs(asset) and not is_table_claimed and not exclusive_reason(asset, state)
 
 
 def describe_live_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Waiting]:
     """Waiting reasons for the live runs of an asset, one for each driver; empty without live runs."""
     by_driver: dict[str, list[ClaimState]] = {}
-    for link in context.live_claims(state):
-        by_driver.setdefault(link.driver, []).append(link)
-    return [_running(context, asset, driver, links) for driver, links in by_driver.items()]
+    for claim in context.live_claims(state):
+        by_driver.setdefault(claim.driver, []).append(claim)
+    return [_describe_driver_runs(context, asset, driver, links) for driver, links in by_driver.items()]
 
 
-def _running(context: PlanningContext, asset: AssetSpec, driver: str, links: list[ClaimState]) -> Waiting:
+def _describe_driver_runs(context: PlanningContext, asset: AssetSpec, driver: str, claims: list[ClaimState]) -> Waiting:
     """The waiting reason for the live claims of one driver: its oldest run, and how many more it has."""
-    first = min(links, key=lambda link: link.at)
-    more = f" and {len(links) - 1} more" if links[1:] else ""
-    reason = f"running: {first.entry.run}{more} since {context.format_instant(first.at)} by {driver}"
-    return Waiting(asset.name, reason, None, PartitionSet.union(link.entry.partitions for link in links))
+    oldest = min(claims, key=lambda claim: claim.at)
+    more_text = f" and {len(claims) - 1} more" if claims[1:] else ""
+    reason = f"running: {oldest.entry.run}{more_text} since {context.format_instant(oldest.at)} by {driver}"
+    return Waiting(asset.name, reason, None, PartitionSet.union(claim.entry.partitions for claim in claims))
 
 
 def find_held_slots(context: PlanningContext, state: AssetState) -> set[int]:
@@ -99,16 +99,16 @@ def abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: Asse
 
     Settled partitions and, for an asset that appends, present ones are left out: rows would be there twice.
     """
-    slots = find_held_slots(context, state)
-    newest = [chain[-1] for slot, chain in state.chains.items() if slot not in slots]
+    held_slots = find_held_slots(context, state)
+    newest = [chain[-1] for slot, chain in state.chains.items() if slot not in held_slots]
     unsettled = (
         link.entry.partitions - state.settled_partitions_since(link.token)
         for link in newest
         if not claims_whole_table(link, state)
     )
     partitions = asset.partitioning.resolve_known_whole(PartitionSet.union(unsettled))
-    final = NOTHING if not asset.appends else state.coverage
-    return (asset.partitioning.cover(partitions) & asset.partitioning.known_partitions) - final
+    computed = NOTHING if not asset.appends else state.coverage
+    return (asset.partitioning.cover(partitions) & asset.partitioning.known_partitions) - computed
 
 
 class RunSlots:
@@ -123,7 +123,7 @@ class RunSlots:
     def __init__(self, partitioning: Partitioning, state: AssetState, held: set[int]) -> None:
         self.partitioning, self.state, self.held = partitioning, state, held
         self.taken: set[int] = set()
-        self._free = (slot for slot in count(1) if slot not in state.chains)
+        self._free_slots = (slot for slot in count(1) if slot not in state.chains)
 
     def assign_slot(self, partitions: PartitionSet) -> int | None:
         """Returns the slot for a run of ``partitions``, and marks it as taken; None where the run has to wait.
@@ -131,27 +131,29 @@ class RunSlots:
         A run takes over the one slot whose unfinished claims overlap its partitions, or else a new slot. It waits if
         several slots overlap, or if the one is held or taken.
         """
-        slots = [slot for slot, chain in self.state.chains.items() if self._overlaps(chain, partitions)]
+        slots = [slot for slot, chain in self.state.chains.items() if self._claims_overlap(chain, partitions)]
         if len(slots) > 1 or (slots and slots[0] in self.held | self.taken):
             return None
-        slot = slots[0] if slots else next(self._free)
+        slot = slots[0] if slots else next(self._free_slots)
         self.taken.add(slot)
         return slot
 
     def explain_wait(self, partitions: PartitionSet) -> str:
         """Why a run of ``partitions`` got no slot."""
-        chains = [chain for chain in self.state.chains.values() if self._overlaps(chain, partitions)]
+        chains = [chain for chain in self.state.chains.values() if self._claims_overlap(chain, partitions)]
         runs = listing([link.entry.run for chain in chains for link in chain])
-        lives = any(chain[-1].slot in self.held and chain[-1].status == "open" for chain in chains)
+        is_live = any(chain[-1].slot in self.held and chain[-1].status == "open" for chain in chains)
         return (
-            f"waits for {runs}, which may compute it" if lives else f"waits until {runs} is settled, which never ended"
+            f"waits for {runs}, which may compute it"
+            if is_live
+            else f"waits until {runs} is settled, which never ended"
         )
 
     def unused_open_slots(self) -> list[int]:
         """Slots of unfinished runs that no run of the plan takes over."""
         return [slot for slot in self.state.chains if slot not in self.held | self.taken]
 
-    def _overlaps(self, chain: Iterable[ClaimState], partitions: PartitionSet) -> bool:
+    def _claims_overlap(self, chain: Iterable[ClaimState], partitions: PartitionSet) -> bool:
         """Whether a claim of the chain may have computed some of the partitions."""
         return any(
             claims_whole_table(link, self.state) or self.partitioning.may_overlap(link.entry.partitions, partitions)
@@ -163,10 +165,10 @@ def build_settling_runs(
     context: PlanningContext, asset: AssetSpec, state: AssetState, slots: Iterable[int]
 ) -> list[PlannedRun]:
     """Builds a run for each slot that computes nothing and only settles the slot's unfinished claims."""
-    return [_settling(context, asset, state, slot) for slot in slots]
+    return [_build_settling_run(context, asset, state, slot) for slot in slots]
 
 
-def _settling(context: PlanningContext, asset: AssetSpec, state: AssetState, slot: int) -> PlannedRun:
+def _build_settling_run(context: PlanningContext, asset: AssetSpec, state: AssetState, slot: int) -> PlannedRun:
     """A run of the slot that computes nothing: it finds out what became of the slot's claims and records it."""
     chain = state.chains[slot]
     request = RunRequest(
@@ -182,28 +184,30 @@ def _settling(context: PlanningContext, asset: AssetSpec, state: AssetState, slo
 
 
 def explain_obstacles(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet, *, whole: bool = False
+    context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet, *, rebuilds: bool = False
 ) -> Plan | None:
     """Plan of what must come before a backfill of ``partitions``; None where nothing must.
 
     The plan waits for live runs, or settles unfinished ones. A table with another partitioning than the asset's waits
-    for a rebuild. ``whole`` says that the backfill is such a rebuild, which has to be the only run.
+    for a rebuild. ``rebuilds`` says that the backfill is such a rebuild, which has to be the only run.
     """
-    if waiting := _explain_backfill_wait(context, asset, state, partitions, whole=whole):
+    if waiting := _explain_backfill_wait(context, asset, state, partitions, rebuilds=rebuilds):
         return Plan(context.now, (), waiting)
-    slots = [slot for slot in state.chains if slot] if whole else leftover_slots(context, asset, state)
-    return Plan(context.now, tuple(build_settling_runs(context, asset, state, slots))) if slots else None
+    leftover = [slot for slot in state.chains if slot] if rebuilds else leftover_slots(context, asset, state)
+    return Plan(context.now, tuple(build_settling_runs(context, asset, state, leftover))) if leftover else None
 
 
 def _explain_backfill_wait(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet, *, whole: bool
+    context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet, *, rebuilds: bool
 ) -> tuple[Waiting, ...]:
     """Why a backfill waits: live runs, or a table that must be rebuilt because the partitioning changed."""
     live = describe_live_runs(context, asset, state)
-    if live and (whole or not can_run_beside(context, asset, state)):
+    if live and (rebuilds or not can_run_beside(context, asset, state)):
         return tuple(replace(item, partitions=partitions) for item in live)
-    changed = None if whole else explain_partition_change(asset, state)
-    return (Waiting(asset.name, changed, None, partitions, stuck=True),) if changed is not None else ()
+    partition_change = None if rebuilds else explain_partition_change(asset, state)
+    return (
+        (Waiting(asset.name, partition_change, None, partitions, stuck=True),) if partition_change is not None else ()
+    )
 
 
 def explain_partition_change(asset: AssetSpec, state: AssetState) -> str | None:
@@ -228,9 +232,9 @@ def leftover_slots(context: PlanningContext, asset: AssetSpec, state: AssetState
     """
     if not state.chain or has_parallel_runs(asset):
         return []
-    parallel = [slot for slot in state.chains if slot]
-    held = find_held_slots(context, state) if parallel else set()
-    return [slot for slot in parallel if slot not in held]
+    parallel_slots = [slot for slot in state.chains if slot]
+    held = find_held_slots(context, state) if parallel_slots else set()
+    return [slot for slot in parallel_slots if slot not in held]
 
 
 def describe_takeover(chain: Iterable[ClaimState]) -> str:

@@ -25,7 +25,7 @@ def describe_unchanged(unchanged: PartitionSet, partitions: PartitionSet, partit
     >>> describe_unchanged(EVERYTHING, EVERYTHING, UNPARTITIONED)
     'unchanged'
     """
-    return _share("unchanged", unchanged, partitions, partitioning)
+    return _describe_share("unchanged", unchanged, partitions, partitioning)
 
 
 def describe_withheld(withheld: PartitionSet, partitions: PartitionSet, partitioning: Partitioning) -> str:
@@ -35,14 +35,14 @@ def describe_withheld(withheld: PartitionSet, partitions: PartitionSet, partitio
     >>> describe_withheld(EVERYTHING, EVERYTHING, UNPARTITIONED)
     'withheld'
     """
-    return _share("withheld", withheld, partitions, partitioning)
+    return _describe_share("withheld", withheld, partitions, partitioning)
 
 
-def _share(word: str, some: PartitionSet, partitions: PartitionSet, partitioning: Partitioning) -> str:
+def _describe_share(word: str, part: PartitionSet, partitions: PartitionSet, partitioning: Partitioning) -> str:
     """The word alone where all partitions are meant, ``word: 2 of 3 partitions`` for some of them, empty for none."""
-    if not some or some == partitions:
-        return word if some else ""
-    return f"{word}: {partitioning.count(some):,} of {plural(partitioning.count(partitions), 'partition')}"
+    if not part or part == partitions:
+        return word if part else ""
+    return f"{word}: {partitioning.count(part):,} of {plural(partitioning.count(partitions), 'partition')}"
 
 
 def name_partitions(name: str, parts: PartitionSet, partitioning: Partitioning) -> str:
@@ -52,8 +52,8 @@ def name_partitions(name: str, parts: PartitionSet, partitioning: Partitioning) 
 
 def label_prefix(parts: PartitionSet, partitioning: Partitioning) -> str:
     """Keys before a sentence about them: ``2013-01-05: ``; empty without keys."""
-    which = label_partitions(parts, partitioning)
-    return f"{which}: " if which else ""
+    labels = label_partitions(parts, partitioning)
+    return f"{labels}: " if labels else ""
 
 
 def plural(count: int, noun: str) -> str:
@@ -89,16 +89,16 @@ def describe_unmet(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf]
     >>> describe_unmet(condition, lambda leaf: True), describe_unmet(condition, lambda leaf: leaf.text() != "b")
     ('a or (b and c)', 'a or c')
     """
-    return _lacking(condition, lacks)[0]
+    return _join_unmet(condition, lacks)[0]
 
 
-def _lacking(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf], bool]) -> tuple[str, bool]:
+def _join_unmet(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf], bool]) -> tuple[str, bool]:
     """The unmet leaves as text, and whether the text joins several, so that a caller must put it in parentheses."""
     if isinstance(condition, UpdateLeaf | TimeLeaf):
         return (leaf_name(condition) if lacks(condition) else ""), False
-    parts = [_lacking(child, lacks) for child in condition.children]
-    found = [part for part in parts if part[0]]
-    if not found or (isinstance(condition, AnyOf) and len(found) < len(parts)):
+    children = [_join_unmet(child, lacks) for child in condition.children]
+    unmet = [part for part in children if part[0]]
+    if not unmet or (isinstance(condition, AnyOf) and len(unmet) < len(children)):
         return "", False
-    texts = list(dict.fromkeys(f"({text})" if several and len(found) > 1 else text for text, several in found))
-    return phrases.listing(texts, last="or" if isinstance(condition, AnyOf) else "and"), len(texts) > 1 or found[0][1]
+    texts = list(dict.fromkeys(f"({text})" if is_joined and len(unmet) > 1 else text for text, is_joined in unmet))
+    return phrases.listing(texts, last="or" if isinstance(condition, AnyOf) else "and"), len(texts) > 1 or unmet[0][1]

@@ -68,7 +68,7 @@ class JointMatch:
 
 TimeExpression = FieldMatch | JointMatch
 
-_Day = tuple[int, int, bool, int]
+_DayTraits = tuple[int, int, bool, int]
 """What distinguishes days: the month, the day, whether it is the month's last, the weekday from 0 (Sunday)."""
 
 
@@ -86,7 +86,7 @@ class MatchingTimes:
     most_a_day: int = 1
 
     @property
-    def exist(self) -> bool:
+    def matches_any_time(self) -> bool:
         """Whether any year has such a time."""
         return any(times for year in _ALL_KINDS_OF_YEARS for times in _times_of_days(self.expression, year))
 
@@ -95,13 +95,13 @@ class MatchingTimes:
         if start >= end:
             return []
         first, last = (start + offset) // DAY, (end + offset - 1) // DAY
-        found: list[int] = []
+        instants: list[int] = []
         for year in range(local_date(first).year, local_date(last).year + 1):
             new_year, days = day_number(date(year, 1, 1)), _times_of_days(self.expression, year)
             for day in range(max(first, new_year), min(last + 1, new_year + len(days))):
                 midnight = day * DAY - offset
-                found += [midnight + time for time in days[day - new_year]]
-        return found[bisect_left(found, start) : bisect_left(found, end)]
+                instants += [midnight + time for time in days[day - new_year]]
+        return instants[bisect_left(instants, start) : bisect_left(instants, end)]
 
 
 def times_ticks(value: object, timezone: str) -> TickSequence:
@@ -116,22 +116,22 @@ def times_ticks(value: object, timezone: str) -> TickSequence:
     >>> times_ticks({"hours": [9, 17]}, "UTC").between(0, 86_400)
     [32400, 61200]
     """
-    items = list(_items(value, ()))
-    found: list[TickSequence] = []
+    alternatives = list(_read_alternatives(value, ()))
+    sequences: list[TickSequence] = []
     for every_hour in (False, True):
-        parts = tuple(item for item in items if _names_no_hours(item) is every_hour)
+        parts = tuple(item for item in alternatives if _names_no_hours(item) is every_hour)
         times = MatchingTimes(JointMatch("any", parts), every_hour)
-        if parts and times.exist:
-            found.append(WallClockTicks(to_yaml_line(value), timezone, times))
-    if not found:
+        if parts and times.matches_any_time:
+            sequences.append(WallClockTicks(to_yaml_line(value), timezone, times))
+    if not sequences:
         raise TimetableError("the times never fire: no year has such a time")
-    return unite_ticks(found)
+    return unite_ticks(sequences)
 
 
 # --------------------------------------------------------------------------- from what is written
 
 
-def _items(value: object, path: KeyPath) -> list[TimeExpression]:
+def _read_alternatives(value: object, path: KeyPath) -> list[TimeExpression]:
     """The alternatives of ``times``: the maps of a list, lists in it included, or a single map.
 
     Raises:
@@ -139,28 +139,30 @@ def _items(value: object, path: KeyPath) -> list[TimeExpression]:
     """
     match value:
         case list() if value:
-            found = read_all_or_raise(enumerate(value), lambda item: _items(item[1], (*path, item[0])))
-            return [each for items in found for each in items]
+            alternatives = read_all_or_raise(
+                enumerate(value), lambda item: _read_alternatives(item[1], (*path, item[0]))
+            )
+            return [each for items in alternatives for each in items]
         case dict() if value:
-            return [_map(value, path, inside_not=False)]
+            return [_read_map(value, path, inside_not=False)]
     words = "a map such as {hours: [9, 17]}, or a list of such maps"
     raise TimetableError(f"times are {_show_value(value)}; expected {words}", path=path)
 
 
-def _map(value: Mapping[object, object], path: KeyPath, *, inside_not: bool) -> TimeExpression:
+def _read_map(value: Mapping[object, object], path: KeyPath, *, inside_not: bool) -> TimeExpression:
     """The expression of one map: all of its keys must match; outside ``not``, minute 0 is the default."""
-    parts = read_all_or_raise(value.items(), lambda item: _part(*item, path))
+    parts = read_all_or_raise(value.items(), lambda item: _read_key(*item, path))
     if not inside_not and "minutes" not in value:
         parts.append(FieldMatch("minutes", frozenset({0})))
     return JointMatch("all", tuple(parts))
 
 
-def _part(key: object, written: object, path: KeyPath) -> TimeExpression:
+def _read_key(key: object, written: object, path: KeyPath) -> TimeExpression:
     """The expression of one key of a map with its value."""
     if key == _NOT:
         return JointMatch("none", tuple(_read_exclusions(written, (*path, _NOT))))
     if isinstance(key, str) and key in _FIELDS:
-        return FieldMatch(key, frozenset(_values(key, written, (*path, key))))  # type: ignore[arg-type]
+        return FieldMatch(key, frozenset(_read_values(key, written, (*path, key))))  # type: ignore[arg-type]
     names = [*_FIELDS, _NOT]
     raise TimetableError(
         f"unknown key {show_value(key)} in times; expected {', '.join(names)}",
@@ -174,23 +176,23 @@ def _read_exclusions(value: object, path: KeyPath) -> list[TimeExpression]:
     """The expressions of ``not``: each map of a list, or a single map."""
     match value:
         case list() if value:
-            found = read_all_or_raise(enumerate(value), lambda item: _read_exclusions(item[1], (*path, item[0])))
-            return [each for items in found for each in items]
+            exclusions = read_all_or_raise(enumerate(value), lambda item: _read_exclusions(item[1], (*path, item[0])))
+            return [each for items in exclusions for each in items]
         case dict() if value:
-            return [_map(value, path, inside_not=True)]
+            return [_read_map(value, path, inside_not=True)]
     raise TimetableError(f"'not' of times is {_show_value(value)}; expected a map or a list of maps", path=path)
 
 
-def _values(key: str, written: object, path: KeyPath) -> list[int]:
+def _read_values(key: str, written: object, path: KeyPath) -> list[int]:
     """The numbers of a field's value or list of values."""
     if not isinstance(written, list):
-        return [_value(key, written, path)]
+        return [_read_value(key, written, path)]
     if not written:
         raise TimetableError(f"'{key}' of times is an empty list; expected {_describe_values(key)}", path=path)
-    return read_all_or_raise(enumerate(written), lambda item: _value(key, item[1], (*path, item[0])))
+    return read_all_or_raise(enumerate(written), lambda item: _read_value(key, item[1], (*path, item[0])))
 
 
-def _value(key: str, written: object, path: KeyPath) -> int:
+def _read_value(key: str, written: object, path: KeyPath) -> int:
     """The number of one value of a field: an integer in range, a name such as ``MON``, or ``L`` (the last day)."""
     match written:
         case bool():
@@ -212,8 +214,8 @@ def _show_value(value: object) -> str:
 
 def _describe_values(key: str) -> str:
     values = _FIELDS[key]
-    also = {"weekdays": " or SUN-SAT", "months": " or JAN-DEC", "days": " or L (the last)"}
-    return f"{values[0]}-{values[-1]}{also.get(key, '')}"
+    names = {"weekdays": " or SUN-SAT", "months": " or JAN-DEC", "days": " or L (the last)"}
+    return f"{values[0]}-{values[-1]}{names.get(key, '')}"
 
 
 def _names_no_hours(expression: TimeExpression) -> bool:
@@ -240,54 +242,56 @@ def to_yaml_line(value: object) -> str:
 @lru_cache(maxsize=1024)
 def _times_of_days(expression: TimeExpression, year: int) -> tuple[tuple[int, ...], ...]:
     """For each day of a year, the seconds into the day at which the expression holds, ascending."""
-    found: list[tuple[int, ...]] = []
+    times_by_day: list[tuple[int, ...]] = []
     weekday = (date(year, 1, 1).weekday() + 1) % 7
     for month in _FIELDS["months"]:
         length = monthrange(year, month)[1]
         for day in range(1, length + 1):
-            found.append(_times(_minutes(expression, (month, day, day == length, weekday))))
+            times_by_day.append(
+                _minutes_to_seconds(_matching_minutes(expression, (month, day, day == length, weekday)))
+            )
             weekday = (weekday + 1) % 7
-    return tuple(found)
+    return tuple(times_by_day)
 
 
 @lru_cache(maxsize=1024)
-def _times(minutes: int) -> tuple[int, ...]:
+def _minutes_to_seconds(minutes: int) -> tuple[int, ...]:
     """The minutes of a set as seconds into the day, ascending."""
     return tuple(minute * 60 for minute in range(_MINUTES) if minutes >> minute & 1)
 
 
-def _minutes(expression: TimeExpression, day: _Day) -> int:
+def _matching_minutes(expression: TimeExpression, day: _DayTraits) -> int:
     """The minutes of a day at which the expression holds, as an integer with a bit for each minute."""
     if isinstance(expression, FieldMatch):
-        return _OF_FIELD[expression.field](expression.values, day)
-    parts = [_minutes(part, day) for part in expression.parts]
-    found = _WHOLE_DAY if expression.how == "all" else 0
+        return _MINUTES_BY_FIELD[expression.field](expression.values, day)
+    parts = [_matching_minutes(part, day) for part in expression.parts]
+    minutes = _WHOLE_DAY if expression.how == "all" else 0
     for part in parts:
-        found = found & part if expression.how == "all" else found | part
-    return _WHOLE_DAY & ~found if expression.how == "none" else found
+        minutes = minutes & part if expression.how == "all" else minutes | part
+    return _WHOLE_DAY & ~minutes if expression.how == "none" else minutes
 
 
 @lru_cache(maxsize=256)
-def _of_hours(hours: frozenset[int]) -> int:
+def _minutes_of_hours(hours: frozenset[int]) -> int:
     """All minutes of these hours, as bits."""
     return sum(_EVERY_MINUTE_OF_AN_HOUR << 60 * hour for hour in hours)
 
 
 @lru_cache(maxsize=256)
-def _of_minutes(minutes: frozenset[int]) -> int:
+def _minutes_of_every_hour(minutes: frozenset[int]) -> int:
     """These minutes of every hour, as bits."""
     return sum(1 << 60 * hour + minute for hour in range(24) for minute in minutes)
 
 
-def _whole_day(matches: bool) -> int:  # noqa: FBT001 - a set of minutes, of a truth
+def _whole_day_if(matches: bool) -> int:  # noqa: FBT001 - a set of minutes, of a truth
     """All minutes of the day, as bits, if the day matches; else none."""
     return _WHOLE_DAY if matches else 0
 
 
-_OF_FIELD: Final[Mapping[FieldName, Callable[[frozenset[int], _Day], int]]] = {
-    "hours": lambda values, _: _of_hours(values),
-    "minutes": lambda values, _: _of_minutes(values),
-    "weekdays": lambda values, day: _whole_day(day[3] in values),
-    "days": lambda values, day: _whole_day(day[1] in values or (day[2] and _LAST in values)),
-    "months": lambda values, day: _whole_day(day[0] in values),
+_MINUTES_BY_FIELD: Final[Mapping[FieldName, Callable[[frozenset[int], _DayTraits], int]]] = {
+    "hours": lambda values, _: _minutes_of_hours(values),
+    "minutes": lambda values, _: _minutes_of_every_hour(values),
+    "weekdays": lambda values, day: _whole_day_if(day[3] in values),
+    "days": lambda values, day: _whole_day_if(day[1] in values or (day[2] and _LAST in values)),
+    "months": lambda values, day: _whole_day_if(day[0] in values),
 }

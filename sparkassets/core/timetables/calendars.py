@@ -16,7 +16,7 @@ from sparkassets.core.timetables.timetable import TickSequence, TimetableError, 
 from sparkassets.frozen import frozen
 
 _COUNTRY: Final = re.compile(r"([A-Za-z]{2})(?:-(.+))?")
-_LONGEST: Final = 400
+_MOST_DAYS: Final = 400
 """Number of days after which the search for a working day ends: then there is none."""
 
 
@@ -73,13 +73,13 @@ class WorkingDays:
         """The last known working day earlier than ``day``; None when there is none."""
         first, last = self.known_range
         newest = min(day - 1, last)
-        return self._first_open(range(newest, max(newest - _LONGEST, first - 1), -1))
+        return self._first_open(range(newest, max(newest - _MOST_DAYS, first - 1), -1))
 
     def next_after(self, day: int) -> int | None:
         """The first known working day later than ``day``; None when there is none."""
         first, last = self.known_range
         oldest = max(day + 1, first)
-        return self._first_open(range(oldest, min(oldest + _LONGEST, last + 1)))
+        return self._first_open(range(oldest, min(oldest + _MOST_DAYS, last + 1)))
 
     def _first_open(self, days: Iterable[int]) -> int | None:
         """The first working day of ``days``, in their order; None where none of them is one."""
@@ -152,11 +152,11 @@ class RolledTicks:
 
     def after(self, unix: int) -> int | None:
         """The first tick later than ``unix``; None when there is none."""
-        return tick_after(self.between, unix, known=self._known_bounds())
+        return tick_after(self.between, unix, bounds=self._known_bounds())
 
     def before(self, unix: int) -> int | None:
         """The last tick earlier than ``unix``; None when there is none."""
-        return tick_before(self.between, unix, known=self._known_bounds())
+        return tick_before(self.between, unix, bounds=self._known_bounds())
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""

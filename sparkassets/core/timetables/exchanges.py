@@ -59,7 +59,7 @@ class TradingCalendar:
         first, last = self.known_range
         if not first <= day <= last:
             return False
-        sessions = self._sessions_of_decade(_decade(day))
+        sessions = self._sessions_of_decade(_decade_of_day(day))
         at = bisect_left(sessions, day, key=lambda each: each.day)
         return at < len(sessions) and sessions[at].day == day
 
@@ -68,7 +68,7 @@ class TradingCalendar:
         first, last = self.known_range
         if day <= first:
             return None
-        for decade in range(_decade(min(day, last)), _decade(first) - 1, -1):
+        for decade in range(_decade_of_day(min(day, last)), _decade_of_day(first) - 1, -1):
             sessions = self._sessions_of_decade(decade)
             if at := bisect_left(sessions, day, key=lambda each: each.day):
                 return sessions[at - 1].day
@@ -79,7 +79,7 @@ class TradingCalendar:
         first, last = self.known_range
         if day >= last:
             return None
-        for decade in range(_decade(max(day, first)), _decade(last) + 1):
+        for decade in range(_decade_of_day(max(day, first)), _decade_of_day(last) + 1):
             sessions = self._sessions_of_decade(decade)
             if (at := bisect_right(sessions, day, key=lambda each: each.day)) < len(sessions):
                 return sessions[at].day
@@ -92,7 +92,7 @@ class TradingCalendar:
             return []
         return [
             session
-            for decade in range(_decade(low), _decade(high) + 1)
+            for decade in range(_decade_of_day(low), _decade_of_day(high) + 1)
             for session in self._sessions_of_decade(decade)
             if low <= session.day <= high
         ]
@@ -100,9 +100,9 @@ class TradingCalendar:
     def _sessions_of_decade(self, number: int) -> tuple[TradingSession, ...]:
         """The sessions of the decade with that number, as far as they are known."""
         first, last = self.known_range
-        if not _decade(first) <= number <= _decade(last):
+        if not _decade_of_day(first) <= number <= _decade_of_day(last):
             return ()
-        return _sessions(self.code, number, first, last)
+        return _cached_sessions(self.code, number, first, last)
 
 
 def find_trading_calendar(code: str) -> TradingCalendar:
@@ -128,15 +128,19 @@ def _find_known_range(code: str) -> tuple[int, int]:
     bounds = kind.bound_min(), kind.bound_max()
     decades = (_FIRST_YEAR, 1, 1), (_LAST_YEAR, 12, 31)
     first, last = (
-        day_number(bound.date()) if bound else _day(*written) for bound, written in zip(bounds, decades, strict=True)
+        day_number(bound.date()) if bound else _day_number(*written)
+        for bound, written in zip(bounds, decades, strict=True)
     )
-    return max(first, _day(*decades[0])), min(last, _day(*decades[1]))
+    return max(first, _day_number(*decades[0])), min(last, _day_number(*decades[1]))
 
 
 @lru_cache(maxsize=64)
-def _sessions(code: str, decade: int, first: int, last: int) -> tuple[TradingSession, ...]:
+def _cached_sessions(code: str, decade: int, first: int, last: int) -> tuple[TradingSession, ...]:
     """The sessions of a decade, ascending, of the days from ``first`` to ``last``."""
-    start, end = max(_day(decade * _YEARS, 1, 1), first), min(_day(decade * _YEARS + _YEARS - 1, 12, 31), last)
+    start, end = (
+        max(_day_number(decade * _YEARS, 1, 1), first),
+        min(_day_number(decade * _YEARS + _YEARS - 1, 12, 31), last),
+    )
     found = _compute_calendar(code, local_date(start).isoformat(), local_date(end).isoformat())
     return tuple(
         TradingSession(day_number(day.date()), int(opens.timestamp()), int(closes.timestamp()))
@@ -165,11 +169,11 @@ def _library(code: str) -> Any:  # noqa: ANN401 - a module
     return import_optional("exchange_calendars", need=f"the calendar '{code}'", extra="exchanges")
 
 
-def _decade(day: int) -> int:
+def _decade_of_day(day: int) -> int:
     return local_date(day).year // _YEARS
 
 
-def _day(year: int, month: int, day: int) -> int:
+def _day_number(year: int, month: int, day: int) -> int:
     return day_number(date(year, month, day))
 
 
@@ -193,11 +197,11 @@ class SessionTicks:
 
     def after(self, unix: int) -> int | None:
         """The first tick later than ``unix``; None when there is none."""
-        return tick_after(self.between, unix, known=self._known_bounds())
+        return tick_after(self.between, unix, bounds=self._known_bounds())
 
     def before(self, unix: int) -> int | None:
         """The last tick earlier than ``unix``; None when there is none."""
-        return tick_before(self.between, unix, known=self._known_bounds())
+        return tick_before(self.between, unix, bounds=self._known_bounds())
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""

@@ -40,13 +40,13 @@ from sparkassets.core.timetables.timetable import (
 from sparkassets.frozen import frozen
 
 MODIFIERS: Final = ("timezone", "start", "end", "delay", "window", "catchup", "interval", "calendar", "roll")
-_OF_ALL: Final = frozenset({"timezone", "start", "end"})
+_MODIFIERS_OF_ALL: Final = frozenset({"timezone", "start", "end"})
 """The modifiers that also apply to a timetable without ticks, such as ``@once``."""
 _CATCHUPS: Final[tuple[Catchup, ...]] = get_args(Catchup)
-_NOTHING: Final[Mapping[str, Factory]] = MappingProxyType({})
+_NONE_INSTALLED: Final[Mapping[str, Factory]] = MappingProxyType({})
 _WITHOUT_TICKS: Final = {"@once": build_once, "@continuous": build_continuous}
 # any instant: a rule without a tick before or after it never fires
-_SOME_TIME: Final = to_unix(datetime(2025, 1, 1, tzinfo=UTC))
+_ANY_INSTANT: Final = to_unix(datetime(2025, 1, 1, tzinfo=UTC))
 _DATE: Final = re.compile(r"\s*\d{4}-\d\d")
 _TIME_OF_DAY: Final = re.compile(r"\s*(\d\d?):(\d\d)\s*")
 
@@ -82,7 +82,7 @@ def parse_timetable(
     timezone: str,
     start: int | None = None,
     end: int | None = None,
-    installed: Mapping[str, Factory] = _NOTHING,
+    installed: Mapping[str, Factory] = _NONE_INSTALLED,
 ) -> Timetable:
     """The timetable of a ``schedule``.
 
@@ -105,189 +105,192 @@ def parse_timetable(
     """
     written = {"cron": value} if isinstance(value, str) else value
     _check_keys(written)
-    timezone = _zone(written, timezone)
-    start, end = _bound(written, "start", timezone, start), _bound(written, "end", timezone, end)
-    delay = _length(written, "delay", positive=False) or Duration()
-    window, interval = _length(written, "window"), _length(written, "interval")
-    catchup = _choice(written, "catchup", _CATCHUPS)
+    timezone = _read_zone(written, timezone)
+    start, end = _read_bound(written, "start", timezone, start), _read_bound(written, "end", timezone, end)
+    delay = _read_length(written, "delay", positive=False) or Duration()
+    window, interval = _read_length(written, "window"), _read_length(written, "interval")
+    catchup = _read_choice(written, "catchup", _CATCHUPS)
     (kind,) = written.keys() & KINDS.keys()
     if interval and kind != "cron":
-        message = f"'interval' goes with 'cron', not with '{kind}'"
-        hint = "the intervals of 'every' are its own length" if kind == "every" else None
-        raise TimetableError(message, hint=hint, path=("interval",), at_key=True)
-    days, roll = _calendar(written), _choice(written, "roll", ROLLS)
-    beside = {key: each for key, each in written.items() if key != kind and key not in MODIFIERS}
-    rule = TimetableRule(written[kind], timezone, start, interval, days, beside, installed)
+        raise _misplaced_interval_error(kind)
+    calendar, roll = _read_calendar(written), _read_choice(written, "roll", ROLLS)
+    other_keys = {key: each for key, each in written.items() if key not in {kind, *MODIFIERS}}
+    rule = TimetableRule(written[kind], timezone, start, interval, calendar, other_keys, installed)
     try:
-        built = KINDS[kind](rule)
+        timetable = KINDS[kind](rule)
     except TimetableError as error:
-        if isinstance(value, str):
-            raise
-        raise error.at_path(kind, beside=written) from error
-    if isinstance(built, OnceTimetable | ContinuousTimetable):
-        _refuse_modifiers(built, written)
-    elif days:
-        built = _roll_to_open_days(built, days, roll)
+        raise error if isinstance(value, str) else error.at_path(kind, beside=written) from error
+    if isinstance(timetable, OnceTimetable | ContinuousTimetable):
+        _refuse_modifiers(timetable, written)
+    elif calendar:
+        timetable = _roll_to_open_days(timetable, calendar, roll)
     if start is not None and end is not None and end <= start:
         bounds = f"start {format_zoned(from_unix(start), timezone)}, end {format_zoned(from_unix(end), timezone)}"
         path = tuple(key for key in ("end", "start") if key in written)[:1]
-        message = f"schedule '{built.text}' can never fire: it ends before it starts ({bounds})"
+        message = f"schedule '{timetable.text}' can never fire: it ends before it starts ({bounds})"
         raise TimetableError(message, path=path)
-    return replace(built, start=start, end=end, delay=delay, window=window, catchup=catchup)
+    return replace(timetable, start=start, end=end, delay=delay, window=window, catchup=catchup)
+
+
+def _misplaced_interval_error(kind: str) -> TimetableError:
+    """The error for ``interval`` beside a kind of rule that has intervals of its own."""
+    hint = "the intervals of 'every' are its own length" if kind == "every" else None
+    message = f"'interval' goes with 'cron', not with '{kind}'"
+    return TimetableError(message, hint=hint, path=("interval",), at_key=True)
 
 
 # --------------------------------------------------------------------------- kinds
 
 
-def _cron(written: TimetableRule) -> TickTimetable:
+def _build_cron(rule: TimetableRule) -> TickTimetable:
     """Builds the timetable of ``cron``, or of a preset without ticks such as ``@once``."""
-    value, timezone = written.value, written.timezone
-    if isinstance(value, str) and (without := _WITHOUT_TICKS.get(value.strip())):
-        return without(value, timezone=timezone, start=written.start, end=None)
-    ticks, text = _moments(value, "cron", timezone)
+    value, timezone = rule.value, rule.timezone
+    if isinstance(value, str) and (build_without_ticks := _WITHOUT_TICKS.get(value.strip())):
+        return build_without_ticks(value, timezone=timezone, start=rule.start, end=None)
+    ticks, text = _read_ticks(value, "cron", timezone)
     shape: IntervalShape = AbuttingIntervals()
-    if written.interval:
-        shape, text = FixedLengthIntervals(written.interval, timezone), f"{text} for {written.interval.text}"
+    if rule.interval:
+        shape, text = FixedLengthIntervals(rule.interval, timezone), f"{text} for {rule.interval.text}"
     return TickTimetable(text, timezone, ticks, shape)
 
 
-def _instants(written: TimetableRule) -> TickTimetable:
+def _build_instants(rule: TimetableRule) -> TickTimetable:
     """Builds the timetable of ``at``: instants, crons, or the open or close of an exchange's sessions."""
-    if written.value in ("open", "close"):
-        exchange = _exchange(written, f"at: {written.value}")
-        session_ticks = SessionTicks(exchange, "open" if written.value == "open" else "close")
-        return TickTimetable(f"at {session_ticks.describe()}", written.timezone, session_ticks, InstantIntervals())
-    ticks, text = _moments(written.value, "at", written.timezone)
-    return TickTimetable(f"at {text}", written.timezone, ticks, InstantIntervals())
+    if rule.value in ("open", "close"):
+        exchange = _require_exchange(rule, f"at: {rule.value}")
+        session_ticks = SessionTicks(exchange, "open" if rule.value == "open" else "close")
+        return TickTimetable(f"at {session_ticks.describe()}", rule.timezone, session_ticks, InstantIntervals())
+    ticks, text = _read_ticks(rule.value, "at", rule.timezone)
+    return TickTimetable(f"at {text}", rule.timezone, ticks, InstantIntervals())
 
 
-def _every(written: TimetableRule) -> TickTimetable:
+def _build_every(rule: TimetableRule) -> TickTimetable:
     """Builds the timetable of ``every``: a length, or each session of an exchange."""
-    if written.value == "session":
-        exchange = _exchange(written, "every: session")
+    if rule.value == "session":
+        exchange = _require_exchange(rule, "every: session")
         opens = SessionTicks(exchange, "open")
-        return TickTimetable(f"every session of {exchange.code}", written.timezone, opens, TradingIntervals(exchange))
-    length = _duration(written.value, "every")
+        return TickTimetable(f"every session of {exchange.code}", rule.timezone, opens, TradingIntervals(exchange))
+    length = _read_duration(rule.value, "every")
     if length.seconds and (length.days or length.months):
-        message = f"'every' of a schedule is '{written.value}', calendar and elapsed time at once; expected one of them"
+        message = f"'every' of a schedule is '{rule.value}', calendar and elapsed time at once; expected one of them"
         raise TimetableError(message, hint="d, w, mo and y follow the calendar; s, m and h are elapsed time")
-    text = str(written.value)
-    ticks = every_ticks(text, length, timezone=written.timezone, anchor=written.start)
-    return TickTimetable(ticks.describe(), written.timezone, ticks, AbuttingIntervals())
+    text = str(rule.value)
+    ticks = every_ticks(text, length, timezone=rule.timezone, anchor=rule.start)
+    return TickTimetable(ticks.describe(), rule.timezone, ticks, AbuttingIntervals())
 
 
-def _times(written: TimetableRule) -> TickTimetable:
+def _build_times(rule: TimetableRule) -> TickTimetable:
     """Builds the timetable of ``times``: boolean combinations of hours, weekdays and so on."""
-    ticks = times_ticks(written.value, written.timezone)
-    return TickTimetable(f"times {to_yaml_line(written.value)}", written.timezone, ticks, InstantIntervals())
+    ticks = times_ticks(rule.value, rule.timezone)
+    return TickTimetable(f"times {to_yaml_line(rule.value)}", rule.timezone, ticks, InstantIntervals())
 
 
-def _sun(written: TimetableRule) -> TickTimetable:
+def _build_sun(rule: TimetableRule) -> TickTimetable:
     """Builds the timetable of ``sun``: an event such as ``sunrise`` at a latitude and longitude."""
-    latitude, longitude = read_all_or_raise(BESIDE["sun"], lambda key: _degrees(written.beside, key))
-    if not isinstance(written.value, str):
-        raise TimetableError(f"'sun' of a schedule is {show_value(written.value)}; expected {listing(EVENTS)}")
-    ticks = sun_ticks(written.value, latitude=latitude, longitude=longitude)
-    return TickTimetable(ticks.describe(), written.timezone, ticks, InstantIntervals())
+    latitude, longitude = read_all_or_raise(KEYS_BESIDE["sun"], lambda key: _read_degrees(rule.beside, key))
+    if not isinstance(rule.value, str):
+        raise TimetableError(f"'sun' of a schedule is {show_value(rule.value)}; expected {listing(EVENTS)}")
+    ticks = sun_ticks(rule.value, latitude=latitude, longitude=longitude)
+    return TickTimetable(ticks.describe(), rule.timezone, ticks, InstantIntervals())
 
 
-def _timetable(written: TimetableRule) -> RegisteredSlots:
+def _build_registered(rule: TimetableRule) -> RegisteredSlots:
     """Builds the timetable that a package registered under the name in ``timetable``."""
-    if written.calendar:
+    if rule.calendar:
         message = "'calendar' does not go with 'timetable', whose days are its own"
         raise TimetableError(message, path=("calendar",), at_key=True)
     names = frozenset({*KINDS, *MODIFIERS})
     return build_registered_timetable(
-        written.value, written.beside, timezone=written.timezone, installed=written.installed, reserved=names
+        rule.value, rule.beside, timezone=rule.timezone, installed=rule.installed, reserved=names
     )
 
 
 KINDS: Final[Mapping[str, Callable[[TimetableRule], TickTimetable | RegisteredSlots]]] = {
-    "cron": _cron,
-    "at": _instants,
-    "every": _every,
-    "times": _times,
-    "sun": _sun,
-    "timetable": _timetable,
+    "cron": _build_cron,
+    "at": _build_instants,
+    "every": _build_every,
+    "times": _build_times,
+    "sun": _build_sun,
+    "timetable": _build_registered,
 }
 """What builds the timetable of each kind, without bounds and modifiers."""
 
-BESIDE: Final[Mapping[str, tuple[str, ...]]] = {"sun": ("latitude", "longitude")}
+KEYS_BESIDE: Final[Mapping[str, tuple[str, ...]]] = {"sun": ("latitude", "longitude")}
 """The keys that a kind has beside its own; a registered timetable has its parameters, whatever they are."""
 
 
-def _exchange(written: TimetableRule, what: str) -> TradingCalendar:
+def _require_exchange(rule: TimetableRule, what: str) -> TradingCalendar:
     """The exchange in ``calendar``; ``what`` is the rule that needs one.
 
     Raises:
         TimetableError: There is no calendar, or it is one of working days.
     """
-    if isinstance(written.calendar, TradingCalendar):
-        return written.calendar
-    found = f"'{written.calendar.code}' has none" if written.calendar else "there is no 'calendar'"
-    message = f"'{what}' needs the sessions of an exchange, and {found}"
-    raise TimetableError(message, hint="write 'calendar: XNYS'", lacks=written.calendar is None)
+    if isinstance(rule.calendar, TradingCalendar):
+        return rule.calendar
+    found_text = f"'{rule.calendar.code}' has none" if rule.calendar else "there is no 'calendar'"
+    message = f"'{what}' needs the sessions of an exchange, and {found_text}"
+    raise TimetableError(message, hint="write 'calendar: XNYS'", lacks=rule.calendar is None)
 
 
 def _roll_to_open_days(
-    built: TickTimetable | RegisteredSlots, calendar: WorkingDays | TradingCalendar, roll: Roll | None
+    timetable: TickTimetable | RegisteredSlots, calendar: WorkingDays | TradingCalendar, roll: Roll | None
 ) -> TickTimetable | RegisteredSlots:
     """The timetable with its ticks skipped or moved where they are not on an open day of the calendar.
 
     Ticks of sessions stay as they are: they are on open days by themselves.
     """
-    if not isinstance(built, TickTimetable):
-        raise TimetableError(f"'calendar' does not go with {built.text}", path=("calendar",), at_key=True)
-    if isinstance(built.ticks, SessionTicks):
+    if not isinstance(timetable, TickTimetable):
+        raise TimetableError(f"'calendar' does not go with {timetable.text}", path=("calendar",), at_key=True)
+    if isinstance(timetable.ticks, SessionTicks):
         if roll:
             raise TimetableError(
-                f"'roll' has nothing to do {built.text}: there is one each session", path=("roll",), at_key=True
+                f"'roll' has nothing to do {timetable.text}: there is one each session", path=("roll",), at_key=True
             )
-        return built
-    ticks = RolledTicks(built.ticks, calendar, roll or "skip", built.timezone)
-    if ticks.after(_SOME_TIME) is None and ticks.before(_SOME_TIME) is None:
-        raise TimetableError(f"schedule '{built.text}' never fires: never on an open day of {calendar.code}")
-    return replace(built, text=f"{built.text}, {ticks.rule}", ticks=ticks)
+        return timetable
+    ticks = RolledTicks(timetable.ticks, calendar, roll or "skip", timetable.timezone)
+    if ticks.after(_ANY_INSTANT) is None and ticks.before(_ANY_INSTANT) is None:
+        raise TimetableError(f"schedule '{timetable.text}' never fires: never on an open day of {calendar.code}")
+    return replace(timetable, text=f"{timetable.text}, {ticks.rule}", ticks=ticks)
 
 
-def _moments(value: object, key: str, timezone: str) -> tuple[TickSequence, str]:
+def _read_ticks(value: object, key: str, timezone: str) -> tuple[TickSequence, str]:
     """The ticks of ``cron`` or ``at``, a text or a list of texts, and how they are described."""
     if isinstance(value, str):
-        ticks = _moment(value, key, timezone, also=_WITHOUT_TICKS if key == "cron" else ())
+        ticks = _read_tick_text(value, key, timezone, other_names=_WITHOUT_TICKS if key == "cron" else ())
         return ticks, ticks.describe()
     if not isinstance(value, list) or not value:
-        what = "an empty list" if value == [] else show_value(value)
-        raise TimetableError(f"'{key}' of a schedule is {what}; expected {_EXPECTED[key]}")
+        value_text = "an empty list" if value == [] else show_value(value)
+        raise TimetableError(f"'{key}' of a schedule is {value_text}; expected {_EXPECTED_VALUES[key]}")
     instants: set[int] = set()
     crons: list[TickSequence] = []
-    for ticks in read_all_or_raise(enumerate(value), lambda item: _item(*item, key=key, timezone=timezone)):
+    for ticks in read_all_or_raise(enumerate(value), lambda item: _read_item(*item, key=key, timezone=timezone)):
         if isinstance(ticks, InstantTicks):
             instants.update(ticks.instants)
         else:
             crons.append(ticks)
-    found = unite_ticks([*crons, *([InstantTicks(tuple(sorted(instants)), timezone)] if instants else [])])
-    return found, found.describe()
+    united = unite_ticks([*crons, *([InstantTicks(tuple(sorted(instants)), timezone)] if instants else [])])
+    return united, united.describe()
 
 
-def _item(number: int, value: object, *, key: str, timezone: str) -> TickSequence:
+def _read_item(number: int, value: object, *, key: str, timezone: str) -> TickSequence:
     """The ticks of one item of a list; ``number`` is its position, for the path of an error."""
     if not isinstance(value, str):
         message = f"item {number + 1} of '{key}' of a schedule is {show_value(value)}; expected text"
         raise TimetableError(message, path=(number,))
     try:
-        return _moment(value, key, timezone)
+        return _read_tick_text(value, key, timezone)
     except TimetableError as error:
         raise error.at_path(number) from error
 
 
-_EXPECTED: Final = {
+_EXPECTED_VALUES: Final = {
     "cron": "a cron such as '0 6 * * *', a preset, or a list of them",
     "at": "a cron such as '0 6 * * *', or a list of crons or of instants",
 }
 
 
-def _moment(text: str, key: str, timezone: str, *, also: Iterable[str] = ()) -> TickSequence:
-    """The ticks of one text: a cron or, for ``at``, also an instant; ``also`` are other names that messages suggest."""
+def _read_tick_text(text: str, key: str, timezone: str, *, other_names: Iterable[str] = ()) -> TickSequence:
+    """The ticks of one text: a cron or, for ``at``, also an instant; messages suggest ``other_names``, too."""
     if key == "at" and _DATE.match(text):
         try:
             return InstantTicks((to_unix(parse_instant(text.strip(), zone=timezone)),), timezone)
@@ -295,10 +298,10 @@ def _moment(text: str, key: str, timezone: str, *, also: Iterable[str] = ()) -> 
             raise TimetableError(str(error.args[0]), hint=error.hint) from error
     if _DATE.match(text):
         raise TimetableError(f"'{text}' is not a cron; expected five fields", hint=f"write {{at: [{text.strip()}]}}")
-    if clock := _TIME_OF_DAY.fullmatch(text):
-        daily = f"{int(clock[2])} {int(clock[1])} * * *"
-        raise TimetableError(f"'{text}' is not a cron; expected five fields", hint=f"write '{daily}' for each day")
-    return cron_ticks(text, timezone, also=tuple(also))
+    if time_of_day := _TIME_OF_DAY.fullmatch(text):
+        daily_cron = f"{int(time_of_day[2])} {int(time_of_day[1])} * * *"
+        raise TimetableError(f"'{text}' is not a cron; expected five fields", hint=f"write '{daily_cron}' for each day")
+    return cron_ticks(text, timezone, also=tuple(other_names))
 
 
 # --------------------------------------------------------------------------- keys and modifiers
@@ -306,12 +309,11 @@ def _moment(text: str, key: str, timezone: str, *, also: Iterable[str] = ()) -> 
 
 def _check_keys(written: Mapping[str, object]) -> None:
     """Refuses unknown keys, and a schedule that has no kind of rule or several."""
-    beside = [key for kind in written for key in BESIDE.get(kind, ())]
-    for key in written if "timetable" not in written else ():
-        if key not in KINDS and key not in MODIFIERS and key not in beside:
-            known = [*KINDS, *beside, *MODIFIERS]
-            message = f"unknown key '{key}' in a schedule; expected {', '.join(known)}"
-            raise TimetableError(message, hint=suggest_close(str(key), known), path=(key,), at_key=True)
+    known = [*KINDS, *(key for kind in written for key in KEYS_BESIDE.get(kind, ())), *MODIFIERS]
+    unknown = None if "timetable" in written else next((key for key in written if key not in known), None)
+    if unknown is not None:
+        message = f"unknown key '{unknown}' in a schedule; expected {', '.join(known)}"
+        raise TimetableError(message, hint=suggest_close(str(unknown), known), path=(unknown,), at_key=True)
     kinds = [key for key in written if key in KINDS]
     if not kinds:
         raise TimetableError(f"a schedule lacks its rule; expected {listing(repr(kind) for kind in KINDS)}", lacks=True)
@@ -323,23 +325,23 @@ def _check_keys(written: Mapping[str, object]) -> None:
         )
 
 
-def _refuse_modifiers(built: OnceTimetable | ContinuousTimetable, written: Mapping[str, object]) -> None:
+def _refuse_modifiers(timetable: OnceTimetable | ContinuousTimetable, written: Mapping[str, object]) -> None:
     """Refuses the modifiers that need ticks or intervals for ``@once`` and ``@continuous``, which have none."""
     for key in MODIFIERS:
-        if key in written and key not in _OF_ALL:
-            message = f"'{key}' does nothing to '{built.text.strip()}', which has no ticks and no intervals"
+        if key in written and key not in _MODIFIERS_OF_ALL:
+            message = f"'{key}' does nothing to '{timetable.text.strip()}', which has no ticks and no intervals"
             raise TimetableError(message, path=(key,), at_key=True)
 
 
-def _text(written: Mapping[str, object], key: str) -> str:
+def _read_text(written: Mapping[str, object], key: str) -> str:
     """The value of a key that must be text."""
-    found = written[key]
-    if not isinstance(found, str):
-        raise TimetableError(f"'{key}' of a schedule is {show_value(found)}; expected text", path=(key,))
-    return found
+    value = written[key]
+    if not isinstance(value, str):
+        raise TimetableError(f"'{key}' of a schedule is {show_value(value)}; expected text", path=(key,))
+    return value
 
 
-def _zone(written: Mapping[str, object], default: str) -> str:
+def _read_zone(written: Mapping[str, object], default: str) -> str:
     """The schedule's own zone, or ``default``.
 
     Raises:
@@ -349,7 +351,7 @@ def _zone(written: Mapping[str, object], default: str) -> str:
     if "timezone" not in written:
         find_zone(default)
         return default
-    name = _text(written, "timezone")
+    name = _read_text(written, "timezone")
     try:
         find_zone(name)
     except InstantError as error:
@@ -357,21 +359,21 @@ def _zone(written: Mapping[str, object], default: str) -> str:
     return name
 
 
-def _bound(written: Mapping[str, object], key: str, timezone: str, default: int | None) -> int | None:
+def _read_bound(written: Mapping[str, object], key: str, timezone: str, default: int | None) -> int | None:
     """The bound ``start`` or ``end`` as Unix seconds; ``default`` where it is not written."""
     if key not in written:
         return default
-    text = _text(written, key)
+    text = _read_text(written, key)
     try:
         return to_unix(parse_instant(text, zone=timezone))
     except InstantError as error:
         raise TimetableError(f"'{key}' of a schedule: {error.args[0]}", hint=error.hint, path=(key,)) from error
 
 
-def _degrees(beside: Mapping[str, object], key: str) -> float:
+def _read_degrees(other_keys: Mapping[str, object], key: str) -> float:
     """The latitude or longitude of ``sun``, as ``key`` names it."""
-    value = beside.get(key)
-    if key not in beside:
+    value = other_keys.get(key)
+    if key not in other_keys:
         raise TimetableError(f"'sun' of a schedule needs '{key}', in degrees", lacks=True)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TimetableError(
@@ -380,7 +382,7 @@ def _degrees(beside: Mapping[str, object], key: str) -> float:
     return float(value)
 
 
-def _calendar(written: Mapping[str, object]) -> WorkingDays | TradingCalendar | None:
+def _read_calendar(written: Mapping[str, object]) -> WorkingDays | TradingCalendar | None:
     """The calendar of the schedule; None where it is not written.
 
     Raises:
@@ -392,34 +394,34 @@ def _calendar(written: Mapping[str, object]) -> WorkingDays | TradingCalendar | 
             raise TimetableError(message, path=("roll",), at_key=True, lacks=True)
         return None
     try:
-        return find_calendar(_text(written, "calendar"))
+        return find_calendar(_read_text(written, "calendar"))
     except TimetableError as error:
         raise error if error.path else error.at_path("calendar") from error
 
 
-def _choice(written: Mapping[str, object], key: str, choices: tuple[C, ...]) -> C | None:
+def _read_choice(written: Mapping[str, object], key: str, choices: tuple[C, ...]) -> C | None:
     """The value of a key that has one of ``choices``; None where it is not written."""
     if key not in written:
         return None
     value = written[key]
-    if (found := next((choice for choice in choices if choice == value), None)) is not None:
-        return found
+    if (chosen := next((choice for choice in choices if choice == value), None)) is not None:
+        return chosen
     hint = suggest_close(value, choices) if isinstance(value, str) else None
     message = f"'{key}' of a schedule is {show_value(value)}; expected {listing(choices)}"
     raise TimetableError(message, hint=hint, path=(key,))
 
 
-def _length(written: Mapping[str, object], key: str, *, positive: bool = True) -> Duration | None:
+def _read_length(written: Mapping[str, object], key: str, *, positive: bool = True) -> Duration | None:
     """The duration of a key; None where it is not written."""
     if key not in written:
         return None
     try:
-        return _duration(written[key], key, positive=positive)
+        return _read_duration(written[key], key, positive=positive)
     except TimetableError as error:
         raise error.at_path(key) from error
 
 
-def _duration(value: object, key: str, *, positive: bool = True) -> Duration:
+def _read_duration(value: object, key: str, *, positive: bool = True) -> Duration:
     """The duration of a value; ``key`` names it in messages.
 
     Raises:
@@ -428,12 +430,12 @@ def _duration(value: object, key: str, *, positive: bool = True) -> Duration:
     if not isinstance(value, str):
         raise TimetableError(f"'{key}' of a schedule is {show_value(value)}; expected a duration such as 90s, 6h or 7d")
     try:
-        found = Duration.parse(value)
+        duration = Duration.parse(value)
     except InstantError as error:
         raise TimetableError(f"'{key}' of a schedule: {error.args[0]}", hint=error.hint) from error
-    parts = (found.months, found.days, found.seconds)
+    parts = (duration.months, duration.days, duration.seconds)
     if min(parts) < 0 or (positive and not any(parts)):
         raise TimetableError(
             f"'{key}' of a schedule is '{value}'; expected a duration {'above' if positive else 'of at least'} 0"
         )
-    return found
+    return duration

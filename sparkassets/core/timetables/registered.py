@@ -21,10 +21,10 @@ REGISTRY: Final = EntryPointRegistry("timetable", "sparkassets.timetables", "sch
 """What packages register."""
 
 _NONE: Final = Duration()
-_FIRST: Final = to_unix(datetime(1900, 1, 1, tzinfo=UTC))
-_LAST: Final = to_unix(datetime(2200, 1, 1, tzinfo=UTC))
+_EARLIEST: Final = to_unix(datetime(1900, 1, 1, tzinfo=UTC))
+_LATEST: Final = to_unix(datetime(2200, 1, 1, tzinfo=UTC))
 """The rule is asked only for slots between these; Unix seconds."""
-_LOOK, _YEAR = 32 * DAY, 366 * DAY
+_FIRST_STRETCH, _YEAR = 32 * DAY, 366 * DAY
 
 
 @runtime_checkable
@@ -77,13 +77,13 @@ class RegisteredSlots:
 
     def first_after(self, t: datetime) -> Slot | None:
         """The first slot with ``run_after`` later than ``t``; None when there is none within decades."""
-        at = max(to_unix(t) + 1, _FIRST)
-        return first_from(self._list_slots, at, min(at + HORIZON, _LAST), look=_LOOK)
+        at = max(to_unix(t) + 1, _EARLIEST)
+        return first_from(self._list_slots, at, min(at + HORIZON, _LATEST), stretch=_FIRST_STRETCH)
 
     def last_at(self, t: datetime) -> Slot | None:
         """The newest slot with ``run_after`` not later than ``t``; None when there is none within decades."""
-        at = min(to_unix(t) + 1, _LAST)
-        return last_until(self._list_slots, max(at - HORIZON, _FIRST), at, look=_LOOK)
+        at = min(to_unix(t) + 1, _LATEST)
+        return last_until(self._list_slots, max(at - HORIZON, _EARLIEST), at, stretch=_FIRST_STRETCH)
 
     def last_over(self, t: datetime) -> Slot | None:
         """The newest slot whose interval is over at ``t``, whatever delays its run; None when there is none.
@@ -91,21 +91,23 @@ class RegisteredSlots:
         The search assumes that runs follow in the order of their intervals' ends, and that the time from an end to its
         run varies by less than a month.
         """
-        rule, at = replace(self, delay=_NONE), to_unix(t)
-        near = rule.last_at(t) or rule.first_after(t)
-        if near is None:
+        undelayed, at = replace(self, delay=_NONE), to_unix(t)
+        nearby = undelayed.last_at(t) or undelayed.first_after(t)
+        if nearby is None:
             return None
 
         def list_ended(start: int, end: int) -> list[Slot]:
-            return [slot for slot in rule.between(from_unix(start), from_unix(end - 1)) if to_unix(slot.end) <= at]
+            return [slot for slot in undelayed.between(from_unix(start), from_unix(end - 1)) if to_unix(slot.end) <= at]
 
-        latest = min(at + to_unix(near.run_after) - to_unix(near.end) + _LOOK, _LAST)
-        found = last_until(list_ended, max(at - HORIZON, _FIRST), latest, look=2 * _LOOK)
-        return found and replace(found, run_after=from_unix(self.delay.add_to(to_unix(found.run_after), self.timezone)))
+        latest = min(at + to_unix(nearby.run_after) - to_unix(nearby.end) + _FIRST_STRETCH, _LATEST)
+        newest = last_until(list_ended, max(at - HORIZON, _EARLIEST), latest, stretch=2 * _FIRST_STRETCH)
+        return newest and replace(
+            newest, run_after=from_unix(self.delay.add_to(to_unix(newest.run_after), self.timezone))
+        )
 
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
         """The slots with ``a <= run_after <= b``, oldest first."""
-        start, end = max(to_unix(a) + bool(a.microsecond), _FIRST), min(to_unix(b) + 1, _LAST)
+        start, end = max(to_unix(a) + bool(a.microsecond), _EARLIEST), min(to_unix(b) + 1, _LATEST)
         for page in range(start, end, _YEAR):
             yield from self._list_slots(page, min(page + _YEAR, end))
 
@@ -119,14 +121,14 @@ class RegisteredSlots:
         ``delay`` and ``window`` are applied, so the rule is asked for earlier slots too.
         """
         least, most = duration_range(self.delay)
-        low, high = max(start - most, _FIRST), min(end - least, _LAST)
-        placed = (
+        low, high = max(start - most, _EARLIEST), min(end - least, _LATEST)
+        modified = (
             [self._apply_modifiers(slot) for slot in self._query_rule(low, high) if self._is_within_bounds(slot)]
             if low < high
             else []
         )
         return sorted(
-            {slot for slot in placed if start <= to_unix(slot.run_after) < end},
+            {slot for slot in modified if start <= to_unix(slot.run_after) < end},
             key=lambda slot: (slot.run_after, slot.start, slot.end),
         )
 
@@ -137,18 +139,18 @@ class RegisteredSlots:
             TimetableError: The rule fails or returns a wrong slot.
         """
         first, last = from_unix(start), from_unix(end)
-        found: list[Slot] = []
+        slots: list[Slot] = []
         fault: str | None = None
         try:
             for slot in self.rule.slots(first, last):
-                if fault := _fault(slot, first, last):
+                if fault := _find_fault(slot, first, last):
                     break  # a rule that goes on beyond the end may never end
-                found.append(slot)
+                slots.append(slot)
         except PLUGIN_FAILURES as error:
             raise TimetableError(f"{self.text} failed: {describe_error(error)}") from error
         if fault:
             raise TimetableError(f"{self.text} is wrong: {fault}")
-        return found
+        return slots
 
     def _is_within_bounds(self, slot: Slot) -> bool:
         """Whether the slot's interval, before any ``window``, begins within ``start`` and ``end``."""
@@ -196,7 +198,7 @@ def build_registered_timetable(
     return RegisteredSlots(f"timetable {name}" + (f" {{{written}}}" if written else ""), timezone, rule)
 
 
-def _fault(slot: object, start: datetime, end: datetime) -> str | None:
+def _find_fault(slot: object, start: datetime, end: datetime) -> str | None:
     """What is wrong with a slot that the rule returned for ``[start, end)``; None where it is right."""
     if not isinstance(slot, Slot):
         return f"slots(...) gave {kind_of(slot)}; expected sparkassets.Slot"
@@ -207,6 +209,6 @@ def _fault(slot: object, start: datetime, end: datetime) -> str | None:
     if slot.end < slot.start:
         return f"a slot ends at {format_instant(slot.end)}, before it starts at {format_instant(slot.start)}"
     if not start <= slot.run_after < end:
-        asked = f"from {format_instant(start)} until {format_instant(end)}"
-        return f"a slot runs after {format_instant(slot.run_after)}, and slots were asked {asked}"
+        asked_range = f"from {format_instant(start)} until {format_instant(end)}"
+        return f"a slot runs after {format_instant(slot.run_after)}, and slots were asked {asked_range}"
     return None

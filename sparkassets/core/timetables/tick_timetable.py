@@ -21,7 +21,7 @@ from sparkassets.frozen import frozen
 
 _PAGE = 31 * DAY
 """How much of a long stretch is computed at once, in seconds."""
-_NONE = Duration()
+_NO_DELAY = Duration()
 _SlotTimes = tuple[int, int, int]
 """``run_after``, and the start and the end of the interval, before it is widened; Unix seconds."""
 
@@ -52,7 +52,7 @@ class TickTimetable:
     shape: IntervalShape
     start: int | None = None
     end: int | None = None
-    delay: Duration = _NONE
+    delay: Duration = _NO_DELAY
     window: Duration | None = None
     catchup: Catchup | None = None
 
@@ -63,14 +63,14 @@ class TickTimetable:
 
     def first_after(self, t: datetime) -> Slot | None:
         """The first slot with ``run_after`` later than ``t``; None when there is none."""
-        after, (least, most) = to_unix(t), self._reach()
+        after, (least, most) = to_unix(t), self._delay_range()
         first, last = self._first_tick(), self._last_tick()
         best: _SlotTimes | None = None
         tick = self.ticks.after(max(after - most, first - 1))
         while tick is not None and tick <= last and (best is None or tick + least <= best[0]):
-            for found in self._slot_times(tick, tick + 1):
-                if found[0] > after and (best is None or found < best):
-                    best = found
+            for times in self._slot_times(tick, tick + 1):
+                if times[0] > after and (best is None or times < best):
+                    best = times
             if best and least == most:
                 break
             tick = self.ticks.after(tick)
@@ -78,15 +78,15 @@ class TickTimetable:
 
     def last_at(self, t: datetime) -> Slot | None:
         """The newest slot with ``run_after`` not later than ``t``; None when there is none."""
-        return self._newest(to_unix(t), self._reach(), lambda found: found)
+        return self._find_newest(to_unix(t), self._delay_range(), lambda times: times)
 
     def last_over(self, t: datetime) -> Slot | None:
         """The newest slot whose interval is over at ``t``, whatever delays its run; None when there is none."""
-        return self._newest(to_unix(t), self.shape.reach, lambda found: (found[2], found[1]))
+        return self._find_newest(to_unix(t), self.shape.reach, lambda times: (times[2], times[1]))
 
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
         """The slots with ``a <= run_after <= b``, oldest first."""
-        low, high, (least, most) = to_unix(a) + bool(a.microsecond), to_unix(b), self._reach()
+        low, high, (least, most) = to_unix(a) + bool(a.microsecond), to_unix(b), self._delay_range()
         first = max(low - most, self._first_tick())
         last = min(high - least, self._last_tick())
         if least != most:
@@ -94,7 +94,7 @@ class TickTimetable:
                 self._slot(*each) for each in sorted(self._slot_times(first, last + 1)) if low <= each[0] <= high
             )
             return
-        plain = self.window is None and self.delay == _NONE
+        plain = self.window is None and self.delay == _NO_DELAY
         reached, over = None, from_unix(0)
         for page in range(first, last + 1, _PAGE):
             for begin, end in self.shape.intervals(self.ticks, page, min(page + _PAGE, last + 1)):
@@ -109,7 +109,7 @@ class TickTimetable:
         """The rule for people, with its zone and bounds."""
         return describe_timetable(self)
 
-    def _reach(self) -> tuple[int, int]:
+    def _delay_range(self) -> tuple[int, int]:
         """The least and the most seconds from a tick to its slot's ``run_after``."""
         delay, shape = duration_range(self.delay), self.shape.reach
         return shape[0] + delay[0], shape[1] + delay[1]
@@ -125,7 +125,7 @@ class TickTimetable:
 
     def _last_tick(self) -> int:
         """The tick of the last interval that ``end`` and the calendar allow."""
-        latest = LATEST - 1 - self._reach()[1]
+        latest = LATEST - 1 - self._delay_range()[1]
         if self.end is None:
             return latest
         begin = self.ticks.before(self.end)
@@ -134,7 +134,9 @@ class TickTimetable:
         tick = self.shape.tick_of(self.ticks, begin)
         return latest if tick is None else min(tick, latest)
 
-    def _newest(self, at: int, reach: tuple[int, int], rank: Callable[[_SlotTimes], tuple[int, ...]]) -> Slot | None:
+    def _find_newest(
+        self, at: int, reach: tuple[int, int], rank: Callable[[_SlotTimes], tuple[int, ...]]
+    ) -> Slot | None:
         """The slot with the highest rank whose rank begins with an instant not later than ``at``; None without one.
 
         Args:
@@ -147,9 +149,9 @@ class TickTimetable:
         best: _SlotTimes | None = None
         tick = self.ticks.before(min(at - least, last) + 1)
         while tick is not None and tick >= first and (best is None or tick + most >= rank(best)[0]):
-            for found in self._slot_times(tick, tick + 1):
-                if rank(found)[0] <= at and (best is None or rank(found) > rank(best)):
-                    best = found
+            for times in self._slot_times(tick, tick + 1):
+                if rank(times)[0] <= at and (best is None or rank(times) > rank(best)):
+                    best = times
             if best and least == most:
                 break
             tick = self.ticks.before(tick)
@@ -167,7 +169,7 @@ class TickTimetable:
         return Slot(from_unix(run_after), from_unix(start), from_unix(end))
 
 
-_SHOWN = 3
+_MOST_SHOWN = 3
 
 
 @frozen
@@ -184,13 +186,13 @@ class InstantTicks:
 
     def after(self, unix: int) -> int | None:
         """The first tick later than ``unix``; None when there is none."""
-        at = bisect_right(self.instants, unix)
-        return self.instants[at] if at < len(self.instants) else None
+        index = bisect_right(self.instants, unix)
+        return self.instants[index] if index < len(self.instants) else None
 
     def before(self, unix: int) -> int | None:
         """The last tick earlier than ``unix``; None when there is none."""
-        at = bisect_left(self.instants, unix)
-        return self.instants[at - 1] if at else None
+        index = bisect_left(self.instants, unix)
+        return self.instants[index - 1] if index else None
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
@@ -202,9 +204,9 @@ class InstantTicks:
         >>> InstantTicks((0, 60)).describe()
         '1970-01-01T00:00Z, 1970-01-01T00:01Z'
         """
-        shown = ", ".join(format_zoned(from_unix(each), self.timezone) for each in self.instants[:_SHOWN])
-        more = len(self.instants) - _SHOWN
-        return f"{shown} and {more} more" if more > 0 else shown
+        shown = ", ".join(format_zoned(from_unix(each), self.timezone) for each in self.instants[:_MOST_SHOWN])
+        hidden_count = len(self.instants) - _MOST_SHOWN
+        return f"{shown} and {hidden_count} more" if hidden_count > 0 else shown
 
 
 class OnceTimetable(TickTimetable):

@@ -57,10 +57,12 @@ def cron_ticks(text: str, timezone: str, *, also: Sequence[str] = ()) -> WallClo
     [0, 86400, 172800]
     """
     written = text.strip()
-    return WallClockTicks(text, timezone, _preset(written, also) if written.startswith("@") else _fields(text))
+    return WallClockTicks(
+        text, timezone, _find_preset(written, also) if written.startswith("@") else _expand_cron(text)
+    )
 
 
-def _fields(text: str) -> CronFields:
+def _expand_cron(text: str) -> CronFields:
     """The fields of a cron.
 
     Raises:
@@ -72,7 +74,7 @@ def _fields(text: str) -> CronFields:
         raise TimetableError(str(error.args[0]), hint=error.hint) from error
 
 
-def _preset(name: str, also: Sequence[str]) -> CronFields:
+def _find_preset(name: str, also: Sequence[str]) -> CronFields:
     """The fields of a preset; ``also`` are names that the message may suggest.
 
     Raises:
@@ -89,7 +91,7 @@ def _preset(name: str, also: Sequence[str]) -> CronFields:
 
 _MONTH = 146_097 * DAY // 4800
 """Seconds of a month of the Gregorian calendar, on average."""
-_AROUND = 3
+_ESTIMATE_ERROR = 3
 """More calendar steps than an estimate by average months can be wrong by."""
 
 
@@ -155,8 +157,8 @@ class CalendarTicks:
         start = max(unix, EARLIEST - 1)
         if start >= LATEST:
             return None
-        number = self._number(start) - _AROUND
-        while (tick := self._tick(number)) <= start:
+        number = self._estimate_step(start) - _ESTIMATE_ERROR
+        while (tick := self._tick_of_step(number)) <= start:
             number += 1
         return tick if tick < LATEST else None
 
@@ -165,31 +167,31 @@ class CalendarTicks:
         end = min(unix, LATEST)
         if end < EARLIEST:
             return None
-        number = self._number(end) + _AROUND
-        while (tick := self._tick(number)) >= end:
+        number = self._estimate_step(end) + _ESTIMATE_ERROR
+        while (tick := self._tick_of_step(number)) >= end:
             number -= 1
         return tick if tick >= EARLIEST else None
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
         start, end = max(start, EARLIEST), min(end, LATEST)
-        number = self._number(start) - _AROUND
-        found: list[int] = []
-        while (tick := self._tick(number)) < end:
-            if tick >= start and tick not in found[-1:]:
-                found.append(tick)
+        number = self._estimate_step(start) - _ESTIMATE_ERROR
+        ticks: list[int] = []
+        while (tick := self._tick_of_step(number)) < end:
+            if tick >= start and tick not in ticks[-1:]:
+                ticks.append(tick)
             number += 1
-        return found
+        return ticks
 
     def describe(self) -> str:
         """The rule for people."""
         return f"every {self.text}"
 
-    def _number(self, unix: int) -> int:
+    def _estimate_step(self, unix: int) -> int:
         """The number of the step from the anchor that is near an instant, wrong by less than `_AROUND`."""
         return (unix - self.anchor) // (self.length.months * _MONTH + self.length.days * DAY)
 
-    def _tick(self, number: int) -> int:
+    def _tick_of_step(self, number: int) -> int:
         """The instant of the step with that number.
 
         Beyond the calendar, an instant before or after all others, so that a search ends.
@@ -229,7 +231,7 @@ _MARGIN: Final = 2
 """Days by which a search is widened: an event of a solar day may fall on the date before or after in UTC."""
 _EARLIEST, _LATEST = -719_000, 2_932_000
 """Day numbers of the years 1 and 9997."""
-_KNOWN = _EARLIEST * DAY, _LATEST * DAY
+_BOUNDS = _EARLIEST * DAY, _LATEST * DAY
 
 
 @frozen
@@ -252,22 +254,22 @@ class SunTicks:
 
     def after(self, unix: int) -> int | None:
         """The first tick later than ``unix``; None when there is none."""
-        return tick_after(self.between, unix, known=_KNOWN)
+        return tick_after(self.between, unix, bounds=_BOUNDS)
 
     def before(self, unix: int) -> int | None:
         """The last tick earlier than ``unix``; None when there is none."""
-        return tick_before(self.between, unix, known=_KNOWN)
+        return tick_before(self.between, unix, bounds=_BOUNDS)
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
         first, last = max(start // DAY - _MARGIN, _EARLIEST), min(end // DAY + _MARGIN, _LATEST)
-        events = (_event(self.event, self.latitude, self.longitude, day) for day in range(first, last + 1))
+        events = (_find_sun_event(self.event, self.latitude, self.longitude, day) for day in range(first, last + 1))
         return [each for each in events if each is not None and start <= each < end]
 
     def describe(self) -> str:
         """The rule for people, without zone and bounds."""
-        rare = "" if self.event == "noon" else f", none on days without {self.event}"
-        return f"{self.event} at {self.latitude:g}, {self.longitude:g}{rare}"
+        absence_text = "" if self.event == "noon" else f", none on days without {self.event}"
+        return f"{self.event} at {self.latitude:g}, {self.longitude:g}{absence_text}"
 
 
 def sun_ticks(event: str, *, latitude: float, longitude: float) -> SunTicks:
@@ -281,14 +283,14 @@ def sun_ticks(event: str, *, latitude: float, longitude: float) -> SunTicks:
     Raises:
         TimetableError: There is no such event or place, or ``astral`` is not installed.
     """
-    known = next((each for each in EVENTS if each == event), None)
-    if known is None:
+    known_event = next((each for each in EVENTS if each == event), None)
+    if known_event is None:
         raise TimetableError(
             f"unknown event of the sun '{event}'; expected {', '.join(EVENTS)}", hint=suggest_close(event, EVENTS)
         )
     read_all_or_raise((("latitude", latitude, 90), ("longitude", longitude, 180)), lambda each: _check_degrees(*each))
     import_optional("astral.sun", need=f"the schedule 'sun: {event}'", extra="sun")
-    return SunTicks(known, latitude, longitude)
+    return SunTicks(known_event, latitude, longitude)
 
 
 def _check_degrees(name: str, value: float, most: int) -> None:
@@ -299,7 +301,7 @@ def _check_degrees(name: str, value: float, most: int) -> None:
 
 
 @lru_cache(maxsize=8192)
-def _event(event: SunEvent, latitude: float, longitude: float, day: int) -> int | None:
+def _find_sun_event(event: SunEvent, latitude: float, longitude: float, day: int) -> int | None:
     """The event of one solar day in Unix seconds; None where the sun does not reach that height.
 
     Astral's own `sunrise` and others search by the date of a zone, and miss an event whose time of day crosses

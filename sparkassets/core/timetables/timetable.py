@@ -55,11 +55,11 @@ class TimetableError(InputError):
 
         An error at one of the keys ``beside`` that value keeps its own path.
         """
-        above = () if self.path and self.path[0] in beside else path
+        prefix = () if self.path and self.path[0] in beside else path
         return TimetableError(
             str(self.args[0]),
             hint=self.hint,
-            path=(*above, *self.path),
+            path=(*prefix, *self.path),
             at_key=self.at_key,
             lacks=self.lacks,
             others=[each.at_path(*path, beside=beside) for each in self.others],
@@ -72,17 +72,17 @@ def read_all_or_raise(values: Iterable[V], read: Callable[[V], R]) -> list[R]:
     Raises:
         TimetableError: The error of the first refused value, with the errors of the others.
     """
-    found: list[R] = []
+    results: list[R] = []
     faults: list[TimetableError] = []
     for value in values:
         try:
-            found.append(read(value))
+            results.append(read(value))
         except TimetableError as error:
             faults += error.all_errors
     if faults:
         faults[0].others = faults[1:]
         raise faults[0]
-    return found
+    return results
 
 
 @frozen
@@ -277,9 +277,9 @@ def duration_range(length: Duration) -> tuple[int, int]:
     >>> duration_range(Duration(seconds=60))
     (60, 60)
     """
-    slack = _CLOCK_CHANGES if length.months or length.days else 0
-    days, more_days = (length.months * month + length.days for month in (_SHORTEST_MONTH, _LONGEST_MONTH))
-    return days * DAY + length.seconds - slack, more_days * DAY + length.seconds + slack
+    clock_changes = _CLOCK_CHANGES if length.months or length.days else 0
+    least_days, most_days = (length.months * month + length.days for month in (_SHORTEST_MONTH, _LONGEST_MONTH))
+    return least_days * DAY + length.seconds - clock_changes, most_days * DAY + length.seconds + clock_changes
 
 
 def import_optional(module: str, *, need: str, extra: str) -> Any:  # noqa: ANN401 - a module
@@ -331,9 +331,12 @@ class RunAlignment:
     zones: tuple[str, str]
 
     def __repr__(self) -> str:
-        up, down = format_zoned(self.upstream.start, self.zones[0]), format_zoned(self.downstream.start, self.zones[1])
+        upstream_text, downstream_text = (
+            format_zoned(self.upstream.start, self.zones[0]),
+            format_zoned(self.downstream.start, self.zones[1]),
+        )
         delta = delta_text(self.delta_seconds)
-        return f"<run of {down} takes the one of {up}: execution delta {delta}, case {self.case}>"
+        return f"<run of {downstream_text} takes the one of {upstream_text}: execution delta {delta}, case {self.case}>"
 
 
 def align_runs(upstream: Timetable, downstream: Timetable, at: datetime, *, names: tuple[str, str]) -> RunAlignment:
@@ -348,16 +351,16 @@ def align_runs(upstream: Timetable, downstream: Timetable, at: datetime, *, name
     Raises:
         InputError: One of them has no run by then.
     """
-    own, zones = downstream.last_over(at), (upstream.timezone, downstream.timezone)
-    if own is None:
+    downstream_slot, zones = downstream.last_over(at), (upstream.timezone, downstream.timezone)
+    if downstream_slot is None:
         raise InputError(f"{names[1]!r} has no run by {format_zoned(at, downstream.timezone)}: {downstream.describe()}")
-    theirs = upstream.last_over(own.end)
-    if theirs is None:
-        when = f"{format_zoned(own.end, downstream.timezone)}, when {names[1]!r} runs"
-        raise InputError(f"{names[0]!r} has no run by {when}: {upstream.describe()}")
-    delta = own.start - theirs.start
-    case: Literal[1, 2] = 1 if theirs.end == own.end else 2
-    return RunAlignment(theirs, own, delta.days * 86_400 + delta.seconds, case, at, zones)
+    upstream_slot = upstream.last_over(downstream_slot.end)
+    if upstream_slot is None:
+        when_text = f"{format_zoned(downstream_slot.end, downstream.timezone)}, when {names[1]!r} runs"
+        raise InputError(f"{names[0]!r} has no run by {when_text}: {upstream.describe()}")
+    delta = downstream_slot.start - upstream_slot.start
+    case: Literal[1, 2] = 1 if upstream_slot.end == downstream_slot.end else 2
+    return RunAlignment(upstream_slot, downstream_slot, delta.days * 86_400 + delta.seconds, case, at, zones)
 
 
 def delta_text(seconds: int) -> str:

@@ -379,7 +379,7 @@ class History:
         left = PartitionSet.union(parts for items in state.partly.values() for _, parts in items)
         # Of very many what needs no answer is dropped by the next run of few; what is appended is not computed again
         # for a later update, which then waits for nobody.
-        told = run_batches.MOST_LEFT > 1 and not self.appends
+        told = run_batches.MOST_LISTED > 1 and not self.appends
         assert not (told and self.partitioning.known_partitions.overlaps(left)), "answered, and asked still"
         if known != (WHOLE,):
             assert not any(WHOLE in segment for segment, _ in there.apart), "the whole of what has keys"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.batch.run_batches import (
-    PartitionSlot,
+    PartitionsAndSlot,
     assign_slots,
     partition_limit,
     partitions_before_gaps,
@@ -58,34 +58,38 @@ def plan_backfill(
     partitions = resolve_partitions(context, asset, state, partitions)
     if not force:
         _refuse_outside(context, asset, partitions)
-    if (before := explain_obstacles(context, asset, state, partitions)) is not None:
-        return before
+    if (obstacle := explain_obstacles(context, asset, state, partitions)) is not None:
+        return obstacle
     order = -1 if newest_first else 1
-    due, waiting = _due(
+    due, waiting = _find_due(
         context, asset, state, partitions - busy_partitions(context, asset, state), force=force, other_code=other_code
     )
     gated = check_gates(context, asset, due, emptied=force)
-    shared = group_by_upstream_runs(context, asset, gated.ready)
-    waiting += [*describe_live_runs(context, asset, state), *gated.waiting, *_behind(asset, state, gated.ready)]
-    waiting += [wait for group in shared for wait in group.inlet_alignment.waiting]
+    groups = group_by_upstream_runs(context, asset, gated.ready)
+    waiting += [
+        *describe_live_runs(context, asset, state),
+        *gated.waiting,
+        *_explain_no_lookback(asset, state, gated.ready),
+    ]
+    waiting += [wait for group in groups for wait in group.inlet_alignment.waiting]
     runs: list[PlannedRun] = []
     slots = RunSlots(asset.partitioning, state, find_held_slots(context, state))
-    for group in shared[::order]:
+    for group in groups[::order]:
         if not group.inlet_alignment.waiting:
-            batches, said = _batches(context, asset, state, group.partitions, slots=slots, order=order)
+            batches, slot_waits = _assign_batches(context, asset, state, group.partitions, slots=slots, order=order)
             runs += [_build_batch_run(context, asset, state, each, group=group, notes=gated.notes) for each in batches]
-            waiting += said
+            waiting += slot_waits
     return Plan(context.now, tuple(runs), tuple(waiting))
 
 
 def redoable_partitions(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> PartitionSet:
     """Partitions of a request that a forced backfill could compute now, apart from other runs of the asset."""
     state = context.state_of(asset)
-    due, _ = _due(
+    due, _ = _find_due(
         context, asset, state, resolve_partitions(context, asset, state, partitions), force=True, other_code=True
     )
-    shared = group_by_upstream_runs(context, asset, check_gates(context, asset, due, emptied=True).ready)
-    return PartitionSet.union(group.partitions for group in shared if not group.inlet_alignment.waiting)
+    groups = group_by_upstream_runs(context, asset, check_gates(context, asset, due, emptied=True).ready)
+    return PartitionSet.union(group.partitions for group in groups if not group.inlet_alignment.waiting)
 
 
 def find_divided_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
@@ -94,28 +98,30 @@ def find_divided_partitions(context: PlanningContext, asset: AssetSpec) -> Parti
     return PartitionSet.union(each.partitions for each in suspects if not each.is_retried_whole)
 
 
-def _batches(
+def _assign_batches(
     context: PlanningContext, asset: AssetSpec, state: AssetState, ready: PartitionSet, *, slots: RunSlots, order: int
-) -> tuple[list[PartitionSlot], list[Waiting]]:
+) -> tuple[list[PartitionsAndSlot], list[Waiting]]:
     """The partitions and the run slot of each run, and why the other ``ready`` partitions wait.
 
     Partitions that failed because of their data (suspects) get runs of their own, so that they fail no others.
     ``order`` is -1 for the newest first, else 1.
     """
     if has_parallel_runs(asset):
-        some = asset.partitioning.split_into_chunks(ready, MOST_RUNS)[-1] if order < 0 and ready else ready
-        shared, said = assign_slots(asset, state, some, slots)
-        return shared[::order], said
+        capped = asset.partitioning.split_into_chunks(ready, MOST_RUNS)[-1] if order < 0 and ready else ready
+        assigned, slot_waits = assign_slots(asset, state, capped, slots)
+        return assigned[::order], slot_waits
     suspects = find_pending(context, asset, state).suspects if state.failed else ()
-    found: list[PartitionSlot] = []
-    left = ready
-    while some := choose_next_partitions(asset.partitioning, left, suspects).partitions:
-        found += [(batch, 0) for batch in asset.partitioning.split_into_chunks(some, partition_limit(asset))[::order]]
-        left = left - some
-    return found, []
+    batches: list[PartitionsAndSlot] = []
+    remaining = ready
+    while capped := choose_next_partitions(asset.partitioning, remaining, suspects).partitions:
+        batches += [
+            (batch, 0) for batch in asset.partitioning.split_into_chunks(capped, partition_limit(asset))[::order]
+        ]
+        remaining = remaining - capped
+    return batches, []
 
 
-def _due(
+def _find_due(
     context: PlanningContext,
     asset: AssetSpec,
     state: AssetState,
@@ -129,13 +135,20 @@ def _due(
     Due are finished partitions that are not current, skipped or withheld; with ``force`` all finished ones.
     """
     waiting: list[Waiting] = []
-    over = context.finished_partitions(asset.partitioning)
-    if later := partitions - over:
-        at = asset.partitioning.last_finish_time(later)
-        waiting.append(Waiting(asset.name, f"not over before {context.format_instant(at or context.now)}", at, later))
-    due = partitions & over
+    finished = context.finished_partitions(asset.partitioning)
+    if unfinished := partitions - finished:
+        finish_time = asset.partitioning.last_finish_time(unfinished)
+        waiting.append(
+            Waiting(
+                asset.name,
+                f"not over before {context.format_instant(finish_time or context.now)}",
+                finish_time,
+                unfinished,
+            )
+        )
+    due = partitions & finished
     if force:
-        _refuse_twice(asset, due & asset.partitioning.cover(state.coverage))
+        _refuse_second_append(asset, due & asset.partitioning.cover(state.coverage))
         return due, waiting
     if skipped := due & state.skipped_partitions:
         waiting.append(Waiting(asset.name, "skipped (--force computes it)", None, skipped, quiet=True))
@@ -154,43 +167,43 @@ def _due(
     return due - appended, waiting
 
 
-def _refuse_twice(asset: AssetSpec, there: PartitionSet) -> None:
+def _refuse_second_append(asset: AssetSpec, present: PartitionSet) -> None:
     """Refuses a forced backfill of present partitions of an asset that appends: it would duplicate their rows."""
-    if there and asset.appends:
-        which = f"{label_partitions(there, asset.partitioning)} is there, and would be there twice"
-        raise InputError(f"{asset.name!r} appends: {which}", hint="without --force what is missing is computed")
+    if present and asset.appends:
+        reason = f"{label_partitions(present, asset.partitioning)} is there, and would be there twice"
+        raise InputError(f"{asset.name!r} appends: {reason}", hint="without --force what is missing is computed")
 
 
-def _behind(asset: AssetSpec, state: AssetState, ready: PartitionSet) -> list[Waiting]:
+def _explain_no_lookback(asset: AssetSpec, state: AssetState, ready: PartitionSet) -> list[Waiting]:
     """A quiet note about partitions that a scheduled run would compute again by lookback; a backfill does not."""
-    behind = partitions_before_gaps(asset, state, ready - state.coverage) - ready
-    if not behind or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
+    before_gaps = partitions_before_gaps(asset, state, ready - state.coverage) - ready
+    if not before_gaps or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return []
     omitted = f"without lookback ({asset.strategy.lookback.text})"
     reason = f"not computed again: a backfill computes what it names, {omitted}"
-    return [Waiting(asset.name, reason, None, behind, quiet=True)]
+    return [Waiting(asset.name, reason, None, before_gaps, quiet=True)]
 
 
 def _build_batch_run(
     context: PlanningContext,
     asset: AssetSpec,
     state: AssetState,
-    batch: PartitionSlot,
+    batch: PartitionsAndSlot,
     *,
     group: AlignedGroup,
     notes: tuple[str, ...],
 ) -> PlannedRun:
     """The run of one batch; its pins of aligned inlets are those of the group that shares the same upstream runs."""
-    (partitions, slot), aligned = batch, group.inlet_alignment
+    (partitions, slot), alignment = batch, group.inlet_alignment
     count = plural(asset.partitioning.count(partitions), "partition")
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
         partitions=partitions,
         schedule_date=context.now,
-        reason=", ".join([f"backfill of {count}", *aligned.notes, *notes]),
+        reason=", ".join([f"backfill of {count}", *alignment.notes, *notes]),
         interval=asset.partitioning.interval(partitions),
-        pins={**context.pins(asset, state, partitions), **aligned.pins},
+        pins={**context.pins(asset, state, partitions), **alignment.pins},
         slot=slot,
         accepted=find_withheld(context, asset, state).accepted & partitions,
     )
@@ -200,8 +213,10 @@ def _build_batch_run(
 def backfillable_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
     """All partitions that are wanted, or present and could be computed again."""
     state = context.state_of(asset)
-    have = asset.partitioning.inside(state.coverage) & asset.partitioning.known_partitions & partitions_in_bounds(asset)
-    return find_pending(context, asset, state).wanted | have
+    present = (
+        asset.partitioning.inside(state.coverage) & asset.partitioning.known_partitions & partitions_in_bounds(asset)
+    )
+    return find_pending(context, asset, state).wanted | present
 
 
 def plan_backfill_unpartitioned(
@@ -224,41 +239,44 @@ def plan_backfill_unpartitioned(
     state = context.state_of(asset)
     if interval is not None and not force:
         _refuse_interval(context, asset, interval)
-    if (before := explain_obstacles(context, asset, state, EVERYTHING)) is not None:
-        return before
-    aligned, gated = align_unpartitioned(context, asset, interval), check_gates(context, asset, EVERYTHING, context.now)
-    if aligned.waiting or gated.waiting:
-        return Plan(context.now, (), (*gated.waiting, *aligned.waiting))
-    found = _answered_causes(context, asset, state) if interval is None else None
+    if (obstacle := explain_obstacles(context, asset, state, EVERYTHING)) is not None:
+        return obstacle
+    alignment, gated = (
+        align_unpartitioned(context, asset, interval),
+        check_gates(context, asset, EVERYTHING, context.now),
+    )
+    if alignment.waiting or gated.waiting:
+        return Plan(context.now, (), (*gated.waiting, *alignment.waiting))
+    causes = _answered_causes(context, asset, state) if interval is None else None
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
         partitions=EVERYTHING,
         schedule_date=context.now,
-        reason=", ".join([_request_reason(context, interval, rebuilds=rebuilds), *aligned.notes, *gated.notes]),
+        reason=", ".join([_request_reason(context, interval, rebuilds=rebuilds), *alignment.notes, *gated.notes]),
         interval=interval,
         pins={
             **context.pins(asset, state, EVERYTHING, anew=True),
             **read_without_position(context, asset, state),
-            **aligned.pins,
+            **alignment.pins,
         },
         rebuilds=rebuilds,
-        consumption=RunConsumption(found.uses.consumption.consumes) if found is not None else RunConsumption(),
-        accepted=_accepted_partitions(context, asset, state, found),
+        consumption=RunConsumption(causes.uses.consumption.consumes) if causes is not None else RunConsumption(),
+        accepted=_accepted_partitions(context, asset, state, causes),
         apart=isinstance(asset.strategy, EveryInstance),
     )
-    events = found.events if found is not None else ()
+    events = causes.events if causes is not None else ()
     return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state, events=events),), ())
 
 
 def _accepted_partitions(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, found: ConditionCauses | None
+    context: PlanningContext, asset: AssetSpec, state: AssetState, causes: ConditionCauses | None
 ) -> PartitionSet:
     """Partitions to publish although their rules fail, as a person accepted them.
 
     None for a backfill that answers a condition, or for an instance: these read newer inputs, so they are judged anew.
     """
-    if found is not None or isinstance(asset.strategy, EveryInstance):
+    if causes is not None or isinstance(asset.strategy, EveryInstance):
         return NOTHING
     return find_withheld(context, asset, state).accepted
 
@@ -279,8 +297,8 @@ def _answered_causes(context: PlanningContext, asset: AssetSpec, state: AssetSta
     """
     if asset.schedule.condition is None or not isinstance(asset.strategy, FullRefresh):
         return None
-    found = find_causes(context, asset.schedule.condition, state)
-    return found if found.holds and found.run_after is None else None
+    causes = find_causes(context, asset.schedule.condition, state)
+    return causes if causes.holds and causes.run_after is None else None
 
 
 def _refuse_outside(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> None:
@@ -290,13 +308,13 @@ def _refuse_outside(context: PlanningContext, asset: AssetSpec, partitions: Part
     """
     outside = partitions - partitions_in_bounds(asset)
     if outside:
-        early = asset.start is not None and outside.first < asset.start
-        bound, at = ("start", asset.start) if early else ("end", asset.end)
-        _refuse(context, asset, label_partitions(outside, asset.partitioning), bound, at)
-    able = possible_partitions(context.project).get(asset.name, EVERYTHING)
-    if never := partitions - able - context.state_of(asset).coverage:
-        which = f"{label_partitions(never, asset.partitioning)} of {asset.name!r} can have nothing"
-        message = f"{which}, by what its inlets declare"
+        is_before_start = asset.start is not None and outside.first < asset.start
+        bound, bound_time = ("start", asset.start) if is_before_start else ("end", asset.end)
+        _refuse(context, asset, label_partitions(outside, asset.partitioning), bound, bound_time)
+    possible = possible_partitions(context.project).get(asset.name, EVERYTHING)
+    if impossible := partitions - possible - context.state_of(asset).coverage:
+        refused_text = f"{label_partitions(impossible, asset.partitioning)} of {asset.name!r} can have nothing"
+        message = f"{refused_text}, by what its inlets declare"
         raise InputError(message, hint="--force computes it all the same")
 
 

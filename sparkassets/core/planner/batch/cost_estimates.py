@@ -14,12 +14,14 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import replace
 
 
-def add_cost_estimates(plan: Plan, context: PlanningContext, weigh: EstimateVolume) -> Plan:
+def add_cost_estimates(plan: Plan, context: PlanningContext, estimate_volume: EstimateVolume) -> Plan:
     """Adds the estimated cost of each run, and the totals, to the plan."""
     runs = tuple(
         replace(
             run,
-            estimate=estimate_cost(context, context.project.assets[run.asset], run.partitions, run.request.pins, weigh),
+            estimate=estimate_cost(
+                context, context.project.assets[run.asset], run.partitions, run.request.pins, estimate_volume
+            ),
         )
         for run in plan.runs
     )
@@ -31,7 +33,7 @@ def estimate_cost(
     asset: AssetSpec,
     partitions: PartitionSet,
     pins: Mapping[str, InletPin],
-    weigh: EstimateVolume,
+    estimate_volume: EstimateVolume,
 ) -> CostEstimate:
     """Estimates the cost of one run of ``partitions`` that reads ``pins``.
 
@@ -40,24 +42,26 @@ def estimate_cost(
     volumes = {}
     for inlet in asset.inlets.values():
         if not inlet.waits_only:
-            up = context.project.inlet_with_mapping(asset, inlet.name)
-            volumes[inlet.name] = weigh(up, pins[inlet.name], context.state_of(up))
-    size, files = (_sum(getattr(each, name) for each in volumes.values()) for name in ("bytes", "files"))
+            inlet_asset = context.project.inlet_with_mapping(asset, inlet.name)
+            volumes[inlet.name] = estimate_volume(inlet_asset, pins[inlet.name], context.state_of(inlet_asset))
+    size, files = (_sum_if_all_known(getattr(each, name) for each in volumes.values()) for name in ("bytes", "files"))
     unknown = tuple(f"{name}: {each.unknown}" for name, each in volumes.items() if each.unknown)
-    found = forecast_cost(context.state_of(asset).costs, max(1, asset.partitioning.count(partitions)))
-    if found is None:
+    forecast = forecast_cost(context.state_of(asset).costs, max(1, asset.partitioning.count(partitions)))
+    if forecast is None:
         return CostEstimate(size, files, None, None, unknown=unknown)
-    return CostEstimate(size, files, found.seconds, found.rows, (found.low, found.high), found.runs, unknown)
+    return CostEstimate(
+        size, files, forecast.seconds, forecast.rows, (forecast.low, forecast.high), forecast.runs, unknown
+    )
 
 
 def estimate_followers(
-    context: PlanningContext, after: Mapping[str, PartitionSet], weigh: EstimateVolume
+    context: PlanningContext, after: Mapping[str, PartitionSet], estimate_volume: EstimateVolume
 ) -> dict[str, tuple[CostEstimate, ...]]:
     """Estimates the runs that other runs will make due, by asset; ``after`` has the partitions of each asset.
 
     They are not planned yet, so the estimate assumes that they read the present versions.
     """
-    found = {}
+    estimates = {}
     for name, partitions in after.items():
         asset = context.project.assets[name]
         state = context.state_of(asset)
@@ -66,11 +70,13 @@ def estimate_followers(
             if partitions.is_everything
             else asset.partitioning.split_into_chunks(partitions, partition_limit(asset))
         )
-        found[name] = tuple(
-            replace(estimate_cost(context, asset, chunk, context.pins(asset, state, chunk), weigh), assumed=True)
+        estimates[name] = tuple(
+            replace(
+                estimate_cost(context, asset, chunk, context.pins(asset, state, chunk), estimate_volume), assumed=True
+            )
             for chunk in chunks
         )
-    return found
+    return estimates
 
 
 def sum_estimates(estimates: Iterable[CostEstimate | None]) -> CostTotals:
@@ -89,7 +95,7 @@ def sum_estimates(estimates: Iterable[CostEstimate | None]) -> CostTotals:
     )
 
 
-def _sum(values: Iterable[int | None]) -> int | None:
+def _sum_if_all_known(values: Iterable[int | None]) -> int | None:
     """The sum; None if one of the values is unknown, as a sum without it would be wrong."""
     known = list(values)
     return None if None in known else sum(value or 0 for value in known)

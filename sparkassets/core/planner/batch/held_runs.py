@@ -24,7 +24,7 @@ class HeldRun:
 
 
 def remove_held_runs(
-    case: DecisionInput, course: DecisionProgress, held: Sequence[HeldRun], by: str
+    case: DecisionInput, progress: DecisionProgress, held: Sequence[HeldRun], by: str
 ) -> DecisionProgress:
     """The progress without the ``held`` runs; their waiting reasons take their place.
 
@@ -32,50 +32,50 @@ def remove_held_runs(
     to compute once more, as those have data. ``by`` names what holds them back, for the consumers' reason.
     """
     if not held:
-        return course
+        return progress
     partitions = PartitionSet.union(each.wait.partitions for each in held)
-    left = replace(
-        course,
-        runs=_runs_not_held(course.runs, held),
-        waiting=(*course.waiting, *(each.wait for each in held)),
-        coming=course.coming - partitions,
+    without_held = replace(
+        progress,
+        runs=_runs_not_held(progress.runs, held),
+        waiting=(*progress.waiting, *(each.wait for each in held)),
+        coming=progress.coming - partitions,
     )
     awaited = partitions if case.pending is None else partitions & case.pending.due_partitions
     if not awaited:
-        return left
+        return without_held
     failure = f"{name_partitions(case.asset.name, awaited, case.asset.partitioning)}, held by its {by}"
-    return replace(left, barriers=(*course.barriers, UpstreamBarrier(awaited, failure)))
+    return replace(without_held, barriers=(*progress.barriers, UpstreamBarrier(awaited, failure)))
 
 
-def plan_without_held_runs(found: Plan, held: Sequence[HeldRun]) -> Plan:
+def plan_without_held_runs(plan: Plan, held: Sequence[HeldRun]) -> Plan:
     """The plan of one asset with the ``held`` runs replaced by their waiting reasons."""
     if not held:
-        return found
-    waiting = (*found.waiting, *(each.wait for each in held))
-    return replace(found, runs=_runs_not_held(found.runs, held), waiting=waiting)
+        return plan
+    waiting = (*plan.waiting, *(each.wait for each in held))
+    return replace(plan, runs=_runs_not_held(plan.runs, held), waiting=waiting)
 
 
 def _runs_not_held(runs: Sequence[PlannedRun], held: Sequence[HeldRun]) -> tuple[PlannedRun, ...]:
     return tuple(run for run in runs if all(run is not each.run for each in held))
 
 
-_OVER = "over budget: "
+_BUDGET_PREFIX = "over budget: "
 """Prefix of a waiting reason, by which `is_budget_wait` recognises it."""
 
 
-def hold_over_budget(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def hold_over_budget(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step after the runs: holds back those that are estimated over the asset's budget."""
-    return remove_held_runs(case, course, _find_over_budget(case.context, case.asset, course.runs), "budget")
+    return remove_held_runs(case, progress, _find_over_budget(case.context, case.asset, progress.runs), "budget")
 
 
-def plan_within_budget(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
+def plan_within_budget(context: PlanningContext, asset: AssetSpec, plan: Plan) -> Plan:
     """The plan of one asset without the runs that are over its budget."""
-    return plan_without_held_runs(found, _find_over_budget(context, asset, found.runs))
+    return plan_without_held_runs(plan, _find_over_budget(context, asset, plan.runs))
 
 
 def is_budget_wait(wait: Waiting) -> bool:
     """Whether it waits because it is over its budget."""
-    return wait.reason.startswith(_OVER)
+    return wait.reason.startswith(_BUDGET_PREFIX)
 
 
 def _find_over_budget(context: PlanningContext, asset: AssetSpec, runs: tuple[PlannedRun, ...]) -> list[HeldRun]:
@@ -87,23 +87,23 @@ def _find_over_budget(context: PlanningContext, asset: AssetSpec, runs: tuple[Pl
     budget = asset.budget
     if budget is None or context.estimate_volume is None or context.over_budget:
         return []
-    found = []
+    held = []
     for run in runs:
         if run.asset == asset.name and not run.recovers:
             reasons = _describe_excess(
                 budget, estimate_cost(context, asset, run.partitions, run.request.pins, context.estimate_volume)
             )
             if reasons:
-                text = f"{_OVER}{' and '.join(reasons)}; with --over-budget it runs"
-                found.append(HeldRun(run, Waiting(asset.name, text, None, run.partitions)))
-    return found
+                text = f"{_BUDGET_PREFIX}{' and '.join(reasons)}; with --over-budget it runs"
+                held.append(HeldRun(run, Waiting(asset.name, text, None, run.partitions)))
+    return held
 
 
 def _describe_excess(budget: RunBudget, cost: CostEstimate) -> list[str]:
     """Clauses that say which limits the cost exceeds; an unknown cost exceeds nothing."""
-    found = []
+    clauses = []
     if budget.bytes is not None and cost.bytes is not None and cost.bytes > budget.bytes:
-        found.append(f"reads {size_text(cost.bytes)} of at most {size_text(budget.bytes)}")
+        clauses.append(f"reads {size_text(cost.bytes)} of at most {size_text(budget.bytes)}")
     if budget.seconds is not None and cost.seconds is not None and cost.seconds > budget.seconds:
-        found.append(f"takes ~{duration_text(cost.seconds)} of at most {duration_text(budget.seconds)}")
-    return found
+        clauses.append(f"takes ~{duration_text(cost.seconds)} of at most {duration_text(budget.seconds)}")
+    return clauses

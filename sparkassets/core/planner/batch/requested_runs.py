@@ -52,32 +52,32 @@ def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> 
     rows: that is refused without ``force``. A partition that was never stored waits as ever.
     """
     state = context.state_of(asset)
-    have = asset.partitioning.inside(stored_time(state))
-    if (before := explain_obstacles(context, asset, state, have, whole=True)) is not None:
-        return before
-    found, unlisted = find_pending(context, asset, state), asset.partitioning.unknown_partitions(have)
-    gated = check_gates(context, asset, (have - unlisted) | (found.wanted - found.holes))
-    lost, partitions = have - gated.ready, have | gated.ready
-    if lost and not force:
-        return Plan(context.now, (), (_refusal(asset, lost, gated.waiting),))
+    stored = asset.partitioning.inside(stored_time(state))
+    if (obstacle := explain_obstacles(context, asset, state, stored, rebuilds=True)) is not None:
+        return obstacle
+    pending, unlisted = find_pending(context, asset, state), asset.partitioning.unknown_partitions(stored)
+    gated = check_gates(context, asset, (stored - unlisted) | (pending.wanted - pending.holes))
+    not_computable, partitions = stored - gated.ready, stored | gated.ready
+    if not_computable and not force:
+        return Plan(context.now, (), (_refuse_lossy_rebuild(asset, not_computable, gated.waiting),))
     if not partitions:
         return Plan(context.now, (), gated.waiting)
-    shared = group_by_upstream_runs(context, asset, partitions)
-    if waiting := _explain_unaligned(asset, shared, partitions):
+    groups = group_by_upstream_runs(context, asset, partitions)
+    if waiting := _explain_unaligned(asset, groups, partitions):
         return Plan(context.now, (), waiting)
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
         partitions=partitions,
         schedule_date=context.now,
-        reason=", ".join([_reason(asset, partitions, lost), *shared[0].inlet_alignment.notes]),
+        reason=", ".join([_rebuild_reason(asset, partitions, not_computable), *groups[0].inlet_alignment.notes]),
         interval=asset.partitioning.interval(partitions),
-        pins={**context.pins(asset, state, partitions), **shared[0].inlet_alignment.pins},
+        pins={**context.pins(asset, state, partitions), **groups[0].inlet_alignment.pins},
         rebuilds=True,
-        accepted=found.held.accepted & partitions,
+        accepted=pending.withheld.accepted & partitions,
     )
-    left = tuple(wait for wait in gated.waiting if wait.partitions - partitions)
-    return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state),), left)
+    remaining_waits = tuple(wait for wait in gated.waiting if wait.partitions - partitions)
+    return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state),), remaining_waits)
 
 
 def stored_time(state: AssetState) -> PartitionSet:
@@ -89,35 +89,35 @@ def stored_time(state: AssetState) -> PartitionSet:
 
 
 def _explain_unaligned(
-    asset: AssetSpec, shared: tuple[AlignedGroup, ...], partitions: PartitionSet
+    asset: AssetSpec, groups: tuple[AlignedGroup, ...], partitions: PartitionSet
 ) -> tuple[Waiting, ...]:
     """Why aligned inlets keep ``partitions`` from being one run; empty where one run can compute all of them.
 
     A run reads one version of an inlet, so groups that need different upstream runs cannot share one.
     """
-    waiting = [wait for group in shared for wait in group.inlet_alignment.waiting]
-    if len(shared) > 1:
-        reason = f"cannot be rebuilt in one run: its partitions read {len(shared)} different runs of an aligned inlet"
+    waiting = [wait for group in groups for wait in group.inlet_alignment.waiting]
+    if len(groups) > 1:
+        reason = f"cannot be rebuilt in one run: its partitions read {len(groups)} different runs of an aligned inlet"
         waiting.append(Waiting(asset.name, reason, None, partitions))
     return tuple(waiting)
 
 
-def _reason(asset: AssetSpec, partitions: PartitionSet, lost: PartitionSet) -> str:
-    """The sentence for a rebuild's run; ``lost`` are the partitions that come from what is left of the inlets."""
+def _rebuild_reason(asset: AssetSpec, partitions: PartitionSet, not_computable: PartitionSet) -> str:
+    """The sentence for a rebuild's run; ``not_computable`` partitions come from what is left of the inlets."""
     count = asset.partitioning.count(partitions)
-    said = f"rebuild of {plural(count, 'partition')} in one commit"
+    reason = f"rebuild of {plural(count, 'partition')} in one commit"
     if count > partition_limit(asset):
-        said += f", whatever max_partitions_per_run ({partition_limit(asset)})"
-    if lost:
-        said += f"; {label_partitions(lost, asset.partitioning)} from what is left of the inlets"
-    return said
+        reason += f", whatever max_partitions_per_run ({partition_limit(asset)})"
+    if not_computable:
+        reason += f"; {label_partitions(not_computable, asset.partitioning)} from what is left of the inlets"
+    return reason
 
 
-def _refusal(asset: AssetSpec, lost: PartitionSet, waiting: tuple[Waiting, ...]) -> Waiting:
+def _refuse_lossy_rebuild(asset: AssetSpec, lost: PartitionSet, waiting: tuple[Waiting, ...]) -> Waiting:
     """The waiting reason of a rebuild that would lose the rows of the partitions ``lost``."""
-    why = next((wait.reason for wait in waiting if wait.partitions.overlaps(lost)), "it is not listed any more")
-    which = label_partitions(lost, asset.partitioning)
-    reason = f"a rebuild would lose {which}, which cannot be computed again: {why}"
+    cause = next((wait.reason for wait in waiting if wait.partitions.overlaps(lost)), "it is not listed any more")
+    lost_text = label_partitions(lost, asset.partitioning)
+    reason = f"a rebuild would lose {lost_text}, which cannot be computed again: {cause}"
     return Waiting(asset.name, f"{reason} (--force computes them from what is left)", None, lost)
 
 
@@ -131,21 +131,21 @@ def keeps_newest_iteration(asset: AssetSpec, state: AssetState, request: RunRequ
     if not asset.publishes or request.restores:
         return False
     if asset.partitioning.is_partitioned:
-        return _is_older(asset.partitioning, state, request.partitions)
+        return _replaces_newer_partitions(asset.partitioning, state, request.partitions)
     newest = next(iter(visible_iterations(state.iterations)), None)
     if newest is None or newest.interval is None or request.interval is None:
         return False
-    by_interval = request.kind == "backfill" or isinstance(asset.strategy, EveryInstance)
-    return by_interval and request.interval[1] < newest.interval[1]
+    has_own_interval = request.kind == "backfill" or isinstance(asset.strategy, EveryInstance)
+    return has_own_interval and request.interval[1] < newest.interval[1]
 
 
-def _is_older(partitioning: Partitioning, state: AssetState, partitions: PartitionSet) -> bool:
+def _replaces_newer_partitions(partitioning: Partitioning, state: AssetState, partitions: PartitionSet) -> bool:
     """Whether the run's partitions would replace newer ones for readers, because rows do not tell their time."""
     if partitioning.has_columns or partitioning.time is None or not partitions:
         return False
-    place = partitioning.in_rows(partitions)
+    row_partitions = partitioning.in_rows(partitions)
     return any(
-        each.visible_partitions.overlaps(place) and each.partitions.last > partitions.last
+        each.visible_partitions.overlaps(row_partitions) and each.partitions.last > partitions.last
         for each in visible_iterations(state.iterations)
     )
 
@@ -188,28 +188,28 @@ def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
         InputError: There is no such iteration.
     """
     state = context.state_of(asset)
-    found, newest = _find_in_all_outlets(context, asset, run)
-    if newest:
-        return Plan(context.now, (), (Waiting(asset.name, f"{run} is the newest already", None, found.partitions),))
-    live = describe_live_runs(context, asset, state)
-    if live and not can_run_beside(context, asset, state):
-        return Plan(context.now, (), tuple(live))
+    iteration, is_newest_already = _find_in_all_outlets(context, asset, run)
+    if is_newest_already:
+        return Plan(context.now, (), (Waiting(asset.name, f"{run} is the newest already", None, iteration.partitions),))
+    live_waits = describe_live_runs(context, asset, state)
+    if live_waits and not can_run_beside(context, asset, state):
+        return Plan(context.now, (), tuple(live_waits))
     if slots := leftover_slots(context, asset, state):
         return Plan(context.now, tuple(build_settling_runs(context, asset, state, slots)))
     slot = (
-        RunSlots(asset.partitioning, state, find_held_slots(context, state)).assign_slot(found.partitions)
+        RunSlots(asset.partitioning, state, find_held_slots(context, state)).assign_slot(iteration.partitions)
         if has_parallel_runs(asset)
         else 0
     )
     if slot is None:
-        return Plan(context.now, (), tuple(live) or (Waiting(asset.name, "waits for what is not settled yet"),))
+        return Plan(context.now, (), tuple(live_waits) or (Waiting(asset.name, "waits for what is not settled yet"),))
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
-        partitions=found.partitions,
+        partitions=iteration.partitions,
         schedule_date=context.now,
         reason=", ".join(filter(None, [describe_takeover(state.chains.get(slot, ())), f"rollback to {run}"])),
-        interval=found.interval,
+        interval=iteration.interval,
         slot=slot,
         restores=run,
     )
@@ -226,8 +226,8 @@ def _find_in_all_outlets(context: PlanningContext, asset: AssetSpec, run: str) -
     """
     written = [context.asset(name) for name in asset.written_assets]
     states = [context.state_of(each) for each in written]
-    found = [find_kept_iteration(each, known, run) for each, known in zip(written, states, strict=True)]
-    return found[0], all(map(is_newest, states, found))
+    iterations = [find_kept_iteration(each, known, run) for each, known in zip(written, states, strict=True)]
+    return iterations[0], all(map(is_newest, states, iterations))
 
 
 def find_kept_iteration(asset: AssetSpec, state: AssetState, run: str) -> PublishedIteration:
@@ -238,18 +238,18 @@ def find_kept_iteration(asset: AssetSpec, state: AssetState, run: str) -> Publis
     """
     if not asset.publishes:
         raise InputError(f"asset {asset.name!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
-    found = find_iteration(state, run)
-    if found is not None:
-        return found
-    known = [each.run for each in state.iterations][: -MOST_NAMED - 1 : -1]
-    there = f"there are {listing(known)}" if known else "there is none yet"
-    message = f"asset {asset.name!r} has no iteration of run {run!r}; {there}"
-    raise InputError(message, hint=suggest_close(run, known))
+    iteration = find_iteration(state, run)
+    if iteration is not None:
+        return iteration
+    known_runs = [each.run for each in state.iterations][: -MOST_NAMED - 1 : -1]
+    known_text = f"there are {listing(known_runs)}" if known_runs else "there is none yet"
+    message = f"asset {asset.name!r} has no iteration of run {run!r}; {known_text}"
+    raise InputError(message, hint=suggest_close(run, known_runs))
 
 
 def is_newest(state: AssetState, iteration: PublishedIteration) -> bool:
     """Whether readers see this iteration in all of its partitions, so that no newer one hides a part of it."""
-    first = next(
+    newest_overlapping = next(
         (
             each
             for each in visible_iterations(state.iterations)
@@ -257,7 +257,7 @@ def is_newest(state: AssetState, iteration: PublishedIteration) -> bool:
         ),
         None,
     )
-    return first is iteration
+    return newest_overlapping is iteration
 
 
 def plan_attended(
@@ -274,8 +274,8 @@ def plan_attended(
         interval: Its data interval, Unix seconds; by default that of its partitions.
     """
     state = context.state_of(asset)
-    if (before := explain_obstacles(context, asset, state, partitions)) is not None:
-        return before
+    if (obstacle := explain_obstacles(context, asset, state, partitions)) is not None:
+        return obstacle
     request = RunRequest(
         asset=asset.name,
         kind="backfill",

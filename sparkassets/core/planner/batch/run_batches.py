@@ -67,8 +67,8 @@ def plan_lookback(
     if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NO_LOOKBACK
     gaps = ready - state.coverage
-    behind = partitions_before_gaps(asset, state, gaps) - barred
-    return GapLookback(check_gates(context, asset, behind).ready if behind else behind, gaps)
+    before_gaps = partitions_before_gaps(asset, state, gaps) - barred
+    return GapLookback(check_gates(context, asset, before_gaps).ready if before_gaps else before_gaps, gaps)
 
 
 def partitions_before_gaps(asset: AssetSpec, state: AssetState, gaps: PartitionSet) -> PartitionSet:
@@ -78,21 +78,21 @@ def partitions_before_gaps(asset: AssetSpec, state: AssetState, gaps: PartitionS
     """
     if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NOTHING
-    gap = ((gaps | state.gaps) - state.coverage).heads() - state.gaps
-    behind = asset.partitioning.partitions_before(gap, asset.strategy.lookback)
-    return (behind & asset.partitioning.inside(state.coverage)) - state.skipped_partitions
+    new_gap_heads = ((gaps | state.gaps) - state.coverage).heads() - state.gaps
+    lookback = asset.partitioning.partitions_before(new_gap_heads, asset.strategy.lookback)
+    return (lookback & asset.partitioning.inside(state.coverage)) - state.skipped_partitions
 
 
-def stale_causes(found: PendingPartitions, partitions: PartitionSet) -> list[str]:
+def stale_causes(pending: PendingPartitions, partitions: PartitionSet) -> list[str]:
     """The inlets, and the code, that made some of the partitions stale."""
-    causes = [name for name, ranges in found.stale.items() if ranges.overlaps(partitions)]
-    return [*causes, "its code"] if found.redefined.overlaps(partitions) else causes
+    causes = [name for name, ranges in pending.stale.items() if ranges.overlaps(partitions)]
+    return [*causes, "its code"] if pending.outdated.overlaps(partitions) else causes
 
 
 def redo_reasons(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> list[tuple[str, PartitionSet]]:
     """Partitions of ``partitions`` that a person marked as missing or accepted, each with the text of that mark."""
     marks = (mark for mark in state.marks if mark.kind in ("missing", "accept"))
-    return [(mark.text, again) for mark in marks if (again := asset.partitioning.cover(mark.partitions) & partitions)]
+    return [(mark.text, redone) for mark in marks if (redone := asset.partitioning.cover(mark.partitions) & partitions)]
 
 
 def trigger_reasons(asset: AssetSpec) -> str:
@@ -100,75 +100,84 @@ def trigger_reasons(asset: AssetSpec) -> str:
     return "due at every tick" if asset.schedule.timetable is not None else f"due for {asset.schedule.text}"
 
 
-MOST_LEFT = 1000
+MOST_LISTED = 1000
 """Most partitions that a claim lists one by one as those that have still to answer its events."""
 
-PartitionSlot = tuple[PartitionSet, int]
+PartitionsAndSlot = tuple[PartitionSet, int]
 """The partitions of one run, and its slot."""
 
 
-def plan_instances(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
+def plan_instances(case: DecisionInput, progress: DecisionProgress, pending: PendingPartitions) -> DecisionProgress:
     """Step for parallel runs: makes a run for each due partition, and one to settle each unfinished claim left over."""
     context, asset, state = case.context, case.asset, case.state
-    coming = course.coming | course.partitions | busy_partitions(context, asset, state)
-    waiting = (*course.waiting, *describe_live_runs(context, asset, state))
-    lone, slots = exclusive_reason(asset, state), RunSlots(asset.partitioning, state, find_held_slots(context, state))
-    if lone and context.live_claims(state):
-        said = (
-            (Waiting(asset.name, f"waits for the run before: {lone}", None, course.partitions),)
-            if course.partitions
+    coming = progress.coming | progress.partitions | busy_partitions(context, asset, state)
+    waiting = (*progress.waiting, *describe_live_runs(context, asset, state))
+    exclusive, slots = (
+        exclusive_reason(asset, state),
+        RunSlots(asset.partitioning, state, find_held_slots(context, state)),
+    )
+    if exclusive and context.live_claims(state):
+        exclusive_waits = (
+            (Waiting(asset.name, f"waits for the run before: {exclusive}", None, progress.partitions),)
+            if progress.partitions
             else ()
         )
-        return replace(course, waiting=(*waiting, *said), coming=coming)
-    planned, told = assign_slots(asset, state, course.partitions, slots)
-    many = bool(planned) and asset.schedule.default and asset.partitioning.count(found.due_partitions) > MOST_LEFT
+        return replace(progress, waiting=(*waiting, *exclusive_waits), coming=coming)
+    planned, slot_waits = assign_slots(asset, state, progress.partitions, slots)
+    leaves_many = (
+        bool(planned) and asset.schedule.default and asset.partitioning.count(pending.due_partitions) > MOST_LISTED
+    )
     runs = [
-        _build_instance_run(case, found, _candidate(course, partition), partition, slot, many=many)
+        _build_instance_run(
+            case, pending, _candidate_of_partition(progress, partition), partition, slot, leaves_many=leaves_many
+        )
         for partition, slot in planned
     ]
-    settled = slots.unused_open_slots()[:1] if lone and not runs else [] if lone else slots.unused_open_slots()
-    runs += build_settling_runs(context, asset, state, settled)
-    return replace(course, runs=tuple(runs), waiting=(*waiting, *told), coming=coming)
+    slots_to_settle = (
+        slots.unused_open_slots()[:1] if exclusive and not runs else [] if exclusive else slots.unused_open_slots()
+    )
+    runs += build_settling_runs(context, asset, state, slots_to_settle)
+    return replace(progress, runs=tuple(runs), waiting=(*waiting, *slot_waits), coming=coming)
 
 
 def assign_slots(
     asset: AssetSpec, state: AssetState, ready: PartitionSet, slots: RunSlots
-) -> tuple[list[PartitionSlot], list[Waiting]]:
+) -> tuple[list[PartitionsAndSlot], list[Waiting]]:
     """Assigns a run slot to each of the oldest ``ready`` partitions; the second result says why the others wait.
 
     If parallel runs must go one at a time for now (`exclusive_reason`), at most one partition gets a slot.
     """
-    lone = exclusive_reason(asset, state)
-    most = MOST_RUNS if not lone else 0 if slots.taken else 1
-    planned: list[PartitionSlot] = []
+    exclusive = exclusive_reason(asset, state)
+    run_limit = MOST_RUNS if not exclusive else 0 if slots.taken else 1
+    planned: list[PartitionsAndSlot] = []
     waiting: list[Waiting] = []
-    for partition in asset.partitioning.each_partition(asset.partitioning.oldest(ready, most)) if ready else ():
+    for partition in asset.partitioning.each_partition(asset.partitioning.oldest(ready, run_limit)) if ready else ():
         slot = slots.assign_slot(partition)
         if slot is not None:
             planned.append((partition, slot))
             continue
         waiting.append(Waiting(asset.name, slots.explain_wait(partition), None, partition))
-    said = PartitionSet.union([*(partition for partition, _ in planned), *(each.partitions for each in waiting)])
-    if left := ready - said:
-        reason = f"left for the next runs: {lone or f'a plan names {most} of them'}"
-        waiting.append(Waiting(asset.name, reason, None, left))
+    handled = PartitionSet.union([*(partition for partition, _ in planned), *(each.partitions for each in waiting)])
+    if unassigned := ready - handled:
+        reason = f"left for the next runs: {exclusive or f'a plan names {run_limit} of them'}"
+        waiting.append(Waiting(asset.name, reason, None, unassigned))
     return planned, waiting
 
 
-def _candidate(course: DecisionProgress, partition: PartitionSet) -> RunCandidate:
+def _candidate_of_partition(progress: DecisionProgress, partition: PartitionSet) -> RunCandidate:
     """The candidate run that contains ``partition``, with the timetable's tick that this partition answers.
 
     A candidate can stand for several ticks; then the run of one partition uses up only its own tick.
     """
-    found = next(each for each in course.candidates if each.partitions.overlaps(partition))
-    tick = next((tick for tick, parts in found.rounds if parts.overlaps(partition)), None)
-    if tick is None or TIMETABLE not in found.uses.consumption.ticks:
-        return found
-    consumption = replace(found.uses.consumption, ticks={TIMETABLE: tick.run_after})
+    candidate = next(each for each in progress.candidates if each.partitions.overlaps(partition))
+    tick = next((tick for tick, parts in candidate.rounds if parts.overlaps(partition)), None)
+    if tick is None or TIMETABLE not in candidate.uses.consumption.ticks:
+        return candidate
+    consumption = replace(candidate.uses.consumption, ticks={TIMETABLE: tick.run_after})
     return replace(
-        found,
+        candidate,
         schedule_date=tick.run_after,
-        uses=replace(found.uses, consumption=consumption),
+        uses=replace(candidate.uses, consumption=consumption),
         tick=tick,
         interval=tick.interval,
         cursor=tick.cursor,
@@ -177,12 +186,12 @@ def _candidate(course: DecisionProgress, partition: PartitionSet) -> RunCandidat
 
 def _build_instance_run(
     case: DecisionInput,
-    found: PendingPartitions,
+    pending: PendingPartitions,
     candidate: RunCandidate,
     partition: PartitionSet,
     slot: int,
     *,
-    many: bool,
+    leaves_many: bool,
 ) -> PlannedRun:
     """The run of one ``partition`` in its ``slot``; it takes over the slot's unfinished claims.
 
@@ -195,70 +204,93 @@ def _build_instance_run(
         asset, state, {uri: partition & uses.partitions.get(uri, NOTHING) for uri in uses.leaf_names}
     )
     chain = state.chains.get(slot, ())
-    rescues = bool(chain) and not partition & (found.due_partitions | candidate.triggered_partitions)
-    restores = chain[-1].entry.request.restores if rescues and chain[-1].entry.partitions == partition else ""
+    is_recovery = bool(chain) and not partition & (pending.due_partitions | candidate.triggered_partitions)
+    restores = chain[-1].entry.request.restores if is_recovery and chain[-1].entry.partitions == partition else ""
     request = RunRequest(
         asset=asset.name,
-        kind=chain[-1].entry.kind if rescues else candidate.kind,
+        kind=chain[-1].entry.kind if is_recovery else candidate.kind,
         partitions=partition,
         schedule_date=candidate.schedule_date,
         reason=", ".join(
             filter(
-                None, [describe_takeover(chain), _instance_reason(case, found, candidate, partition), *candidate.notes]
+                None,
+                [describe_takeover(chain), _instance_reason(case, pending, candidate, partition), *candidate.notes],
             )
         ),
         interval=asset.partitioning.interval(partition) or candidate.interval or context.interval_of_events(events),
         cursor=candidate.cursor,
         pins={} if restores else {**context.pins(asset, state, partition), **candidate.pins},
-        consumption=_instance_consumption(found, candidate, uses, partition, many=many),
+        consumption=_instance_consumption(pending, candidate, uses, partition, leaves_many=leaves_many),
         slot=slot,
         restores=restores,
-        accepted=found.held.accepted & partition,
+        accepted=pending.withheld.accepted & partition,
     )
     return PlannedRun.from_request(request, asset=asset, state=state, events=events)
 
 
 def _instance_consumption(
-    found: PendingPartitions, candidate: RunCandidate, uses: ConditionUsage, partition: PartitionSet, *, many: bool
+    pending: PendingPartitions,
+    candidate: RunCandidate,
+    uses: ConditionUsage,
+    partition: PartitionSet,
+    *,
+    leaves_many: bool,
 ) -> RunConsumption:
     """The consumption of a run of one partition: it records which others have still to use each event, or the tick.
 
-    If ``many`` are due under the default condition, the claim records "all others" instead of listing them, which keeps
-    entries small; later claims list the few that are left.
+    With ``leaves_many``, as very many are due under the default condition, the claim records "all others" instead of
+    listing them, which keeps entries small; later claims list the few that are left.
     """
-    if many:
+    if leaves_many:
         return replace(uses.consumption, remaining=dict.fromkeys(uses.partitions, EVERYTHING - partition))
-    due = candidate.asked_partitions if candidate.tick is not None else found.due_partitions | found.later
-    asked = partition & due
-    remaining = {key: (due - partition) | (asked - used) for key, used in uses.partitions.items()}
+    due = candidate.asked_partitions if candidate.tick is not None else pending.due_partitions | pending.later
+    answering = partition & due
+    remaining = {key: (due - partition) | (answering - answered) for key, answered in uses.partitions.items()}
     remaining |= {key: due - partition for key in uses.consumption.ticks if key not in remaining}
     return replace(uses.consumption, remaining={key: parts for key, parts in remaining.items() if parts})
 
 
 def _instance_reason(
-    case: DecisionInput, found: PendingPartitions, candidate: RunCandidate, partition: PartitionSet
+    case: DecisionInput, pending: PendingPartitions, candidate: RunCandidate, partition: PartitionSet
 ) -> str:
     """The sentence why one partition runs: missing, stale, requested, accepted, or due by its trigger alone."""
-    causes = stale_causes(found, partition)
-    state = "missing" if found.missing.overlaps(partition) else f"stale: {listing(causes)} changed" if causes else ""
-    failed = "failed before" if case.state.failed_partitions.overlaps(partition) else ""
-    again = [text for text, _ in redo_reasons(case.asset, case.state, partition)]
-    asked = "backfill of 1 partition" if candidate.kind == "backfill" else ""
-    said = ", ".join(filter(None, [state, *again, asked, failed, *describe_retry(case.asset, found.held, partition)]))
-    if not said and partition & candidate.triggered_partitions:
-        said = trigger_reasons(case.asset)
-    at = candidate.tick.run_after if candidate.tick is not None else None
-    return f"{case.asset.schedule.text} at {case.context.format_instant(at)}: {said}" if at is not None else said
+    causes = stale_causes(pending, partition)
+    state_text = (
+        "missing" if pending.missing.overlaps(partition) else f"stale: {listing(causes)} changed" if causes else ""
+    )
+    failed_text = "failed before" if case.state.failed_partitions.overlaps(partition) else ""
+    redo_texts = [text for text, _ in redo_reasons(case.asset, case.state, partition)]
+    request_text = "backfill of 1 partition" if candidate.kind == "backfill" else ""
+    reason = ", ".join(
+        filter(
+            None,
+            [
+                state_text,
+                *redo_texts,
+                request_text,
+                failed_text,
+                *describe_retry(case.asset, pending.withheld, partition),
+            ],
+        )
+    )
+    if not reason and partition & candidate.triggered_partitions:
+        reason = trigger_reasons(case.asset)
+    ticked_at = candidate.tick.run_after if candidate.tick is not None else None
+    return (
+        f"{case.asset.schedule.text} at {case.context.format_instant(ticked_at)}: {reason}"
+        if ticked_at is not None
+        else reason
+    )
 
 
-def batch_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def batch_candidates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that makes runs of the candidates, in order, and says what is left for later runs."""
     if case.pending is not None and has_parallel_runs(case.asset):
-        return plan_instances(case, course, case.pending)
+        return plan_instances(case, progress, case.pending)
     if case.pending is not None:
-        return _of_partitions(case, course, case.pending)
-    runs = tuple(_of_events(case, each) for each in course.candidates)
-    return replace(course, runs=runs, coming=EVERYTHING if runs else course.coming)
+        return _batch_partitions(case, progress, case.pending)
+    runs = tuple(_build_unpartitioned_run(case, each) for each in progress.candidates)
+    return replace(progress, runs=runs, coming=EVERYTHING if runs else progress.coming)
 
 
 def partition_limit(asset: AssetSpec) -> int:
@@ -268,39 +300,43 @@ def partition_limit(asset: AssetSpec) -> int:
     return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange | SegmentBatches) else 1 << 62
 
 
-def _of_partitions(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
+def _batch_partitions(case: DecisionInput, progress: DecisionProgress, pending: PendingPartitions) -> DecisionProgress:
     """The batches of a partitioned asset whose runs go one at a time: one run for each candidate.
 
     A tick stays open, so the run leaves the cursor where it is, while partitions of the tick's interval are left over.
     """
-    if not course.partitions and not case.state.chain:
-        return course
-    name, waiting = case.asset.name, list(course.waiting)
+    if not progress.partitions and not case.state.chain:
+        return progress
+    name, waiting = case.asset.name, list(progress.waiting)
     runs: list[PlannedRun] = []
-    taken, coming = NOTHING, course.coming | course.partitions
-    for candidate in course.candidates:
-        cut = _cut_batch(case, candidate, barred=course.barred, found=found)
-        if cut.rest:
+    planned, coming = NOTHING, progress.coming | progress.partitions
+    for candidate in progress.candidates:
+        batch = _cut_batch(case, candidate, barred=progress.barred, pending=pending)
+        if batch.rest:
             reason = f"left for the next run: more than max_partitions_per_run ({partition_limit(case.asset)})"
-            waiting.append(Waiting(name, reason, None, cut.rest))
-        if cut.apart:
-            waiting.append(Waiting(name, _explain_separate_runs(found, cut.apart), None, cut.apart))
-        run, left = _build_run(case, found, candidate, cut), cut.rest | cut.apart
-        taken, coming = taken | cut.partitions, coming | cut.partitions | left
-        waits = (course.due | course.barred) - taken
-        last = candidate is course.candidates[-1] and not left and not _holds(candidate.tick, waits)
-        if not last and candidate.cursor is not None:
+            waiting.append(Waiting(name, reason, None, batch.rest))
+        if batch.apart:
+            waiting.append(Waiting(name, _explain_separate_runs(pending, batch.apart), None, batch.apart))
+        run, left_over = _build_run(case, pending, candidate, batch), batch.rest | batch.apart
+        planned, coming = planned | batch.partitions, coming | batch.partitions | left_over
+        waiting_partitions = (progress.due | progress.barred) - planned
+        is_last = (
+            candidate is progress.candidates[-1]
+            and not left_over
+            and not _keeps_tick_open(candidate.tick, waiting_partitions)
+        )
+        if not is_last and candidate.cursor is not None:
             run = replace(run, request=replace(run.request, cursor=None))
         runs.append(run)
-    return replace(course, runs=tuple(runs), waiting=tuple(waiting), coming=coming)
+    return replace(progress, runs=tuple(runs), waiting=tuple(waiting), coming=coming)
 
 
-def _holds(tick: DueTick | None, rest: PartitionSet) -> bool:
-    """Whether partitions of the tick's own interval are among ``rest``, so that the tick stays open.
+def _keeps_tick_open(tick: DueTick | None, left_over: PartitionSet) -> bool:
+    """Whether partitions of the tick's own interval are among ``left_over``, so that the tick stays open.
 
     Older holes do not keep it open: they wait by themselves.
     """
-    return tick is not None and bool(rest.clip(*tick.interval))
+    return tick is not None and bool(left_over.clip(*tick.interval))
 
 
 @frozen
@@ -323,52 +359,58 @@ class _BatchCut:
     note: str
 
 
-def _limit_partitions(asset: AssetSpec, todo: PartitionSet, *, newest_first: bool) -> PartitionSet:
+def _limit_partitions(asset: AssetSpec, partitions: PartitionSet, *, newest_first: bool) -> PartitionSet:
     """The oldest partitions that one run may compute, or the newest ones with ``newest_first``."""
     if newest_first:
-        return asset.partitioning.split_into_chunks(todo, partition_limit(asset))[-1]
-    return asset.partitioning.oldest(todo, partition_limit(asset))
+        return asset.partitioning.split_into_chunks(partitions, partition_limit(asset))[-1]
+    return asset.partitioning.oldest(partitions, partition_limit(asset))
 
 
 def _cut_batch(
-    case: DecisionInput, candidate: RunCandidate, *, barred: PartitionSet, found: PendingPartitions
+    case: DecisionInput, candidate: RunCandidate, *, barred: PartitionSet, pending: PendingPartitions
 ) -> _BatchCut:
     """Cuts the partitions of the next run from the candidate, with the lookback of the gaps that it fills.
 
     Lookback partitions that failed or are withheld are not computed again now; they are owed to a later run.
     """
-    next_ones = choose_next_partitions(case.asset.partitioning, candidate.partitions, found.suspects)
-    back = NO_LOOKBACK  # a backfill computes what it names
+    chosen = choose_next_partitions(case.asset.partitioning, candidate.partitions, pending.suspects)
+    lookback = NO_LOOKBACK  # a backfill computes what it names
     if candidate.kind == "scheduled":
-        back = plan_lookback(case.context, case.asset, case.state, next_ones.partitions, barred=barred)
-    failed = PartitionSet.union([found.failed, found.held.resting, *(each.partitions for each in found.suspects)])
-    todo = next_ones.partitions | (back.partitions - failed)
-    partitions = _limit_partitions(case.asset, todo, newest_first=candidate.newest_first) if todo else todo
-    rest, apart = todo - partitions, candidate.partitions - next_ones.partitions
-    return _BatchCut(partitions, rest, apart, back.partitions - partitions, back.gaps, next_ones.note)
+        lookback = plan_lookback(case.context, case.asset, case.state, chosen.partitions, barred=barred)
+    not_now = PartitionSet.union(
+        [pending.failed, pending.withheld.resting, *(each.partitions for each in pending.suspects)]
+    )
+    computable = chosen.partitions | (lookback.partitions - not_now)
+    partitions = (
+        _limit_partitions(case.asset, computable, newest_first=candidate.newest_first) if computable else computable
+    )
+    rest, apart = computable - partitions, candidate.partitions - chosen.partitions
+    return _BatchCut(partitions, rest, apart, lookback.partitions - partitions, lookback.gaps, chosen.note)
 
 
-def _explain_separate_runs(found: PendingPartitions, partitions: PartitionSet) -> str:
+def _explain_separate_runs(pending: PendingPartitions, partitions: PartitionSet) -> str:
     """Why partitions are computed by runs of their own."""
-    error = next((each.failure.error for each in found.suspects if each.partitions.overlaps(partitions)), "")
+    error = next((each.failure.error for each in pending.suspects if each.partitions.overlaps(partitions)), "")
     return f"left for runs of their own: failed before: {error}"
 
 
-def _build_run(case: DecisionInput, found: PendingPartitions, candidate: RunCandidate, cut: _BatchCut) -> PlannedRun:
+def _build_run(
+    case: DecisionInput, pending: PendingPartitions, candidate: RunCandidate, batch: _BatchCut
+) -> PlannedRun:
     """The run of one batch; it takes over an unfinished run of the asset.
 
     If none of its partitions is due by itself, it keeps the kind of the run that it takes over.
     """
-    context, asset, state, partitions = case.context, case.asset, case.state, cut.partitions
+    context, asset, state, partitions = case.context, case.asset, case.state, batch.partitions
     uses = candidate.uses if partitions & candidate.asked_partitions else ConditionUsage()
     events = context.answered_events(
         asset, state, {uri: partitions & uses.partitions.get(uri, NOTHING) for uri in uses.leaf_names}
     )
-    reasons = [*filter(None, [_reason(case, found, candidate, partitions), cut.note]), *candidate.notes]
+    reasons = [*filter(None, [_batch_reason(case, pending, candidate, partitions), batch.note]), *candidate.notes]
     request = RunRequest(
         asset=asset.name,
         kind=state.chain[-1].entry.kind
-        if state.chain and not partitions & _due_partitions(found, candidate)
+        if state.chain and not partitions & _due_partitions(pending, candidate)
         else candidate.kind,
         partitions=partitions,
         schedule_date=candidate.schedule_date,
@@ -378,61 +420,63 @@ def _build_run(case: DecisionInput, found: PendingPartitions, candidate: RunCand
         else context.interval_of_events(events) or asset.partitioning.interval(partitions),
         cursor=candidate.cursor,
         pins={**context.pins(asset, state, partitions), **candidate.pins},
-        consumption=_consumption(found, uses, partitions),
-        owes=cut.owes,
-        gaps=cut.gaps,
-        accepted=found.held.accepted & partitions,
+        consumption=_batch_consumption(pending, uses, partitions),
+        owes=batch.owes,
+        gaps=batch.gaps,
+        accepted=pending.withheld.accepted & partitions,
     )
     return PlannedRun.from_request(request, asset=asset, state=state, events=events)
 
 
-def _due_partitions(found: PendingPartitions, candidate: RunCandidate) -> PartitionSet:
+def _due_partitions(pending: PendingPartitions, candidate: RunCandidate) -> PartitionSet:
     """Partitions that are missing, stale, or due by the trigger alone."""
-    return found.due_partitions | candidate.triggered_partitions
+    return pending.due_partitions | candidate.triggered_partitions
 
 
-def _consumption(found: PendingPartitions, uses: ConditionUsage, partitions: PartitionSet) -> RunConsumption:
+def _batch_consumption(pending: PendingPartitions, uses: ConditionUsage, partitions: PartitionSet) -> RunConsumption:
     """The consumption of a run of ``partitions``: it records which others have still to use the events and ticks."""
-    rest, asked = (
-        (found.due_partitions | found.by_trigger | found.later) - partitions,
-        partitions & found.due_partitions,
+    unanswered, answering = (
+        (pending.due_partitions | pending.by_trigger | pending.later) - partitions,
+        partitions & pending.due_partitions,
     )
-    remaining = {key: rest | (asked - used) for key, used in uses.partitions.items()}
+    remaining = {key: unanswered | (answering - answered) for key, answered in uses.partitions.items()}
     remaining |= {key: EVERYTHING for key in uses.consumption.ticks if key not in remaining}
     return replace(uses.consumption, remaining={key: ranges for key, ranges in remaining.items() if ranges})
 
 
-def _reason(case: DecisionInput, found: PendingPartitions, candidate: RunCandidate, partitions: PartitionSet) -> str:
+def _batch_reason(
+    case: DecisionInput, pending: PendingPartitions, candidate: RunCandidate, partitions: PartitionSet
+) -> str:
     """The sentence why a batch runs: how many of its partitions are missing, stale, requested, retried and so on."""
-    parts, count = [*filter(None, [describe_takeover(case.state.chain)])], case.asset.partitioning.count
-    if missing := count(partitions & found.missing):
-        parts.append(f"{plural(missing, 'partition')} missing")
-    if changed := partitions & found.changed_partitions:
-        parts.append(f"{count(changed)} stale: {listing(stale_causes(found, partitions))} changed")
-    parts += [f"{count(again)} {text}" for text, again in redo_reasons(case.asset, case.state, partitions)]
+    clauses, count = [*filter(None, [describe_takeover(case.state.chain)])], case.asset.partitioning.count
+    if missing := count(partitions & pending.missing):
+        clauses.append(f"{plural(missing, 'partition')} missing")
+    if changed := partitions & pending.changed_partitions:
+        clauses.append(f"{count(changed)} stale: {listing(stale_causes(pending, partitions))} changed")
+    clauses += [f"{count(other)} {text}" for text, other in redo_reasons(case.asset, case.state, partitions)]
     if triggered := count(partitions & candidate.triggered_partitions):
-        parts.append(f"{triggered} {trigger_reasons(case.asset)}")
-    if (again := count(partitions - _due_partitions(found, candidate))) and not case.state.chain:
-        parts.append(
-            f"{again} by lookback" if candidate.kind == "scheduled" else f"backfill of {plural(again, 'partition')}"
+        clauses.append(f"{triggered} {trigger_reasons(case.asset)}")
+    if (other := count(partitions - _due_partitions(pending, candidate))) and not case.state.chain:
+        clauses.append(
+            f"{other} by lookback" if candidate.kind == "scheduled" else f"backfill of {plural(other, 'partition')}"
         )
     if failed := count(case.state.failed_partitions & partitions):  # zero after a change of the partitioning
-        parts.append(f"{failed} failed before")
-    parts += describe_retry(case.asset, found.held, partitions)
+        clauses.append(f"{failed} failed before")
+    clauses += describe_retry(case.asset, pending.withheld, partitions)
     tick = candidate.tick
     schedule = f"{case.asset.schedule.text} at {case.context.format_instant(tick.run_after)}: " if tick else ""
-    return schedule + ", ".join(parts)
+    return schedule + ", ".join(clauses)
 
 
-def _of_events(case: DecisionInput, candidate: RunCandidate) -> PlannedRun:
+def _build_unpartitioned_run(case: DecisionInput, candidate: RunCandidate) -> PlannedRun:
     """The run of a candidate without partitions.
 
     If it takes over an unfinished rollback, it restores the same iteration and reads nothing.
     """
     context, asset, state = case.context, case.asset, case.state
-    answered = {ref.seq for ref in candidate.events}
+    answered_seqs = {ref.seq for ref in candidate.events}
     reasons = [*filter(None, [describe_takeover(state.chain), candidate.reason, *candidate.notes])]
-    if any(answered.issuperset(item.events) for item in state.failed):
+    if any(answered_seqs.issuperset(item.events) for item in state.failed):
         reasons.append("failed before")
     restores = state.chain[-1].entry.request.restores if candidate.is_recovery else ""
     request = RunRequest(

@@ -28,15 +28,15 @@ _HELD_BY = "columns"
 """What holds the runs back, for the reason of consumers."""
 
 
-def hold_schema_conflicts(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def hold_schema_conflicts(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that holds back runs whose columns do not fit the table, also those that wait for a run of an inlet."""
-    found = _find_conflicting_runs(case.context, case.asset, course.runs)
-    return _hold_awaiting(case, remove_held_runs(case, course, found, _HELD_BY))
+    conflicting = _find_conflicting_runs(case.context, case.asset, progress.runs)
+    return _hold_awaiting(case, remove_held_runs(case, progress, conflicting, _HELD_BY))
 
 
-def plan_within_schema(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
+def plan_within_schema(context: PlanningContext, asset: AssetSpec, plan: Plan) -> Plan:
     """The plan of one asset without the runs whose columns do not fit the table."""
-    return plan_without_held_runs(found, _find_conflicting_runs(context, asset, found.runs))
+    return plan_without_held_runs(plan, _find_conflicting_runs(context, asset, plan.runs))
 
 
 def explain_schema_conflict(
@@ -49,39 +49,43 @@ def explain_schema_conflict(
     """
     if context.stored_columns is None or asset.schema != "strict" or asset.writes_itself:
         return ""
-    made = {each.definition.id: each.since for each in state.made if each.partitions}
-    if not made or not isinstance(asset.body, SqlBody):
+    since_by_definition = {each.definition.id: each.since for each in state.made if each.partitions}
+    if not since_by_definition or not isinstance(asset.body, SqlBody):
         return ""
-    conflict = _SchemaConflicts(context, upcoming)
-    if (since := made.get(own_definition_id(asset))) is None:
-        found = conflict.find_changes(asset)
-        return found.describe_conflict(asset, rebuild_command(asset)) if found.added else ""
-    inlets = conflict.find_widened_inlets(asset, since)
-    found = conflict.find_changes(asset) if inlets else ColumnChanges()
-    if not found.added:
+    conflicts = _SchemaConflicts(context, upcoming)
+    if (since := since_by_definition.get(own_definition_id(asset))) is None:
+        changes = conflicts.find_changes(asset)
+        return changes.describe_conflict(asset, rebuild_command(asset)) if changes.added else ""
+    inlets = conflicts.find_widened_inlets(asset, since)
+    changes = conflicts.find_changes(asset) if inlets else ColumnChanges()
+    if not changes.added:
         return ""
     if upcoming:
         subject, rebuild = f"{listing(inlets)}, which runs first,", f"once it has run, {rebuild_command(asset)}"
-        return found.describe_conflict(asset, rebuild, subject=subject)
-    return found.describe_conflict(asset, rebuild_command(asset), subject=listing(inlets))
+        return changes.describe_conflict(asset, rebuild, subject=subject)
+    return changes.describe_conflict(asset, rebuild_command(asset), subject=listing(inlets))
 
 
-def _hold_awaiting(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def _hold_awaiting(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Holds back partitions that wait for a run of an inlet, where their rows would not fit the table after it."""
-    held = course.coming & PartitionSet.union(each.partitions for each in course.awaited)
+    held = progress.coming & PartitionSet.union(each.partitions for each in progress.awaited)
     if not held or _replaces_table(case.asset, held):
-        return course
+        return progress
     reason = explain_schema_conflict(case.context, case.asset, case.state, upcoming=True)
     if not reason:
-        return course
-    rest = tuple(replace(each, partitions=each.partitions - held) for each in course.awaited)
-    others = [each for each in course.waiting if each not in course.awaited]
+        return progress
+    still_awaited = tuple(replace(each, partitions=each.partitions - held) for each in progress.awaited)
+    others = [each for each in progress.waiting if each not in progress.awaited]
     failure = f"{name_partitions(case.asset.name, held, case.asset.partitioning)}, held by its {_HELD_BY}"
     return replace(
-        course,
-        waiting=(*others, *(each for each in rest if each.partitions), _waiting_for_person(case.asset, reason, held)),
-        coming=course.coming - held,
-        barriers=(*course.barriers, UpstreamBarrier(held, failure)),
+        progress,
+        waiting=(
+            *others,
+            *(each for each in still_awaited if each.partitions),
+            _waiting_for_person(case.asset, reason, held),
+        ),
+        coming=progress.coming - held,
+        barriers=(*progress.barriers, UpstreamBarrier(held, failure)),
     )
 
 
@@ -90,14 +94,14 @@ def _find_conflicting_runs(context: PlanningContext, asset: AssetSpec, runs: Seq
 
     A run that replaces the whole table brings its columns along, and a run that settles an older one must go on.
     """
-    bound = [
+    partial_runs = [
         run
         for run in runs
         if run.asset == asset.name
         and not (run.recovers or run.request.rebuilds or _replaces_table(asset, run.partitions))
     ]
-    reason = explain_schema_conflict(context, asset, context.state_of(asset)) if bound else ""
-    return [HeldRun(run, _waiting_for_person(asset, reason, run.partitions)) for run in bound] if reason else []
+    reason = explain_schema_conflict(context, asset, context.state_of(asset)) if partial_runs else ""
+    return [HeldRun(run, _waiting_for_person(asset, reason, run.partitions)) for run in partial_runs] if reason else []
 
 
 def _waiting_for_person(asset: AssetSpec, reason: str, partitions: PartitionSet) -> Waiting:
@@ -133,9 +137,9 @@ class _SchemaConflicts:
         """
         changed = [name for name in _inlets_read_whole(asset) if self._is_of_new_code(name, since)]
         table = {name.casefold() for name in self._stored_columns(asset)} if changed else set()
-        return [name for name in changed if table and self._other_columns(name, table)]
+        return [name for name in changed if table and self._has_other_columns(name, table)]
 
-    def _other_columns(self, name: str, table: set[str]) -> bool:
+    def _has_other_columns(self, name: str, table: set[str]) -> bool:
         columns = self._columns_of(name)
         return columns is not None and not {each.casefold() for each in columns} <= table
 
@@ -145,12 +149,14 @@ class _SchemaConflicts:
         while queue:
             asset = self.context.asset(queue.pop())
             asset = self.context.asset(asset.maker) if asset.maker else asset
-            made, own = self.context.state_of(asset).made, own_definition_id(asset)
-            if own and (any(each.since > since for each in made) or own not in {each.definition.id for each in made}):
+            outputs, own_id = self.context.state_of(asset).made, own_definition_id(asset)
+            if own_id and (
+                any(each.since > since for each in outputs) or own_id not in {each.definition.id for each in outputs}
+            ):
                 return True
-            above = [each for each in _inlets_read_whole(asset) if each not in seen]
-            queue += above
-            seen.update(above)
+            unseen_inlets = [each for each in _inlets_read_whole(asset) if each not in seen]
+            queue += unseen_inlets
+            seen.update(unseen_inlets)
         return False
 
     def _columns_of(self, name: str) -> Sequence[str] | None:
@@ -159,19 +165,23 @@ class _SchemaConflicts:
         if inlet.source is not None:
             return stored or ((*inlet.columns, *inlet.partitioning.columns) if inlet.columns else None)
         decision = self.context.decisions.get(name)
-        comes = self.upcoming and decision is not None and bool(decision.coming)
-        if not comes or not (returned := self._returned_columns(inlet)):
+        is_coming = self.upcoming and decision is not None and bool(decision.coming)
+        if not is_coming or not (returned := self._returned_columns(inlet)):
             return stored or None
-        replaces = not inlet.partitioning.is_partitioned and inlet.write is not None and inlet.write.takes_all
-        known = {each.casefold() for each in returned}
-        return returned if replaces else (*returned, *(each for each in stored if each.casefold() not in known))
+        replaces_table = not inlet.partitioning.is_partitioned and inlet.write is not None and inlet.write.takes_all
+        returned_names = {each.casefold() for each in returned}
+        return (
+            returned
+            if replaces_table
+            else (*returned, *(each for each in stored if each.casefold() not in returned_names))
+        )
 
     def _returned_columns(self, asset: AssetSpec) -> Sequence[str] | None:
         """The columns that the query returns; None where these are not certain."""
         from sparkassets.core.derivation.asset_columns import derive_asset  # where code has changed
 
-        found = derive_asset(asset, self._columns_of)
-        return None if found is None else (*found.columns,)
+        derivation = derive_asset(asset, self._columns_of)
+        return None if derivation is None else (*derivation.columns,)
 
     def _stored_columns(self, asset: AssetSpec) -> Sequence[str]:
         """The columns of a table as it is; empty where they are not known."""

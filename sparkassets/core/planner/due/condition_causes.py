@@ -85,9 +85,11 @@ class ConditionCauses:
         if not self.events or not all(isinstance(each, UpdateLeaf) for each in choices):
             yield self
             return
-        others = {uri: seq for uri, seq in self.uses.consumption.consumes.items() if uri not in self.uses.leaf_names}
+        other_consumes = {
+            uri: seq for uri, seq in self.uses.consumption.consumes.items() if uri not in self.uses.leaf_names
+        }
         for event in self.events:
-            consumption = replace(self.uses.consumption, consumes={**others, event.uri: event.seq})
+            consumption = replace(self.uses.consumption, consumes={**other_consumes, event.uri: event.seq})
             uses = replace(self.uses, consumption=consumption)
             yield replace(self, events=(event,), uses=uses, reason=f"{self.uses.leaf_names[event.uri]} updated")
 
@@ -104,28 +106,32 @@ def has_news(context: PlanningContext, leaf: UpdateLeaf, state: AssetState) -> b
         return True
     if context.state.dataset(uri).seq <= state.consumed.get(uri, 0):
         return False
-    return _reads_all(state, uri) or any(_is_read(context, state, ref) for ref in context.unused_events(state, [uri]))
+    return _needs_any_update(state, uri) or any(
+        _concerns_read_partitions(context, state, event) for event in context.unused_events(state, [uri])
+    )
 
 
-def _reads_all(state: AssetState, uri: str) -> bool:
+def _needs_any_update(state: AssetState, uri: str) -> bool:
     """Whether an asset without partitions needs any update of a dataset: it reads all of it, or only waits for it."""
-    reading = [inlet for inlet in state.spec.inlets if inlet.uri == uri]
-    return not reading or not all(inlet.needs.is_mapped for inlet in reading)
+    inlets = [inlet for inlet in state.spec.inlets if inlet.uri == uri]
+    return not inlets or not all(inlet.needs.is_mapped for inlet in inlets)
 
 
-def _is_read(context: PlanningContext, state: AssetState, ref: EventRef) -> bool:
+def _concerns_read_partitions(context: PlanningContext, state: AssetState, ref: EventRef) -> bool:
     """Whether an event concerns inlet partitions that the asset reads.
 
     For an inlet that is read by its newest partition, an event from there on counts too: it may be the removal of what
     was the newest until now.
     """
-    there = context.state.dataset(ref.uri).coverage
+    available = context.state.dataset(ref.uri).coverage
     for inlet in state.spec.inlets:
         if inlet.uri == ref.uri:
-            needed = inlet.needs.with_available(there)
-            parts = needed.required_partitions(EVERYTHING)
-            gone = needed.goes_by_newest and bool(parts) and ref.parts.clip(parts.last, None)
-            if gone or ref.parts.overlaps(parts) or not parts:
+            dependency = inlet.needs.with_available(available)
+            needed_partitions = dependency.required_partitions(EVERYTHING)
+            is_newest_removed = (
+                dependency.goes_by_newest and bool(needed_partitions) and ref.parts.clip(needed_partitions.last, None)
+            )
+            if is_newest_removed or ref.parts.overlaps(needed_partitions) or not needed_partitions:
                 return True
     return False
 
@@ -137,20 +143,20 @@ def leaf_timetable(context: PlanningContext, leaf: TimeLeaf, state: AssetState) 
     """
     if leaf.without is None:
         return leaf.timetable
-    since = context.state.dataset(context.uri(state.name, leaf.without)).at or leaf.timetable.start
-    if since is None:
+    started_at = context.state.dataset(context.uri(state.name, leaf.without)).at or leaf.timetable.start
+    if started_at is None:
         return None
     from sparkassets.core.timetables.parse import parse_timetable  # few conditions have a timer
 
-    return parse_timetable({"every": leaf.span}, timezone=leaf.timetable.timezone, start=since)
+    return parse_timetable({"every": leaf.span}, timezone=leaf.timetable.timezone, start=started_at)
 
 
 def find_passed_tick(context: PlanningContext, leaf: TimeLeaf, state: AssetState) -> PassedTick | None:
     """The newest tick of a time leaf that no run has used; None when it was used or none has passed."""
-    clock = leaf_timetable(context, leaf, state)
-    slot = clock.last_at(from_unix(context.now)) if clock is not None else None
-    since = state.ticks.get(leaf.source_text, state.last.planned if state.last else None)
-    if slot is None or (since is not None and to_unix(slot.run_after) <= since):
+    timetable = leaf_timetable(context, leaf, state)
+    slot = timetable.last_at(from_unix(context.now)) if timetable is not None else None
+    used_until = state.ticks.get(leaf.source_text, state.last.planned if state.last else None)
+    if slot is None or (used_until is not None and to_unix(slot.run_after) <= used_until):
         return None
     return to_unix(slot.run_after), (to_unix(slot.start), to_unix(slot.end))
 
@@ -188,23 +194,23 @@ def condition_usage(
 
     Events of the leaves that do not hold stay unused. Datasets that the condition does not name are used up as well.
     """
-    used = verdict.used_leaves()
-    refs = {context.uri(state.name, leaf): leaf.ref for leaf in used if isinstance(leaf, UpdateLeaf)}
-    kept = {context.uri(state.name, leaf) for leaf in condition.leaves()} - refs.keys()
+    used_leaves = verdict.used_leaves()
+    leaf_names = {context.uri(state.name, leaf): leaf.ref for leaf in used_leaves if isinstance(leaf, UpdateLeaf)}
+    unused_uris = {context.uri(state.name, leaf) for leaf in condition.leaves()} - leaf_names.keys()
     partitions: dict[str, PartitionSet] = {}
-    for leaf, part in used.items():
-        if isinstance(part, PartitionSet):
+    for leaf, holding in used_leaves.items():
+        if isinstance(holding, PartitionSet):
             key = leaf.source_text if isinstance(leaf, TimeLeaf) else context.uri(state.name, leaf)
-            partitions[key] = partitions.get(key, NOTHING) | part
-    before = state.last.planned if state.last else 0
+            partitions[key] = partitions.get(key, NOTHING) | holding
+    last_planned = state.last.planned if state.last else 0
     return ConditionUsage(
-        refs,
+        leaf_names,
         RunConsumption(
-            {uri: seq for uri, seq in consume_everything(context, state).consumes.items() if uri not in kept},
+            {uri: seq for uri, seq in consume_everything(context, state).consumes.items() if uri not in unused_uris},
             {
                 leaf.source_text: tick[0]
-                if tick is not None and leaf in used
-                else state.ticks.get(leaf.source_text, before)
+                if tick is not None and leaf in used_leaves
+                else state.ticks.get(leaf.source_text, last_planned)
                 for leaf, tick in ticks.items()
             },
         ),
@@ -214,32 +220,32 @@ def condition_usage(
 
 def find_causes(context: PlanningContext, condition: Condition, state: AssetState) -> ConditionCauses:
     """Evaluates the condition now: its truth, the events and ticks behind it, and what a run for it would use up."""
-    times = find_passed_ticks(context, condition, state)
-    verdict = evaluate_now(context, condition, state, times)
-    uses = condition_usage(context, condition, state, times, verdict)
-    used = verdict.used_leaves()
-    ticks = {leaf: tick for leaf, tick in times.items() if tick is not None and leaf in used}
-    said = [f"{leaf_name(leaf)} at {context.format_instant(tick[0])}" for leaf, tick in ticks.items()]
+    passed_ticks = find_passed_ticks(context, condition, state)
+    verdict = evaluate_now(context, condition, state, passed_ticks)
+    uses = condition_usage(context, condition, state, passed_ticks, verdict)
+    used_leaves = verdict.used_leaves()
+    ticks = {leaf: tick for leaf, tick in passed_ticks.items() if tick is not None and leaf in used_leaves}
+    tick_texts = [f"{leaf_name(leaf)} at {context.format_instant(tick[0])}" for leaf, tick in ticks.items()]
     return ConditionCauses(
         verdict,
         context.unused_events(state, uses.leaf_names),
         uses,
-        _true_since(context, verdict, state, times),
+        _find_true_since(context, verdict, state, passed_ticks),
         max((tick[0] for tick in ticks.values()), default=None),
         (min(i[0] for _, i in ticks.values()), max(i[1] for _, i in ticks.values())) if ticks else None,
-        next_tick(context, state, [leaf for leaf, tick in times.items() if tick is None]),
-        ", ".join([*([f"{listing(list(uses.leaf_names.values()))} updated"] if uses.leaf_names else []), *said]),
+        next_tick(context, state, [leaf for leaf, tick in passed_ticks.items() if tick is None]),
+        ", ".join([*([f"{listing(list(uses.leaf_names.values()))} updated"] if uses.leaf_names else []), *tick_texts]),
     )
 
 
 def next_tick(context: PlanningContext, state: AssetState, leaves: Iterable[TimeLeaf]) -> int | None:
     """When the first of these time leaves ticks next, Unix seconds; None when none will."""
-    clocks = (leaf_timetable(context, leaf, state) for leaf in leaves)
-    slots = (clock.first_after(from_unix(context.now)) for clock in clocks if clock is not None)
+    timetables = (leaf_timetable(context, leaf, state) for leaf in leaves)
+    slots = (timetable.first_after(from_unix(context.now)) for timetable in timetables if timetable is not None)
     return min((to_unix(slot.run_after) for slot in slots if slot is not None), default=None)
 
 
-def _true_since(
+def _find_true_since(
     context: PlanningContext,
     verdict: ConditionResult[bool],
     state: AssetState,
@@ -258,5 +264,9 @@ def _true_since(
                 (ref.at for ref in context.unused_events(state, [context.uri(state.name, verdict.node)])),
                 default=context.now,
             )
-    found = [_true_since(context, child, state, ticks) for child in verdict.children if child.value]
-    return min(found, default=context.now) if isinstance(verdict.node, AnyOf) else max(found, default=context.now)
+    children_since = [_find_true_since(context, child, state, ticks) for child in verdict.children if child.value]
+    return (
+        min(children_since, default=context.now)
+        if isinstance(verdict.node, AnyOf)
+        else max(children_since, default=context.now)
+    )

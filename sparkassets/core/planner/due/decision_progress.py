@@ -138,8 +138,8 @@ class DecisionProgress:
         """The progress with these notes added to every candidate."""
         if not notes:
             return self
-        noted = tuple(replace(candidate, notes=(*candidate.notes, *notes)) for candidate in self.candidates)
-        return replace(self, candidates=noted)
+        candidates = tuple(replace(candidate, notes=(*candidate.notes, *notes)) for candidate in self.candidates)
+        return replace(self, candidates=candidates)
 
 
 DecisionStep = Callable[[DecisionInput, DecisionProgress], DecisionProgress]

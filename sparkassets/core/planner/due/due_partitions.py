@@ -63,7 +63,7 @@ def evaluate_readiness(
     asset: AssetSpec,
     condition: Condition,
     state: AssetState,
-    found: PendingPartitions,
+    pending: PendingPartitions,
     ticks: Mapping[TimeLeaf, PassedTick | None],
 ) -> ConditionResult[PartitionSet]:
     """Evaluates the condition for each partition: for which partitions the whole and each of its leaves hold.
@@ -71,12 +71,12 @@ def evaluate_readiness(
     A time leaf that ticked holds for all due partitions. Before that it holds for those that have still to answer an
     earlier tick, such as partitions that failed then.
     """
-    due = found.due_partitions | found.by_trigger
+    due = pending.due_partitions | pending.by_trigger
 
     def ready(leaf: UpdateLeaf | TimeLeaf) -> PartitionSet:
         if isinstance(leaf, TimeLeaf):
             return due if ticks[leaf] is not None else _unanswered_partitions(asset, state, leaf.source_text, due)
-        return _ready(context, asset, state, found, leaf)
+        return _find_ready_partitions(context, asset, state, pending, leaf)
 
     return evaluate_condition(condition, ready, lambda leaf: _never_fed_partitions(context, asset, leaf, due))
 
@@ -86,7 +86,7 @@ def explain_unready(
     asset: AssetSpec,
     verdict: ConditionResult[PartitionSet],
     partitions: PartitionSet,
-    found: PendingPartitions,
+    pending: PendingPartitions,
 ) -> tuple[Waiting, ...]:
     """Why ``partitions``, for which the condition does not hold, wait; quietly where their input never existed.
 
@@ -96,10 +96,12 @@ def explain_unready(
     for inlet in asset.inlets.values():
         refused = NOTHING
         if context.dependency(asset, inlet).is_mapped:
-            refused = split_refused_partitions(context, asset, inlet, partitions & (found.missing - found.holes))[0]
-        quiet = [said for said in explain_refused(context, asset, inlet, refused) if said.quiet] if refused else []
-        waiting += quiet
-        partitions = partitions - PartitionSet.union(said.partitions for said in quiet)
+            refused = split_refused_partitions(context, asset, inlet, partitions & (pending.missing - pending.holes))[0]
+        quiet_waits = (
+            [wait for wait in explain_refused(context, asset, inlet, refused) if wait.quiet] if refused else []
+        )
+        waiting += quiet_waits
+        partitions = partitions - PartitionSet.union(wait.partitions for wait in quiet_waits)
     return (*waiting, *_group_by_lacking(context, asset, verdict, partitions))
 
 
@@ -107,37 +109,39 @@ def _group_by_lacking(
     context: PlanningContext, asset: AssetSpec, verdict: ConditionResult[PartitionSet], partitions: PartitionSet
 ) -> tuple[Waiting, ...]:
     """Waiting reasons for ``partitions``, one for each group that lacks the same leaves."""
-    parts: list[tuple[PartitionSet, tuple[UpdateLeaf | TimeLeaf, ...]]] = [(partitions, ())]
-    for leaf, ready in _leaves(verdict):
-        split = [(part & ready, wanted) for part, wanted in parts]
-        parts = split + [(part - ready, (*wanted, leaf)) for part, wanted in parts]
-        parts = [(part, wanted) for part, wanted in parts if part]
+    groups: list[tuple[PartitionSet, tuple[UpdateLeaf | TimeLeaf, ...]]] = [(partitions, ())]
+    for leaf, ready in _iterate_leaves(verdict):
+        split = [(group & ready, lacking_leaves) for group, lacking_leaves in groups]
+        groups = split + [(group - ready, (*lacking_leaves, leaf)) for group, lacking_leaves in groups]
+        groups = [(group, lacking_leaves) for group, lacking_leaves in groups if group]
     waiting = []
-    for part, wanted in sorted(parts, key=lambda each: each[0].first):
-        until = next_tick(context, context.state_of(asset), [leaf for leaf in wanted if isinstance(leaf, TimeLeaf)])
-        said = describe_unmet(verdict.node, set(wanted).__contains__)
-        waiting.append(Waiting(asset.name, f"waits for {said} ({asset.schedule.text})", until, part))
+    for group, lacking_leaves in sorted(groups, key=lambda each: each[0].first):
+        until = next_tick(
+            context, context.state_of(asset), [leaf for leaf in lacking_leaves if isinstance(leaf, TimeLeaf)]
+        )
+        unmet_text = describe_unmet(verdict.node, set(lacking_leaves).__contains__)
+        waiting.append(Waiting(asset.name, f"waits for {unmet_text} ({asset.schedule.text})", until, group))
     return tuple(waiting)
 
 
-def _leaves(verdict: ConditionResult[PartitionSet]) -> Iterator[tuple[UpdateLeaf | TimeLeaf, PartitionSet]]:
+def _iterate_leaves(verdict: ConditionResult[PartitionSet]) -> Iterator[tuple[UpdateLeaf | TimeLeaf, PartitionSet]]:
     """Yields each leaf of the condition with the partitions for which it holds, or that it can never decide."""
     if isinstance(verdict.node, UpdateLeaf | TimeLeaf):
         yield verdict.node, verdict.value | (verdict.never_decidable or NOTHING)
     for child in verdict.children:
-        yield from _leaves(child)
+        yield from _iterate_leaves(child)
 
 
-def _mapped_inlets(context: PlanningContext, asset: AssetSpec, leaf: UpdateLeaf) -> list[InletSpec]:
+def _inlets_mapping_time(context: PlanningContext, asset: AssetSpec, leaf: UpdateLeaf) -> list[InletSpec]:
     """Inlets that read the leaf's dataset and map its time to partitions, so that readiness differs by partition."""
     uri = context.uri(asset.name, leaf)
-    own = (inlet for inlet in asset.inlets.values() if inlet.uri == uri)
-    needs = ((inlet, context.dependency(asset, inlet)) for inlet in own)
-    return [inlet for inlet, need in needs if need.is_mapped and need.tells_time]
+    inlets = (inlet for inlet in asset.inlets.values() if inlet.uri == uri)
+    dependencies = ((inlet, context.dependency(asset, inlet)) for inlet in inlets)
+    return [inlet for inlet, dependency in dependencies if dependency.is_mapped and dependency.tells_time]
 
 
-def _ready(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions, leaf: UpdateLeaf
+def _find_ready_partitions(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, pending: PendingPartitions, leaf: UpdateLeaf
 ) -> PartitionSet:
     """The due partitions for which an update leaf holds.
 
@@ -145,18 +149,18 @@ def _ready(
     Without any, an unused update makes all due partitions ready; else only those that have still to answer an earlier
     update.
     """
-    due, mapped = found.due_partitions | found.by_trigger, _mapped_inlets(context, asset, leaf)
-    if not mapped:
+    due, inlets = pending.due_partitions | pending.by_trigger, _inlets_mapping_time(context, asset, leaf)
+    if not inlets:
         return (
             due
             if has_news(context, leaf, state)
             else _unanswered_partitions(asset, state, context.uri(asset.name, leaf), due)
         )
     ready = NOTHING
-    for inlet in mapped:
-        there = partitions_with_input(context, asset, inlet, found.missing)
-        there = there - split_refused_partitions(context, asset, inlet, there)[0]
-        ready = ready | there | found.stale.get(inlet.name, NOTHING)
+    for inlet in inlets:
+        with_input = partitions_with_input(context, asset, inlet, pending.missing)
+        with_input = with_input - split_refused_partitions(context, asset, inlet, with_input)[0]
+        ready = ready | with_input | pending.stale.get(inlet.name, NOTHING)
     return ready
 
 
@@ -164,11 +168,11 @@ def _never_fed_partitions(
     context: PlanningContext, asset: AssetSpec, leaf: UpdateLeaf | TimeLeaf, due: PartitionSet
 ) -> PartitionSet:
     """The ``due`` partitions for which a leaf's dataset can never have data, by the declared bounds of its inlets."""
-    mapped = _mapped_inlets(context, asset, leaf) if isinstance(leaf, UpdateLeaf) else []
-    never = due if mapped else NOTHING
-    for inlet in mapped:
-        never = never - feedable_partitions(context, asset, inlet, never)
-    return never
+    inlets = _inlets_mapping_time(context, asset, leaf) if isinstance(leaf, UpdateLeaf) else []
+    never_fed = due if inlets else NOTHING
+    for inlet in inlets:
+        never_fed = never_fed - feedable_partitions(context, asset, inlet, never_fed)
+    return never_fed
 
 
 def _unanswered_partitions(asset: AssetSpec, state: AssetState, key: str, due: PartitionSet) -> PartitionSet:
@@ -179,7 +183,7 @@ def _unanswered_partitions(asset: AssetSpec, state: AssetState, key: str, due: P
     return asset.partitioning.cover(due & state.unanswered_partitions(key)) & due
 
 
-_FURTHER = "left for the next invocation: added by a run of what another run had added"
+_ADDED_IN_TURN = "left for the next invocation: added by a run of what another run had added"
 
 
 @frozen
@@ -191,7 +195,7 @@ class _ScheduledPartitions:
         waiting: Why it holds back others.
         tick: The due tick of a timetable; None without one.
         uses: Events and ticks that a run uses up; for a tick, all events.
-        open: Whether lookback that an earlier run could not finish may run now.
+        lookback_allowed: Whether lookback that an earlier run could not finish may run now.
         triggered: Partitions that are due by the tick or the event alone.
         rounds: Each tick with the partitions that answer it; only for segments without time under ``every_instance``.
     """
@@ -200,12 +204,12 @@ class _ScheduledPartitions:
     waiting: tuple[Waiting, ...] = ()
     tick: DueTick | None = None
     uses: ConditionUsage = field(default_factory=ConditionUsage)
-    open: bool = True
+    lookback_allowed: bool = True
     triggered: PartitionSet = NOTHING
     rounds: tuple[TickRound, ...] = ()
 
 
-def find_due_partitions(case: DecisionInput, found: PendingPartitions) -> DecisionProgress:
+def find_due_partitions(case: DecisionInput, pending: PendingPartitions) -> DecisionProgress:
     """Returns one candidate with all partitions that may run now, whatever made them due.
 
     They come from the schedule, an unfinished run, unfinished lookback, a person's mark (missing or accept), or a run
@@ -213,35 +217,35 @@ def find_due_partitions(case: DecisionInput, found: PendingPartitions) -> Decisi
     discovered segments discovered in its turn: they wait for the next invocation.
     """
     context, asset, state = case.context, case.asset, case.state
-    scheduled = _select_scheduled(context, asset, state, found)
+    scheduled = _select_scheduled(context, asset, state, pending)
     partitions = scheduled.partitions | _abandoned_partitions(context, asset, state)
-    owed = _owed_partitions(asset, state) - found.held.resting if scheduled.open else NOTHING
-    added = _added_partitions(asset, state, found)
-    due = partitions | owed | _redo_partitions(asset, state, found) | added | found.held.accepted
-    further = _further_additions(context, asset, state, found) & due
-    due = due - busy_partitions(context, asset, state) - further
+    owed = _owed_partitions(asset, state) - pending.withheld.resting if scheduled.lookback_allowed else NOTHING
+    added = _added_partitions(asset, state, pending)
+    due = partitions | owed | _redo_partitions(asset, state, pending) | added | pending.withheld.accepted
+    added_in_turn = _additions_in_turn(context, asset, state, pending) & due
+    due = due - busy_partitions(context, asset, state) - added_in_turn
     tick = scheduled.tick
     candidate = RunCandidate(
         due,
         tick.run_after if tick else context.now,
         scheduled.uses,
         asked_partitions=partitions,
-        triggered_partitions=scheduled.triggered | (added & found.by_trigger - found.due_partitions),
+        triggered_partitions=scheduled.triggered | (added & pending.by_trigger - pending.due_partitions),
         rounds=scheduled.rounds,
         due_since=tick.run_after if tick else None,
         tick=tick,
         interval=tick.interval if tick else None,
         cursor=tick.cursor if tick else None,
     )
-    waits = (Waiting(asset.name, _FURTHER, None, further),) if further else ()
-    return DecisionProgress((candidate,), due, waiting=(*scheduled.waiting, *waits))
+    in_turn_waits = (Waiting(asset.name, _ADDED_IN_TURN, None, added_in_turn),) if added_in_turn else ()
+    return DecisionProgress((candidate,), due, waiting=(*scheduled.waiting, *in_turn_waits))
 
 
 def find_triggered_partitions(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions
+    context: PlanningContext, asset: AssetSpec, state: AssetState, pending: PendingPartitions
 ) -> PartitionSet:
     """Present partitions that a tick or an event alone makes due, although no inlet shows that they are out of date."""
-    return _select_scheduled(context, asset, state, found).triggered if found.by_trigger else NOTHING
+    return _select_scheduled(context, asset, state, pending).triggered if pending.by_trigger else NOTHING
 
 
 def _abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
@@ -255,33 +259,36 @@ def _abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: Ass
         return NOTHING
     if state.chain[-1].entry.request.rebuilds:
         return NOTHING  # an unfinished rebuild left the old table whole; a person has to request it again
-    begun = state.chain[-1].entry.partitions - state.settled_partitions_since(state.chain[-1].token)
-    return asset.partitioning.cover(asset.partitioning.resolve_known_whole(begun)) & asset.partitioning.known_partitions
+    unfinished = state.chain[-1].entry.partitions - state.settled_partitions_since(state.chain[-1].token)
+    return (
+        asset.partitioning.cover(asset.partitioning.resolve_known_whole(unfinished))
+        & asset.partitioning.known_partitions
+    )
 
 
-def _redo_partitions(asset: AssetSpec, state: AssetState, found: PendingPartitions) -> PartitionSet:
+def _redo_partitions(asset: AssetSpec, state: AssetState, pending: PendingPartitions) -> PartitionSet:
     """Missing partitions that a person marked as missing; they wait for no tick and no event.
 
     Empty for an asset that runs by hand.
     """
     if not state.marks or (asset.schedule.timetable is None and asset.schedule.condition is None):
         return NOTHING
-    return asset.partitioning.cover(state.redo_partitions) & found.missing
+    return asset.partitioning.cover(state.redo_partitions) & pending.missing
 
 
-def _added_partitions(asset: AssetSpec, state: AssetState, found: PendingPartitions) -> PartitionSet:
+def _added_partitions(asset: AssetSpec, state: AssetState, pending: PendingPartitions) -> PartitionSet:
     """Missing partitions of segments that a run discovered and did not compute; they wait for no tick.
 
     Under ``full_refresh`` they bring all partitions along, as a run replaces the whole table.
     """
     if not state.additions or (asset.schedule.timetable is None and asset.schedule.condition is None):
         return NOTHING
-    added = asset.partitioning.inside(state.additions.due) & found.missing
-    return added | found.by_trigger if added and isinstance(asset.strategy, FullRefresh) else added
+    added = asset.partitioning.inside(state.additions.due) & pending.missing
+    return added | pending.by_trigger if added and isinstance(asset.strategy, FullRefresh) else added
 
 
-def _further_additions(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions
+def _additions_in_turn(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, pending: PendingPartitions
 ) -> PartitionSet:
     """Partitions of segments that a run of discovered segments discovered in turn.
 
@@ -289,46 +296,48 @@ def _further_additions(
     """
     if not state.additions or state.additions.invocation != context.invocation:
         return NOTHING
-    return asset.partitioning.inside(state.additions.further) & found.missing
+    return asset.partitioning.inside(state.additions.further) & pending.missing
 
 
 def _select_scheduled(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions
+    context: PlanningContext, asset: AssetSpec, state: AssetState, pending: PendingPartitions
 ) -> _ScheduledPartitions:
     """Selects the missing and stale partitions that the schedule lets through: a timetable, or a condition."""
     schedule = asset.schedule
     if schedule.timetable is not None and is_instance_of_tick(asset):
-        return _by_rounds(context, asset, schedule.timetable, state, found)
+        return _select_by_rounds(context, asset, schedule.timetable, state, pending)
     if schedule.timetable is not None and has_parallel_runs(asset):
-        return _by_interval(context, asset, schedule.timetable, state, found)
+        return _select_by_interval(context, asset, schedule.timetable, state, pending)
     if schedule.timetable is not None:
-        return _by_timetable(context, asset, schedule.timetable, state, found)
+        return _select_by_timetable(context, asset, schedule.timetable, state, pending)
     if schedule.condition is None:
         manual = Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
         return _ScheduledPartitions(
-            NOTHING, (manual,), None, ConditionUsage({}, consume_everything(context, state)), open=False
+            NOTHING, (manual,), None, ConditionUsage({}, consume_everything(context, state)), lookback_allowed=False
         )
     if schedule.default:
-        return _by_default(context, schedule.condition, state, found)
-    times = find_passed_ticks(context, schedule.condition, state)
-    verdict = evaluate_readiness(context, asset, schedule.condition, state, found, times)
-    partitions = verdict.value | found.redefined | found.held.rejudged  # code is nothing that a condition could name
-    rest = (
-        found.due_partitions
+        return _select_by_default(context, schedule.condition, state, pending)
+    passed_ticks = find_passed_ticks(context, schedule.condition, state)
+    verdict = evaluate_readiness(context, asset, schedule.condition, state, pending, passed_ticks)
+    partitions = (
+        verdict.value | pending.outdated | pending.withheld.rejudged
+    )  # code is nothing that a condition could name
+    unready = (
+        pending.due_partitions
         - partitions
-        - _redo_partitions(asset, state, found)
-        - _added_partitions(asset, state, found)
-        - found.held.accepted
+        - _redo_partitions(asset, state, pending)
+        - _added_partitions(asset, state, pending)
+        - pending.withheld.accepted
     )
-    waiting = explain_unready(context, asset, verdict, rest, found)
-    uses = condition_usage(context, schedule.condition, state, times, verdict)
+    waiting = explain_unready(context, asset, verdict, unready, pending)
+    uses = condition_usage(context, schedule.condition, state, passed_ticks, verdict)
     return _ScheduledPartitions(
-        partitions, waiting, None, uses, triggered=partitions & found.by_trigger - found.due_partitions
+        partitions, waiting, None, uses, triggered=partitions & pending.by_trigger - pending.due_partitions
     )
 
 
-def _by_timetable(
-    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: PendingPartitions
+def _select_by_timetable(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, pending: PendingPartitions
 ) -> _ScheduledPartitions:
     """Selects all due partitions at a tick; until the next one, each invocation only retries what failed at it.
 
@@ -338,68 +347,87 @@ def _by_timetable(
     by_trigger = is_due_by_trigger(context, asset)
     if not isinstance(ticks, Waiting):
         tick = ticks[0] if by_trigger else _span_ticks(ticks)  # each is a cause by itself
-        again = unanswered_partitions(asset, state, tick, found.by_trigger) - found.due_partitions
-        asked = found.due_partitions | again
-        uses = _of_tick(context, state, tick.run_after if by_trigger else None, asked)
-        return _ScheduledPartitions(asked, (), tick, uses, triggered=again)
-    others = [item.partitions for item in state.failed if item.invocation != context.invocation]
-    tried = asset.partitioning.cover(PartitionSet.union([*others, *(each.partitions for each in found.suspects)]))
-    left = partly_answered_partitions(asset, state, found.due_partitions | found.by_trigger)
-    retried = (found.due_partitions & tried) | left
-    used = state.ticks.get(TIMETABLE) if by_trigger else None
-    before = _tick_before(timetable, state, used) if left or _added_partitions(asset, state, found) else None
-    uses = _of_tick(context, state, used, retried)
-    return _ScheduledPartitions(retried, (ticks,), before, uses, open=False, triggered=left - found.due_partitions)
+        due_by_tick = unanswered_partitions(asset, state, tick, pending.by_trigger) - pending.due_partitions
+        answering = pending.due_partitions | due_by_tick
+        uses = _usage_of_tick(context, state, tick.run_after if by_trigger else None, answering)
+        return _ScheduledPartitions(answering, (), tick, uses, triggered=due_by_tick)
+    earlier_failures = [item.partitions for item in state.failed if item.invocation != context.invocation]
+    failed_before = asset.partitioning.cover(
+        PartitionSet.union([*earlier_failures, *(each.partitions for each in pending.suspects)])
+    )
+    unanswered = partly_answered_partitions(asset, state, pending.due_partitions | pending.by_trigger)
+    retried = (pending.due_partitions & failed_before) | unanswered
+    used_tick = state.ticks.get(TIMETABLE) if by_trigger else None
+    leftover_tick = (
+        _tick_of_leftovers(timetable, state, used_tick)
+        if unanswered or _added_partitions(asset, state, pending)
+        else None
+    )
+    uses = _usage_of_tick(context, state, used_tick, retried)
+    return _ScheduledPartitions(
+        retried, (ticks,), leftover_tick, uses, lookback_allowed=False, triggered=unanswered - pending.due_partitions
+    )
 
 
-def _tick_before(timetable: Timetable, state: AssetState, used: int | None) -> DueTick | None:
+def _tick_of_leftovers(timetable: Timetable, state: AssetState, used_tick: int | None) -> DueTick | None:
     """The tick to which partitions belong that its earlier runs left or added; None before the first tick.
 
     Args:
         timetable: The asset's timetable.
         state: The asset's state.
-        used: The last used tick, Unix seconds; None where ticks are no cause, so that the asset's cursor stands for it.
+        used_tick: The last used tick, Unix seconds; None where ticks are no cause, so that the asset's cursor stands
+            for it.
     """
-    if used is not None:
-        return tick_at(timetable, used, state)
+    if used_tick is not None:
+        return tick_at(timetable, used_tick, state)
     return DueTick(state.cursor[1], state.cursor, state.cursor) if state.cursor is not None else None
 
 
-def _of_tick(context: PlanningContext, state: AssetState, tick: int | None, asked: PartitionSet) -> ConditionUsage:
-    """The events and ticks that a run of a timetable uses up: all events, and ``tick`` for the ``asked`` partitions.
+def _usage_of_tick(
+    context: PlanningContext, state: AssetState, tick: int | None, answering: PartitionSet
+) -> ConditionUsage:
+    """The events and ticks that a run of a timetable uses up: all events, and ``tick`` for ``answering`` partitions.
 
     ``tick`` is None where a tick alone makes nothing due: then no partition has to answer it.
     """
     if tick is None:
         return ConditionUsage({}, consume_everything(context, state))
-    return ConditionUsage({}, replace(consume_everything(context, state), ticks={TIMETABLE: tick}), {TIMETABLE: asked})
+    return ConditionUsage(
+        {}, replace(consume_everything(context, state), ticks={TIMETABLE: tick}), {TIMETABLE: answering}
+    )
 
 
-def _by_rounds(
-    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: PendingPartitions
+def _select_by_rounds(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, pending: PendingPartitions
 ) -> _ScheduledPartitions:
     """Selects segments at each tick that they have not answered: each segment and tick is an instance of its own.
 
     A segment that was never computed and has no unanswered tick joins the newest one.
     """
-    answering = unanswered_rounds(context, asset, timetable, state, found.due_partitions | found.by_trigger)
-    asked = PartitionSet.union([parts for _, parts in answering])
-    late, newest = found.missing - asked, instance_tick(context, timetable)
-    if late and newest is not None:
-        answering.append((newest, late))
-        asked = asked | late
-    if not answering:
-        coming = find_due_ticks(context, asset, timetable, state)
-        return _ScheduledPartitions(NOTHING, (coming,) if isinstance(coming, Waiting) else (), open=False)
-    waiting = _explain_not_scheduled(context, asset, timetable, skipped=NOTHING, later=found.due_partitions - asked)
-    first = answering[0][0]
-    uses = _of_tick(context, state, first.run_after, asked)
-    again = asked - found.due_partitions
-    return _ScheduledPartitions(asked, waiting, first, uses, open=False, triggered=again, rounds=tuple(answering))
+    rounds = unanswered_rounds(context, asset, timetable, state, pending.due_partitions | pending.by_trigger)
+    answering = PartitionSet.union([partitions for _, partitions in rounds])
+    without_round, newest = pending.missing - answering, instance_tick(context, timetable)
+    if without_round and newest is not None:
+        rounds.append((newest, without_round))
+        answering = answering | without_round
+    if not rounds:
+        next_ticks = find_due_ticks(context, asset, timetable, state)
+        return _ScheduledPartitions(
+            NOTHING, (next_ticks,) if isinstance(next_ticks, Waiting) else (), lookback_allowed=False
+        )
+    waiting = _explain_not_scheduled(
+        context, asset, timetable, skipped=NOTHING, later=pending.due_partitions - answering
+    )
+    oldest_tick = rounds[0][0]
+    uses = _usage_of_tick(context, state, oldest_tick.run_after, answering)
+    triggered = answering - pending.due_partitions
+    return _ScheduledPartitions(
+        answering, waiting, oldest_tick, uses, lookback_allowed=False, triggered=triggered, rounds=tuple(rounds)
+    )
 
 
-def _by_interval(
-    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: PendingPartitions
+def _select_by_interval(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, pending: PendingPartitions
 ) -> _ScheduledPartitions:
     """Selects missing partitions that ended in an interval whose tick has passed; stale ones wait for a new tick.
 
@@ -408,20 +436,26 @@ def _by_interval(
     """
     tick = instance_tick(context, timetable)
     if tick is None:
-        coming = find_due_ticks(context, asset, timetable, state)
-        return _ScheduledPartitions(NOTHING, (coming,) if isinstance(coming, Waiting) else (), open=False)
-    reached, skipped = found.due_partitions & asset.partitioning.finished_partitions(tick.interval[1]), NOTHING
+        next_ticks = find_due_ticks(context, asset, timetable, state)
+        return _ScheduledPartitions(
+            NOTHING, (next_ticks,) if isinstance(next_ticks, Waiting) else (), lookback_allowed=False
+        )
+    ended, skipped = pending.due_partitions & asset.partitioning.finished_partitions(tick.interval[1]), NOTHING
     if timetable.catchup == "latest":
-        skipped = found.missing & asset.partitioning.finished_partitions(before_tick(timetable, tick))
-        reached = reached - skipped
-    known = state.ticks.get(TIMETABLE)
-    anew = known is None or (known < tick.run_after and not isinstance(timetable, OnceTimetable))
-    asked = reached if anew else reached & (found.missing | state.unanswered_partitions(TIMETABLE))
-    consumption = replace(consume_everything(context, state), ticks={TIMETABLE: tick.run_after if anew else known or 0})
-    waiting = _explain_not_scheduled(
-        context, asset, timetable, skipped=skipped, later=found.due_partitions - asked - skipped
+        skipped = pending.missing & asset.partitioning.finished_partitions(before_tick(timetable, tick))
+        ended = ended - skipped
+    used_tick = state.ticks.get(TIMETABLE)
+    is_new_tick = used_tick is None or (used_tick < tick.run_after and not isinstance(timetable, OnceTimetable))
+    selected = ended if is_new_tick else ended & (pending.missing | state.unanswered_partitions(TIMETABLE))
+    consumption = replace(
+        consume_everything(context, state), ticks={TIMETABLE: tick.run_after if is_new_tick else used_tick or 0}
     )
-    return _ScheduledPartitions(asked, waiting, tick, ConditionUsage({}, consumption, {TIMETABLE: asked}), open=False)
+    waiting = _explain_not_scheduled(
+        context, asset, timetable, skipped=skipped, later=pending.due_partitions - selected - skipped
+    )
+    return _ScheduledPartitions(
+        selected, waiting, tick, ConditionUsage({}, consumption, {TIMETABLE: selected}), lookback_allowed=False
+    )
 
 
 def _explain_not_scheduled(
@@ -433,27 +467,27 @@ def _explain_not_scheduled(
         reason = "skipped: earlier than the newest interval (catchup: latest)"
         waiting.append(Waiting(asset.name, reason, None, skipped, quiet=True))
     if later:
-        coming = timetable.first_after(from_unix(context.now))
-        until = to_unix(coming.run_after) if coming is not None else None
-        said = f"not before {context.format_instant(until)}" if until is not None else "it has no more runs"
-        waiting.append(Waiting(asset.name, f"{asset.schedule.text}: {said}", until, later, quiet=True))
+        next_slot = timetable.first_after(from_unix(context.now))
+        until = to_unix(next_slot.run_after) if next_slot is not None else None
+        when_text = f"not before {context.format_instant(until)}" if until is not None else "it has no more runs"
+        waiting.append(Waiting(asset.name, f"{asset.schedule.text}: {when_text}", until, later, quiet=True))
     return tuple(waiting)
 
 
-def _by_default(
-    context: PlanningContext, condition: Condition, state: AssetState, found: PendingPartitions
+def _select_by_default(
+    context: PlanningContext, condition: Condition, state: AssetState, pending: PendingPartitions
 ) -> _ScheduledPartitions:
     """Selects all missing and stale partitions, as the default condition is any update of an inlet.
 
     An unfinished run uses up the events even where nothing else is due.
     """
-    if not found.due_partitions and not state.chain:
-        return _ScheduledPartitions(found.due_partitions)
-    named = {context.uri(state.name, leaf): leaf.ref for leaf in condition.leaves()}
+    if not pending.due_partitions and not state.chain:
+        return _ScheduledPartitions(pending.due_partitions)
+    leaf_names = {context.uri(state.name, leaf): leaf.ref for leaf in condition.leaves()}
     uses = ConditionUsage(
-        named, consume_everything(context, state), partitions=dict.fromkeys(named, found.due_partitions)
+        leaf_names, consume_everything(context, state), partitions=dict.fromkeys(leaf_names, pending.due_partitions)
     )
-    return _ScheduledPartitions(found.due_partitions, uses=uses)
+    return _ScheduledPartitions(pending.due_partitions, uses=uses)
 
 
 def _span_ticks(ticks: tuple[DueTick, ...]) -> DueTick:
@@ -466,8 +500,8 @@ def _owed_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
     """Lookback that an earlier run could not finish (``owed``): present partitions that are computed once more."""
     if not state.owed or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NOTHING
-    listed = asset.partitioning.cover(state.owed) & asset.partitioning.known_partitions
-    return listed & asset.partitioning.inside(state.coverage)
+    owed = asset.partitioning.cover(state.owed) & asset.partitioning.known_partitions
+    return owed & asset.partitioning.inside(state.coverage)
 
 
 def assets_with_idle_ticks(project: ProjectSpec) -> list[AssetSpec]:
@@ -497,8 +531,8 @@ def find_idle_ticks(context: PlanningContext) -> Iterator[TickPassedEntry]:
 
 def _has_nothing_to_do(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
     """Whether the asset could run now, and neither its partitions nor the decisions upstream give it anything to do."""
-    decided = context.decisions.get(asset.name)
-    if decided is None or decided.runs or decided.coming or decided.barriers or state.chain:
+    decision = context.decisions.get(asset.name)
+    if decision is None or decision.runs or decision.coming or decision.barriers or state.chain:
         return False
     if asset.paused or state.paused or not context.is_selected(asset) or is_due_by_trigger(context, asset):
         return False

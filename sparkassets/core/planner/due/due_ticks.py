@@ -53,33 +53,33 @@ def find_due_ticks(
             return _once_ticks(context, asset, timetable, state)
     catchup = catchup_of(asset, timetable)
     newest = timetable.last_at(from_unix(context.now))
-    if newest is None or (catchup != "all" and _interval(newest) in _marked_intervals(state)):
-        return _not_yet(context, asset, timetable, state)
+    if newest is None or (catchup != "all" and _interval_of(newest) in _marked_intervals(state)):
+        return _explain_not_due(context, asset, timetable, state)
     missed = list(islice(_missed_slots(timetable, newest, state, context.now), MOST_RUNS + 1))
     if not missed:
-        return _not_yet(context, asset, timetable, state)
-    many, first = len(missed) > MOST_RUNS, _tick(context, missed[0], timetable, state)
+        return _explain_not_due(context, asset, timetable, state)
+    is_cut, oldest = len(missed) > MOST_RUNS, _build_tick(context, missed[0], timetable, state)
     if catchup == "all":
-        ticks = [_tick(context, slot, timetable, state) for slot in missed[:MOST_RUNS]]
-        more = (_add_note(ticks[-1], "more missed intervals follow"),) if many else (ticks[-1],)
+        ticks = [_build_tick(context, slot, timetable, state) for slot in missed[:MOST_RUNS]]
+        more = (_add_note(ticks[-1], "more missed intervals follow"),) if is_cut else (ticks[-1],)
         return (*ticks[:-1], *more)
-    last = _tick(context, newest, timetable, state)
+    newest_tick = _build_tick(context, newest, timetable, state)
     if len(missed) == 1:
-        return (last,)
-    since, skips = context.format_instant(first.interval[0]), catchup == "latest"
-    count = f"more than {MOST_RUNS}" if many else f"{len(missed) - skips}"
+        return (newest_tick,)
+    since_text, skips = context.format_instant(oldest.interval[0]), catchup == "latest"
+    count = f"more than {MOST_RUNS}" if is_cut else f"{len(missed) - skips}"
     if skips:
-        return (_add_note(last, f"skips {count} earlier since {since} (catchup: latest)"),)
-    whole = replace(last, interval=(first.interval[0], last.interval[1]), note=first.note)
-    return (_add_note(whole, f"spans {count} intervals since {since} (catchup: rollup)"),)
+        return (_add_note(newest_tick, f"skips {count} earlier since {since_text} (catchup: latest)"),)
+    spanning = replace(newest_tick, interval=(oldest.interval[0], newest_tick.interval[1]), note=oldest.note)
+    return (_add_note(spanning, f"spans {count} intervals since {since_text} (catchup: rollup)"),)
 
 
 def catchup_of(asset: AssetSpec, timetable: Timetable) -> Catchup:
     """The catchup mode for missed intervals: the timetable's own, or the default of the asset's strategy."""
-    return timetable.catchup or _catchup(asset.strategy)
+    return timetable.catchup or _default_catchup(asset.strategy)
 
 
-def _catchup(strategy: Strategy | None) -> Catchup:
+def _default_catchup(strategy: Strategy | None) -> Catchup:
     """The default catchup mode of a strategy; `LatestOnly` rolls up: its run reads from the watermark to now."""
     match strategy:
         case EveryInstance():
@@ -102,7 +102,7 @@ def instance_tick(context: PlanningContext, timetable: Timetable) -> DueTick | N
             at = start if start is not None and isinstance(timetable, OnceTimetable) else context.now
             return DueTick(at, (at, at), (at, at))
     slot = timetable.last_at(from_unix(context.now))
-    return None if slot is None else DueTick(to_unix(slot.run_after), _interval(slot), _interval(slot))
+    return None if slot is None else DueTick(to_unix(slot.run_after), _interval_of(slot), _interval_of(slot))
 
 
 def next_tick_of(context: PlanningContext, asset: AssetSpec) -> int | None:
@@ -116,9 +116,9 @@ def next_tick_of(context: PlanningContext, asset: AssetSpec) -> int | None:
 
 def tick_at(timetable: Timetable, at: int, state: AssetState) -> DueTick:
     """The `DueTick` at a known instant, Unix seconds; the timetable may have changed and no longer tick then."""
-    begin = min(state.cursor[1], at) if state.cursor is not None and isinstance(timetable, ContinuousTimetable) else at
+    start = min(state.cursor[1], at) if state.cursor is not None and isinstance(timetable, ContinuousTimetable) else at
     slot = None if isinstance(timetable, ContinuousTimetable | OnceTimetable) else timetable.last_at(from_unix(at))
-    interval = (begin, at) if slot is None else _interval(slot)
+    interval = (start, at) if slot is None else _interval_of(slot)
     return DueTick(at, interval, interval)
 
 
@@ -137,14 +137,14 @@ def find_due_intervals(
         ticks = find_due_ticks(context, asset, timetable, state)
         return iter([] if isinstance(ticks, Waiting) else [(tick.interval, tick.cursor) for tick in ticks])
     slots = _missed_slots(timetable, newest, state, context.now)
-    missed = (_tick(context, slot, timetable, state) for slot in slots)
+    missed = (_build_tick(context, slot, timetable, state) for slot in slots)
     return ((tick.interval, tick.cursor) for tick in missed)
 
 
 def slots_after(timetable: Timetable, at: int) -> Iterator[Slot]:
     """Yields the slots whose ``run_after`` is later than ``at`` (Unix seconds), oldest first."""
-    coming = timetable.first_after(from_unix(at))
-    return iter(()) if coming is None else _following(timetable, coming)
+    first = timetable.first_after(from_unix(at))
+    return iter(()) if first is None else _iterate_slots_from(timetable, first)
 
 
 def _marked_intervals(state: AssetState) -> frozenset[tuple[int, int]]:
@@ -158,11 +158,11 @@ def _missed_slots(timetable: Timetable, newest: Slot, state: AssetState, now: in
     Slots may share an end: those that follow the last one that ran are missed too. After a change of the schedule the
     last interval that ran is no slot of the new timetable, and nothing up to its end is missed.
     """
-    slots, marked = _since_the_last(timetable, newest, state, now), _marked_intervals(state)
-    return (slot for slot in slots if _interval(slot) not in marked) if marked else slots
+    slots, marked = _slots_since_cursor(timetable, newest, state, now), _marked_intervals(state)
+    return (slot for slot in slots if _interval_of(slot) not in marked) if marked else slots
 
 
-def _since_the_last(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
+def _slots_since_cursor(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
     """Yields the slots after the asset's cursor, up to ``now``, marked ones included; see `_missed_slots`.
 
     Without a cursor: all from the timetable's start, or only the newest where it has none.
@@ -170,33 +170,33 @@ def _since_the_last(timetable: Timetable, newest: Slot, state: AssetState, now: 
     if state.cursor is None:
         start = timetable.start
         return iter([newest]) if start is None else timetable.between(from_unix(start), from_unix(now))
-    if to_unix(newest.end) < state.cursor[1] or _interval(newest) == state.cursor:
+    if to_unix(newest.end) < state.cursor[1] or _interval_of(newest) == state.cursor:
         return iter(())
-    return _after(state.cursor, timetable.between(from_unix(state.cursor[1]), from_unix(now)))
+    return _slots_after_cursor(state.cursor, timetable.between(from_unix(state.cursor[1]), from_unix(now)))
 
 
-def _after(cursor: tuple[int, int], slots: Iterable[Slot]) -> Iterator[Slot]:
+def _slots_after_cursor(cursor: tuple[int, int], slots: Iterable[Slot]) -> Iterator[Slot]:
     """Yields the slots that come after ``cursor``: a later end, or the same end and listed after it."""
-    seen = False
+    is_cursor_seen = False
     for slot in slots:
         end = to_unix(slot.end)
-        if _interval(slot) == cursor:
-            seen = True
-        elif end > cursor[1] or (seen and end == cursor[1]):
+        if _interval_of(slot) == cursor:
+            is_cursor_seen = True
+        elif end > cursor[1] or (is_cursor_seen and end == cursor[1]):
             yield slot
 
 
-def _interval(slot: Slot) -> tuple[int, int]:
+def _interval_of(slot: Slot) -> tuple[int, int]:
     """The slot's data interval, Unix seconds."""
     return to_unix(slot.start), to_unix(slot.end)
 
 
-def _tick(context: PlanningContext, slot: Slot, timetable: Timetable, state: AssetState) -> DueTick:
+def _build_tick(context: PlanningContext, slot: Slot, timetable: Timetable, state: AssetState) -> DueTick:
     """The tick of one slot; it begins where the last interval ended, if that lies inside the slot.
 
     That happens after a change of the schedule, when the new slots do not meet the old ones.
     """
-    start, end = _interval(slot)
+    start, end = _interval_of(slot)
     ended = state.cursor[1] if state.cursor is not None else start
     if timetable.abutting and start < ended < end:
         note = f"the schedule changed: the interval begins where the last one ended, {context.format_instant(ended)}"
@@ -209,32 +209,34 @@ def _add_note(tick: DueTick, note: str) -> DueTick:
     return replace(tick, note=f"{tick.note}; {note}" if tick.note else note)
 
 
-def _not_yet(context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState) -> Waiting:
+def _explain_not_due(context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState) -> Waiting:
     """Reason why no tick is due, with the time of the next one that has not run.
 
     Coming slots may have run already: a plan made with ``--at`` for a later time moves the cursor past them.
     """
-    coming, done, marked = timetable.first_after(from_unix(context.now)), "", _marked_intervals(state)
-    if coming is not None and state.cursor is not None and to_unix(coming.end) <= state.cursor[1]:
-        done = f" ran already up to {context.format_instant(state.cursor[1])}, in a later plan;"
-        coming = next(_after(state.cursor, _following(timetable, coming)), None)
-    if coming is not None and marked:
-        coming = next((slot for slot in _following(timetable, coming) if _interval(slot) not in marked), None)
-    if coming is None:
-        why = "its end has passed" if timetable.end is not None else "it has no more runs"
-        return Waiting(asset.name, f"{asset.schedule.text}:{done} {why}", quiet=True)
-    until = to_unix(coming.run_after)
+    next_slot, done_text, marked = timetable.first_after(from_unix(context.now)), "", _marked_intervals(state)
+    if next_slot is not None and state.cursor is not None and to_unix(next_slot.end) <= state.cursor[1]:
+        done_text = f" ran already up to {context.format_instant(state.cursor[1])}, in a later plan;"
+        next_slot = next(_slots_after_cursor(state.cursor, _iterate_slots_from(timetable, next_slot)), None)
+    if next_slot is not None and marked:
+        next_slot = next(
+            (slot for slot in _iterate_slots_from(timetable, next_slot) if _interval_of(slot) not in marked), None
+        )
+    if next_slot is None:
+        end_text = "its end has passed" if timetable.end is not None else "it has no more runs"
+        return Waiting(asset.name, f"{asset.schedule.text}:{done_text} {end_text}", quiet=True)
+    until = to_unix(next_slot.run_after)
     return Waiting(
-        asset.name, f"{asset.schedule.text}:{done} not before {context.format_instant(until)}", until, quiet=True
+        asset.name, f"{asset.schedule.text}:{done_text} not before {context.format_instant(until)}", until, quiet=True
     )
 
 
-def _following(timetable: Timetable, slot: Slot) -> Iterator[Slot]:
+def _iterate_slots_from(timetable: Timetable, slot: Slot) -> Iterator[Slot]:
     """Yields the slots from ``slot`` on; several may share one ``run_after``."""
-    found: Slot | None = slot
-    while found is not None:
-        yield from timetable.between(found.run_after, found.run_after)
-        found = timetable.first_after(found.run_after)
+    following: Slot | None = slot
+    while following is not None:
+        yield from timetable.between(following.run_after, following.run_after)
+        following = timetable.first_after(following.run_after)
 
 
 def _once_ticks(
@@ -246,9 +248,9 @@ def _once_ticks(
     """
     if ended := _explain_ended(state):
         return Waiting(asset.name, f"{asset.schedule.text}: {ended}", quiet=True)
-    over = timetable.start is None and timetable.end is not None and timetable.end <= context.now
-    if over or (timetable.start is not None and timetable.start > context.now):
-        return _not_yet(context, asset, timetable, state)
+    has_ended = timetable.start is None and timetable.end is not None and timetable.end <= context.now
+    if has_ended or (timetable.start is not None and timetable.start > context.now):
+        return _explain_not_due(context, asset, timetable, state)
     at = context.now if timetable.start is None else timetable.start
     return (DueTick(at, (at, at), (at, at)),)
 
@@ -274,14 +276,14 @@ def _continuous_ticks(
             asset.name, f"{asset.schedule.text}: not before {context.format_instant(until)}", until, quiet=True
         )
     if timetable.end is not None and timetable.end <= context.now:
-        return _not_yet(context, asset, timetable, state)
-    ended = {each.invocation for each in (state.last, state.skip, *state.withheld) if each is not None}
-    if context.invocation is not None and context.invocation in ended:
+        return _explain_not_due(context, asset, timetable, state)
+    invocations = {each.invocation for each in (state.last, state.skip, *state.withheld) if each is not None}
+    if context.invocation is not None and context.invocation in invocations:
         return Waiting(asset.name, f"{asset.schedule.text}: ran in this invocation", quiet=True)
     if state.cursor is not None and state.cursor[1] > context.now:
         until = state.cursor[1]
-        done = f"ran already up to {context.format_instant(until)}, in a later plan; not before that"
-        return Waiting(asset.name, f"{asset.schedule.text}: {done}", until, quiet=True)
-    first = timetable.start if timetable.start is not None else context.now
-    begin = state.cursor[1] if state.cursor is not None else first
+        done_text = f"ran already up to {context.format_instant(until)}, in a later plan; not before that"
+        return Waiting(asset.name, f"{asset.schedule.text}: {done_text}", until, quiet=True)
+    default_begin = timetable.start if timetable.start is not None else context.now
+    begin = state.cursor[1] if state.cursor is not None else default_begin
     return (DueTick(context.now, (begin, context.now), (begin, context.now)),)

@@ -34,41 +34,43 @@ MOST_SLOTS = 100_000
 
 
 def mark_instance(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval, said: MarkEntry
+    context: PlanningContext, asset: AssetSpec, state: AssetState, named: DataInterval, mark: MarkEntry
 ) -> MarkEntry:
     """Resolves the instance that a person names; returns their mark with it and with the causes that it uses up.
 
     An instance can be marked if it is due or withheld; with ``skip`` also if it lies ahead. Where the instance has this
-    mark already, ``said`` comes back as it was, without an ``instance``: it changes nothing.
+    mark already, ``mark`` comes back as it was, without an ``instance``: it changes nothing.
 
     Raises:
         InputError: There is no such instance, it is no longer due, or this mark does not apply to it.
     """
-    _refuse_what_is_asked(asset, state)
-    before = next((each for each in reversed(state.instance_marks) if _fits(asked, each.interval)), None)
-    if before is not None and before.kind == said.kind:
-        return said
-    if said.kind == "missing":
-        return _revoke_mark(context, asset, state, asked, said, before)
-    found = _find_instance(context, asset, state, asked, said)
-    if found is None:
-        raise _not_due_error(context, asset, state, asked)
-    return replace(found, came=EVERYTHING if said.kind == "done" else NOTHING)
+    _refuse_without_instances(asset, state)
+    earlier_mark = next(
+        (each for each in reversed(state.instance_marks) if _names_interval(named, each.interval)), None
+    )
+    if earlier_mark is not None and earlier_mark.kind == mark.kind:
+        return mark
+    if mark.kind == "missing":
+        return _revoke_mark(context, asset, state, named, mark, earlier_mark)
+    resolved = _find_instance(context, asset, state, named, mark)
+    if resolved is None:
+        raise _not_due_error(context, asset, state, named)
+    return replace(resolved, came=EVERYTHING if mark.kind == "done" else NOTHING)
 
 
 def _find_instance(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval, said: MarkEntry
+    context: PlanningContext, asset: AssetSpec, state: AssetState, named: DataInterval, mark: MarkEntry
 ) -> MarkEntry | None:
     """The mark with the instance of that interval: due, withheld or still to come; None where there is none."""
-    of_schedule = _due_by_ticks if asset.schedule.timetable is not None else _due_by_events
-    if (due := of_schedule(context, asset, state, asked, said)) is not None:
+    mark_due = _mark_tick_instance if asset.schedule.timetable is not None else _mark_event_instance
+    if (due := mark_due(context, asset, state, named, mark)) is not None:
         return due
-    if held := [each for each in state.withheld if each.apart and _fits(asked, each.interval)]:
-        return replace(said, instance=held[0].interval)
-    return _mark_future_instance(context, asset, state, asked, said)
+    if withheld := [each for each in state.withheld if each.apart and _names_interval(named, each.interval)]:
+        return replace(mark, instance=withheld[0].interval)
+    return _mark_future_instance(context, asset, state, named, mark)
 
 
-def _refuse_what_is_asked(asset: AssetSpec, state: AssetState) -> None:
+def _refuse_without_instances(asset: AssetSpec, state: AssetState) -> None:
     """Refuses an interval where no mark of one instance can apply to the asset.
 
     It has no instances, runs by hand or continuously, or a person must settle one of its runs first.
@@ -85,19 +87,19 @@ def _refuse_what_is_asked(asset: AssetSpec, state: AssetState) -> None:
             hint=f"`sparkassets explain {name}` tells how; leave --interval out",
         )
     if schedule.timetable is None and schedule.condition is None:
-        raise InputError(f"asset {name!r} is manual: no instance of it is ever due", hint=_backfill(name))
+        raise InputError(f"asset {name!r} is manual: no instance of it is ever due", hint=_backfill_hint(name))
     if isinstance(schedule.timetable, ContinuousTimetable):
         raise InputError(f"asset {name!r} runs whenever a driver looks: it has no intervals before they run")
 
 
-def _fits(asked: DataInterval, interval: DataInterval | None) -> bool:
-    """Whether ``asked`` names the interval: both ends, or its start alone."""
+def _names_interval(named: DataInterval, interval: DataInterval | None) -> bool:
+    """Whether ``named`` names the interval: both ends, or its start alone."""
     if interval is None:
         return False
-    return asked == interval or (asked[0] == asked[1] == interval[0])
+    return named == interval or (named[0] == named[1] == interval[0])
 
 
-def _backfill(name: str) -> str:
+def _backfill_hint(name: str) -> str:
     """Hint with the command that computes one interval."""
     return f"`sparkassets backfill {name} --interval A..B` computes one"
 
@@ -106,27 +108,27 @@ def _revoke_mark(
     context: PlanningContext,
     asset: AssetSpec,
     state: AssetState,
-    asked: DataInterval,
-    said: MarkEntry,
-    before: InstanceMark | None,
+    named: DataInterval,
+    mark: MarkEntry,
+    earlier_mark: InstanceMark | None,
 ) -> MarkEntry:
     """The mark (missing) that takes back an earlier mark of an instance still ahead, so that the schedule runs it.
 
-    ``before`` is the mark that it takes back; None where the instance has none, which is refused.
+    ``earlier_mark`` is the mark that it takes back; None where the instance has none, which is refused.
     """
-    if before is None or not before.is_ahead(state.cursor):
+    if earlier_mark is None or not earlier_mark.is_ahead(state.cursor):
         raise InputError(
-            f"{_name_instance(context, asset, asked)} is not marked, or is past: "
+            f"{_name_instance(context, asset, named)} is not marked, or is past: "
             "only an instance that is still ahead can be missing again",
-            hint=_backfill(asset.name) + " again",
+            hint=_backfill_hint(asset.name) + " again",
         )
-    if before.kind == "done" and asset.appends:
+    if earlier_mark.kind == "done" and asset.appends:
         raise InputError(f"asset {asset.name!r} appends: what it holds cannot be computed again")
-    return replace(said, instance=before.interval)
+    return replace(mark, instance=earlier_mark.interval)
 
 
-def _due_by_ticks(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval, said: MarkEntry
+def _mark_tick_instance(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, named: DataInterval, mark: MarkEntry
 ) -> MarkEntry | None:
     """The mark with the instance that a tick makes due; None where none has that interval.
 
@@ -135,51 +137,55 @@ def _due_by_ticks(
     """
     timetable = asset.schedule.timetable
     due = find_due_intervals(context, asset, timetable, state) if timetable is not None else iter(())
-    near = takewhile(lambda item: item[1][0][0] <= asked[1], enumerate(due))
-    found = ((number, slot) for number, (interval, slot) in near if _fits(asked, interval) or _fits(asked, slot))
-    number, slot = next(found, (0, None))
-    return replace(said, instance=slot, cursor=slot if number == 0 else None) if slot is not None else None
+    candidates = takewhile(lambda item: item[1][0][0] <= named[1], enumerate(due))
+    matching = (
+        (number, slot)
+        for number, (interval, slot) in candidates
+        if _names_interval(named, interval) or _names_interval(named, slot)
+    )
+    number, slot = next(matching, (0, None))
+    return replace(mark, instance=slot, cursor=slot if number == 0 else None) if slot is not None else None
 
 
-def _due_by_events(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval, said: MarkEntry
+def _mark_event_instance(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, named: DataInterval, mark: MarkEntry
 ) -> MarkEntry | None:
     """The mark with the instance that events make due, and with these events; None where none has that interval.
 
     Several events may share the interval: the mark is about all of them, and leaves the other events unused.
     """
-    parts = _parts(context, asset, state)
-    chosen = [part for part in parts if _fits(asked, _span(context, part))]
-    if not chosen:
+    due = _due_instances(context, asset, state)
+    meant = [causes for causes in due if _names_interval(named, _interval_of_causes(context, causes))]
+    if not meant:
         return None
-    numbers = tuple(ref.seq for part in chosen for ref in part.events)
-    others = sorted({ref.seq for part in parts for ref in part.events} - {*numbers})
-    newest: dict[str, int] = {}
-    for part in chosen:  # ascending
-        newest.update(part.uses.consumption.consumes)
-    using = replace(chosen[0].uses.consumption, consumes=newest, skips=tuple(others))
-    return replace(said, instance=_span(context, chosen[0]), events=numbers, consumption=using)
+    event_seqs = tuple(ref.seq for causes in meant for ref in causes.events)
+    other_seqs = sorted({ref.seq for causes in due for ref in causes.events} - {*event_seqs})
+    newest_by_uri: dict[str, int] = {}
+    for causes in meant:  # ascending
+        newest_by_uri.update(causes.uses.consumption.consumes)
+    consumption = replace(meant[0].uses.consumption, consumes=newest_by_uri, skips=tuple(other_seqs))
+    return replace(mark, instance=_interval_of_causes(context, meant[0]), events=event_seqs, consumption=consumption)
 
 
-def _parts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ConditionCauses]:
+def _due_instances(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ConditionCauses]:
     """The due instances of an asset that a condition runs, one `ConditionCauses` each; empty where it does not hold."""
     if asset.schedule.condition is None:
         return []
-    found = find_causes(context, asset.schedule.condition, state)
-    return list(found.split_by_event()) if found.holds else []
+    causes = find_causes(context, asset.schedule.condition, state)
+    return list(causes.split_by_event()) if causes.holds else []
 
 
-def _span(context: PlanningContext, part: ConditionCauses) -> DataInterval | None:
+def _interval_of_causes(context: PlanningContext, causes: ConditionCauses) -> DataInterval | None:
     """The data interval of an instance: from its events, else from its ticks; None without one."""
-    return context.interval_of_events(part.events) or part.interval
+    return context.interval_of_events(causes.events) or causes.interval
 
 
 def _mark_future_instance(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval, said: MarkEntry
+    context: PlanningContext, asset: AssetSpec, state: AssetState, named: DataInterval, said: MarkEntry
 ) -> MarkEntry | None:
     """The mark with an instance that is marked already or whose tick is still to come; None where none is."""
     timetable = asset.schedule.timetable
-    slot = _slot(timetable, asked) if timetable is not None else None
+    slot = _find_named_slot(timetable, named) if timetable is not None else None
     if slot is None:
         return None
     interval = to_unix(slot.start), to_unix(slot.end)
@@ -189,70 +195,81 @@ def _mark_future_instance(
         return None
     if said.kind == "done":
         when = context.format_instant(to_unix(slot.run_after))
-        raise InputError(f"{_name_instance(context, asset, asked)} is not due before {when}, so it cannot be done")
+        raise InputError(f"{_name_instance(context, asset, named)} is not due before {when}, so it cannot be done")
     return replace(said, instance=interval)
 
 
-def _slot(timetable: Timetable, asked: DataInterval) -> Slot | None:
+def _find_named_slot(timetable: Timetable, named: DataInterval) -> Slot | None:
     """The slot of the timetable with that interval, past or future; None where there is none."""
-    coming = islice(slots_after(timetable, asked[0] - 1), MOST_SLOTS)
-    near = takewhile(lambda slot: to_unix(slot.start) <= asked[1], coming)
-    return next((slot for slot in near if _fits(asked, (to_unix(slot.start), to_unix(slot.end)))), None)
+    coming = islice(slots_after(timetable, named[0] - 1), MOST_SLOTS)
+    near = takewhile(lambda slot: to_unix(slot.start) <= named[1], coming)
+    return next((slot for slot in near if _names_interval(named, (to_unix(slot.start), to_unix(slot.end)))), None)
 
 
-def _not_due_error(context: PlanningContext, asset: AssetSpec, state: AssetState, asked: DataInterval) -> InputError:
+def _not_due_error(context: PlanningContext, asset: AssetSpec, state: AssetState, named: DataInterval) -> InputError:
     """The error for an interval that is not due: it ran already, or the schedule has no such interval."""
-    called, timetable = _name_instance(context, asset, asked), asset.schedule.timetable
+    instance_text, timetable = _name_instance(context, asset, named), asset.schedule.timetable
     if timetable is None:
-        return _not_of_events(context, asset, state, called)
-    if _slot(timetable, asked) is not None:
-        ran = f": it ran up to {context.format_instant(state.cursor[1])}" if state.cursor is not None else ""
-        return InputError(f"{called} is not due{ran}", hint=_backfill(asset.name) + " again")
-    near = next(slots_after(timetable, asked[0]), None)
-    hint = None if near is None else f"near it is {_text(context, (to_unix(near.start), to_unix(near.end)))}"
-    return InputError(f"{called} is no interval of its schedule {asset.schedule.text}", hint=hint)
+        return _not_due_event_error(context, asset, state, instance_text)
+    if _find_named_slot(timetable, named) is not None:
+        ran_text = f": it ran up to {context.format_instant(state.cursor[1])}" if state.cursor is not None else ""
+        return InputError(f"{instance_text} is not due{ran_text}", hint=_backfill_hint(asset.name) + " again")
+    nearest = next(slots_after(timetable, named[0]), None)
+    hint = (
+        None
+        if nearest is None
+        else f"near it is {_format_interval(context, (to_unix(nearest.start), to_unix(nearest.end)))}"
+    )
+    return InputError(f"{instance_text} is no interval of its schedule {asset.schedule.text}", hint=hint)
 
 
-def _not_of_events(context: PlanningContext, asset: AssetSpec, state: AssetState, called: str) -> InputError:
+def _not_due_event_error(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, instance_text: str
+) -> InputError:
     """The error for an interval of an asset that runs by events, with the due intervals as a hint."""
-    parts = _parts(context, asset, state)
-    spans = list(dict.fromkeys(span for part in parts if (span := _span(context, part)) is not None))
-    if spans:
-        more = f", and {len(spans) - MOST_NAMED} more" if len(spans) > MOST_NAMED else ""
-        return InputError(f"{called} is not due", hint=f"due are {_texts(context, spans[:MOST_NAMED])}{more}")
-    if parts:
+    due = _due_instances(context, asset, state)
+    intervals = list(
+        dict.fromkeys(interval for part in due if (interval := _interval_of_causes(context, part)) is not None)
+    )
+    if intervals:
+        more = f", and {len(intervals) - MOST_NAMED} more" if len(intervals) > MOST_NAMED else ""
         return InputError(
-            f"{called} is not due: the events of which it has runs tell no data interval",
+            f"{instance_text} is not due", hint=f"due are {_join_intervals(context, intervals[:MOST_NAMED])}{more}"
+        )
+    if due:
+        return InputError(
+            f"{instance_text} is not due: the events of which it has runs tell no data interval",
             hint="without --interval the mark is about all that is due",
         )
-    return InputError(f"{called} is not due: nothing is")
+    return InputError(f"{instance_text} is not due: nothing is")
 
 
-def _texts(context: PlanningContext, spans: Iterable[DataInterval]) -> str:
+def _join_intervals(context: PlanningContext, intervals: Iterable[DataInterval]) -> str:
     """The intervals as a list in a sentence."""
-    return listing([_text(context, span) for span in spans])
+    return listing([_format_interval(context, interval) for interval in intervals])
 
 
-def _text(context: PlanningContext, span: DataInterval) -> str:
+def _format_interval(context: PlanningContext, interval: DataInterval) -> str:
     """The interval as a person writes it: ``start..end``, or one instant where both are equal."""
-    return "..".join(map(context.format_instant, dict.fromkeys(span)))
+    return "..".join(map(context.format_instant, dict.fromkeys(interval)))
 
 
-def _name_instance(context: PlanningContext, asset: AssetSpec, asked: DataInterval) -> str:
+def _name_instance(context: PlanningContext, asset: AssetSpec, named: DataInterval) -> str:
     """Names the instance for a message: the asset and the interval."""
-    return f"{asset.name} {_text(context, asked)}"
+    return f"{asset.name} {_format_interval(context, named)}"
 
 
 def explain_marked_instances(context: PlanningContext, state: AssetState) -> list[Waiting]:
     """Quiet reasons for the marked instances that need no run, with the command that takes the mark back."""
-    found = []
+    waiting = []
     for mark in state.marked_ticks:
-        span = _text(context, mark.interval)
-        said = f"{span} {mark.text}; `sparkassets mark {state.name} --interval {span} --missing` takes it back"
-        found.append(Waiting(state.name, said, quiet=True))
-    return found
+        interval_text = _format_interval(context, mark.interval)
+        command = f"sparkassets mark {state.name} --interval {interval_text} --missing"
+        reason = f"{interval_text} {mark.text}; `{command}` takes it back"
+        waiting.append(Waiting(state.name, reason, quiet=True))
+    return waiting
 
 
 def describe_instance_mark(context: PlanningContext, mark: InstanceMark) -> str:
     """The sentence of `explain` about a marked instance: what the person said of it, and when."""
-    return f"{_text(context, mark.interval)} {mark.text} (at {context.format_instant(mark.at)})"
+    return f"{_format_interval(context, mark.interval)} {mark.text} (at {context.format_instant(mark.at)})"

@@ -18,14 +18,14 @@ def outputs_of_other_code(asset: AssetSpec, state: AssetState) -> tuple[Definiti
     Skipped partitions are left out. For an asset that appends, empty once a run with its own definition has succeeded,
     because earlier rows stay as they are.
     """
-    own = own_definition_id(asset)
-    found = [each for each in state.made if each.definition.id != own]
-    if not own or not found or (not asset.is_recomputable and _newest(state).definition.id == own):
+    own_id = own_definition_id(asset)
+    others = [each for each in state.made if each.definition.id != own_id]
+    if not own_id or not others or (not asset.is_recomputable and _newest(state).definition.id == own_id):
         return ()
-    there = (
-        replace(each, partitions=partitions_made_by(asset, state, each) - state.skipped_partitions) for each in found
+    present = (
+        replace(each, partitions=partitions_made_by(asset, state, each) - state.skipped_partitions) for each in others
     )
-    return tuple(each for each in there if each.partitions)
+    return tuple(each for each in present if each.partitions)
 
 
 def partitions_made_by(asset: AssetSpec, state: AssetState, made: DefinitionOutput) -> PartitionSet:
@@ -71,8 +71,12 @@ def add_code_notes(
     note = code_note(context, asset, state)
     if note is None:
         return decision
-    left = note.partitions - PartitionSet.union(run.partitions for run in decision.runs)
-    return replace(decision, notes=(*decision.notes, replace(note, partitions=left))) if left else decision
+    not_recomputed = note.partitions - PartitionSet.union(run.partitions for run in decision.runs)
+    return (
+        replace(decision, notes=(*decision.notes, replace(note, partitions=not_recomputed)))
+        if not_recomputed
+        else decision
+    )
 
 
 def code_note(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetNote | None:
@@ -82,32 +86,34 @@ def code_note(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
     """
     if asset.on_code_change == "ignore":
         return None
-    found = outputs_of_other_code(asset, state)
+    outputs = outputs_of_other_code(asset, state)
     if asset.on_code_change == "backfill" and asset.is_recomputable:
-        again = outputs_of_older_code(asset, state)
-        found = tuple(each for each in found if each not in again)
-    if not found:
+        recomputed = outputs_of_older_code(asset, state)
+        outputs = tuple(each for each in outputs if each not in recomputed)
+    if not outputs:
         return None
-    partitions = PartitionSet.union(each.partitions for each in found)
-    return AssetNote(asset.name, _sentence(context, asset, state, found), partitions)
+    partitions = PartitionSet.union(each.partitions for each in outputs)
+    return AssetNote(asset.name, _describe_outputs(context, asset, state, outputs), partitions)
 
 
-def _sentence(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, found: tuple[DefinitionOutput, ...]
+def _describe_outputs(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, outputs: tuple[DefinitionOutput, ...]
 ) -> str:
     """The note's text: by which code and run the outputs were made, and the command that computes them again."""
-    last = max(found, key=lambda each: (each.at, each.since))
-    when = f"{last.run} at {context.format_instant(last.at)}" if last.run else "it was computed"
-    if all(each.since > _own_definition_seq(asset, state) for each in found):
-        said = f"computed by newer code than this, in {when}: this is an older checkout, or a change was taken back"
+    newest = max(outputs, key=lambda each: (each.at, each.since))
+    when_text = f"{newest.run} at {context.format_instant(newest.at)}" if newest.run else "it was computed"
+    if all(each.since > _own_definition_seq(asset, state) for each in outputs):
+        said = (
+            f"computed by newer code than this, in {when_text}: this is an older checkout, or a change was taken back"
+        )
     else:
-        said = f"the code changed since {when}"
+        said = f"the code changed since {when_text}"
     if not asset.is_recomputable:
         return f"{said}; what was appended stays as it is"
     again = f"it stays as it is until `sparkassets backfill {asset.name}"
     if not asset.partitioning.is_partitioned:
         return f"{said}; {again}`"
-    if any(_has_other_columns(asset, each) for each in found):
+    if any(_has_other_columns(asset, each) for each in outputs):
         return f"{said}, and its columns with it; {again} --rebuild` makes the table anew"
     return f"{said}; {again} --all`"
 

@@ -63,14 +63,18 @@ def is_instance_of_tick(asset: AssetSpec) -> bool:
 
 def unanswered_partitions(asset: AssetSpec, state: AssetState, tick: DueTick, partitions: PartitionSet) -> PartitionSet:
     """The given partitions that have still to answer a tick of the timetable; all where no run has used it."""
-    used = state.ticks.get(TIMETABLE)
-    return partitions if used is None or used < tick.run_after else partly_answered_partitions(asset, state, partitions)
+    used_tick = state.ticks.get(TIMETABLE)
+    return (
+        partitions
+        if used_tick is None or used_tick < tick.run_after
+        else partly_answered_partitions(asset, state, partitions)
+    )
 
 
 def partly_answered_partitions(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> PartitionSet:
     """The given partitions that have still to answer the last used tick, which a run answered for others only."""
-    left = state.unanswered_partitions(TIMETABLE)
-    return asset.partitioning.cover(partitions & left) & partitions if left else NOTHING
+    unanswered = state.unanswered_partitions(TIMETABLE)
+    return asset.partitioning.cover(partitions & unanswered) & partitions if unanswered else NOTHING
 
 
 def unanswered_rounds(
@@ -85,18 +89,18 @@ def unanswered_rounds(
     if newest is None:
         return []
     if catchup_of(asset, timetable) != "all" or isinstance(timetable, ContinuousTimetable | OnceTimetable):
-        left = _of_newest(asset, timetable, state, newest, partitions)
-        return [(newest, left)] if left else []
-    found: list[TickRound] = []
+        unanswered = _unanswered_at_newest(asset, timetable, state, newest, partitions)
+        return [(newest, unanswered)] if unanswered else []
+    rounds: list[TickRound] = []
     for at, parts in state.partly.get(TIMETABLE, ())[:MOST_RUNS]:
-        if own := asset.partitioning.cover(partitions & parts) & partitions:
-            found.append((tick_at(timetable, at, state), own))
-            partitions = partitions - own
-    fresh = _first_unused(timetable, state, newest)
-    return [*found, (fresh, partitions)] if fresh is not None and partitions else found
+        if answering := asset.partitioning.cover(partitions & parts) & partitions:
+            rounds.append((tick_at(timetable, at, state), answering))
+            partitions = partitions - answering
+    first_unused = _first_unused_tick(timetable, state, newest)
+    return [*rounds, (first_unused, partitions)] if first_unused is not None and partitions else rounds
 
 
-def _of_newest(
+def _unanswered_at_newest(
     asset: AssetSpec, timetable: Timetable, state: AssetState, newest: DueTick, partitions: PartitionSet
 ) -> PartitionSet:
     """The given partitions that have still to answer the newest tick; a timetable that ticks once is answered once."""
@@ -105,12 +109,12 @@ def _of_newest(
     return unanswered_partitions(asset, state, newest, partitions)
 
 
-def _first_unused(timetable: Timetable, state: AssetState, newest: DueTick) -> DueTick | None:
+def _first_unused_tick(timetable: Timetable, state: AssetState, newest: DueTick) -> DueTick | None:
     """The oldest tick that no run has answered; None where runs have answered all up to ``newest``."""
-    used = state.ticks.get(TIMETABLE)
-    if used is None:
-        used = timetable.start - 1 if timetable.start is not None else newest.run_after - 1
-    slot = next(slots_after(timetable, used), None)
+    used_tick = state.ticks.get(TIMETABLE)
+    if used_tick is None:
+        used_tick = timetable.start - 1 if timetable.start is not None else newest.run_after - 1
+    slot = next(slots_after(timetable, used_tick), None)
     tick = tick_at(timetable, to_unix(slot.run_after), state) if slot is not None else None
     return tick if tick is not None and tick.run_after <= newest.run_after else None
 
@@ -137,10 +141,12 @@ class SuspectPartitions:
 
     def next_partitions(self, partitioning: Partitioning, ready: PartitionSet) -> PartitionSet:
         """The ``ready`` partitions that its next run computes."""
-        own = self.partitions & ready
-        if self.is_retried_whole or self.failure.division is None or not own:
-            return own
-        return partitioning.oldest(own, self.failure.division.next_count(partitioning.count(self.partitions)))
+        ready_suspects = self.partitions & ready
+        if self.is_retried_whole or self.failure.division is None or not ready_suspects:
+            return ready_suspects
+        return partitioning.oldest(
+            ready_suspects, self.failure.division.next_count(partitioning.count(self.partitions))
+        )
 
 
 @frozen
@@ -159,23 +165,23 @@ def choose_next_partitions(
     partitioning: Partitioning, ready: PartitionSet, suspects: Sequence[SuspectPartitions]
 ) -> NextPartitions:
     """The ``ready`` partitions of the next run: all that are not suspects, or else partitions of a single suspect."""
-    sound = ready - PartitionSet.union(each.partitions for each in suspects)
-    if sound or not suspects:
-        return NextPartitions(sound)
-    for each in sorted(suspects, key=_first_known):
-        if some := each.next_partitions(partitioning, ready):
-            return NextPartitions(some, _note(partitioning, each, some))
-    return NextPartitions(sound)
+    not_suspect = ready - PartitionSet.union(each.partitions for each in suspects)
+    if not_suspect or not suspects:
+        return NextPartitions(not_suspect)
+    for each in sorted(suspects, key=_may_be_good_last):
+        if partitions := each.next_partitions(partitioning, ready):
+            return NextPartitions(partitions, _describe_search(partitioning, each, partitions))
+    return NextPartitions(not_suspect)
 
 
-def _first_known(suspect: SuspectPartitions) -> bool:
+def _may_be_good_last(suspect: SuspectPartitions) -> bool:
     """Sort key: suspects whose parts may well be good come before those that are known to hold a bad partition."""
     return suspect.failure.division is None or suspect.failure.division.known != "unknown"
 
 
-def _note(partitioning: Partitioning, suspect: SuspectPartitions, some: PartitionSet) -> str:
+def _describe_search(partitioning: Partitioning, suspect: SuspectPartitions, partitions: PartitionSet) -> str:
     """Remark for a run that computes only some of a suspect's partitions; empty where it computes all of them."""
-    if suspect.is_retried_whole or some == suspect.partitions:
+    if suspect.is_retried_whole or partitions == suspect.partitions:
         return ""
     return f"looking for what failed among {plural(partitioning.count(suspect.partitions), 'partition')}"
 
@@ -195,9 +201,9 @@ class PendingPartitions:
         failed: Failed in this invocation, without a new cause since, and not retried in parts.
         error: Error of the first of the failed partitions.
         suspects: Failed because of their data, without a new cause since, and retried apart from the rest.
-        redefined: Computed by older code, which `on_code_change` makes stale.
+        outdated: Computed by older code, which `on_code_change` makes stale.
         skipped: Not wanted because a person skipped them, or all of their inputs.
-        held: Withheld partitions; those that rest are neither missing nor stale.
+        withheld: Withheld partitions; those that rest are neither missing nor stale.
         by_trigger: Published or withheld partitions for which no inlet shows that they are out of date: each tick or
             event makes them due.
     """
@@ -212,15 +218,15 @@ class PendingPartitions:
     failed: PartitionSet
     error: str
     suspects: tuple[SuspectPartitions, ...] = ()
-    redefined: PartitionSet = NOTHING
+    outdated: PartitionSet = NOTHING
     skipped: PartitionSet = NOTHING
-    held: WithheldStatus = NOTHING_WITHHELD
+    withheld: WithheldStatus = NOTHING_WITHHELD
     by_trigger: PartitionSet = NOTHING
 
     @property
     def changed_partitions(self) -> PartitionSet:
         """Stale because an inlet or the code changed, and not only because of a withheld recomputation."""
-        return PartitionSet.union([*self.stale.values(), self.redefined])
+        return PartitionSet.union([*self.stale.values(), self.outdated])
 
     @property
     def due_partitions(self) -> PartitionSet:
@@ -231,51 +237,55 @@ class PendingPartitions:
 def find_pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PendingPartitions:
     """Returns the asset's wanted partitions, and which of them are missing, stale, failed or withheld."""
     partitioning = asset.partitioning
-    bounds, over = context.allowed_partitions(asset), context.finished_partitions(partitioning)
+    bounds, finished = context.allowed_partitions(asset), context.finished_partitions(partitioning)
     all_wanted = find_wanted(context, asset, state, bounds)
-    partitions, later = all_wanted.partitions & over, all_wanted.partitions - over
-    have, found = partitioning.inside(state.coverage), find_withheld(context, asset, state)
-    missing, mine = partitions - have, have & bounds
+    partitions, later = all_wanted.partitions & finished, all_wanted.partitions - finished
+    present, withheld = partitioning.inside(state.coverage), find_withheld(context, asset, state)
+    missing, stale_candidates = partitions - present, present & bounds
     if state.withheld:
-        missing, mine = missing - found.resting, mine - found.resting
-    stale = _stale(asset, state, mine)
-    redefined = outdated_partitions(asset, state) & mine
-    suspects = _suspects(context, asset, state)
-    tried = tuple(each for each in suspects if each.is_tried(partitioning))
-    failed = [each for each in suspects if not each.is_retried_whole and not each.is_tried(partitioning)]
+        missing, stale_candidates = missing - withheld.resting, stale_candidates - withheld.resting
+    stale = _stale_by_inlet(asset, state, stale_candidates)
+    outdated = outdated_partitions(asset, state) & stale_candidates
+    suspects = _find_suspects(context, asset, state)
+    tried_suspects = tuple(each for each in suspects if each.is_tried(partitioning))
+    untried = [each for each in suspects if not each.is_retried_whole and not each.is_tried(partitioning)]
     return PendingPartitions(
         wanted=partitions,
         later=later,
         missing=missing,
         holes=all_wanted.holes & missing,
-        beyond_newest=all_wanted.ahead,
+        beyond_newest=all_wanted.beyond_newest,
         stale=stale,
         all_stale=PartitionSet.union(
-            [*stale.values(), redefined, found.retried_partitions & mine if state.withheld else NOTHING]
+            [*stale.values(), outdated, withheld.retried_partitions & stale_candidates if state.withheld else NOTHING]
         ),
-        held=found,
-        failed=PartitionSet.union([each.partitions for each in failed]),
-        error=next((each.failure.error for each in failed), ""),
-        suspects=tried,
-        redefined=redefined,
+        withheld=withheld,
+        failed=PartitionSet.union([each.partitions for each in untried]),
+        error=next((each.failure.error for each in untried), ""),
+        suspects=tried_suspects,
+        outdated=outdated,
         skipped=_skipped_partitions(context, asset, state),
-        by_trigger=_trigger_due_partitions(context, asset, (have & bounds) | found.resting),
+        by_trigger=_due_by_trigger(context, asset, (present & bounds) | withheld.resting),
     )
 
 
-def _trigger_due_partitions(context: PlanningContext, asset: AssetSpec, there: PartitionSet) -> PartitionSet:
-    """Finished partitions of ``there`` (present or withheld), if a tick or an event alone makes the asset due."""
+def _due_by_trigger(context: PlanningContext, asset: AssetSpec, present: PartitionSet) -> PartitionSet:
+    """Finished partitions of ``present`` (present or withheld), if a tick or an event alone makes the asset due."""
     return (
-        there & context.finished_partitions(asset.partitioning)
-        if there and is_due_by_trigger(context, asset)
+        present & context.finished_partitions(asset.partitioning)
+        if present and is_due_by_trigger(context, asset)
         else NOTHING
     )
 
 
 def _skipped_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
     """Partitions that are skipped themselves or whose inputs are all skipped."""
-    own, partitioning, cut = state.skipped_partitions, asset.partitioning, cut_off_partitions(context, asset, state)
-    return (partitioning.inside(own) & partitioning.known_partitions) | cut if own else cut
+    skipped, partitioning, cut_off = (
+        state.skipped_partitions,
+        asset.partitioning,
+        cut_off_partitions(context, asset, state),
+    )
+    return (partitioning.inside(skipped) & partitioning.known_partitions) | cut_off if skipped else cut_off
 
 
 def cut_off_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
@@ -304,12 +314,12 @@ def limit_open_partitions(
     """Limits partitions that are open in time to those that are wanted or present; returns others unchanged."""
     if asset.partitioning.can_list(partitions):
         return partitions
-    found = find_pending(context, asset, state)
-    return partitions & (found.wanted | found.later | asset.partitioning.inside(state.coverage))
+    pending = find_pending(context, asset, state)
+    return partitions & (pending.wanted | pending.later | asset.partitioning.inside(state.coverage))
 
 
-def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str, PartitionSet]:
-    """By inlet, the present partitions (``have``) whose inputs changed since they were computed.
+def _stale_by_inlet(asset: AssetSpec, state: AssetState, present: PartitionSet) -> dict[str, PartitionSet]:
+    """By inlet, the present partitions (``present``) whose inputs changed since they were computed.
 
     Appended rows are never computed again, so they are not stale. The exception is an instance that is a segment at an
     update: it appends further rows each time.
@@ -317,8 +327,8 @@ def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str,
     if not state.stale or not is_computed_again(asset):
         return {}
     names = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]
-    found = {name: asset.partitioning.cover(state.stale[name].stamped_partitions() & have) for name in names}
-    return {name: partitions for name, partitions in found.items() if partitions}
+    stale = {name: asset.partitioning.cover(state.stale[name].stamped_partitions() & present) for name in names}
+    return {name: partitions for name, partitions in stale.items() if partitions}
 
 
 def is_computed_again(asset: AssetSpec) -> bool:
@@ -326,7 +336,7 @@ def is_computed_again(asset: AssetSpec) -> bool:
     return not asset.appends or is_instance_of_tick(asset)
 
 
-def _suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[SuspectPartitions, ...]:
+def _find_suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[SuspectPartitions, ...]:
     """Failures by partitions, each without the partitions that have a new cause since.
 
     A failure is left out where an inlet that is read as a whole was updated: that is a new cause for all its
@@ -335,7 +345,7 @@ def _suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
     return tuple(
         SuspectPartitions(
             failed,
-            _without_cause(asset, state, failed),
+            _without_new_cause(asset, state, failed),
             failed.invocation != context.invocation or _has_ticked_since(asset, failed, context.now),
         )
         for failed in state.failed
@@ -343,10 +353,12 @@ def _suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
     )
 
 
-def _without_cause(asset: AssetSpec, state: AssetState, failed: FailedPartitions) -> PartitionSet:
+def _without_new_cause(asset: AssetSpec, state: AssetState, failed: FailedPartitions) -> PartitionSet:
     """The failed partitions that still exist and that no update of an inlet has made stale since the failure."""
-    fresh = PartitionSet.union(marks.stamped_after(failed.token).stamped_partitions() for marks in state.stale.values())
-    return asset.partitioning.cover(failed.partitions - fresh) & asset.partitioning.known_partitions
+    updated_since = PartitionSet.union(
+        marks.stamped_after(failed.token).stamped_partitions() for marks in state.stale.values()
+    )
+    return asset.partitioning.cover(failed.partitions - updated_since) & asset.partitioning.known_partitions
 
 
 def _is_updated_since(context: PlanningContext, asset: AssetSpec, state: AssetState, failed: FailedPartitions) -> bool:
@@ -367,19 +379,19 @@ def _has_ticked_since(asset: AssetSpec, failed: FailedPartitions, now: int) -> b
 
 def explain_skipped(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Waiting]:
     """Quiet reasons for the partitions that a person skipped, and for those whose inputs are all skipped."""
-    found = []
-    for mark, own in partitions_by_mark(asset, state.skip_marks) if state.marks else ():
+    waiting = []
+    for mark, skipped in partitions_by_mark(asset, state.skip_marks) if state.marks else ():
         reason = f"{mark.text}; `sparkassets mark {asset.name} --missing` wants it again"
-        found.append(Waiting(asset.name, reason, None, own, quiet=True))
-    if cut := cut_off_partitions(context, asset, state):
-        found.append(Waiting(asset.name, explain_cut_off(context, asset, cut), None, cut, quiet=True))
-    return found
+        waiting.append(Waiting(asset.name, reason, None, skipped, quiet=True))
+    if cut_off := cut_off_partitions(context, asset, state):
+        waiting.append(Waiting(asset.name, explain_cut_off(context, asset, cut_off), None, cut_off, quiet=True))
+    return waiting
 
 
 def partitions_by_mark(asset: AssetSpec, marks: Sequence[PartitionMark]) -> list[tuple[PartitionMark, PartitionSet]]:
     """Each mark with its partitions that the asset has now; marks without any are left out."""
     inside, known = asset.partitioning.inside, asset.partitioning.known_partitions
-    return [(mark, own) for mark in marks if (own := inside(mark.partitions) & known)]
+    return [(mark, marked) for mark in marks if (marked := inside(mark.partitions) & known)]
 
 
 def explain_cut_off(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> str:

@@ -19,12 +19,12 @@ from sparkassets.frozen import replace
 
 def remaining_request(context: PlanningContext, asset: AssetSpec, request: RedoRequest) -> PartitionSet:
     """Partitions left of a request that the asset has now, without those that a parallel run computes."""
-    left = (
+    remaining = (
         asset.partitioning.cover(request.left)
         & asset.partitioning.known_partitions
         & context.finished_partitions(asset.partitioning)
     )
-    return left - busy_partitions(context, asset, context.state_of(asset))
+    return remaining - busy_partitions(context, asset, context.state_of(asset))
 
 
 def requested_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
@@ -32,14 +32,16 @@ def requested_partitions(context: PlanningContext, asset: AssetSpec, state: Asse
     return PartitionSet.union(remaining_request(context, asset, each) for each in state.redo)
 
 
-def open_request(asset: AssetSpec, state: AssetState, asked: PartitionSet) -> RedoRequest | None:
+def open_request(asset: AssetSpec, state: AssetState, requested: PartitionSet) -> RedoRequest | None:
     """The request of exactly these partitions, with what is left of it; None where nothing is left."""
-    found = next((each for each in state.redo if each.asked == asked), None)
-    left = asset.partitioning.cover(found.left) & asset.partitioning.known_partitions if found is not None else NOTHING
-    return replace(found, left=left) if found is not None and left else None
+    request = next((each for each in state.redo if each.asked == requested), None)
+    remaining = (
+        asset.partitioning.cover(request.left) & asset.partitioning.known_partitions if request is not None else NOTHING
+    )
+    return replace(request, left=remaining) if request is not None and remaining else None
 
 
-def add_redo_runs(case: DecisionInput, course: DecisionProgress, steps: Sequence[DecisionStep]) -> DecisionProgress:
+def add_redo_runs(case: DecisionInput, progress: DecisionProgress, steps: Sequence[DecisionStep]) -> DecisionProgress:
     """Step after the schedule's runs: where there are none, plans a run of the oldest request that can run.
 
     The driver that was to compute a request may be gone. One that its person limited (``--max-runs``) goes on only when
@@ -47,60 +49,60 @@ def add_redo_runs(case: DecisionInput, course: DecisionProgress, steps: Sequence
 
     Args:
         case: The asset and its state.
-        course: The progress of the schedule's decision.
+        progress: The progress of the schedule's decision.
         steps: The steps through which the request's candidate goes.
     """
     for request in case.state.redo:
-        left = remaining_request(case.context, case.asset, request)
-        if request.limited and left:
-            wait = Waiting(case.asset.name, _limit_reason(case, left), None, left, quiet=True)
-            course = replace(course, waiting=(*course.waiting, wait))
-        elif left and not course.runs:
-            course = _join_redo_runs(course, _of_request(case, request, left, steps))
+        remaining = remaining_request(case.context, case.asset, request)
+        if request.limited and remaining:
+            wait = Waiting(case.asset.name, _explain_limit(case, remaining), None, remaining, quiet=True)
+            progress = replace(progress, waiting=(*progress.waiting, wait))
+        elif remaining and not progress.runs:
+            progress = _join_redo_runs(progress, _decide_request(case, request, remaining, steps))
         else:
-            course = _explain_later_redo(case, course, request, left)
-    return course
+            progress = _explain_later_redo(case, progress, request, remaining)
+    return progress
 
 
 def _explain_later_redo(
-    case: DecisionInput, course: DecisionProgress, request: RedoRequest, left: PartitionSet
+    case: DecisionInput, progress: DecisionProgress, request: RedoRequest, remaining: PartitionSet
 ) -> DecisionProgress:
     """Adds the rest of a request that comes after the planned runs: as coming partitions, with a waiting reason."""
-    rest = left - PartitionSet.union(run.partitions for run in course.runs)
-    after = replace(course, coming=course.coming | left)
-    if not rest:
-        return after
-    count = plural(case.asset.partitioning.count(rest), "partition")
+    not_running = remaining - PartitionSet.union(run.partitions for run in progress.runs)
+    with_coming = replace(progress, coming=progress.coming | remaining)
+    if not not_running:
+        return with_coming
+    count = plural(case.asset.partitioning.count(not_running), "partition")
     reason = f"left for the next runs: backfill of {count}, asked {case.context.format_instant(request.at)}"
-    return replace(after, waiting=(*after.waiting, Waiting(case.asset.name, reason, None, rest)))
+    return replace(with_coming, waiting=(*with_coming.waiting, Waiting(case.asset.name, reason, None, not_running)))
 
 
-def _join_redo_runs(course: DecisionProgress, found: DecisionProgress) -> DecisionProgress:
+def _join_redo_runs(progress: DecisionProgress, request_progress: DecisionProgress) -> DecisionProgress:
     """The schedule's progress with the runs, reasons and barriers of a request; common reasons are listed once."""
     return replace(
-        course,
-        waiting=(*course.waiting, *(each for each in found.waiting if each not in course.waiting)),
-        runs=found.runs,
-        coming=course.coming | found.coming,
-        barriers=(*course.barriers, *(each for each in found.barriers if each not in course.barriers)),
+        progress,
+        waiting=(*progress.waiting, *(each for each in request_progress.waiting if each not in progress.waiting)),
+        runs=request_progress.runs,
+        coming=progress.coming | request_progress.coming,
+        barriers=(*progress.barriers, *(each for each in request_progress.barriers if each not in progress.barriers)),
     )
 
 
-def _of_request(
-    case: DecisionInput, request: RedoRequest, left: PartitionSet, steps: Sequence[DecisionStep]
+def _decide_request(
+    case: DecisionInput, request: RedoRequest, remaining: PartitionSet, steps: Sequence[DecisionStep]
 ) -> DecisionProgress:
     """The progress of a run for what is left of a request, after all steps."""
     note = f"asked {case.context.format_instant(request.at)}"
     candidate = RunCandidate(
-        left, case.context.now, ConditionUsage(), kind="backfill", newest_first=request.newest_first, notes=(note,)
+        remaining, case.context.now, ConditionUsage(), kind="backfill", newest_first=request.newest_first, notes=(note,)
     )
-    course = DecisionProgress((candidate,), left)
+    progress = DecisionProgress((candidate,), remaining)
     for step in steps:
-        course = step(case, course)
-    return course
+        progress = step(case, progress)
+    return progress
 
 
-def _limit_reason(case: DecisionInput, left: PartitionSet) -> str:
+def _explain_limit(case: DecisionInput, remaining: PartitionSet) -> str:
     """Reason of a request with ``--max-runs``: how much of it is left, and that the same command goes on."""
-    count = plural(case.asset.partitioning.count(left), "partition")
+    count = plural(case.asset.partitioning.count(remaining), "partition")
     return f"{count} left of a backfill with --max-runs; the same command goes on with it"

@@ -37,9 +37,9 @@ def _replaced_definitions(
     context: PlanningContext, asset: AssetSpec, partitions: PartitionSet
 ) -> list[AssetDefinition]:
     """The definitions of other code that computed ``partitions``; empty if more than the code changed since."""
-    made, own = context.state_of(asset).made, own_definition_id(asset)
-    others = [each for each in made if each.definition.id != own and each.partitions.overlaps(partitions)]
-    if not others or not _only_code(context, asset, partitions, since=min(each.since for each in others)):
+    outputs, own_id = context.state_of(asset).made, own_definition_id(asset)
+    others = [each for each in outputs if each.definition.id != own_id and each.partitions.overlaps(partitions)]
+    if not others or not _is_only_code_changed(context, asset, partitions, since=min(each.since for each in others)):
         return []
     return [each.definition for each in others]
 
@@ -51,10 +51,10 @@ def _affected_columns(asset: AssetSpec, others: list[AssetDefinition]) -> frozen
     """
     from sparkassets.core.definitions.differences import find_column_effect  # where code has changed; so the next
 
-    own = asset.definition
-    if own is None or not others or not all(map(_is_steady, [own, *others])):
+    definition = asset.definition
+    if definition is None or not others or not all(map(_is_steady, [definition, *others])):
         return None
-    effects = [find_column_effect(each, own) for each in others]
+    effects = [find_column_effect(each, definition) for each in others]
     return (
         None
         if any(each.affects_everything for each in effects)
@@ -62,7 +62,7 @@ def _affected_columns(asset: AssetSpec, others: list[AssetDefinition]) -> frozen
     )
 
 
-def _only_code(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet, *, since: int) -> bool:
+def _is_only_code_changed(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet, *, since: int) -> bool:
     """Whether the code is all that changed since ``partitions`` were computed, so that a run reads the same input.
 
     ``since`` is the sequence number at which the oldest of the other code came. An ignored inlet makes nothing stale
@@ -83,16 +83,18 @@ def _is_read_as_before(context: PlanningContext, asset: AssetSpec, inlet: InletS
     """
     if inlet.read is not None or inlet.aligned:
         return False
-    newest, done = context.dataset(inlet).seq, context.state_of(asset).done
-    return (inlet.on_update == "rerun" or newest < since) and (asset.partitioning.is_partitioned or newest < done)
+    newest_seq, done_seq = context.dataset(inlet).seq, context.state_of(asset).done
+    return (inlet.on_update == "rerun" or newest_seq < since) and (
+        asset.partitioning.is_partitioned or newest_seq < done_seq
+    )
 
 
 def _is_current(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> bool:
     """Whether all of the partitions are present, and no inlet made any of them stale."""
     if not asset.partitioning.is_partitioned:
         return state.last is not None
-    stale = any(marks.stamped_partitions().overlaps(partitions) for marks in state.stale.values())
-    return not stale and not partitions - asset.partitioning.inside(state.coverage)
+    is_stale = any(marks.stamped_partitions().overlaps(partitions) for marks in state.stale.values())
+    return not is_stale and not partitions - asset.partitioning.inside(state.coverage)
 
 
 def _is_steady(definition: AssetDefinition) -> bool:
@@ -122,5 +124,5 @@ def _may_read(consumer: AssetSpec, asset: AssetSpec, touched: frozenset[str]) ->
 
 def _is_read_plainly(inlet: InletSpec) -> bool:
     """Whether only the query reads the inlet, so that the query tells which columns matter."""
-    otherwise = inlet.waits_only or inlet.is_foreign_key_only or inlet.aligned or inlet.rules
-    return inlet.read is None and inlet.view is None and not otherwise
+    has_other_use = inlet.waits_only or inlet.is_foreign_key_only or inlet.aligned or inlet.rules
+    return inlet.read is None and inlet.view is None and not has_other_use

@@ -32,12 +32,12 @@ class WantedPartitions:
     Attributes:
         partitions: All of them, whether over or not.
         holes: Those whose inputs never existed, but which lie between others that have inputs.
-        ahead: Partitions with some inputs that lack newer ones than all inlets have; not among ``partitions``.
+        beyond_newest: Partitions with some inputs that lack newer ones than all inlets have; not among ``partitions``.
     """
 
     partitions: PartitionSet
     holes: PartitionSet = NOTHING
-    ahead: PartitionSet = NOTHING
+    beyond_newest: PartitionSet = NOTHING
 
 
 def find_wanted(
@@ -47,24 +47,28 @@ def find_wanted(
 
     Inlets by time decide which: partitions that need what these have or had. Without any, the asset's start and now do.
     """
-    needs = [(inlet, context.dependency(asset, inlet)) for inlet in asset.inlets.values()]
-    telling = [
-        _TimingInlet(inlet, need, _partitions_needing(context, inlet, need) & bounds)
-        for inlet, need in needs
-        if need.tells_time
+    dependencies = [(inlet, context.dependency(asset, inlet)) for inlet in asset.inlets.values()]
+    timing_inlets = [
+        _TimingInlet(inlet, dependency, _partitions_needing(context, inlet, dependency) & bounds)
+        for inlet, dependency in dependencies
+        if dependency.tells_time
     ]
-    if not telling:
-        whose = [_partitions_needing(context, inlet, need) for inlet, need in needs if need.is_mapped] or [bounds]
-        return WantedPartitions(_by_time(context, asset, state) & bounds & PartitionSet.union(whose))
-    needing = PartitionSet.union([each.parts for each in telling])
-    needing = needing | (_without_inlets(context, asset, state, telling) & bounds)
+    if not timing_inlets:
+        fed = [
+            _partitions_needing(context, inlet, dependency)
+            for inlet, dependency in dependencies
+            if dependency.is_mapped
+        ] or [bounds]
+        return WantedPartitions(_finished_since_start(context, asset, state) & bounds & PartitionSet.union(fed))
+    needing = PartitionSet.union([each.needing for each in timing_inlets])
+    needing = needing | (_runnable_without_inlets(context, asset, state, timing_inlets) & bounds)
     missing = needing - state.coverage
-    ahead = _ahead(context, asset, missing)
+    beyond_newest = _beyond_newest(context, asset, missing)
     if needing.is_one_stretch:  # nothing is between
-        return WantedPartitions(needing - ahead, ahead=ahead)
-    between = _between(telling) & bounds & _fillable(context, telling)
-    holes = between - needing
-    return WantedPartitions((needing | holes) - ahead, holes, ahead)
+        return WantedPartitions(needing - beyond_newest, beyond_newest=beyond_newest)
+    stretch = _stretch_between(timing_inlets) & bounds & _fillable(context, timing_inlets)
+    holes = stretch - needing
+    return WantedPartitions((needing | holes) - beyond_newest, holes, beyond_newest)
 
 
 @frozen
@@ -72,45 +76,45 @@ class _TimingInlet:
     """An inlet by time, with the dependency on it and the partitions that need inlet partitions which it has or had."""
 
     inlet: InletSpec
-    need: Dependency
-    parts: PartitionSet
+    dependency: Dependency
+    needing: PartitionSet
 
 
-def _without_inlets(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, telling: Sequence[_TimingInlet]
+def _runnable_without_inlets(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, timing_inlets: Sequence[_TimingInlet]
 ) -> PartitionSet:
     """Finished partitions that may run without input, by ``require: none`` or a ``tolerance`` that is over.
 
     Nothing unless all inlets by time allow it. They begin at the asset's start, or at the first partition that was
     computed or has an input; nothing where none of these is known.
     """
-    inlets = [each.inlet for each in telling]
+    inlets = [each.inlet for each in timing_inlets]
     if asset.partitioning.time is None or not all(each.is_dispensable for each in inlets):
         return NOTHING
-    known = state.ever_computed | PartitionSet.union([each.parts for each in telling])
-    since = asset.start if asset.start is not None else known.first if known else None
-    if since is None:
+    needing_or_computed = state.ever_computed | PartitionSet.union([each.needing for each in timing_inlets])
+    first = asset.start if asset.start is not None else needing_or_computed.first if needing_or_computed else None
+    if first is None:
         return NOTHING
-    partitions = asset.partitioning.partitions_between(since, None) & context.finished_partitions(asset.partitioning)
+    partitions = asset.partitioning.partitions_between(first, None) & context.finished_partitions(asset.partitioning)
     for inlet in inlets:
         partitions = partitions - split_refused_partitions(context, asset, inlet, partitions)[0]
     return partitions
 
 
-def _between(telling: Sequence[_TimingInlet]) -> PartitionSet:
+def _stretch_between(timing_inlets: Sequence[_TimingInlet]) -> PartitionSet:
     """All partitions from the first to the last that needs a partition of an inlet, so that holes between are found.
 
     Inlets that map by values in rows are left out: their values have no order.
     """
-    return PartitionSet.union([each.need.hull(each.parts) for each in telling if each.inlet.view is None])
+    return PartitionSet.union([each.dependency.hull(each.needing) for each in timing_inlets if each.inlet.view is None])
 
 
-def _fillable(context: PlanningContext, telling: Sequence[_TimingInlet]) -> PartitionSet:
+def _fillable(context: PlanningContext, timing_inlets: Sequence[_TimingInlet]) -> PartitionSet:
     """Partitions with at least one input that is not skipped; everything where nothing is skipped."""
     if not context.waived_partitions:
         return EVERYTHING
     return PartitionSet.union(
-        [each.need.affected_partitions(context.possible_partitions(each.inlet.name)) for each in telling]
+        [each.dependency.affected_partitions(context.possible_partitions(each.inlet.name)) for each in timing_inlets]
     )
 
 
@@ -119,40 +123,48 @@ def mapped_inlets(context: PlanningContext, asset: AssetSpec) -> list[InletSpec]
     return [inlet for inlet in asset.inlets.values() if context.dependency(asset, inlet).is_mapped]
 
 
-def _by_time(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
+def _finished_since_start(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
     """Finished partitions of an asset without inlets by time.
 
     They begin at the asset's start; or else at the first partition that was ever computed; or else only the last one.
     """
-    partitioning, over = asset.partitioning, context.finished_partitions(asset.partitioning)
+    partitioning, finished = asset.partitioning, context.finished_partitions(asset.partitioning)
     if asset.start is not None:
-        return partitioning.partitions_between(asset.start, None) & over
-    since = partitioning.cover(state.ever_computed or partitioning.newest_finished(context.now))
-    return partitioning.partitions_between(since.first, None) & over if since else NOTHING  # no segment is known yet
+        return partitioning.partitions_between(asset.start, None) & finished
+    first = partitioning.cover(state.ever_computed or partitioning.newest_finished(context.now))
+    return (
+        partitioning.partitions_between(first.first, None) & finished if first else NOTHING
+    )  # no segment is known yet
 
 
-def _partitions_needing(context: PlanningContext, inlet: InletSpec, need: Dependency) -> PartitionSet:
+def _partitions_needing(context: PlanningContext, inlet: InletSpec, dependency: Dependency) -> PartitionSet:
     """Partitions that need an inlet partition which is or was present."""
-    return need.affected_partitions(context.dataset(inlet).ever_present & context.possible_inlet_partitions(inlet))
+    return dependency.affected_partitions(
+        context.dataset(inlet).ever_present & context.possible_inlet_partitions(inlet)
+    )
 
 
-def _ahead(context: PlanningContext, asset: AssetSpec, missing: PartitionSet) -> PartitionSet:
+def _beyond_newest(context: PlanningContext, asset: AssetSpec, missing: PartitionSet) -> PartitionSet:
     """Missing partitions after the newest partition that all inlets have, as far as ``require`` holds them back."""
-    last = newest_input_end(context, asset) if missing else None
-    partitions = missing & asset.partitioning.partitions_between(last, None) if last is not None else NOTHING
-    ahead = NOTHING
-    for inlet in mapped_inlets(context, asset) if partitions else ():
-        ahead = ahead | split_refused_partitions(context, asset, inlet, partitions - ahead)[0]
-    return ahead
+    newest_end = newest_input_end(context, asset) if missing else None
+    after_newest = (
+        missing & asset.partitioning.partitions_between(newest_end, None) if newest_end is not None else NOTHING
+    )
+    beyond = NOTHING
+    for inlet in mapped_inlets(context, asset) if after_newest else ():
+        beyond = beyond | split_refused_partitions(context, asset, inlet, after_newest - beyond)[0]
+    return beyond
 
 
-def explain_beyond_newest(context: PlanningContext, asset: AssetSpec, ahead: PartitionSet) -> tuple[Waiting, ...]:
-    """Quiet reasons of partitions that need newer inlet partitions than there are (``ahead``)."""
+def explain_beyond_newest(
+    context: PlanningContext, asset: AssetSpec, beyond_newest: PartitionSet
+) -> tuple[Waiting, ...]:
+    """Quiet reasons of partitions that need newer inlet partitions than there are (``beyond_newest``)."""
     waiting: list[Waiting] = []
-    for inlet in mapped_inlets(context, asset) if ahead else ():
-        refused = split_refused_partitions(context, asset, inlet, ahead)[0]
-        waiting += [replace(said, quiet=True) for said in explain_refused(context, asset, inlet, refused) if refused]
-        ahead = ahead - refused
+    for inlet in mapped_inlets(context, asset) if beyond_newest else ():
+        refused = split_refused_partitions(context, asset, inlet, beyond_newest)[0]
+        waiting += [replace(wait, quiet=True) for wait in explain_refused(context, asset, inlet, refused) if refused]
+        beyond_newest = beyond_newest - refused
     return tuple(waiting)
 
 
@@ -162,9 +174,9 @@ def explain_hole(context: PlanningContext, asset: AssetSpec, holes: PartitionSet
     for inlet in asset.inlets.values() if holes else ():
         lacking = required_partitions(context, asset, inlet, holes) - context.dataset(inlet).coverage
         if lacking:
-            behind = context.dependency(asset, inlet).affected_partitions(lacking) & holes
-            waiting.append(describe_lacking(context, asset, inlet, behind))
-            holes = holes - behind
+            dependent = context.dependency(asset, inlet).affected_partitions(lacking) & holes
+            waiting.append(describe_lacking(context, asset, inlet, dependent))
+            holes = holes - dependent
     return tuple(waiting)
 
 
@@ -173,11 +185,13 @@ def explain_left_out(context: PlanningContext, asset: AssetSpec, partitions: Par
     if asset.start is None:
         return ()
     inlets = [inlet.name for inlet in mapped_inlets(context, asset)] if partitions else []
-    before = asset.partitioning.partitions_between(asset.start, None) & partitions.before_first() if inlets else NOTHING
-    before = before & context.possible_partitions(asset.name)
-    if not before:
+    before_first_input = (
+        asset.partitioning.partitions_between(asset.start, None) & partitions.before_first() if inlets else NOTHING
+    )
+    before_first_input = before_first_input & context.possible_partitions(asset.name)
+    if not before_first_input:
         return ()
     names = listing(inlets)
     begins = "begins" if len(inlets) == 1 else "begin"
     reason = f"before the first partition of {names}; declare `start` where {names} {begins}"
-    return (Waiting(asset.name, reason, None, before, quiet=True),)
+    return (Waiting(asset.name, reason, None, before_first_input, quiet=True),)

@@ -82,8 +82,8 @@ def find_withheld(context: PlanningContext, asset: AssetSpec, state: AssetState)
     """Returns the withheld status of the asset's current and wanted partitions."""
     if not state.withheld:
         return NOTHING_WITHHELD
-    of = _withheld_of_partitions if asset.partitioning.is_partitioned else _withheld_of_runs
-    return of(context, asset, state)
+    find_status = _withheld_of_partitions if asset.partitioning.is_partitioned else _withheld_of_runs
+    return find_status(context, asset, state)
 
 
 def _withheld_of_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> WithheldStatus:
@@ -91,25 +91,29 @@ def _withheld_of_partitions(context: PlanningContext, asset: AssetSpec, state: A
 
     Rejudged are partitions whose record names other rules or code than the asset's present ones.
     """
-    own, definition, accepted = (
+    limit_to_current, definition, accepted = (
         _current_partitions(context, asset),
         context.project.judge_of(asset),
         state.accepted_partitions,
     )
     # judged by the present rules and code; with a new cause; withheld at all; skipped, and due again
-    judged, caused, there, unskipped = NOTHING, NOTHING, NOTHING, NOTHING
+    judged, caused, withheld, unskipped = NOTHING, NOTHING, NOTHING, NOTHING
     resting: list[tuple[WithheldPartitions, PartitionSet]] = []
     for each in state.withheld:
-        rests = each.resting_partitions(definition)
-        judged, caused, there = judged | rests, caused | each.caused, there | each.partitions
-        resting += [(record, parts) for record, parts in _by_rules(each, own(rests - accepted)) if parts]
+        record_resting = each.resting_partitions(definition)
+        judged, caused, withheld = judged | record_resting, caused | each.caused, withheld | each.partitions
+        resting += [
+            (record, parts)
+            for record, parts in _split_by_rules(each, limit_to_current(record_resting - accepted))
+            if parts
+        ]
         if each.skipped:
-            unskipped = unskipped | (each.partitions - rests)
+            unskipped = unskipped | (each.partitions - record_resting)
     return WithheldStatus(
         resting=PartitionSet.union(parts for _, parts in resting),
-        accepted=own(judged & accepted),
-        caused=own(caused),
-        rejudged=own(there - judged - caused),
+        accepted=limit_to_current(judged & accepted),
+        caused=limit_to_current(caused),
+        rejudged=limit_to_current(withheld - judged - caused),
         records=tuple(found for found in resting if not found[0].skipped),
         skips=tuple(found for found in resting if found[0].skipped),
         unskipped=unskipped,
@@ -119,15 +123,15 @@ def _withheld_of_partitions(context: PlanningContext, asset: AssetSpec, state: A
 def _withheld_of_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> WithheldStatus:
     """Status of an asset without partitions, where a record stands for a run of everything or for one instance."""
     definition = context.project.judge_of(asset)
-    found = [(each, _find_standing(each, definition, state)) for each in _counting_records(asset, state)]
-    there = {standing: EVERYTHING for _, standing in found}
+    standings = [(each, _find_standing(each, definition, state)) for each in _counting_records(asset, state)]
+    withheld_by_standing = {standing: EVERYTHING for _, standing in standings}
     return WithheldStatus(
-        resting=there.get("resting", NOTHING),
-        accepted=there.get("accepted", NOTHING),
-        caused=there.get("caused", NOTHING),
-        rejudged=there.get("rejudged", NOTHING),
-        records=tuple((each, EVERYTHING) for each, standing in found if standing == "resting"),
-        tried=tuple((each, standing) for each, standing in found if standing != "resting"),
+        resting=withheld_by_standing.get("resting", NOTHING),
+        accepted=withheld_by_standing.get("accepted", NOTHING),
+        caused=withheld_by_standing.get("caused", NOTHING),
+        rejudged=withheld_by_standing.get("rejudged", NOTHING),
+        records=tuple((each, EVERYTHING) for each, standing in standings if standing == "resting"),
+        tried=tuple((each, standing) for each, standing in standings if standing != "resting"),
     )
 
 
@@ -164,32 +168,32 @@ def explain_held_instances(asset: AssetSpec, state: AssetState) -> str:
 
     Each builds on the one before it, or too many are withheld.
     """
-    apart = [each for each in state.withheld if each.apart]
-    if not apart:
+    instances = [each for each in state.withheld if each.apart]
+    if not instances:
         return ""
     if runs_in_order(asset):
         return "waits for what is withheld: each of an upsert without 'newest_by' goes by what the ones before it left"
-    return f"waits: {len(apart)} runs of it are withheld" if len(apart) >= MOST_WITHHELD_RUNS else ""
+    return f"waits: {len(instances)} runs of it are withheld" if len(instances) >= MOST_WITHHELD_RUNS else ""
 
 
-def _by_rules(record: WithheldPartitions, parts: PartitionSet) -> list[tuple[WithheldPartitions, PartitionSet]]:
+def _split_by_rules(record: WithheldPartitions, parts: PartitionSet) -> list[tuple[WithheldPartitions, PartitionSet]]:
     """Splits a record into groups of partitions that fail the same rules; each group with a record of its own.
 
     A record with more than `MOST_SPLIT` failed rules stays whole.
     """
-    found: list[tuple[tuple[RuleVerdict, ...], PartitionSet]] = [((), parts)] if parts else []
+    groups: list[tuple[tuple[RuleVerdict, ...], PartitionSet]] = [((), parts)] if parts else []
     for verdict in record.verdicts if len(record.verdicts) <= MOST_SPLIT else ():
-        split = [((*failed, verdict), some & verdict.partitions) for failed, some in found]
-        split += [(failed, some - verdict.partitions) for failed, some in found]
-        found = [(failed, some) for failed, some in split if some]
+        next_groups = [((*failed, verdict), group & verdict.partitions) for failed, group in groups]
+        next_groups += [(failed, group - verdict.partitions) for failed, group in groups]
+        groups = [(failed, group) for failed, group in next_groups if group]
     return [
         (
-            restrict_record(replace(record, partitions=some, verdicts=failed), some)
+            restrict_record(replace(record, partitions=group, verdicts=failed), group)
             if failed
-            else replace(record, partitions=some),
-            some,
+            else replace(record, partitions=group),
+            group,
         )
-        for failed, some in found
+        for failed, group in groups
     ]
 
 
@@ -210,13 +214,13 @@ def explain_withheld(
     context: PlanningContext, asset: AssetSpec, state: AssetState, *, among: PartitionSet = EVERYTHING
 ) -> tuple[Waiting, ...]:
     """The waiting reasons of withheld and skipped partitions in ``among`` that rest; skipped ones quietly."""
-    found = find_withheld(context, asset, state)
-    records = [(restrict_record(each, among), parts & among) for each, parts in found.records]
-    skips = ((each, parts & among) for each, parts in found.skips)
+    withheld = find_withheld(context, asset, state)
+    records = [(restrict_record(each, among), parts & among) for each, parts in withheld.records]
+    skips = ((each, parts & among) for each, parts in withheld.skips)
     return (
         *(
             Waiting(
-                asset.name, withheld_reason(context, state, each, named=found.partitions_to_name(parts)), None, parts
+                asset.name, withheld_reason(context, state, each, named=withheld.partitions_to_name(parts)), None, parts
             )
             for each, parts in records
             if parts
@@ -233,8 +237,8 @@ def restrict_record(record: WithheldPartitions, parts: PartitionSet) -> Withheld
     """The record limited to ``parts``, with the verdicts on these alone."""
     if parts.is_everything:
         return record
-    own = tuple(each.restrict_to(parts) for each in record.verdicts if each.partitions.overlaps(parts))
-    return replace(record, partitions=record.partitions & parts, verdicts=own or record.verdicts)
+    verdicts = tuple(each.restrict_to(parts) for each in record.verdicts if each.partitions.overlaps(parts))
+    return replace(record, partitions=record.partitions & parts, verdicts=verdicts or record.verdicts)
 
 
 def withheld_reason(
@@ -244,9 +248,9 @@ def withheld_reason(
 
     ``named`` are the partitions that the command must name; empty where it may publish all that is withheld.
     """
-    which = f" ({span})" if (span := instance_span(context, record)) else ""
+    span_text = f" ({span})" if (span := instance_span(context, record)) else ""
     command = accept_command(context, state, record, named=named)
-    return f"withheld by {record.run}{which}: {record.text}; `{command}` publishes it"
+    return f"withheld by {record.run}{span_text}: {record.text}; `{command}` publishes it"
 
 
 def instance_span(context: PlanningContext, record: WithheldPartitions) -> str:
@@ -263,14 +267,14 @@ def accept_command(
 
     It names the partitions of ``named``, which is empty where no others are withheld.
     """
-    which = ""
+    options = ""
     if record.apart:
-        alike = [each for each in state.withheld if each.apart and each.interval == record.interval]
-        single = record.interval is not None and len(alike) == 1
-        which = f" --interval {instance_span(context, record)}" if single else f" --run {record.run}"
+        same_interval = [each for each in state.withheld if each.apart and each.interval == record.interval]
+        single = record.interval is not None and len(same_interval) == 1
+        options = f" --interval {instance_span(context, record)}" if single else f" --run {record.run}"
     if named:
-        which = "".join(f" {each}" for each in partition_options(named, context.asset(state.name).partitioning))
-    return f"sparkassets accept {state.name}{which} --reason …"
+        options = "".join(f" {each}" for each in partition_options(named, context.asset(state.name).partitioning))
+    return f"sparkassets accept {state.name}{options} --reason …"
 
 
 def add_withheld_barriers(
@@ -282,33 +286,39 @@ def add_withheld_barriers(
     """
     if not state.withheld:
         return decision
-    found = []
+    barriers = []
     for record, parts in find_withheld(context, asset, state).records:
-        left = parts - decision.coming if asset.partitioning.is_partitioned or not decision.coming else NOTHING
-        if left:
-            found.append(
-                UpstreamBarrier(left, _sentence(context, asset, restrict_record(record, left), left), withheld=True)
+        not_coming = parts - decision.coming if asset.partitioning.is_partitioned or not decision.coming else NOTHING
+        if not_coming:
+            barriers.append(
+                UpstreamBarrier(
+                    not_coming,
+                    _describe_for_consumer(context, asset, restrict_record(record, not_coming), not_coming),
+                    withheld=True,
+                )
             )
-    return replace(decision, barriers=(*decision.barriers, *found))
+    return replace(decision, barriers=(*decision.barriers, *barriers))
 
 
-def _sentence(context: PlanningContext, asset: AssetSpec, record: WithheldPartitions, parts: PartitionSet) -> str:
+def _describe_for_consumer(
+    context: PlanningContext, asset: AssetSpec, record: WithheldPartitions, parts: PartitionSet
+) -> str:
     """Clause on withheld partitions for a consumer that waits for them: asset, partitions, failed rules."""
-    which = label_partitions(parts, asset.partitioning) or instance_span(context, record)
-    if not which:
+    labels = label_partitions(parts, asset.partitioning) or instance_span(context, record)
+    if not labels:
         return f"{asset.name}, which is withheld ({record.text})"
     verb = "are" if asset.partitioning.is_partitioned and asset.partitioning.count(parts) > 1 else "is"
-    return f"{asset.name}: {which} {verb} withheld ({record.text})"
+    return f"{asset.name}: {labels} {verb} withheld ({record.text})"
 
 
-def describe_retry(asset: AssetSpec, found: WithheldStatus, partitions: PartitionSet) -> list[str]:
+def describe_retry(asset: AssetSpec, withheld: WithheldStatus, partitions: PartitionSet) -> list[str]:
     """Counts with reasons for a run that computes withheld or skipped partitions again.
 
     Accepted partitions are left out: the run states their reason elsewhere.
     """
     reasons = {
-        "skipped before": found.unskipped & partitions,
-        "withheld before": (found.caused & partitions) - found.unskipped,
-        "withheld by other rules or code": (found.rejudged & partitions) - found.unskipped,
+        "skipped before": withheld.unskipped & partitions,
+        "withheld before": (withheld.caused & partitions) - withheld.unskipped,
+        "withheld by other rules or code": (withheld.rejudged & partitions) - withheld.unskipped,
     }
     return [f"{asset.partitioning.count(parts):,} {reason}" for reason, parts in reasons.items() if parts]

@@ -31,42 +31,48 @@ def find_code_changes(context: PlanningContext, names: Collection[str] | None = 
         context: The view of the plan.
         names: Only these assets, even if they ignore code changes; by default all that do not ignore them.
     """
-    found = []
+    changes = []
     for asset in context.project.assets.values():
-        shown = asset.name in names if names is not None else asset.on_code_change != "ignore"
-        if shown and asset.source is None and (other := outputs_of_other_code(asset, context.state_of(asset))):
-            found.append(_change(context, asset, context.state_of(asset), other))
-    return tuple(found)
+        is_shown = asset.name in names if names is not None else asset.on_code_change != "ignore"
+        if (
+            is_shown
+            and asset.source is None
+            and (other_outputs := outputs_of_other_code(asset, context.state_of(asset)))
+        ):
+            changes.append(_build_change(context, asset, context.state_of(asset), other_outputs))
+    return tuple(changes)
 
 
-def _change(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, other: tuple[DefinitionOutput, ...]
+def _build_change(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, other_outputs: tuple[DefinitionOutput, ...]
 ) -> CodeChange:
-    """The code change of one asset; ``other`` is what other code than its own has computed."""
-    newest = max(other, key=lambda each: each.since)
-    own = asset.definition if asset.definition is not None else AssetDefinition("")
-    since = next((each.since for each in state.made if each.definition.id == own.id), 0)
+    """The code change of one asset; ``other_outputs`` is what other code than its own has computed."""
+    newest = max(other_outputs, key=lambda each: each.since)
+    definition = asset.definition if asset.definition is not None else AssetDefinition("")
+    since = next((each.since for each in state.made if each.definition.id == definition.id), 0)
     from sparkassets.core.definitions.differences import describe_difference, find_column_effect
 
-    partitions = PartitionSet.union(each.partitions for each in other)
-    touched = find_column_effect(newest.definition, own)
+    partitions = PartitionSet.union(each.partitions for each in other_outputs)
+    touched = find_column_effect(newest.definition, definition)
     readers = _affected_readers(context, asset, touched)
     runs = (
         1 if partitions.is_everything else len(asset.partitioning.split_into_chunks(partitions, partition_limit(asset)))
     )
     costs = forecast_cost(state.costs, max(1, asset.partitioning.count(partitions)))
-    there = ((each, partitions_made_by(asset, state, each)) for each in state.made)
+    present_outputs = ((each, partitions_made_by(asset, state, each)) for each in state.made)
     return CodeChange(
         asset=asset.name,
         on_code_change=asset.on_code_change,
         partitions=partitions,
         definition=own_definition_id(asset),
         made=tuple(
-            DefinitionOutput(each.definition, each.since, parts, each.run, each.at) for each, parts in there if parts
+            DefinitionOutput(each.definition, each.since, parts, each.run, each.at)
+            for each, parts in present_outputs
+            if parts
         ),
         newer=newest.since > since,
-        difference=describe_difference(newest.definition, own),
-        verdict=_verdict(touched, readers),
+        difference=describe_difference(newest.definition, definition),
+        verdict=_judge_change(touched, readers),
         effect=touched,
         readers=readers,
         runs=runs,
@@ -77,7 +83,7 @@ def _change(
     )
 
 
-def _verdict(touched: ColumnEffect, readers: tuple[str, ...]) -> ChangeVerdict:
+def _judge_change(touched: ColumnEffect, readers: tuple[str, ...]) -> ChangeVerdict:
     """What the change means for consumers: ``breaking`` if they may see it, ``additive`` if it only adds columns.
 
     ``unread`` is a change of columns that no consumer reads.
@@ -91,7 +97,7 @@ def _affected_readers(context: PlanningContext, asset: AssetSpec, touched: Colum
     """Names of the consumers that read a touched column; a Python consumer counts as reading all columns."""
     from sparkassets.core.definitions.differences import find_columns_read
 
-    found = []
+    readers = []
     for consumer in context.project.assets.values():
         for name in asset.written_assets:
             inlet = consumer.inlets.get(name)
@@ -99,36 +105,36 @@ def _affected_readers(context: PlanningContext, asset: AssetSpec, touched: Colum
                 continue
             columns = find_columns_read(consumer.body.template, name) if isinstance(consumer.body, SqlBody) else None
             if touched.affects_everything or columns is None or touched.affected_columns & columns:
-                found.append(consumer.name)
+                readers.append(consumer.name)
                 break
-    return tuple(found)
+    return tuple(readers)
 
 
 def describe_code_change(change: CodeChange) -> str:
     """What a change of code means downstream, as a clause for people."""
     touched = change.effect
     if touched.affects_everything:
-        whom = f"; {listing(change.readers, last='and')} would see it" if change.readers else ""
-        return f"it may touch every column{whom}"
+        readers_text = f"; {listing(change.readers, last='and')} would see it" if change.readers else ""
+        return f"it may touch every column{readers_text}"
     parts = [("adds", touched.added), ("drops", touched.removed), ("changes", touched.changed)]
-    what = ", ".join(f"{word} {few(names)}" for word, names in parts if names)
+    changes_text = ", ".join(f"{word} {few(names)}" for word, names in parts if names)
     only = "only " if change.verdict == "additive" else ""
     if not change.readers:
-        return f"it {only}{what}, which nobody downstream reads"
-    return f"it {only}{what}; {listing(change.readers, last='and')} may read that"
+        return f"it {only}{changes_text}, which nobody downstream reads"
+    return f"it {only}{changes_text}; {listing(change.readers, last='and')} may read that"
 
 
 def describe_recompute_cost(change: CodeChange, project: ProjectSpec) -> str:
     """What it takes to compute the partitions again, as a clause: runs, seconds, and the assets that become due."""
     asset = project.assets[change.asset]
-    own = (
+    partitions_text = (
         "a run" if change.partitions.is_everything else plural(asset.partitioning.count(change.partitions), "partition")
     )
-    runs = "" if change.partitions.is_everything else f" in {plural(change.runs, 'run')}"
-    seconds = f", about {change.seconds:,.0f} s" if change.seconds is not None else ""
-    after = [_asset_with_count(project.assets[name], partitions) for name, partitions in change.downstream.items()]
-    then = f"; then {listing(after, last='and')} would be due" if after else ""
-    return f"recomputing takes {own}{runs}{seconds}{then}"
+    runs_text = "" if change.partitions.is_everything else f" in {plural(change.runs, 'run')}"
+    seconds_text = f", about {change.seconds:,.0f} s" if change.seconds is not None else ""
+    downstream = [_asset_with_count(project.assets[name], partitions) for name, partitions in change.downstream.items()]
+    downstream_text = f"; then {listing(downstream, last='and')} would be due" if downstream else ""
+    return f"recomputing takes {partitions_text}{runs_text}{seconds_text}{downstream_text}"
 
 
 def _asset_with_count(asset: AssetSpec, partitions: PartitionSet) -> str:

@@ -56,48 +56,56 @@ def explain_asset(context: PlanningContext, asset: AssetSpec, partitions: Partit
 
 
 def explain_planned_asset(
-    context: PlanningContext, found: Plan, asset: AssetSpec, partitions: PartitionSet = EVERYTHING
+    context: PlanningContext, plan: Plan, asset: AssetSpec, partitions: PartitionSet = EVERYTHING
 ) -> ExplanationNode:
-    """Explains an asset, or some of its partitions, by the plan ``found`` that was made with the same context.
+    """Explains an asset, or some of its partitions, by the plan ``plan`` that was made with the same context.
 
     Returns a tree whose root tells whether some of the partitions run now.
     """
     if asset.maker:
-        return _outlet(context, found, asset, partitions)
+        return _explain_outlet(context, plan, asset, partitions)
     state = context.state_of(asset)
     partitions = resolve_partitions(context, asset, state, partitions)
-    runs, children = _explain_planned(context, found, asset, partitions)
+    runs, children = _explain_planned(context, plan, asset, partitions)
     if asset.source is not None:
         return ExplanationNode(
-            asset.name, None, (*children, _schedule(context, asset, state), *_source(context, asset, state, partitions))
+            asset.name,
+            None,
+            (*children, _explain_schedule(context, asset, state), *_explain_source(context, asset, state, partitions)),
         )
     children += [ExplanationNode(note, holds=None) for note in describe_table(context, asset, state)]
-    children.append(_schedule(context, asset, state))
+    children.append(_explain_schedule(context, asset, state))
     if asset.writes_itself:
-        children.append(ExplanationNode(_guarantee(asset)))
+        children.append(ExplanationNode(_describe_guarantee(asset)))
     if asset.partitioning.is_partitioned:
         children.append(explain_partitions(context, asset, state, partitions))
     if marks := tuple(
         ExplanationNode(describe_instance_mark(context, mark)) for mark in state.instance_marks[-RUNS_SHOWN:]
     ):
         children.append(ExplanationNode("instances", None, marks))
-    children += [_inlet(context, asset, inlet, partitions) for inlet in asset.inlets.values()]
-    children += [*_code(context, asset, state), *_failures(context, state), *_held_as_whole(context, asset, state)]
-    children.append(_history(context, asset, state))
+    children += [_explain_inlet(context, asset, inlet, partitions) for inlet in asset.inlets.values()]
+    children += [
+        *_explain_code(context, asset, state),
+        *_explain_failures(context, state),
+        *_explain_withheld_runs(context, asset, state),
+    ]
+    children.append(_explain_last_run(context, asset, state))
     return ExplanationNode(asset.name, runs, tuple(children))
 
 
-def _guarantee(asset: AssetSpec) -> str:
+def _describe_guarantee(asset: AssetSpec) -> str:
     """The guarantee for an asset whose own code writes its target."""
     if asset.runs_elsewhere:
         return "write: self, and no code here: its job records each run by `project.run_of`, at least once"
     return "write: self: its code writes at least once, as a run that failed or was killed is repeated"
 
 
-def _outlet(context: PlanningContext, found: Plan, asset: AssetSpec, partitions: PartitionSet) -> ExplanationNode:
+def _explain_outlet(
+    context: PlanningContext, plan: Plan, asset: AssetSpec, partitions: PartitionSet
+) -> ExplanationNode:
     """Explains an outlet: its table, and why its maker runs or not."""
     maker, state = (
-        explain_planned_asset(context, found, context.asset(asset.maker), partitions),
+        explain_planned_asset(context, plan, context.asset(asset.maker), partitions),
         context.state_of(asset),
     )
     notes = [ExplanationNode(note, holds=None) for note in describe_table(context, asset, state)]
@@ -109,29 +117,33 @@ def _outlet(context: PlanningContext, found: Plan, asset: AssetSpec, partitions:
 
 
 def _explain_planned(
-    context: PlanningContext, found: Plan, asset: AssetSpec, partitions: PartitionSet
+    context: PlanningContext, plan: Plan, asset: AssetSpec, partitions: PartitionSet
 ) -> tuple[bool, list[ExplanationNode]]:
     """Whether some of the partitions run, and the nodes for planned runs, waiting reasons and unfinished intervals."""
-    asked = asset.source is None and not partitions.is_everything
-    later = partitions - context.finished_partitions(asset.partitioning) if asked else NOTHING
-    nodes = _runs(asset, [run for run in found.runs if run.asset == asset.name], partitions - later)
+    names_partitions = asset.source is None and not partitions.is_everything
+    unfinished = partitions - context.finished_partitions(asset.partitioning) if names_partitions else NOTHING
+    nodes = _explain_runs(asset, [run for run in plan.runs if run.asset == asset.name], partitions - unfinished)
     waiting = [
-        item for item in found.waiting if item.asset == asset.name and item.partitions.overlaps(partitions - later)
+        item for item in plan.waiting if item.asset == asset.name and item.partitions.overlaps(partitions - unfinished)
     ]
-    return bool(nodes), [*nodes, *(_wait(context, asset, item) for item in waiting), *_not_over(context, asset, later)]
+    return bool(nodes), [
+        *nodes,
+        *(_explain_wait(context, asset, item) for item in waiting),
+        *_explain_unfinished(context, asset, unfinished),
+    ]
 
 
-def _runs(asset: AssetSpec, runs: list[PlannedRun], partitions: PartitionSet) -> list[ExplanationNode]:
+def _explain_runs(asset: AssetSpec, runs: list[PlannedRun], partitions: PartitionSet) -> list[ExplanationNode]:
     """Nodes for the first `RUNS_SHOWN` runs that compute some of the partitions, and one that counts the others."""
-    told, own = [], [run for run in runs if _is_about(run, partitions)]
-    for run in own[:RUNS_SHOWN]:
-        when = name_partitions(
+    nodes, shown = [], [run for run in runs if _is_about(run, partitions)]
+    for run in shown[:RUNS_SHOWN]:
+        run_text = name_partitions(
             "runs now" if run is runs[0] or run.slot else "runs then", run.partitions, asset.partitioning
         )
-        told.append(ExplanationNode(f"{when}: {run.reason}", holds=True))
-    if own[RUNS_SHOWN:]:
-        told.append(ExplanationNode(f"{plural(len(own) - RUNS_SHOWN, 'more run')} after that", holds=True))
-    return told
+        nodes.append(ExplanationNode(f"{run_text}: {run.reason}", holds=True))
+    if shown[RUNS_SHOWN:]:
+        nodes.append(ExplanationNode(f"{plural(len(shown) - RUNS_SHOWN, 'more run')} after that", holds=True))
+    return nodes
 
 
 def _is_about(run: PlannedRun, partitions: PartitionSet) -> bool:
@@ -142,36 +154,41 @@ def _is_about(run: PlannedRun, partitions: PartitionSet) -> bool:
     return partitions.is_everything or run.partitions.overlaps(partitions)
 
 
-def _not_over(context: PlanningContext, asset: AssetSpec, later: PartitionSet) -> list[ExplanationNode]:
+def _explain_unfinished(context: PlanningContext, asset: AssetSpec, unfinished: PartitionSet) -> list[ExplanationNode]:
     """Node for the requested partitions that are not over."""
-    if not later:
+    if not unfinished:
         return []
-    at = context.format_instant(asset.partitioning.first_finish_time(later) or context.now)
-    return [ExplanationNode(f"{label_prefix(later, asset.partitioning)}not over before {at}", holds=False)]
+    finish_text = context.format_instant(asset.partitioning.first_finish_time(unfinished) or context.now)
+    return [
+        ExplanationNode(f"{label_prefix(unfinished, asset.partitioning)}not over before {finish_text}", holds=False)
+    ]
 
 
-def _wait(context: PlanningContext, asset: AssetSpec, item: Waiting) -> ExplanationNode:
+def _explain_wait(context: PlanningContext, asset: AssetSpec, item: Waiting) -> ExplanationNode:
     """Node for a waiting reason; a quiet one is a mere fact, as nothing is wanted."""
     until = f" (until {context.format_instant(item.until)})" if item.until is not None else ""
-    said = f"{label_prefix(item.partitions, asset.partitioning)}{item.reason}{until}"
-    return ExplanationNode(said, holds=None if item.quiet else False)
+    text = f"{label_prefix(item.partitions, asset.partitioning)}{item.reason}{until}"
+    return ExplanationNode(text, holds=None if item.quiet else False)
 
 
-def _source(
+def _explain_source(
     context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet
 ) -> list[ExplanationNode]:
     """Nodes for a source: its newest event and which of the partitions are present."""
-    dataset, found = context.state.dataset(asset.uri), [ExplanationNode(_newest(context, asset.uri, state))]
-    if there := dataset.coverage & partitions:
-        count = plural(asset.partitioning.count(there), "partition")
-        found.append(ExplanationNode(f"{count}: {label_partitions(there, asset.partitioning)}"))
-    asked = not partitions.is_everything and asset.partitioning.can_list(partitions)
-    if asked and (lacking := partitions - dataset.coverage):
-        found.append(ExplanationNode(f"not there: {label_partitions(lacking, asset.partitioning)}", holds=False))
-    return found
+    dataset, nodes = (
+        context.state.dataset(asset.uri),
+        [ExplanationNode(_describe_newest_event(context, asset.uri, state))],
+    )
+    if present := dataset.coverage & partitions:
+        count = plural(asset.partitioning.count(present), "partition")
+        nodes.append(ExplanationNode(f"{count}: {label_partitions(present, asset.partitioning)}"))
+    names_partitions = not partitions.is_everything and asset.partitioning.can_list(partitions)
+    if names_partitions and (lacking := partitions - dataset.coverage):
+        nodes.append(ExplanationNode(f"not there: {label_partitions(lacking, asset.partitioning)}", holds=False))
+    return nodes
 
 
-def _schedule(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:
+def _explain_schedule(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:
     """Node for the schedule: a timetable with how far it is done, or a condition with the truth of its parts."""
     schedule = asset.schedule
     if schedule.timetable is not None:
@@ -180,22 +197,28 @@ def _schedule(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
     if schedule.condition is None:
         return ExplanationNode("schedule: observed" if asset.source else "schedule: manual")
     kind = " (the default: any update of an inlet)" if schedule.default else ""
-    found = _condition(context, asset, state, schedule.condition)
-    if not found.children:
-        return ExplanationNode(f"schedule: {schedule.text}{kind}", None, (found,))
-    return ExplanationNode(f"schedule: {schedule.text}{kind}: {found.text}", found.holds, found.children)
+    condition_node = _explain_condition(context, asset, state, schedule.condition)
+    if not condition_node.children:
+        return ExplanationNode(f"schedule: {schedule.text}{kind}", None, (condition_node,))
+    return ExplanationNode(
+        f"schedule: {schedule.text}{kind}: {condition_node.text}", condition_node.holds, condition_node.children
+    )
 
 
-def _condition(context: PlanningContext, asset: AssetSpec, state: AssetState, condition: Condition) -> ExplanationNode:
+def _explain_condition(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, condition: Condition
+) -> ExplanationNode:
     """A condition with the truth of each part; of a partitioned asset, with the partitions that each makes ready."""
     ticks = find_passed_ticks(context, condition, state)
     if not asset.partitioning.is_partitioned or asset.schedule.default:
-        return _part(context, asset, state, evaluate_now(context, condition, state, ticks))
-    due = find_pending(context, asset, state)
-    return _part(context, asset, state, evaluate_readiness(context, asset, condition, state, due, ticks))
+        return _explain_condition_part(context, asset, state, evaluate_now(context, condition, state, ticks))
+    pending = find_pending(context, asset, state)
+    return _explain_condition_part(
+        context, asset, state, evaluate_readiness(context, asset, condition, state, pending, ticks)
+    )
 
 
-def _part(
+def _explain_condition_part(
     context: PlanningContext,
     asset: AssetSpec,
     state: AssetState,
@@ -206,45 +229,48 @@ def _part(
     For a partitioned asset a part is true for a set of partitions: an "all" can be false although each part is true, if
     no partition is in all of them.
     """
-    node, value, ready = verdict.node, verdict.value, ""
+    node, value, ready_text = verdict.node, verdict.value, ""
     if isinstance(value, PartitionSet) and value:
-        ready = f"; ready: {label_partitions(value, asset.partitioning)}"
+        ready_text = f"; ready: {label_partitions(value, asset.partitioning)}"
     match node:
         case UpdateLeaf():
             return ExplanationNode(
-                f"{node.text()}: {_newest(context, context.uri(asset.name, node), state)}{ready}", bool(value)
+                f"{node.text()}: {_describe_newest_event(context, context.uri(asset.name, node), state)}{ready_text}",
+                bool(value),
             )
         case TimeLeaf():
-            return ExplanationNode(f"{node.text()}: {_describe_tick(context, node, state)}{ready}", bool(value))
-    children = tuple(_part(context, asset, state, child) for child in verdict.children)
+            return ExplanationNode(f"{node.text()}: {_describe_tick(context, node, state)}{ready_text}", bool(value))
+    children = tuple(_explain_condition_part(context, asset, state, child) for child in verdict.children)
     holding = sum(bool(child.holds) for child in children)
     kind = "all" if isinstance(node, AllOf) else "any"
-    apart = ", but for no partition together" if not value and holding == len(children) else ""
-    return ExplanationNode(f"{kind} of these, {holding} of {len(children)} hold{apart}{ready}", bool(value), children)
+    apart_text = ", but for no partition together" if not value and holding == len(children) else ""
+    return ExplanationNode(
+        f"{kind} of these, {holding} of {len(children)} hold{apart_text}{ready_text}", bool(value), children
+    )
 
 
 def _describe_tick(context: PlanningContext, leaf: TimeLeaf, state: AssetState) -> str:
     """The state of a time leaf: the tick that passed and is not used yet, or the last one, and the next."""
-    clock = leaf_timetable(context, leaf, state)
-    if clock is None:
+    timetable = leaf_timetable(context, leaf, state)
+    if timetable is None:
         return "it counts from the first update"
-    slot = clock.first_after(from_unix(context.now))
-    coming = (
+    slot = timetable.first_after(from_unix(context.now))
+    next_text = (
         f"the next at {context.format_instant(to_unix(slot.run_after))}" if slot is not None else "and none will come"
     )
     tick = find_passed_tick(context, leaf, state)
     if tick is not None:
-        return f"a tick at {context.format_instant(tick[0])}, {coming}"
-    last = clock.last_at(from_unix(context.now))
-    before = (
+        return f"a tick at {context.format_instant(tick[0])}, {next_text}"
+    last = timetable.last_at(from_unix(context.now))
+    last_text = (
         f"the last tick, at {context.format_instant(to_unix(last.run_after))}, is used"
         if last is not None
         else "no tick yet"
     )
-    return f"{before}, {coming}"
+    return f"{last_text}, {next_text}"
 
 
-def _newest(context: PlanningContext, uri: str, state: AssetState) -> str:
+def _describe_newest_event(context: PlanningContext, uri: str, state: AssetState) -> str:
     """The newest event of a dataset as a clause: when it came, from which run, and whether the asset has used it.
 
     Use is left out where the asset does not listen to the dataset.
@@ -254,21 +280,21 @@ def _newest(context: PlanningContext, uri: str, state: AssetState) -> str:
         return "nothing came yet"
     newest = dataset.recent.newest
     run = newest.run if newest is not None and newest.seq == dataset.seq else None
-    said = f"event {dataset.seq} at {context.format_instant(dataset.at)}" + (f" of {run}" if run else "")
+    event_text = f"event {dataset.seq} at {context.format_instant(dataset.at)}" + (f" of {run}" if run else "")
     if uri not in state.spec.listens:
-        return said
+        return event_text
     unused = context.unused_events(state, [uri])
     if state.consumed.get(uri, 0) >= dataset.seq:
-        rest = (
+        not_for_all = (
             ", but not for all partitions"
             if state.spec.partitioning.is_partitioned and state.unanswered_partitions(uri)
             else ""
         )
-        return f"{said}, used{rest}"
-    return f"{said}, not used yet" + (f", like {len(unused) - 1:,} before it" if len(unused) > 1 else "")
+        return f"{event_text}, used{not_for_all}"
+    return f"{event_text}, not used yet" + (f", like {len(unused) - 1:,} before it" if len(unused) > 1 else "")
 
 
-def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
+def _explain_code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
     """Nodes for the code by which present partitions were computed; none if all are of the asset's own code."""
     if not outputs_of_other_code(asset, state):
         return []
@@ -286,34 +312,47 @@ def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list
     return [ExplanationNode(f"computed by different code (on_code_change: {asset.on_code_change})", None, tuple(nodes))]
 
 
-def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet) -> ExplanationNode:
+def _explain_inlet(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
+) -> ExplanationNode:
     """Node for an inlet: whether its needed partitions are present, its closed gates, and how far it was read."""
-    needed = _explain_needed(context, asset, inlet, partitions)
-    lost = explain_lost_input(context, asset, inlet)
-    closed = [lost.reason if lost else None, explain_stale_inlet(context, asset, inlet), _unquiet(context, inlet)]
-    behind = _explain_barriers(context, asset, inlet, partitions)
-    gates = [ExplanationNode(reason, holds=False) for reason in (*closed, *behind) if reason is not None]
-    there = needed[0].holds if needed else context.dataset(inlet).seq > 0
+    needed_nodes = _explain_needed(context, asset, inlet, partitions)
+    loss = explain_lost_input(context, asset, inlet)
+    closed_reasons = [
+        loss.reason if loss else None,
+        explain_stale_inlet(context, asset, inlet),
+        _explain_unquiet(context, inlet),
+    ]
+    blocked_reasons = _explain_barriers(context, asset, inlet, partitions)
+    gates = [
+        ExplanationNode(reason, holds=False) for reason in (*closed_reasons, *blocked_reasons) if reason is not None
+    ]
+    has_input = needed_nodes[0].holds if needed_nodes else context.dataset(inlet).seq > 0
     state = context.state_of(asset)
-    reached = [ExplanationNode(read_watermark(context, state, inlet).text)] if inlet.read is not None else []
-    children = (ExplanationNode(_newest(context, inlet.uri, state)), *reached, *needed, *gates)
-    return ExplanationNode(f"inlet {inlet.name} ({_gates(context, inlet)})", there and not gates, children)
+    watermark_nodes = [ExplanationNode(read_watermark(context, state, inlet).text)] if inlet.read is not None else []
+    children = (
+        ExplanationNode(_describe_newest_event(context, inlet.uri, state)),
+        *watermark_nodes,
+        *needed_nodes,
+        *gates,
+    )
+    return ExplanationNode(f"inlet {inlet.name} ({_describe_gates(context, inlet)})", has_input and not gates, children)
 
 
 def _explain_barriers(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet
 ) -> list[str]:
     """Reasons why failed and withheld inlet partitions hold some partitions back, whatever ``require`` demands."""
-    before = context.decisions.get(inlet.name)
-    if before is None or not before.barriers or inlet.on_update == "ignore":
+    decision = context.decisions.get(inlet.name)
+    if decision is None or not decision.barriers or inlet.on_update == "ignore":
         return []
-    found = before.barriers
+    barriers = decision.barriers
     if asset.partitioning.is_partitioned:
-        found = find_upstream_waits(
+        barriers = find_upstream_waits(
             context, asset, find_pending(context, asset, context.state_of(asset)).wanted
         ).barriers
-    reasons = {each.reason for each in before.barriers}
-    return [each.reason for each in found if each.reason in reasons and each.partitions.overlaps(partitions)]
+    reasons = {each.reason for each in decision.barriers}
+    return [each.reason for each in barriers if each.reason in reasons and each.partitions.overlaps(partitions)]
 
 
 def _explain_needed(
@@ -325,23 +364,27 @@ def _explain_needed(
     """
     if not context.dependency(asset, inlet).is_mapped:
         return []
-    state, up = context.state_of(asset), context.partitioning(inlet)
+    state, partitioning = context.state_of(asset), context.partitioning(inlet)
     by_partitions = asset.partitioning.is_partitioned and partitions.is_everything
-    wanted = find_pending(context, asset, state).missing if by_partitions else partitions
-    if not wanted:
+    asked = find_pending(context, asset, state).missing if by_partitions else partitions
+    if not asked:
         return []
-    mapped = required_partitions(context, asset, inlet, wanted)
-    there = mapped & countable_partitions(context, inlet)
-    enough = not lacking_partitions(context, asset, inlet, wanted)
-    nodes = [ExplanationNode(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} there", enough)]
+    required = required_partitions(context, asset, inlet, asked)
+    present = required & countable_partitions(context, inlet)
+    is_enough = not lacking_partitions(context, asset, inlet, asked)
+    nodes = [
+        ExplanationNode(
+            f"{partitioning.count(present):,} of {plural(partitioning.count(required), 'partition')} there", is_enough
+        )
+    ]
     return (
-        [*nodes, ExplanationNode(f"missing {label_partitions(mapped - there, up)}", holds=False)]
-        if mapped - there
+        [*nodes, ExplanationNode(f"missing {label_partitions(required - present, partitioning)}", holds=False)]
+        if required - present
         else nodes
     )
 
 
-def _unquiet(context: PlanningContext, inlet: InletSpec) -> str | None:
+def _explain_unquiet(context: PlanningContext, inlet: InletSpec) -> str | None:
     """Why ``settle`` still holds the inlet back; None once it was quiet long enough."""
     until = unquiet_until(context, inlet)
     return (
@@ -349,19 +392,19 @@ def _unquiet(context: PlanningContext, inlet: InletSpec) -> str | None:
     )
 
 
-def _gates(context: PlanningContext, inlet: InletSpec) -> str:
+def _describe_gates(context: PlanningContext, inlet: InletSpec) -> str:
     """The gates of an inlet, written as in YAML."""
     count = f" {inlet.require.count}" if inlet.require.count else ""
     gates = [f"require: {inlet.require.kind}{count}", f"on_update: {inlet.on_update}"]
     gates += ["on_removed: keep"] if inlet.on_removed == "keep" and inlet.mapping is not None else []
-    gates += [f"partitions: {said}"] if (said := _mapped_by(context, inlet)) else []
+    gates += [f"partitions: {mapping}"] if (mapping := _mapping_text(context, inlet)) else []
     gates += [f"fresh_within: {inlet.fresh_within.text}"] if inlet.fresh_within is not None else []
     gates += [f"tolerance: {inlet.tolerance.text}"] if inlet.tolerance is not None else []
     gates += [f"settle: {Duration(seconds=inlet.settle_seconds).text}"] if inlet.settle_seconds else []
     return ", ".join(gates)
 
 
-def _mapped_by(context: PlanningContext, inlet: InletSpec) -> str:
+def _mapping_text(context: PlanningContext, inlet: InletSpec) -> str:
     """The mapping of an inlet as in YAML; empty for overlap or a map."""
     match inlet.mapping:
         case NamedMapping(parts):
@@ -375,35 +418,37 @@ def _mapped_by(context: PlanningContext, inlet: InletSpec) -> str:
     return "aligned" if inlet.aligned else ""
 
 
-def _failures(context: PlanningContext, state: AssetState) -> list[ExplanationNode]:
+def _explain_failures(context: PlanningContext, state: AssetState) -> list[ExplanationNode]:
     """Nodes for unresolved failures of the whole asset; failures of partitions are shown with the partitions."""
     whole = (item for item in state.failed if item.partitions.is_everything)
     return [ExplanationNode(f"failed last in {describe_failure(context, item)}", holds=False) for item in whole]
 
 
-def _held_as_whole(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
+def _explain_withheld_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
     """Nodes for withheld runs of an asset without partitions."""
     records = () if asset.partitioning.is_partitioned else find_withheld(context, asset, state).records
     return [explain_withheld(asset, record, parts, span=instance_span(context, record)) for record, parts in records]
 
 
-def _history(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:
+def _explain_last_run(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:
     """Node for the newest success: when it was, its rows, and warnings of its validations; or that there was none."""
     if state.last is None:
-        never = "never succeeded" if state.failed else "never ran"
-        return ExplanationNode(never if state.loss is None else "what it wrote is gone")
-    rows = f", {plural(state.last.rows, 'row')}" if state.last.rows is not None else ""
+        never_text = "never succeeded" if state.failed else "never ran"
+        return ExplanationNode(never_text if state.loss is None else "what it wrote is gone")
+    rows_text = f", {plural(state.last.rows, 'row')}" if state.last.rows is not None else ""
     outcomes = tuple(
         ExplanationNode(each) for each in describe_other_outcomes(state.last.verdicts, beside=quarantine_path(asset))
     )
-    said = f"ran last: {state.last.run} at {context.format_instant(state.last.at)}{rows}{_note_unchanged(state.last)}"
-    return ExplanationNode(said, None, outcomes)
+    text = (
+        f"ran last: {state.last.run} at {context.format_instant(state.last.at)}{rows_text}{_note_unchanged(state.last)}"
+    )
+    return ExplanationNode(text, None, outcomes)
 
 
 def _note_unchanged(last: LastRun) -> str:
     """Clause that says how much of the last run came out unchanged; empty if nothing did."""
     if last.unchanged is None:
         return ""
-    same, count = last.unchanged
-    what = "it" if same == count else f"{same:,} of {plural(count, 'partition')}"
+    unchanged, count = last.unchanged
+    what = "it" if unchanged == count else f"{unchanged:,} of {plural(count, 'partition')}"
     return f"; {what} came out the same"

@@ -56,41 +56,43 @@ def explain_partitions(
 ) -> ExplanationNode:
     """Node for some of an asset's partitions: how many are current, missing, stale, withheld or failed, and why."""
     partitioning = asset.partitioning
-    found, have = find_pending(context, asset, state), partitioning.inside(state.coverage)
-    unlisted, again = (
-        partitioning.unknown_partitions(have),
-        requested_partitions(context, asset, state) - found.due_partitions,
+    pending, present = find_pending(context, asset, state), partitioning.inside(state.coverage)
+    unlisted, requested = (
+        partitioning.unknown_partitions(present),
+        requested_partitions(context, asset, state) - pending.due_partitions,
     )
-    by_trigger = find_triggered_partitions(context, asset, state, found)
-    current = have - unlisted - found.all_stale - by_trigger - found.skipped - found.held.resting - again
-    shown = found.wanted | have | found.held.resting if partitions.is_everything else partitions
+    by_trigger = find_triggered_partitions(context, asset, state, pending)
+    current = (
+        present - unlisted - pending.all_stale - by_trigger - pending.skipped - pending.withheld.resting - requested
+    )
+    shown = pending.wanted | present | pending.withheld.resting if partitions.is_everything else partitions
     rows = [
         ("current", current, None),
         *(
-            (f"of these {describe_removed_input(context, inlet, gone)}", lost, None)
-            for inlet, lost, gone in find_kept_partitions(context, asset, current)
+            (f"of these {describe_removed_input(context, inlet, removed_inputs)}", kept, None)
+            for inlet, kept, removed_inputs in find_kept_partitions(context, asset, current)
         ),
-        ("missing", found.missing, True),
-        ("missing once what runs first is done", find_upcoming_partitions(context, asset) - found.missing, None),
+        ("missing", pending.missing, True),
+        ("missing once what runs first is done", find_upcoming_partitions(context, asset) - pending.missing, None),
         *(
             (f"stale, {name} changed{_stale_since(context, asset, state, name, stale & partitions)}", stale, True)
-            for name, stale in found.stale.items()
+            for name, stale in pending.stale.items()
         ),
-        ("stale, its code changed", found.redefined, True),
+        ("stale, its code changed", pending.outdated, True),
         (trigger_reasons(asset), by_trigger, True),
-        *_requested_rows(context, asset, state, again),
-        ("not over yet", found.later, None),
+        *_requested_rows(context, asset, state, requested),
+        ("not over yet", pending.later, None),
         ("not listed any more", unlisted, None),
-        *_marked_rows(context, asset, state, found, current),
+        *_marked_rows(context, asset, state, pending, current),
     ]
     children = [
         ExplanationNode(
             f"{plural(partitioning.count(parts), 'partition')} {what}: {label_partitions(parts, partitioning)}", holds
         )
-        for what, among, holds in rows
-        if (parts := among & partitions)
+        for what, row_partitions, holds in rows
+        if (parts := row_partitions & partitions)
     ]
-    children += _withheld_of(asset, found, partitions)
+    children += _explain_withheld_records(asset, pending, partitions)
     children += [
         ExplanationNode(
             f"failed {label_partitions(item.partitions & shown, partitioning)} in {describe_failure(context, item)}",
@@ -106,34 +108,36 @@ def explain_withheld(
     asset: AssetSpec, record: WithheldPartitions, parts: PartitionSet, *, span: str = ""
 ) -> ExplanationNode:
     """Node for withheld partitions, with the failed rules and sample rows."""
-    rules = tuple(_rule(asset, verdict) for verdict in record.verdicts)
+    rules = tuple(_explain_rule(asset, verdict) for verdict in record.verdicts)
     named = name_partitions("withheld", parts, asset.partitioning) + (f" {span}" if span else "")
-    said = f"{named} by {record.run}; new data, other rules or `sparkassets accept` try it again"
-    return ExplanationNode(said, holds=False, children=rules)
+    text = f"{named} by {record.run}; new data, other rules or `sparkassets accept` try it again"
+    return ExplanationNode(text, holds=False, children=rules)
 
 
-def _rule(asset: AssetSpec, verdict: RuleVerdict) -> ExplanationNode:
+def _explain_rule(asset: AssetSpec, verdict: RuleVerdict) -> ExplanationNode:
     """Node for a failed rule, by partition where it counts them apart, with sample rows."""
-    apart = verdict.by_partition
-    if len(apart) == 1:
-        return ExplanationNode(verdict.text, holds=False, children=tuple(map(_sample, verdict.samples)))
-    parts = tuple(
+    by_partition = verdict.by_partition
+    if len(by_partition) == 1:
+        return ExplanationNode(verdict.text, holds=False, children=tuple(map(_explain_sample, verdict.samples)))
+    children = tuple(
         ExplanationNode(
             label_prefix(each.partitions, asset.partitioning) + each.text,
             holds=False,
-            children=tuple(map(_sample, each.samples)),
+            children=tuple(map(_explain_sample, each.samples)),
         )
-        for each in apart
+        for each in by_partition
     )
-    return ExplanationNode(verdict.text, holds=False, children=parts)
+    return ExplanationNode(verdict.text, holds=False, children=children)
 
 
-def _withheld_of(asset: AssetSpec, found: PendingPartitions, partitions: PartitionSet) -> list[ExplanationNode]:
+def _explain_withheld_records(
+    asset: AssetSpec, pending: PendingPartitions, partitions: PartitionSet
+) -> list[ExplanationNode]:
     """Nodes for all withheld and skipped records of the partitions."""
-    among = [(restrict_record(record, partitions), parts & partitions) for record, parts in found.held.records]
-    skips = ((record, parts & partitions) for record, parts in found.held.skips)
+    records = [(restrict_record(record, partitions), parts & partitions) for record, parts in pending.withheld.records]
+    skips = ((record, parts & partitions) for record, parts in pending.withheld.skips)
     return [
-        *(explain_withheld(asset, record, parts) for record, parts in among if parts),
+        *(explain_withheld(asset, record, parts) for record, parts in records if parts),
         *(
             ExplanationNode(
                 f"{name_partitions('skipped', parts, asset.partitioning)} by {record.run}: {record.skipped}",
@@ -145,19 +149,19 @@ def _withheld_of(asset: AssetSpec, found: PendingPartitions, partitions: Partiti
     ]
 
 
-def _sample(values: Mapping[str, str]) -> ExplanationNode:
+def _explain_sample(values: Mapping[str, str]) -> ExplanationNode:
     return ExplanationNode(", ".join(f"{name}={value}" for name, value in values.items()))
 
 
 def _requested_rows(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, again: PartitionSet
+    context: PlanningContext, asset: AssetSpec, state: AssetState, requested: PartitionSet
 ) -> list[tuple[str, PartitionSet, bool | None]]:
     """Rows (text, partitions, whether a reason to run) for what forced backfills still have to compute.
 
     The text has the time of the request.
     """
-    left = [(each.at, remaining_request(context, asset, each) & again) for each in state.redo]
-    return [(f"requested (backfill asked {context.format_instant(at)})", parts, True) for at, parts in left]
+    remaining = [(each.at, remaining_request(context, asset, each) & requested) for each in state.redo]
+    return [(f"requested (backfill asked {context.format_instant(at)})", parts, True) for at, parts in remaining]
 
 
 def _stale_since(context: PlanningContext, asset: AssetSpec, state: AssetState, name: str, stale: PartitionSet) -> str:
@@ -174,14 +178,22 @@ def _stale_since(context: PlanningContext, asset: AssetSpec, state: AssetState, 
 
 
 def _marked_rows(
-    context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions, current: PartitionSet
+    context: PlanningContext, asset: AssetSpec, state: AssetState, pending: PendingPartitions, current: PartitionSet
 ) -> list[tuple[str, PartitionSet, bool | None]]:
     """Rows for marks that still hold, with their times, and for the partitions that a skip cuts off."""
-    among = {"done": current, "missing": found.missing, "skip": found.skipped, "accept": found.held.accepted}
+    partitions_by_kind = {
+        "done": current,
+        "missing": pending.missing,
+        "skip": pending.skipped,
+        "accept": pending.withheld.accepted,
+    }
     marks = partitions_by_mark(asset, state.marks)
-    rows = [(f"{mark.text} (at {context.format_instant(mark.at)})", own & among[mark.kind]) for mark, own in marks]
-    if cut := cut_off_partitions(context, asset, state):
-        rows.append((explain_cut_off(context, asset, cut), cut))
+    rows = [
+        (f"{mark.text} (at {context.format_instant(mark.at)})", marked & partitions_by_kind[mark.kind])
+        for mark, marked in marks
+    ]
+    if cut_off := cut_off_partitions(context, asset, state):
+        rows.append((explain_cut_off(context, asset, cut_off), cut_off))
     return [(text, parts, None) for text, parts in rows]
 
 

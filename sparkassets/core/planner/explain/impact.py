@@ -55,15 +55,15 @@ def recomputed_by_update(
 
     Outlets are left out: their makers compute them. Assets in ``unread_by`` read nothing of the update.
     """
-    found = (reach for reach in trace_update(context, updated, unread_by=unread_by) if not reach.stays)
-    return {reach.asset: reach.partitions for reach in found if not context.asset(reach.asset).maker}
+    recomputed = (reach for reach in trace_update(context, updated, unread_by=unread_by) if not reach.stays)
+    return {reach.asset: reach.partitions for reach in recomputed if not context.asset(reach.asset).maker}
 
 
 def trace_impact(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> UpdateImpact:
     """Traces the effect of a change of ``partitions``; where open in time, of all wanted or present partitions."""
     if asset.source is None:
-        own = context.asset(asset.maker) if asset.maker else asset
-        partitions = resolve_partitions(context, own, context.state_of(own), partitions)
+        computing_asset = context.asset(asset.maker) if asset.maker else asset
+        partitions = resolve_partitions(context, computing_asset, context.state_of(computing_asset), partitions)
     elif not asset.partitioning.can_list(partitions):
         partitions = partitions & context.state.dataset(asset.uri).coverage
     return UpdateImpact(asset.name, partitions, tuple(trace_update(context, {asset.name: partitions})))
@@ -79,25 +79,27 @@ def trace_update(
     itself.
     """
     reached: ReachedByAsset = dict(updated)
-    found: list[ReachedPartitions] = []
+    reaches: list[ReachedPartitions] = []
     for asset in context.project.assets.values():
         if asset.name not in updated and asset.source is None:
-            spared = updated if asset.name in unread_by else {}
-            read = {name: parts for name, parts in reached.items() if name not in spared}
-            for reach in _of_outlet(context, asset, read) if asset.maker else _of_asset(context, asset, read):
-                found.append(reach)
+            unread = updated if asset.name in unread_by else {}
+            visible = {name: parts for name, parts in reached.items() if name not in unread}
+            for reach in (
+                _trace_outlet(context, asset, visible) if asset.maker else _trace_asset(context, asset, visible)
+            ):
+                reaches.append(reach)
                 if not reach.stays:
                     reached[reach.asset] = reach.partitions
-    return found
+    return reaches
 
 
-def _of_outlet(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
+def _trace_outlet(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
     """The reached partitions of an outlet, which are its maker's: one run computes both."""
     partitions = reached.get(asset.maker, NOTHING)
-    return [_reach(context, asset, partitions, (asset.maker,))] if partitions else []
+    return [_build_reached(context, asset, partitions, (asset.maker,))] if partitions else []
 
 
-def _of_asset(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
+def _trace_asset(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
     """The reached partitions of one asset: first those that are computed again, then those that stay as they are.
 
     Where none is reached although its inlets are, one entry says why.
@@ -106,11 +108,17 @@ def _of_asset(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsse
     through = [inlet for inlet in asset.inlets.values() if _reads_reached(inlet, uris, reached)]
     causes = [inlet for inlet in through if inlet.on_update == "rerun"]
     partitions = _recomputed_partitions(context, asset, causes, reached)
-    rest = _dependent_partitions(context, asset, through, reached) - partitions
-    again = _reach(context, asset, partitions, _names(context, asset, causes, reached))
-    stays = _reach(context, asset, rest, _names(context, asset, through, reached), _explain_staying(asset, causes))
-    found = [reach for reach in (again, stays) if reach.partitions]
-    return found or _explain_unreached(context, asset, through, reached)
+    not_recomputed = _dependent_partitions(context, asset, through, reached) - partitions
+    recomputed = _build_reached(context, asset, partitions, _reached_inlet_names(context, asset, causes, reached))
+    staying = _build_reached(
+        context,
+        asset,
+        not_recomputed,
+        _reached_inlet_names(context, asset, through, reached),
+        _explain_staying(asset, causes),
+    )
+    reaches = [reach for reach in (recomputed, staying) if reach.partitions]
+    return reaches or _explain_unreached(context, asset, through, reached)
 
 
 def _explain_unreached(
@@ -122,16 +130,20 @@ def _explain_unreached(
     """
     if not through or not any(reached[inlet.name] for inlet in through if inlet.name in reached):
         return []
-    names = _names(context, asset, through, reached)
+    names = _reached_inlet_names(context, asset, through, reached)
     touched = asset.partitioning.inside(_partitions_reading(context, asset, through, reached))
-    if later := (touched - context.finished_partitions(asset.partitioning)) & partitions_in_bounds(asset):
-        at = asset.partitioning.first_finish_time(later)
-        return [_reach(context, asset, later, names, f"not over before {context.format_instant(at or context.now)}")]
+    if unfinished := (touched - context.finished_partitions(asset.partitioning)) & partitions_in_bounds(asset):
+        at = asset.partitioning.first_finish_time(unfinished)
+        return [
+            _build_reached(
+                context, asset, unfinished, names, f"not over before {context.format_instant(at or context.now)}"
+            )
+        ]
     if touched:
-        return [_reach(context, asset, touched, names, "outside its start and end")]
+        return [_build_reached(context, asset, touched, names, "outside its start and end")]
     by_newest = all(context.dependency(asset, inlet).goes_by_newest for inlet in through)
     why = "reads only the newest partition (partitions: latest)" if by_newest else "no partition of it needs these"
-    return [_reach(context, asset, NOTHING, names, why)]
+    return [_build_reached(context, asset, NOTHING, names, why)]
 
 
 def _recomputed_partitions(
@@ -142,7 +154,7 @@ def _recomputed_partitions(
     Partitions that an asset appended stay as they are.
     """
     if asset.partitioning.is_partitioned:
-        partitions = _made_of(context, asset, causes, reached)
+        partitions = _partitions_made_of(context, asset, causes, reached)
         appended = NOTHING if is_computed_again(asset) else context.state_of(asset).coverage
         return (
             partitions - asset.partitioning.inside(appended)
@@ -150,8 +162,8 @@ def _recomputed_partitions(
             else partitions
         )
     uris = {context.project.assets[name].uri for name in reached}
-    follows = asset.schedule.timetable is None and (causes or _condition_awaits(context, asset, uris))
-    return EVERYTHING if follows else NOTHING
+    is_recomputed = asset.schedule.timetable is None and (causes or _condition_awaits(context, asset, uris))
+    return EVERYTHING if is_recomputed else NOTHING
 
 
 def _dependent_partitions(
@@ -163,13 +175,13 @@ def _dependent_partitions(
     """
     if not asset.partitioning.is_partitioned:
         return EVERYTHING if through else NOTHING
-    partitions = _made_of(context, asset, through, reached)
+    partitions = _partitions_made_of(context, asset, through, reached)
     if asset.partitioning.can_list(partitions):
         return partitions
     return asset.partitioning.inside(context.state_of(asset).coverage)
 
 
-def _made_of(
+def _partitions_made_of(
     context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: ReachedByAsset
 ) -> PartitionSet:
     """Finished partitions within the asset's bounds that need reached partitions of the inlets."""
@@ -187,12 +199,12 @@ def _partitions_reading(
     """Partitions that need reached partitions of the inlets; everything where it cannot be determined which."""
     changes = [EVERYTHING if inlet.view is not None else reached.get(inlet.name, EVERYTHING) for inlet in inlets]
     pairs = zip(inlets, changes, strict=True)
-    needs = [(context.dependency(asset, inlet, also=changed), changed) for inlet, changed in pairs]
-    if any(not needed.is_mapped or changed.is_everything for needed, changed in needs):
+    dependencies = [(context.dependency(asset, inlet, also=changed), changed) for inlet, changed in pairs]
+    if any(not dependency.is_mapped or changed.is_everything for dependency, changed in dependencies):
         return EVERYTHING
-    found = PartitionSet.union(needed.affected_partitions(changed) for needed, changed in needs)
+    reading = PartitionSet.union(dependency.affected_partitions(changed) for dependency, changed in dependencies)
     return limit_open_partitions(
-        context, asset, context.state_of(asset), found
+        context, asset, context.state_of(asset), reading
     )  # an inlet that is read as a whole affects all time
 
 
@@ -207,7 +219,7 @@ def _condition_awaits(context: PlanningContext, asset: AssetSpec, uris: set[str]
     return condition is not None and any(context.uri(asset.name, leaf) in uris for leaf in condition.leaves())
 
 
-def _names(
+def _reached_inlet_names(
     context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: ReachedByAsset
 ) -> tuple[str, ...]:
     """Names of the reached assets that the inlets read, or without inlets that the condition names."""
@@ -217,7 +229,7 @@ def _names(
     return tuple(name for name in reached if name != asset.name and context.project.assets[name].uri in uris)
 
 
-def _reach(
+def _build_reached(
     context: PlanningContext, asset: AssetSpec, partitions: PartitionSet, through: tuple[str, ...], stays: str = ""
 ) -> ReachedPartitions:
     """Builds the entry of one asset, with the part of ``partitions`` that is present."""

@@ -24,19 +24,21 @@ def find_lateness(context: PlanningContext, asset: AssetSpec) -> AssetLateness |
     """The lateness of the asset at its newest deadline; None where it is in time, paused or an outlet."""
     if asset.deadlines is None or asset.maker or _is_paused(context, asset):
         return None
-    found = _deadline(asset.deadlines, context.now)
-    if found is None:
+    deadline = _newest_deadline(asset.deadlines, context.now)
+    if deadline is None:
         return None
     if asset.partitioning.time is None:
-        return _of_runs(context, asset, asset.deadlines, found)
-    missing = _expected_partitions(context, asset, found) - _present_partitions(context, asset)
-    return AssetLateness(asset.name, found, missing) if missing else None
+        return _lateness_of_runs(context, asset, asset.deadlines, deadline)
+    missing = _expected_partitions(context, asset, deadline) - _present_partitions(context, asset)
+    return AssetLateness(asset.name, deadline, missing) if missing else None
 
 
 def find_all_lateness(context: PlanningContext) -> tuple[AssetLateness, ...]:
     """The late assets of a project, upstream first."""
-    found = (find_lateness(context, asset) for asset in context.project.assets.values() if asset.deadlines is not None)
-    return tuple(each for each in found if each is not None)
+    lateness = (
+        find_lateness(context, asset) for asset in context.project.assets.values() if asset.deadlines is not None
+    )
+    return tuple(each for each in lateness if each is not None)
 
 
 def lateness_changes(context: PlanningContext) -> Iterator[LateEntry]:
@@ -47,21 +49,24 @@ def lateness_changes(context: PlanningContext) -> Iterator[LateEntry]:
             yield from _asset_lateness_changes(context, asset, known.late)
 
 
-def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, told: int) -> Iterator[LateEntry]:
+def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, notified_deadline: int) -> Iterator[LateEntry]:
     """Yields the entry that one asset's lateness began or is over.
 
-    ``told`` is the missed deadline that people were notified of, Unix seconds; 0 for none.
+    ``notified_deadline`` is the missed deadline that people were notified of, Unix seconds; 0 for none.
     """
     if asset.deadlines is None or not _has_receivers(asset):
-        if told:  # closed, so that a rule that is declared again later reports it anew
-            yield LateEntry(asset.name, told, over=True)
+        if notified_deadline:  # closed, so that a rule that is declared again later reports it anew
+            yield LateEntry(asset.name, notified_deadline, over=True)
         return
-    found = find_lateness(context, asset)
-    if found is not None and not told:
-        yield LateEntry(asset.name, found.by, found.partitions)
-    elif found is None and told and not _is_paused(context, asset):
+    lateness = find_lateness(context, asset)
+    if lateness is not None and not notified_deadline:
+        yield LateEntry(asset.name, lateness.by, lateness.partitions)
+    elif lateness is None and notified_deadline and not _is_paused(context, asset):
         yield LateEntry(
-            asset.name, told, _newest_expected(context, asset, _deadline(asset.deadlines, context.now)), over=True
+            asset.name,
+            notified_deadline,
+            _newest_expected(context, asset, _newest_deadline(asset.deadlines, context.now)),
+            over=True,
         )
 
 
@@ -83,25 +88,24 @@ def describe_lateness(late: AssetLateness, asset: AssetSpec) -> str:
     done = "was updated" if asset.source is not None else "ran"
     if not late.since:
         return f"late: it never {done}, and was to by {by}"
-    return f"late: it was to be {'updated' if asset.source else 'run'} by {by}, and was not since {_at(late, asset)}"
+    since = format_zoned(from_unix(late.since), asset.timezone)
+    return f"late: it was to be {'updated' if asset.source else 'run'} by {by}, and was not since {since}"
 
 
-def _at(late: AssetLateness, asset: AssetSpec) -> str:
-    return format_zoned(from_unix(late.since), asset.timezone)
-
-
-def _of_runs(context: PlanningContext, asset: AssetSpec, expect: DeadlineSpec, by: int) -> AssetLateness | None:
+def _lateness_of_runs(
+    context: PlanningContext, asset: AssetSpec, expect: DeadlineSpec, by: int
+) -> AssetLateness | None:
     """The lateness of an asset without time: no run, or update of a source, came since the deadline before ``by``."""
-    before = _deadline(expect, by - 1) or 0
+    previous_deadline = _newest_deadline(expect, by - 1) or 0
     if asset.source is not None:
         last = context.state.dataset(asset.uri).last_fresh_at
     else:
         newest = context.state_of(asset).last
         last = newest.at if newest is not None else 0
-    return AssetLateness(asset.name, by, since=last) if last <= before else None
+    return AssetLateness(asset.name, by, since=last) if last <= previous_deadline else None
 
 
-def _deadline(expect: DeadlineSpec, now: int) -> int | None:
+def _newest_deadline(expect: DeadlineSpec, now: int) -> int | None:
     """The newest deadline that is not later than ``now``, Unix seconds; None before the first."""
     slot = expect.deadlines.last_at(from_unix(now))
     return None if slot is None else to_unix(slot.run_after)
@@ -151,8 +155,8 @@ class InletWatermark:
         if self.high is None:
             return "nothing was read yet"
         unit, value = ("version", self.high) if self.column is None else ("update", f"{self.column} {self.high}")
-        upto = f"read up to version {value}" if self.column is None else f"read up to {value}"
-        return f"{upto}, {plural(self.behind, unit)} behind" if self.behind else upto
+        read_text = f"read up to version {value}" if self.column is None else f"read up to {value}"
+        return f"{read_text}, {plural(self.behind, unit)} behind" if self.behind else read_text
 
 
 def list_watermarks(context: PlanningContext, asset: AssetSpec) -> tuple[InletWatermark, ...]:
@@ -171,11 +175,11 @@ def read_watermark(context: PlanningContext, state: AssetState, inlet: InletSpec
     pin, position = context.pin(inlet, EVERYTHING), TablePosition.parse(state.watermarks.get(inlet.name, ""))
     if position is None:
         return InletWatermark(inlet.name, None, None, pin.version, None, newest_at)
-    behind = _behind(position, pin)
+    behind = _versions_behind(position, pin)
     return InletWatermark(inlet.name, None, str(position.version), pin.version, behind, newest_at)
 
 
-def _behind(position: TablePosition, pin: InletPin) -> int | None:
+def _versions_behind(position: TablePosition, pin: InletPin) -> int | None:
     """Number of versions since the position; None without a version, or where the table was replaced meanwhile."""
     if pin.version is None or pin.table_id != position.table_id:
         return None

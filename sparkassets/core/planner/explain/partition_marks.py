@@ -28,7 +28,7 @@ from sparkassets.errors import InputError
 from sparkassets.frozen import frozen, replace
 
 
-def answer_with_mark(asset: AssetSpec, state: AssetState, said: MarkEntry) -> MarkEntry:
+def answer_with_mark(asset: AssetSpec, state: AssetState, mark: MarkEntry) -> MarkEntry:
     """The mark that answers what became of a run that an asset without partitions can no longer look for.
 
     ``done`` uses up what the run was claimed with, and no more, so that later events stay due. Of several possible runs
@@ -38,14 +38,14 @@ def answer_with_mark(asset: AssetSpec, state: AssetState, said: MarkEntry) -> Ma
     Raises:
         InputError: How far the run had read is not known any more, and the asset would append from there.
     """
-    if said.kind != "done":
-        return replace(said, only_answers=asset.appends or isinstance(asset.strategy, EveryInstance))
+    if mark.kind != "done":
+        return replace(mark, only_answers=asset.appends or isinstance(asset.strategy, EveryInstance))
     question, request = _oldest_question(state)
-    said = replace(said, came=EVERYTHING)
+    mark = replace(mark, came=EVERYTHING)
     if request.kind == "backfill" or not request.partitions.is_everything:
-        return replace(said, watermarks=_read_watermarks(asset, request, question)) if asset.appends else said
+        return replace(mark, watermarks=_read_watermarks(asset, request, question)) if asset.appends else mark
     return replace(
-        said,
+        mark,
         consumption=request.consumption,
         events=tuple(request.events),
         cursor=request.cursor,
@@ -66,26 +66,22 @@ def _read_watermarks(asset: AssetSpec, request: RunRequest, question: RecoveryQu
     Raises:
         InputError: The position is not known any more, and the asset would append rows once more.
     """
-    found: dict[str, str] = {}
+    watermarks: dict[str, str] = {}
     for inlet in asset.inlets.values():
         pin = request.pins.get(inlet.name)
         if inlet.read is None or pin is None:
             continue
         if inlet.name in question.watermarks:
-            found[inlet.name] = question.watermarks[inlet.name]
+            watermarks[inlet.name] = question.watermarks[inlet.name]
         elif isinstance(inlet.read, ReadChanges) and pin.table_id is not None and pin.version is not None:
-            found[inlet.name] = str(TablePosition(pin.table_id, pin.version))
+            watermarks[inlet.name] = str(TablePosition(pin.table_id, pin.version))
         elif isinstance(inlet.read, ReadAfter) and asset.appends:
             raise InputError(
                 f"how far {listing(question.runs)} had read {inlet.name} is not known any more, so the next run of "
                 f"{asset.name} would append its rows once more",
                 hint=f"delete its rows from the table, then `sparkassets mark {asset.name} --missing --reason …`",
             )
-    return found
-
-
-def _only_adds_rows(asset: AssetSpec) -> bool:
-    return asset.appends
+    return watermarks
 
 
 REASON_CHARACTERS = 1000
@@ -145,19 +141,30 @@ def build_mark_entries(context: PlanningContext, marking: MarkRequest) -> list[M
     Raises:
         InputError: The mark is refused, see `mark_asset` and `accept_withheld`.
     """
-    own = (accept_withheld if marking.kind == "accept" else mark_asset)(context, marking)
-    if own is None or own.kind == "accept" or own.only_answers or not marking.asset.outlets:
-        return [] if own is None else [own]
-    return [*(_of_outlet(context, name, own) for name in marking.asset.outlets), replace(own, came=NOTHING)]
+    entry = (accept_withheld if marking.kind == "accept" else mark_asset)(context, marking)
+    if entry is None or entry.kind == "accept" or entry.only_answers or not marking.asset.outlets:
+        return [] if entry is None else [entry]
+    return [
+        *(_build_outlet_entry(context, name, entry) for name in marking.asset.outlets),
+        replace(entry, came=NOTHING),
+    ]
 
 
-def _of_outlet(context: PlanningContext, name: str, own: MarkEntry) -> MarkEntry:
+def _build_outlet_entry(context: PlanningContext, name: str, maker_entry: MarkEntry) -> MarkEntry:
     """The entry of a mark for an outlet; the maker's own entry uses up what was due."""
-    came, coverage = own.came, context.state_of(context.asset(name)).coverage
-    if own.kind == "done" and not own.partitions.is_everything:
-        came = own.came | (own.partitions - coverage)
-    said = MarkEntry(name, context.asset(name).uri, own.kind, own.partitions, own.reason, own.by, came)
-    return replace(said, instance=own.instance)
+    arrived, coverage = maker_entry.came, context.state_of(context.asset(name)).coverage
+    if maker_entry.kind == "done" and not maker_entry.partitions.is_everything:
+        arrived = maker_entry.came | (maker_entry.partitions - coverage)
+    entry = MarkEntry(
+        name,
+        context.asset(name).uri,
+        maker_entry.kind,
+        maker_entry.partitions,
+        maker_entry.reason,
+        maker_entry.by,
+        arrived,
+    )
+    return replace(entry, instance=maker_entry.instance)
 
 
 def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | None:
@@ -172,19 +179,23 @@ def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | No
     if not asset.partitioning.is_partitioned:
         return _mark_whole_asset(context, marking, state)
     partitions = resolve_partitions(context, asset, state, marking.partitions)
-    asked = partitions & _questioned_partitions(state)
-    if marking.kind == "missing" and asset.appends and (there := (partitions - asked) | (partitions & state.coverage)):
-        raise _cannot_be_missing(asset, there)
+    questioned = partitions & _questioned_partitions(state)
+    if (
+        marking.kind == "missing"
+        and asset.appends
+        and (present := (partitions - questioned) | (partitions & state.coverage))
+    ):
+        raise _cannot_be_missing(asset, present)
     _refuse_running(context, asset, state, partitions)
-    if outside := partitions - partitions_in_bounds(asset) - asked:
+    if outside := partitions - partitions_in_bounds(asset) - questioned:
         raise InputError(
             f"{name_partitions(asset.name, outside, asset.partitioning)} is outside the bounds of the asset"
         )
-    changed = _newly_marked(context, marking, state, partitions) | asked
+    changed = _newly_marked(context, marking, state, partitions) | questioned
     if not changed:
         return None
-    came = changed - (state.coverage - state.failed_partitions) if marking.kind == "done" else NOTHING
-    return MarkEntry(asset.name, asset.uri, marking.kind, changed, marking.reason, marking.by, came)
+    arrived = changed - (state.coverage - state.failed_partitions) if marking.kind == "done" else NOTHING
+    return MarkEntry(asset.name, asset.uri, marking.kind, changed, marking.reason, marking.by, arrived)
 
 
 def _questioned_partitions(state: AssetState) -> PartitionSet:
@@ -194,9 +205,9 @@ def _questioned_partitions(state: AssetState) -> PartitionSet:
 
 def _cannot_be_missing(asset: AssetSpec, partitions: PartitionSet) -> InputError:
     """The refusal to mark ``partitions`` of an asset that appends as missing."""
-    which = label_partitions(partitions, asset.partitioning)
-    said = f"asset {asset.name!r} appends: what it holds cannot be computed again"
-    return InputError(f"{said}: {which}" if which else said)
+    labels = label_partitions(partitions, asset.partitioning)
+    message = f"asset {asset.name!r} appends: what it holds cannot be computed again"
+    return InputError(f"{message}: {labels}" if labels else message)
 
 
 def accept_withheld(context: PlanningContext, marking: MarkRequest) -> MarkEntry | None:
@@ -206,18 +217,18 @@ def accept_withheld(context: PlanningContext, marking: MarkRequest) -> MarkEntry
         InputError: Some of the partitions are not withheld, or they run.
     """
     asset, state = marking.asset, context.state_of(marking.asset)
-    found = find_withheld(context, asset, state)
+    withheld = find_withheld(context, asset, state)
     if state.asking_claims:
         raise InputError(
             f"{asset.name}: a person has to tell first what became of {state.asking_claims[0].entry.run}",
             hint=f"`sparkassets explain {asset.name}` tells how",
         )
-    of = _accept_partitions if asset.partitioning.is_partitioned else _accept_run
-    return of(context, marking, state, found)
+    accept = _accept_partitions if asset.partitioning.is_partitioned else _accept_run
+    return accept(context, marking, state, withheld)
 
 
 def _accept_partitions(
-    context: PlanningContext, marking: MarkRequest, state: AssetState, found: WithheldStatus
+    context: PlanningContext, marking: MarkRequest, state: AssetState, withheld: WithheldStatus
 ) -> MarkEntry | None:
     """The acceptance of withheld partitions; None where they are accepted already."""
     asset = marking.asset
@@ -228,43 +239,43 @@ def _accept_partitions(
         if marking.partitions.is_everything
         else resolve_partitions(context, asset, state, marking.partitions)
     )
-    there = found.withheld_partitions | found.accepted
-    other = NOTHING if partitions.is_everything else partitions - there
-    if other or not there:
+    acceptable = withheld.withheld_partitions | withheld.accepted
+    not_withheld = NOTHING if partitions.is_everything else partitions - acceptable
+    if not_withheld or not acceptable:
         hint = "`sparkassets status` shows what is withheld"
-        if found.retried_partitions.overlaps(other or EVERYTHING):
+        if withheld.retried_partitions.overlaps(not_withheld or EVERYTHING):
             hint = "it is computed again anyway, and judged anew"
-        raise InputError(f"{name_partitions(asset.name, other, asset.partitioning)} is not withheld", hint=hint)
-    resting = partitions & found.withheld_partitions
+        raise InputError(f"{name_partitions(asset.name, not_withheld, asset.partitioning)} is not withheld", hint=hint)
+    resting = partitions & withheld.withheld_partitions
     return MarkEntry(asset.name, asset.uri, "accept", resting, marking.reason, marking.by) if resting else None
 
 
 def _accept_run(
-    context: PlanningContext, marking: MarkRequest, state: AssetState, found: WithheldStatus
+    context: PlanningContext, marking: MarkRequest, state: AssetState, withheld: WithheldStatus
 ) -> MarkEntry | None:
     """The acceptance of a withheld run of an asset without partitions: the named one, or the only one."""
     asset = marking.asset
     _refuse_unsettled(context, state)
-    resting = [each for each, _ in found.records if _is_named(marking, each)]
+    resting = [each for each, _ in withheld.records if _is_named(marking, each)]
     if len(resting) > 1:
         raise InputError(
             f"{len(resting)} runs of {_name_marked(context, marking)} are withheld: name one of them",
             hint=_accept_commands(context, state, resting),
         )
     if not resting:
-        _refuse_unheld(context, marking, state, found)
+        _refuse_unheld(context, marking, state, withheld)
         return None
     entry = MarkEntry(asset.name, asset.uri, "accept", EVERYTHING, marking.reason, marking.by)
     return replace(entry, run=resting[0].run if resting[0].apart else "")
 
 
-def _refuse_unheld(context: PlanningContext, marking: MarkRequest, state: AssetState, found: WithheldStatus) -> None:
+def _refuse_unheld(context: PlanningContext, marking: MarkRequest, state: AssetState, withheld: WithheldStatus) -> None:
     """Refuses an acceptance that fits no withheld run; returns if such a run is accepted already."""
-    tried = {standing for each, standing in found.tried if _is_named(marking, each)}
-    if "accepted" in tried:
+    standings = {standing for each, standing in withheld.tried if _is_named(marking, each)}
+    if "accepted" in standings:
         return
-    others = _accept_commands(context, state, [each for each, _ in found.records])
-    hint = "it is computed again anyway, and judged anew" if tried else others
+    commands = _accept_commands(context, state, [each for each, _ in withheld.records])
+    hint = "it is computed again anyway, and judged anew" if standings else commands
     raise InputError(f"{_name_marked(context, marking)} is not withheld", hint=hint)
 
 
@@ -294,10 +305,10 @@ def _accept_commands(context: PlanningContext, state: AssetState, records: Seque
 def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> None:
     """Refuses a mark of partitions that live runs compute, or unfinished ones in the same slot."""
     for link in (each for newest in context.live_claims(state) for each in state.chains[newest.slot]):
-        if running := partitions & asset.partitioning.cover(link.entry.partitions):
+        if being_computed := partitions & asset.partitioning.cover(link.entry.partitions):
             since = context.format_instant(link.at)
             raise InputError(
-                f"{name_partitions(asset.name, running, asset.partitioning)} is running: "
+                f"{name_partitions(asset.name, being_computed, asset.partitioning)} is running: "
                 f"{link.entry.run} since {since}",
                 hint="mark it when the run has ended",
             )
@@ -316,22 +327,27 @@ def _newly_marked(
     asset, inside = marking.asset, marking.asset.partitioning.inside
     if marking.kind == "skip":
         return partitions - state.skipped_partitions
-    have, failed = inside(state.coverage), state.failed_partitions
+    present, failed = inside(state.coverage), state.failed_partitions
     if marking.kind == "missing":
         return partitions & (
-            have | failed | state.skipped_partitions | find_pending(context, asset, state).held.resting
+            present | failed | state.skipped_partitions | find_pending(context, asset, state).withheld.resting
         )
-    if later := partitions - context.finished_partitions(asset.partitioning):
+    if unfinished := partitions - context.finished_partitions(asset.partitioning):
         raise InputError(
-            f"{label_partitions(later, asset.partitioning)} of {asset.name!r} is not over, so it cannot be done"
+            f"{label_partitions(unfinished, asset.partitioning)} of {asset.name!r} is not over, so it cannot be done"
         )
     touched = [each.partitions for each in state.foreign] + [
         each.partitions for each in outputs_of_other_code(asset, state)
     ]
     touched += [each.stamped_partitions() for each in state.kept.values()]
-    found = find_pending(context, asset, state)
+    pending = find_pending(context, asset, state)
     current = (
-        have - found.all_stale - found.held.resting - failed - state.skipped_partitions - PartitionSet.union(touched)
+        present
+        - pending.all_stale
+        - pending.withheld.resting
+        - failed
+        - state.skipped_partitions
+        - PartitionSet.union(touched)
     )
     return partitions - current
 
@@ -351,7 +367,7 @@ def _mark_whole_asset(context: PlanningContext, marking: MarkRequest, state: Ass
         return answer_with_mark(asset, state, plain)
     if kind == "missing":
         _refuse_missing(asset)
-        return None if _is_missing(state) else plain
+        return None if _is_missing_already(state) else plain
     return _mark_current_causes(context, marking, state, plain)
 
 
@@ -360,20 +376,20 @@ def _mark_current_causes(
 ) -> MarkEntry | None:
     """The mark with the events and ticks that are due now, which it uses up; None where there is nothing to skip."""
     asset, kind = marking.asset, marking.kind
-    used = _due_consumption(context, asset, state)
+    due_consumption = _due_consumption(context, asset, state)
     if (
-        used is None
+        due_consumption is None
         and kind == "skip"
         and not (state.failed or state.redo_partitions or state.withheld or state.asking_claims)
     ):
         return None
-    consumption, events, cursor = used or (RunConsumption(), (), None)
-    came = EVERYTHING if kind == "done" else NOTHING
+    consumption, events, cursor = due_consumption or (RunConsumption(), (), None)
+    arrived = EVERYTHING if kind == "done" else NOTHING
     watermarks = current_watermarks(context, asset)
-    return replace(plain, came=came, consumption=consumption, events=events, cursor=cursor, watermarks=watermarks)
+    return replace(plain, came=arrived, consumption=consumption, events=events, cursor=cursor, watermarks=watermarks)
 
 
-def _is_missing(state: AssetState) -> bool:
+def _is_missing_already(state: AssetState) -> bool:
     """Whether an asset without partitions is missing already: never computed or marked, or marked to run again."""
     return bool(state.redo_partitions) or not (state.last or state.failed or state.marks or state.withheld)
 
@@ -414,7 +430,7 @@ def _due_consumption(context: PlanningContext, asset: AssetSpec, state: AssetSta
         return consume_everything(context, state), (), ticks[-1].cursor
     if asset.schedule.condition is None:
         return None
-    found = find_causes(context, asset.schedule.condition, state)
-    if not found.holds:
+    causes = find_causes(context, asset.schedule.condition, state)
+    if not causes.holds:
         return None
-    return found.uses.consumption, tuple(ref.seq for ref in found.events), None
+    return causes.uses.consumption, tuple(ref.seq for ref in causes.events), None

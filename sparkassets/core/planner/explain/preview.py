@@ -40,8 +40,8 @@ class SchedulePreview:
 
     def __repr__(self) -> str:
         runs = (format_zoned(slot.run_after, self.timezone) for slot in self.slots)
-        held = "; paused" if self.paused else ""
-        return f"<next of {self.asset}: {', '.join(runs) or self.reason}{held}>"
+        paused_text = "; paused" if self.paused else ""
+        return f"<next of {self.asset}: {', '.join(runs) or self.reason}{paused_text}>"
 
 
 def preview_schedule(asset: AssetSpec, *, start: datetime, count: int, paused: bool = False) -> SchedulePreview:
@@ -54,39 +54,39 @@ def preview_schedule(asset: AssetSpec, *, start: datetime, count: int, paused: b
         return SchedulePreview(asset.name, asset.local_zone, (), describe_untimed(asset))
     timetable, condition = asset.schedule.timetable, asset.schedule.condition
     times = [each for each in times_true_alone(condition) if each.without is None] if condition is not None else ()
-    coming = _from(timetable, start) if timetable is not None else _of_times(times, start)
+    coming = _slots_from(timetable, start) if timetable is not None else _slots_of_times(times, start)
     slots = tuple(islice(coming, count))
     reason = "" if slots else _explain_no_slots(asset, start)
     return SchedulePreview(asset.name, asset.local_zone, slots, reason, paused=asset.paused or paused)
 
 
-def _of_times(times: Sequence[TimeLeaf], start: datetime) -> Iterator[Slot]:
+def _slots_of_times(times: Sequence[TimeLeaf], start: datetime) -> Iterator[Slot]:
     """Yields slots for the times in a condition, oldest first.
 
     Times that tick at the same instant make one run, whose interval spans theirs.
     """
-    instants = merge(*((slot.run_after for slot in _from(time.timetable, start)) for time in times))
+    instants = merge(*((slot.run_after for slot in _slots_from(time.timetable, start)) for time in times))
     for instant, _ in groupby(instants):
         newest = [slot for time in times if (slot := time.timetable.last_at(instant)) and slot.run_after == instant]
         yield Slot(instant, min(slot.start for slot in newest), max(slot.end for slot in newest))
 
 
-def _ticks(asset: AssetSpec, start: datetime) -> Iterator[str]:
+def _describe_ticks(asset: AssetSpec, start: datetime) -> Iterator[str]:
     """Yields a clause for each time of the condition that says when it ticks next."""
     condition = asset.schedule.condition
     for time in condition.times() if condition is not None else ():
         if time.without is not None:
             continue  # its ticks depend on updates that are still to come
-        slot = next(_from(time.timetable, start), None)
-        coming = f"next at {format_zoned(slot.run_after, asset.local_zone)}" if slot is not None else "no more"
-        yield f"; {time.text()} ticks {coming}"
+        slot = next(_slots_from(time.timetable, start), None)
+        next_text = f"next at {format_zoned(slot.run_after, asset.local_zone)}" if slot is not None else "no more"
+        yield f"; {time.text()} ticks {next_text}"
 
 
 def _explain_no_slots(asset: AssetSpec, start: datetime) -> str:
     """Why no run starts at ``start`` or later."""
     timetable = asset.schedule.timetable
     if timetable is None:
-        return f"no timetable: {describe_untimed(asset)}" + "".join(_ticks(asset, start))
+        return f"no timetable: {describe_untimed(asset)}" + "".join(_describe_ticks(asset, start))
     described = timetable.describe()
     match timetable:
         case ContinuousTimetable():
@@ -107,7 +107,7 @@ def describe_untimed(asset: AssetSpec) -> str:
     return f"runs on {asset.schedule.text}"
 
 
-def _from(timetable: Timetable, start: datetime) -> Iterator[Slot]:
+def _slots_from(timetable: Timetable, start: datetime) -> Iterator[Slot]:
     """Yields the timetable's slots that may run at ``start`` or later, oldest first."""
     slot = timetable.first_after(max(start, _EARLIEST) - _MOMENT)
     while slot is not None:

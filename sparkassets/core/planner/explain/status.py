@@ -56,11 +56,13 @@ class ClaimHolder:
 def find_claim_holders(context: PlanningContext, asset: AssetState) -> Iterator[ClaimHolder]:
     """Yields the driver that holds each open claim: the newest of each chain."""
     for chain in asset.chains.values():
-        link = chain[-1]
-        if link.status == "open":
-            silent = max(0, context.clock - max(link.proved, link.at))
-            gone = link.token in context.gone_claims
-            yield ClaimHolder(link.entry.run, link.driver, link.at, silent, link.entry.lease_seconds, gone)
+        claim = chain[-1]
+        if claim.status == "open":
+            silent_seconds = max(0, context.clock - max(claim.proved, claim.at))
+            is_gone = claim.token in context.gone_claims
+            yield ClaimHolder(
+                claim.entry.run, claim.driver, claim.at, silent_seconds, claim.entry.lease_seconds, is_gone
+            )
 
 
 PartitionStatus = Literal[
@@ -175,16 +177,16 @@ class AssetStatus:
 def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     """The status of one asset."""
     if asset.source is not None:
-        return _of_source(context, asset, asset.source.kind)
-    return _of_outlet(context, asset) if asset.maker else _of_asset(context, asset)
+        return _status_of_source(context, asset, asset.source.kind)
+    return _status_of_outlet(context, asset) if asset.maker else _status_of_runnable(context, asset)
 
 
-def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
+def _status_of_runnable(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     """The status of an asset that has runs of its own."""
     state = context.state_of(asset)
-    live = context.live_claims(state)
-    paused, untold = asset.paused or state.paused, _explain_unavailable_changes(context, asset, state)
-    misfits = _explain_schema_conflict(context, asset, state)
+    live_claims = context.live_claims(state)
+    paused, unavailable_changes = asset.paused or state.paused, _explain_unavailable_changes(context, asset, state)
+    schema_conflicts = _explain_schema_conflict(context, asset, state)
     return AssetStatus(
         asset=asset.name,
         kind=asset.strategy.name if asset.strategy else "",
@@ -193,29 +195,29 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         covered_text=_describe_partitions(
             asset, state.coverage - asset.partitioning.unknown_partitions(state.coverage)
         ),
-        **_counts(context, asset, state),
-        **_of_last(state),
+        **_partition_counts(context, asset, state),
+        **_last_run_fields(state),
         error=state.failed[-1].error if state.failed else None,
-        running=live[-1].entry.run if live else None,
+        running=live_claims[-1].entry.run if live_claims else None,
         holders=tuple(find_claim_holders(context, state)),
-        next_at=None if paused else _next_at(context, asset, state),
+        next_at=None if paused else _next_start(context, asset, state),
         paused=paused,
         watermarks=list_watermarks(context, asset),
-        stuck=bool(untold or misfits) or state.stuck_loss is not None,
+        stuck=bool(unavailable_changes or schema_conflicts) or state.stuck_loss is not None,
         withheld_runs=_withheld_summaries(context, asset, state),
         late=find_lateness(context, asset),
         notes=(
             *describe_table(context, asset, state),
-            *_of_code(context, asset, state),
-            *_over_budget(context, asset),
-            *misfits,
-            *_of_inlets(state),
-            *untold,
+            *_code_notes(context, asset, state),
+            *_budget_notes(context, asset),
+            *schema_conflicts,
+            *_inlet_warnings(state),
+            *unavailable_changes,
         ),
     )
 
 
-def _of_last(state: AssetState) -> dict[str, Any]:
+def _last_run_fields(state: AssetState) -> dict[str, Any]:
     """Fields for the newest success: its run, when it was recorded, and its rows; None before the first."""
     last = state.last
     return {"last_run": last and last.run, "last_at": last and last.at, "rows": last and last.rows}
@@ -229,13 +231,13 @@ def _withheld_summaries(context: PlanningContext, asset: AssetSpec, state: Asset
     )
 
 
-def _of_inlets(state: AssetState) -> tuple[str, ...]:
+def _inlet_warnings(state: AssetState) -> tuple[str, ...]:
     """Notes about validations of inlets that warned in the newest run."""
     if state.last is None:
         return ()
     return tuple(
-        f"{state.last.run} {said}"
-        for said in describe_other_outcomes([each for each in state.last.verdicts if each.inlet])
+        f"{state.last.run} {outcome}"
+        for outcome in describe_other_outcomes([each for each in state.last.verdicts if each.inlet])
     )
 
 
@@ -243,9 +245,9 @@ def _explain_unavailable_changes(context: PlanningContext, asset: AssetSpec, sta
     """Notes that it waits for a person, as changes of an incrementally read inlet are not in its log any more."""
     if all(inlet.read is None for inlet in asset.inlets.values()):
         return ()
-    waits = {wait.reason for wait in find_decision(context, asset).waiting}
+    reasons = {wait.reason for wait in find_decision(context, asset).waiting}
     return tuple(
-        f"waits for a person: {reason}" for reason in increment_refusals(context, asset, state) if reason in waits
+        f"waits for a person: {reason}" for reason in increment_refusals(context, asset, state) if reason in reasons
     )
 
 
@@ -257,7 +259,7 @@ def _explain_schema_conflict(context: PlanningContext, asset: AssetSpec, state: 
     return tuple(f"waits for a person: {reason}" for reason in dict.fromkeys(reasons) if reason in stuck)
 
 
-def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
+def _budget_notes(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
     """Notes about runs that the asset's budget holds back."""
     if asset.budget is None:
         return ()
@@ -275,13 +277,13 @@ def _describe_partitions(asset: AssetSpec, parts: PartitionSet) -> str:
     return few(partitioning.display_labels(parts, most=SHOWN), SHOWN, of=partitioning.display_label_count(parts))
 
 
-def _of_code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
+def _code_notes(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
     """Note that other code than the asset's own computed some partitions; empty where it did not."""
     note = code_note(context, asset, state)
     return (label_prefix(note.partitions, asset.partitioning) + note.text,) if note is not None else ()
 
 
-def _of_outlet(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
+def _status_of_outlet(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     """The status of an outlet: the runs are its maker's, the present partitions its own."""
     maker, state = asset_status(context, context.asset(asset.maker)), context.state_of(asset)
     return replace(
@@ -292,13 +294,13 @@ def _of_outlet(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         covered_text=_describe_partitions(
             asset, state.coverage - asset.partitioning.unknown_partitions(state.coverage)
         ),
-        **_of_last(state),
+        **_last_run_fields(state),
         late=None,
         notes=describe_table(context, asset, state),
     )
 
 
-def _of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> AssetStatus:
+def _status_of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> AssetStatus:
     """The status of a source: its present partitions and newest event; it has no runs."""
     dataset, note = context.state.dataset(asset.uri), context.notes.get(asset.name)
     return AssetStatus(
@@ -315,26 +317,26 @@ def _of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> AssetSt
     )
 
 
-def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, Any]:
+def _partition_counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, Any]:
     """Numbers of partitions by status, as fields of `AssetStatus`; empty for an asset without partitions."""
     if not asset.partitioning.is_partitioned:
         return {}
-    count, found = asset.partitioning.count, find_pending(context, asset, state)
-    have = asset.partitioning.inside(state.coverage)
-    again = requested_partitions(context, asset, state) - found.due_partitions
-    failed = _failed_partitions(found, state, again)
-    stale = found.all_stale | find_triggered_partitions(context, asset, state, found)
-    gone = stale | found.skipped | found.held.resting | again
-    current = have - asset.partitioning.unknown_partitions(have) - gone
+    count, pending = asset.partitioning.count, find_pending(context, asset, state)
+    present = asset.partitioning.inside(state.coverage)
+    requested = requested_partitions(context, asset, state) - pending.due_partitions
+    failed = _failed_partitions(pending, state, requested)
+    stale = pending.all_stale | find_triggered_partitions(context, asset, state, pending)
+    not_current = stale | pending.skipped | pending.withheld.resting | requested
+    current = present - asset.partitioning.unknown_partitions(present) - not_current
     return {
         "current": count(current),
         "stale": count(stale - state.failed_partitions),
-        "missing": count((found.missing | find_upcoming_partitions(context, asset)) - state.failed_partitions),
+        "missing": count((pending.missing | find_upcoming_partitions(context, asset)) - state.failed_partitions),
         "failed": count(failed),
-        "withheld": count(found.held.withheld_partitions),
+        "withheld": count(pending.withheld.withheld_partitions),
         "kept": count(_kept_partitions(context, asset, current)),
-        "skipped": count((found.skipped | found.held.skipped_partitions) - again),
-        "requested": count(again - failed),
+        "skipped": count((pending.skipped | pending.withheld.skipped_partitions) - requested),
+        "requested": count(requested - failed),
     }
 
 
@@ -348,8 +350,8 @@ def partition_grid(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple
 def status_stretches(context: PlanningContext, asset: AssetSpec) -> list[tuple[PartitionSet, PartitionStatus]]:
     """Stretches of neighbouring partitions that share a status, oldest first; takes time by ranges."""
     split = asset.partitioning.stretches
-    found = [(each, status) for parts, status in partition_statuses(context, asset) for each in split(parts)]
-    return sorted(found, key=lambda each: (each[0].first, [segment for segment, _ in each[0].apart]))
+    stretches = [(each, status) for parts, status in partition_statuses(context, asset) for each in split(parts)]
+    return sorted(stretches, key=lambda each: (each[0].first, [segment for segment, _ in each[0].apart]))
 
 
 def partition_statuses(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[PartitionSet, PartitionStatus]]:
@@ -358,70 +360,70 @@ def partition_statuses(context: PlanningContext, asset: AssetSpec) -> Iterator[t
     An outlet's partitions have the status of its maker's, as one run computes both.
     """
     asset = context.asset(asset.maker) if asset.maker else asset
-    before = NOTHING
+    reported = NOTHING
     for status, parts in _status_layers(context, asset):
-        own = asset.partitioning.inside(parts) - before
-        yield own, status
-        before = before | own
+        unreported = asset.partitioning.inside(parts) - reported
+        yield unreported, status
+        reported = reported | unreported
 
 
 def _status_layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[PartitionStatus, PartitionSet]]:
     """Yields (status, partitions), which may overlap: the first status of a partition counts."""
     if asset.source is not None:
-        over = context.finished_partitions(asset.partitioning)
+        finished = context.finished_partitions(asset.partitioning)
         coverage = asset.partitioning.cover(context.state.dataset(asset.uri).coverage)
-        yield "there", coverage & over
-        yield "open", coverage - over
+        yield "there", coverage & finished
+        yield "open", coverage - finished
         return
     state = context.state_of(asset)
-    found, have = find_pending(context, asset, state), asset.partitioning.inside(state.coverage)
-    ours = [link.entry.partitions for link in context.live_claims(state) if link.token >= state.placed]
-    yield "running", PartitionSet.union(partitions for partitions in ours if not partitions.is_everything)
-    again = requested_partitions(context, asset, state) - found.due_partitions
-    yield "failed", _failed_partitions(found, state, again)
-    yield "requested", again
-    yield "withheld", found.held.withheld_partitions
-    yield "skipped", found.skipped | found.held.skipped_partitions
-    yield "missing", found.missing | find_upcoming_partitions(context, asset)
-    yield "stale", found.all_stale | find_triggered_partitions(context, asset, state, found)
-    yield "unlisted", asset.partitioning.unknown_partitions(have)
-    yield "kept", _kept_partitions(context, asset, have)
-    yield "current", have
-    yield "open", found.later
+    pending, present = find_pending(context, asset, state), asset.partitioning.inside(state.coverage)
+    claimed = [link.entry.partitions for link in context.live_claims(state) if link.token >= state.placed]
+    yield "running", PartitionSet.union(partitions for partitions in claimed if not partitions.is_everything)
+    requested = requested_partitions(context, asset, state) - pending.due_partitions
+    yield "failed", _failed_partitions(pending, state, requested)
+    yield "requested", requested
+    yield "withheld", pending.withheld.withheld_partitions
+    yield "skipped", pending.skipped | pending.withheld.skipped_partitions
+    yield "missing", pending.missing | find_upcoming_partitions(context, asset)
+    yield "stale", pending.all_stale | find_triggered_partitions(context, asset, state, pending)
+    yield "unlisted", asset.partitioning.unknown_partitions(present)
+    yield "kept", _kept_partitions(context, asset, present)
+    yield "current", present
+    yield "open", pending.later
 
 
-def _failed_partitions(found: PendingPartitions, state: AssetState, again: PartitionSet) -> PartitionSet:
-    """Failed partitions that are due or requested ``again``.
+def _failed_partitions(pending: PendingPartitions, state: AssetState, requested: PartitionSet) -> PartitionSet:
+    """Failed partitions that are due or requested ``requested``.
 
     A partition that failed only by lookback still has its earlier rows, so it keeps its status.
     """
-    return state.failed_partitions & (found.due_partitions | found.by_trigger | again)
+    return state.failed_partitions & (pending.due_partitions | pending.by_trigger | requested)
 
 
 def _kept_partitions(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> PartitionSet:
     """The part of ``partitions`` that keeps rows although their input was removed."""
-    return PartitionSet.union(lost for _, lost, _ in find_kept_partitions(context, asset, partitions))
+    return PartitionSet.union(kept for _, kept, _ in find_kept_partitions(context, asset, partitions))
 
 
-def _next_at(context: PlanningContext, asset: AssetSpec, state: AssetState) -> int | None:
+def _next_start(context: PlanningContext, asset: AssetSpec, state: AssetState) -> int | None:
     """When time alone lets the asset run next, Unix seconds; in the past where a run is due.
 
     None where time alone starts no run.
     """
     timetable, condition = asset.schedule.timetable, asset.schedule.condition
-    due_now = not asset.partitioning.is_partitioned or _is_due(context, asset, state)
+    is_due_now = not asset.partitioning.is_partitioned or _is_due(context, asset, state)
     if timetable is None:
-        return None if condition is None else _next_tick(context, condition, state, due_now=due_now)
-    if not due_now and (coming := next_tick_of(context, asset)) is not None:
-        return coming
+        return None if condition is None else _next_tick(context, condition, state, due_now=is_due_now)
+    if not is_due_now and (next_tick_at := next_tick_of(context, asset)) is not None:
+        return next_tick_at
     due = find_due_ticks(context, asset, timetable, state)
     return due.until if isinstance(due, Waiting) else due[0].run_after
 
 
 def _is_due(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
     """Whether some partitions are out of date, or due by a tick that has passed."""
-    found = find_pending(context, asset, state)
-    return bool(found.due_partitions or find_triggered_partitions(context, asset, state, found))
+    pending = find_pending(context, asset, state)
+    return bool(pending.due_partitions or find_triggered_partitions(context, asset, state, pending))
 
 
 def _next_tick(context: PlanningContext, condition: Condition, state: AssetState, *, due_now: bool) -> int | None:

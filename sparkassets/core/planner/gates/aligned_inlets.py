@@ -16,12 +16,12 @@ from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
 from sparkassets.core.planner.gates.aligned_runs import (
-    Published,
     Ticks,
-    fate_of,
-    last_published,
-    newest_published,
-    published,
+    UpstreamOutput,
+    find_fate,
+    find_newest_output,
+    find_output,
+    last_published_end,
     run_read_at,
 )
 from sparkassets.core.planner.plan import Waiting
@@ -54,19 +54,19 @@ class InletAlignment:
     unwanted: bool = False
 
 
-def align_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def align_candidates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that pins the upstream runs which each candidate reads, and removes candidates that wait for one."""
-    return _of_runs(case, course) if case.pending is None else _of_partitions(case, course)
+    return _align_runs(case, progress) if case.pending is None else _align_partitions(case, progress)
 
 
-def _of_partitions(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def _align_partitions(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Splits the candidate of a partitioned asset by the upstream runs that its partitions read.
 
     Groups that wait are removed with their reasons. Where none is left, a candidate without partitions stays.
     """
-    (candidate,) = course.candidates
-    shared = group_by_upstream_runs(case.context, case.asset, candidate.partitions)
-    waiting = tuple(wait for group in shared for wait in group.inlet_alignment.waiting)
+    (candidate,) = progress.candidates
+    groups = group_by_upstream_runs(case.context, case.asset, candidate.partitions)
+    waiting = tuple(wait for group in groups for wait in group.inlet_alignment.waiting)
     kept = [
         replace(
             candidate,
@@ -74,29 +74,29 @@ def _of_partitions(case: DecisionInput, course: DecisionProgress) -> DecisionPro
             pins=group.inlet_alignment.pins,
             notes=(*group.inlet_alignment.notes, *candidate.notes),
         )
-        for group in shared
+        for group in groups
         if not group.inlet_alignment.waiting
     ]
     empty = replace(candidate, partitions=NOTHING)
-    return replace(course, candidates=tuple(kept) or (empty,), waiting=(*course.waiting, *waiting))
+    return replace(progress, candidates=tuple(kept) or (empty,), waiting=(*progress.waiting, *waiting))
 
 
-def _of_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def _align_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Aligns the candidate runs of an asset without partitions, in order: those after a waiting one wait too.
 
     An unfinished run is settled without waiting, as its commit may already be in the table.
     """
     kept: list[RunCandidate] = []
     waiting: tuple[Waiting, ...] = ()
-    for candidate in course.candidates:
-        aligned = align_unpartitioned(case.context, case.asset, candidate.interval)
-        if aligned.waiting and not case.state.chain:
-            waiting = (*waiting, *aligned.waiting)
-            if aligned.unwanted:
+    for candidate in progress.candidates:
+        alignment = align_unpartitioned(case.context, case.asset, candidate.interval)
+        if alignment.waiting and not case.state.chain:
+            waiting = (*waiting, *alignment.waiting)
+            if alignment.unwanted:
                 continue
             break
-        kept.append(replace(candidate, pins=aligned.pins, notes=(*aligned.notes, *candidate.notes)))
-    return replace(course, candidates=tuple(kept), waiting=(*course.waiting, *waiting))
+        kept.append(replace(candidate, pins=alignment.pins, notes=(*alignment.notes, *candidate.notes)))
+    return replace(progress, candidates=tuple(kept), waiting=(*progress.waiting, *waiting))
 
 
 @frozen
@@ -112,13 +112,13 @@ def align_unpartitioned(context: PlanningContext, asset: AssetSpec, interval: tu
 
     Without aligned inlets, or for a run without an interval, there is nothing to align: no pins and no reasons.
     """
-    inlets = _inlets(asset)
+    inlets = _aligned_inlets(asset)
     if not inlets or interval is None:
         return InletAlignment()
     ticks: Ticks = {}
-    theirs = [(inlet, run_read_at(context, inlet, interval[1])) for inlet in inlets]
+    slots = [(inlet, run_read_at(context, inlet, interval[1])) for inlet in inlets]
     return _join_alignments(
-        [_aligned_inlet(context, asset, inlet, slot, interval, EVERYTHING, ticks=ticks) for inlet, slot in theirs]
+        [_align_inlet(context, asset, inlet, slot, interval, EVERYTHING, ticks=ticks) for inlet, slot in slots]
     )
 
 
@@ -129,27 +129,27 @@ def group_by_upstream_runs(
 
     All are one group without aligned inlets; there is no group without partitions.
     """
-    inlets, timetable = _inlets(asset), asset.schedule.timetable
+    inlets, timetable = _aligned_inlets(asset), asset.schedule.timetable
     if not inlets or timetable is None:
         return (AlignedGroup(partitions, InletAlignment()),) if partitions else ()
-    found: dict[tuple[int | None, ...], _SharedUpstream] = {}
+    groups: dict[tuple[int | None, ...], _SharedUpstream] = {}
     for shared in _find_shared_upstream(context, asset, timetable, inlets, partitions):
         # the end of its interval identifies an upstream run
-        key = tuple(None if slot is None else to_unix(slot.end) for slot in shared.theirs)
-        first = found.get(key)
-        found[key] = shared if first is None else replace(first, partitions=first.partitions | shared.partitions)
+        key = tuple(None if slot is None else to_unix(slot.end) for slot in shared.upstream_slots)
+        earlier = groups.get(key)
+        groups[key] = shared if earlier is None else replace(earlier, partitions=earlier.partitions | shared.partitions)
     ticks: Ticks = {}
     return tuple(
         AlignedGroup(
             each.partitions,
             _join_alignments(
                 [
-                    _aligned_inlet(context, asset, inlet, slot, each.interval, each.partitions, ticks=ticks)
-                    for inlet, slot in zip(inlets, each.theirs, strict=True)
+                    _align_inlet(context, asset, inlet, slot, each.interval, each.partitions, ticks=ticks)
+                    for inlet, slot in zip(inlets, each.upstream_slots, strict=True)
                 ]
             ),
         )
-        for each in found.values()
+        for each in groups.values()
     )
 
 
@@ -158,12 +158,12 @@ class _SharedUpstream:
     """Consecutive partitions that read the same upstream runs.
 
     Attributes:
-        theirs: The slot of the upstream run of each aligned inlet; None where it has no run to read.
+        upstream_slots: The slot of the upstream run of each aligned inlet; None where it has no run to read.
         interval: Data interval of the first partition's own tick, Unix seconds.
     """
 
     partitions: PartitionSet
-    theirs: tuple[Slot | None, ...]
+    upstream_slots: tuple[Slot | None, ...]
     interval: tuple[int, int]
 
 
@@ -177,16 +177,20 @@ def _find_shared_upstream(
     """
     start = partitions.first if partitions else None
     while start is not None and (end := asset.partitioning.next_rollover(start)) is not None:
-        own = _tick_of(timetable, end)
-        interval = (start, end) if own is None else (to_unix(own.start), to_unix(own.end))
-        theirs = tuple(run_read_at(context, inlet, interval[1]) for inlet in inlets)
-        coming = [at for inlet in inlets if (at := _next_over(context, inlet, interval[1])) is not None]
-        until = max(end, _last_before(timetable, asset.partitioning, min(coming), own)) if coming else None
-        yield _SharedUpstream(partitions.clip(start, until), theirs, interval)
-        start = partitions.first_instant_from(until) if until is not None else None
+        own_tick = _find_own_tick(timetable, end)
+        interval = (start, end) if own_tick is None else (to_unix(own_tick.start), to_unix(own_tick.end))
+        upstream_slots = tuple(run_read_at(context, inlet, interval[1]) for inlet in inlets)
+        next_ends = [at for inlet in inlets if (at := _next_slot_end(context, inlet, interval[1])) is not None]
+        shared_until = (
+            max(end, _last_partition_before(timetable, asset.partitioning, min(next_ends), own_tick))
+            if next_ends
+            else None
+        )
+        yield _SharedUpstream(partitions.clip(start, shared_until), upstream_slots, interval)
+        start = partitions.first_instant_from(shared_until) if shared_until is not None else None
 
 
-def _next_over(context: PlanningContext, inlet: InletSpec, end: int) -> int | None:
+def _next_slot_end(context: PlanningContext, inlet: InletSpec, end: int) -> int | None:
     """End of the upstream slot after the newest one that is over at ``end``, Unix seconds; None without a next.
 
     From then on later partitions read another upstream run.
@@ -198,42 +202,42 @@ def _next_over(context: PlanningContext, inlet: InletSpec, end: int) -> int | No
     if slot is None:
         first = timetable.first_after(from_unix(end))  # none is over, so none may have started
         return None if first is None else to_unix(first.end)
-    at_once = [to_unix(each.end) for each in timetable.between(slot.run_after, slot.run_after)]
+    same_instant = [to_unix(each.end) for each in timetable.between(slot.run_after, slot.run_after)]
     following = timetable.first_after(slot.run_after)
-    later = [*at_once, *([] if following is None else [to_unix(following.end)])]
-    return next((at for at in later if at > end), None)
+    later_ends = [*same_instant, *([] if following is None else [to_unix(following.end)])]
+    return next((at for at in later_ends if at > end), None)
 
 
-def _last_before(timetable: Timetable, partitioning: Partitioning, bound: int, own: Slot | None) -> int:
+def _last_partition_before(timetable: Timetable, partitioning: Partitioning, bound: int, own_tick: Slot | None) -> int:
     """End of the last partition that belongs to a tick whose interval ends before ``bound``, Unix seconds.
 
-    Without a tick (``own`` is None) the last partition that itself ends before ``bound``.
+    Without a tick (``own_tick`` is None) the last partition that itself ends before ``bound``.
     """
-    newest = None if own is None else timetable.last_over(from_unix(bound) - SECOND)
+    newest = None if own_tick is None else timetable.last_over(from_unix(bound) - SECOND)
     return partitioning.finished_partitions(bound - 1 if newest is None else to_unix(newest.end)).last
 
 
-def _inlets(asset: AssetSpec) -> list[InletSpec]:
+def _aligned_inlets(asset: AssetSpec) -> list[InletSpec]:
     """The inlets with ``partitions: aligned``."""
     return [inlet for inlet in asset.inlets.values() if inlet.aligned]
 
 
-def _tick_of(timetable: Timetable, end: int) -> Slot | None:
+def _find_own_tick(timetable: Timetable, end: int) -> Slot | None:
     """The asset's own tick that processes a partition: the first whose interval ends at its ``end`` or later.
 
     None where the timetable has no such tick.
     """
     slot = timetable.first_after(from_unix(end) - SECOND)
     while slot is not None:
-        at_once = timetable.between(slot.run_after, slot.run_after)
-        found = next((each for each in at_once if to_unix(each.end) >= end), None)
+        same_instant = timetable.between(slot.run_after, slot.run_after)
+        found = next((each for each in same_instant if to_unix(each.end) >= end), None)
         if found is not None:
             return found
         slot = timetable.first_after(slot.run_after)
     return None
 
 
-def _aligned_inlet(
+def _align_inlet(
     context: PlanningContext,
     asset: AssetSpec,
     inlet: InletSpec,
@@ -255,78 +259,93 @@ def _aligned_inlet(
         ticks: Cache of the upstream's due ticks.
     """
     if slot is None:
-        return InletAlignment(waiting=(_not_wanted(context, asset, inlet, interval, partitions),), unwanted=True)
-    which = _named(context, slot, interval)
-    found = published(context, inlet, slot)
-    if found.pin is not None:
-        return InletAlignment({inlet.name: found.pin}, (f"reads {inlet.name}'s {_read(context, slot, found, which)}",))
-    if found.lacking is not None:
-        which += f": missing {label_partitions(found.lacking, context.project.assets[inlet.name].partitioning)}"
-    fate = fate_of(context, inlet, slot, found.lacking, ticks)
-    over = tolerance_end(inlet, max(interval[1], to_unix(slot.run_after)), asset)
-    if inlet.tolerance is not None and over is not None and context.now >= over:
-        why = f"the tolerance of {inlet.tolerance.text} is over"
+        return InletAlignment(
+            waiting=(_explain_never_wanted(context, asset, inlet, interval, partitions),), unwanted=True
+        )
+    run_text = _name_run(context, slot, interval)
+    output = find_output(context, inlet, slot)
+    if output.pin is not None:
+        return InletAlignment(
+            {inlet.name: output.pin}, (f"reads {inlet.name}'s {_name_read_run(context, slot, output, run_text)}",)
+        )
+    if output.lacking is not None:
+        run_text += f": missing {label_partitions(output.lacking, context.project.assets[inlet.name].partitioning)}"
+    fate = find_fate(context, inlet, slot, output.lacking, ticks)
+    tolerance_over = tolerance_end(inlet, max(interval[1], to_unix(slot.run_after)), asset)
+    if inlet.tolerance is not None and tolerance_over is not None and context.now >= tolerance_over:
+        skip_reason = f"the tolerance of {inlet.tolerance.text} is over"
     else:
-        why = "it is not required" if fate.settled and inlet.require.kind in ("any", "none") else ""
-    before = newest_published(context, inlet, slot) if why else None
-    if before is not None and before[1].pin is not None:
-        went = f"goes on without {inlet.name}'s {which}{fate.text}: {why}"
-        read = _read(context, *before, _named(context, before[0], interval))
-        return InletAlignment({inlet.name: before[1].pin}, (went, f"reads {inlet.name}'s {read}"))
-    return InletAlignment(waiting=(_wait(context, asset, inlet, which + fate.text, partitions, slot, over=over),))
+        skip_reason = "it is not required" if fate.settled and inlet.require.kind in ("any", "none") else ""
+    earlier = find_newest_output(context, inlet, slot) if skip_reason else None
+    if earlier is not None and earlier[1].pin is not None:
+        without_text = f"goes on without {inlet.name}'s {run_text}{fate.text}: {skip_reason}"
+        read_text = _name_read_run(context, *earlier, _name_run(context, earlier[0], interval))
+        return InletAlignment({inlet.name: earlier[1].pin}, (without_text, f"reads {inlet.name}'s {read_text}"))
+    return InletAlignment(
+        waiting=(
+            _wait_for_run(context, asset, inlet, run_text + fate.text, partitions, slot, tolerance_over=tolerance_over),
+        )
+    )
 
 
-def _read(context: PlanningContext, slot: Slot, found: Published, which: str) -> str:
-    """Names the upstream run for a sentence: ``which``, or its span where it stands for several intervals."""
-    if found.since is None:
-        return which
-    span = f"{context.format_instant(found.since)}..{context.format_instant(to_unix(slot.end))}"
-    return f"run of {span}, which is for {which.removeprefix('run of ')}"
+def _name_read_run(context: PlanningContext, slot: Slot, output: UpstreamOutput, run_text: str) -> str:
+    """Names the upstream run for a sentence: ``run_text``, or its span where it stands for several intervals."""
+    if output.since is None:
+        return run_text
+    span = f"{context.format_instant(output.since)}..{context.format_instant(to_unix(slot.end))}"
+    return f"run of {span}, which is for {run_text.removeprefix('run of ')}"
 
 
-def _not_wanted(
+def _explain_never_wanted(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, interval: tuple[int, int], partitions: PartitionSet
 ) -> Waiting:
     """Quiet reason of a run that never comes, because the inlet has no run at or before its interval."""
-    timetable, when = context.project.assets[inlet.name].schedule.timetable, context.format_instant(interval[1])
+    timetable, when_text = context.project.assets[inlet.name].schedule.timetable, context.format_instant(interval[1])
     newest = timetable.last_over(from_unix(interval[1])) if timetable is not None else None
     if newest is not None:
-        reason = f"not wanted: {inlet.name} has nothing at or before {when}: its run of "
+        reason = f"not wanted: {inlet.name} has nothing at or before {when_text}: its run of "
         reason += f"{context.format_instant(to_unix(newest.start))} was skipped, and nothing was published before"
     else:
-        reason = f"not wanted: {inlet.name} has no run at or before {when}"
+        reason = f"not wanted: {inlet.name} has no run at or before {when_text}"
         if timetable is not None and timetable.start is not None:
             reason += f": it starts at {context.format_instant(timetable.start)}"
     return Waiting(asset.name, reason, None, partitions, quiet=True)
 
 
-def _named(context: PlanningContext, slot: Slot, interval: tuple[int, int]) -> str:
+def _name_run(context: PlanningContext, slot: Slot, interval: tuple[int, int]) -> str:
     """Names the upstream's run of a slot for a sentence, with its distance in time to the asset's own run."""
     start = to_unix(slot.start)
     return f"run of {context.format_instant(start)} (execution delta {delta_text(interval[0] - start)})"
 
 
-def _wait(
+def _wait_for_run(
     context: PlanningContext,
     asset: AssetSpec,
     inlet: InletSpec,
-    which: str,
+    run_text: str,
     partitions: PartitionSet,
     slot: Slot,
     *,
-    over: int | None,
+    tolerance_over: int | None,
 ) -> Waiting:
     """Reason to wait for the upstream's run of ``slot``.
 
-    It ends at ``over`` (the end of the tolerance), if there is an earlier run that can be read from then on.
+    It ends at ``tolerance_over`` (the end of the tolerance), if there is an earlier run that can be read from then on.
     """
-    said, due = f"waits for {inlet.name}'s {which}", to_unix(slot.run_after)
+    reason, due = f"waits for {inlet.name}'s {run_text}", to_unix(slot.run_after)
     until = due if due > context.now else None
-    if over is not None and over > context.now and last_published(context, inlet, slot) is not None:
+    if (
+        tolerance_over is not None
+        and tolerance_over > context.now
+        and last_published_end(context, inlet, slot) is not None
+    ):
         return Waiting(
-            asset.name, f"{said}; at most until {context.format_instant(over)} (tolerance)", until or over, partitions
+            asset.name,
+            f"{reason}; at most until {context.format_instant(tolerance_over)} (tolerance)",
+            until or tolerance_over,
+            partitions,
         )
-    return Waiting(asset.name, said, until, partitions)
+    return Waiting(asset.name, reason, until, partitions)
 
 
 def _join_alignments(parts: list[InletAlignment]) -> InletAlignment:

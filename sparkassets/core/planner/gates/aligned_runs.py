@@ -33,7 +33,7 @@ It is the same for all partitions of one decision.
 """
 
 
-def _newest_over(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
+def _newest_finished_slot(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
     """The upstream's newest slot that is over at ``end``; None before the first and without a timetable."""
     timetable = context.project.assets[inlet.name].schedule.timetable
     return timetable.last_over(from_unix(end)) if timetable is not None else None
@@ -44,14 +44,14 @@ def run_read_at(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | 
 
     None where the upstream has no such slot.
     """
-    slot, looked = _newest_over(context, inlet, end), 0
-    while slot is not None and looked < MOST_SKIPPED and _is_skipped(context, inlet, slot):
-        slot, looked = _newest_over(context, inlet, to_unix(slot.end) - 1), looked + 1
+    slot, skipped_count = _newest_finished_slot(context, inlet, end), 0
+    while slot is not None and skipped_count < MOST_SKIPPED and _is_skipped(context, inlet, slot):
+        slot, skipped_count = _newest_finished_slot(context, inlet, to_unix(slot.end) - 1), skipped_count + 1
     return slot
 
 
 @frozen
-class Published:
+class UpstreamOutput:
     """The output of the upstream's run of a slot.
 
     Attributes:
@@ -65,32 +65,38 @@ class Published:
     lacking: PartitionSet | None = None
 
 
-def published(context: PlanningContext, inlet: InletSpec, slot: Slot, *, some: bool = False) -> Published:
+def find_output(
+    context: PlanningContext, inlet: InletSpec, slot: Slot, *, allows_partial: bool = False
+) -> UpstreamOutput:
     """The output of the upstream's run of ``slot``; without a pin where it does not exist.
 
-    With ``some`` the output counts even if some of the slot's partitions are missing.
+    With ``allows_partial`` the output counts even if some of the slot's partitions are missing.
     """
     upstream, end = context.project.assets[inlet.name], to_unix(slot.end)
     if upstream.partitioning.is_partitioned:
-        parts = _parts(upstream, slot)
-        there = parts & context.dataset(inlet).coverage
-        lacking = parts - there - _skipped_parts(context, upstream)
-        is_there = bool(there) if some else bool(there or not parts) and not lacking
-        return Published(_pin(context, upstream, inlet, parts)) if is_there else Published(lacking=lacking)
-    found = _instance(context, inlet, end)
-    if found is None or found.skipped:
-        return Published()
-    iteration = iteration_of_version(context.state.assets[inlet.name].iterations, found.version)
-    pin = InletPin(inlet.uri, found.seq, found.table_id, found.version, iteration=iteration)
-    return Published(pin, None if found.start == to_unix(slot.start) else found.start)
+        slot_partitions = _partitions_of_slot(upstream, slot)
+        present = slot_partitions & context.dataset(inlet).coverage
+        lacking = slot_partitions - present - _skipped_upstream(context, upstream)
+        is_there = bool(present) if allows_partial else bool(present or not slot_partitions) and not lacking
+        return (
+            UpstreamOutput(_pin_partitions(context, upstream, inlet, slot_partitions))
+            if is_there
+            else UpstreamOutput(lacking=lacking)
+        )
+    instance = _find_instance(context, inlet, end)
+    if instance is None or instance.skipped:
+        return UpstreamOutput()
+    iteration = iteration_of_version(context.state.assets[inlet.name].iterations, instance.version)
+    pin = InletPin(inlet.uri, instance.seq, instance.table_id, instance.version, iteration=iteration)
+    return UpstreamOutput(pin, None if instance.start == to_unix(slot.start) else instance.start)
 
 
-def _parts(upstream: AssetSpec, slot: Slot) -> PartitionSet:
+def _partitions_of_slot(upstream: AssetSpec, slot: Slot) -> PartitionSet:
     """The partitions that the run of ``slot`` computes."""
     return upstream.partitioning.cover(PartitionSet.span(to_unix(slot.start), to_unix(slot.end)))
 
 
-def _skipped_parts(context: PlanningContext, upstream: AssetSpec) -> PartitionSet:
+def _skipped_upstream(context: PlanningContext, upstream: AssetSpec) -> PartitionSet:
     """Partitions of the upstream that its runs or a person skipped, or that lack all input for that reason.
 
     For an outlet, the skips are those of its multi-asset.
@@ -105,26 +111,26 @@ def _is_skipped(context: PlanningContext, inlet: InletSpec, slot: Slot) -> bool:
     """Whether the upstream's run of ``slot`` was skipped, by its code or by a person."""
     upstream = context.project.assets[inlet.name]
     if upstream.partitioning.is_partitioned:
-        parts = _parts(upstream, slot) if context.waived_partitions else NOTHING
-        return bool(parts) and not parts - _skipped_parts(context, upstream)
-    found = _instance(context, inlet, to_unix(slot.end))
-    return found is not None and found.skipped
+        slot_partitions = _partitions_of_slot(upstream, slot) if context.waived_partitions else NOTHING
+        return bool(slot_partitions) and not slot_partitions - _skipped_upstream(context, upstream)
+    instance = _find_instance(context, inlet, to_unix(slot.end))
+    return instance is not None and instance.skipped
 
 
-def newest_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> tuple[Slot, Published] | None:
+def find_newest_output(context: PlanningContext, inlet: InletSpec, slot: Slot) -> tuple[Slot, UpstreamOutput] | None:
     """The newest of the upstream's runs up to ``slot`` with an output, as (slot, output); None where there is none."""
     timetable = context.project.assets[inlet.name].schedule.timetable
-    found = published(context, inlet, slot, some=True)
-    while found.pin is None:
-        end = last_published(context, inlet, slot)
+    output = find_output(context, inlet, slot, allows_partial=True)
+    while output.pin is None:
+        end = last_published_end(context, inlet, slot)
         earlier = timetable.last_over(from_unix(end)) if timetable is not None and end is not None else None
         if earlier is None or earlier.end >= slot.end:
             return None
-        slot, found = earlier, published(context, inlet, earlier, some=True)
-    return slot, found
+        slot, output = earlier, find_output(context, inlet, earlier, allows_partial=True)
+    return slot, output
 
 
-def last_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> int | None:
+def last_published_end(context: PlanningContext, inlet: InletSpec, slot: Slot) -> int | None:
     """The end of the newest interval before ``slot`` that the upstream published, Unix seconds; None without one."""
     if context.project.assets[inlet.name].partitioning.is_partitioned:
         extent = context.dataset(inlet).coverage.clip(None, to_unix(slot.start)).extent
@@ -134,7 +140,7 @@ def last_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> in
     return next((each.end for each in instances if not each.skipped and each.end < end), None)
 
 
-def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts: PartitionSet) -> InletPin:
+def _pin_partitions(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts: PartitionSet) -> InletPin:
     """Pins the partitions: at the table's newest version if its columns hold them, else their newest iteration."""
     if upstream.partitioning.has_columns:
         return context.pin(inlet, parts)
@@ -145,13 +151,13 @@ def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts:
     return InletPin(inlet.uri, newest.seq, known.table_id, newest.version, iteration=newest.name)
 
 
-def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> AlignedInstance | None:
+def _find_instance(context: PlanningContext, inlet: InletSpec, end: int) -> AlignedInstance | None:
     """The recorded run of the upstream whose interval ends at ``end``; None where none is recorded."""
     state = context.state.assets.get(inlet.name)
     instances = state.instances if state is not None else ()
     # at most one instance has an end, and they ascend by it
-    at = bisect_left(instances, end, key=lambda each: each.end)
-    return instances[at] if at < len(instances) and instances[at].end == end else None
+    index = bisect_left(instances, end, key=lambda each: each.end)
+    return instances[index] if index < len(instances) and instances[index].end == end else None
 
 
 @frozen
@@ -167,7 +173,9 @@ class Fate:
     settled: bool = False
 
 
-def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: PartitionSet | None, ticks: Ticks) -> Fate:
+def find_fate(
+    context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: PartitionSet | None, ticks: Ticks
+) -> Fate:
     """Returns why the upstream's run of ``slot`` has no output: withheld, failed, passed over, or still to come.
 
     Args:
@@ -186,17 +194,17 @@ def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Par
         return _fate_of_partitions(context, maker, state, lacking)
     if inlet.name not in ticks:
         ticks[inlet.name] = _ends_of_due_ticks(context, upstream, timetable, state)
-    end, coming = to_unix(slot.end), ticks[inlet.name]
+    end, due_ends = to_unix(slot.end), ticks[inlet.name]
     record = _withheld_instance(maker, end)
     if record is not None:
-        return Fate(_withheld(context, maker, record, EVERYTHING), settled=True)
-    if _has_passed(state, end, coming):
+        return Fate(_describe_withheld(context, maker, record, EVERYTHING), settled=True)
+    if _has_passed(state, end, due_ends):
         interval = f"{context.format_instant(to_unix(slot.start))}..{context.format_instant(end)}"
         command = f"`sparkassets backfill {inlet.name} --interval {interval}`"
         return Fate(f", which published nothing: {command}", settled=True)
-    if not state.failed or not coming:
+    if not state.failed or not due_ends:
         return Fate()
-    return Fate(", which failed" if end == coming[0] else ", which comes after one that failed")
+    return Fate(", which failed" if end == due_ends[0] else ", which comes after one that failed")
 
 
 def _fate_of_partitions(context: PlanningContext, maker: AssetState, state: AssetState, lacking: PartitionSet) -> Fate:
@@ -205,7 +213,7 @@ def _fate_of_partitions(context: PlanningContext, maker: AssetState, state: Asse
     record = next((each for each in records if each.partitions.overlaps(lacking)), None)
     if record is None:
         return Fate(", which failed" if state.failed_partitions.overlaps(lacking) else "")
-    return Fate(_withheld(context, maker, record, lacking), settled=True)
+    return Fate(_describe_withheld(context, maker, record, lacking), settled=True)
 
 
 def _ends_of_due_ticks(
@@ -221,15 +229,17 @@ def _withheld_instance(maker: AssetState, end: int) -> WithheldPartitions | None
     return next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
 
 
-def _has_passed(state: AssetState, end: int, coming: Sequence[int]) -> bool:
+def _has_passed(state: AssetState, end: int, due_ends: Sequence[int]) -> bool:
     """Whether no run comes any more for the tick whose interval ends at ``end``.
 
-    The asset's cursor has passed it, or only later ticks are due (``coming`` has the ends of their intervals).
+    The asset's cursor has passed it, or only later ticks are due (``due_ends`` has the ends of their intervals).
     """
-    return (state.cursor is not None and end <= state.cursor[1]) or (bool(coming) and end < coming[0])
+    return (state.cursor is not None and end <= state.cursor[1]) or (bool(due_ends) and end < due_ends[0])
 
 
-def _withheld(context: PlanningContext, maker: AssetState, record: WithheldPartitions, lacking: PartitionSet) -> str:
+def _describe_withheld(
+    context: PlanningContext, maker: AssetState, record: WithheldPartitions, lacking: PartitionSet
+) -> str:
     """Clause that the output is withheld, with the command that publishes it."""
     named = find_withheld(context, context.asset(maker.name), maker).partitions_to_name(record.partitions & lacking)
     return f", which is withheld ({record.text}): `{accept_command(context, maker, record, named=named)}` publishes it"

@@ -28,13 +28,13 @@ class InletIncrement:
         pin: Pin with the position (``low``) after which it reads; without a position it reads all.
         note: Remark for the run's reason.
         refusal: Why it cannot be read, and what a person can do; None where it can.
-        anew: Whether all rows are read again although some were read before.
+        rereads_all: Whether all rows are read again although some were read before.
     """
 
     pin: InletPin
     note: str
     refusal: str | None = None
-    anew: bool = False
+    rereads_all: bool = False
 
     @property
     def is_behind(self) -> bool:
@@ -45,19 +45,19 @@ class InletIncrement:
         )
 
 
-def apply_increments(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def apply_increments(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that pins the changes of inlets that candidates read, or says why the changes are not available.
 
     A run that settles an unfinished one goes on in any case: a commit found in its table is recorded, and an
     unavailable read is refused when it reads.
     """
-    found = _find_increments(case.context, case.asset, case.state)
-    refused = [each.refusal for each in found.values() if each.refusal is not None]
-    if refused and not case.state.chain:
-        waiting = tuple(Waiting(case.asset.name, reason, stuck=True) for reason in refused)
-        barrier = UpstreamBarrier(EVERYTHING, f"{case.asset.name}: {refused[0]}")
-        return DecisionProgress((), course.due, waiting=(*course.waiting, *waiting), barriers=(barrier,))
-    return _with_increments(case, course, found) if found else course
+    increments = _find_increments(case.context, case.asset, case.state)
+    refusals = [each.refusal for each in increments.values() if each.refusal is not None]
+    if refusals and not case.state.chain:
+        waiting = tuple(Waiting(case.asset.name, reason, stuck=True) for reason in refusals)
+        barrier = UpstreamBarrier(EVERYTHING, f"{case.asset.name}: {refusals[0]}")
+        return DecisionProgress((), progress.due, waiting=(*progress.waiting, *waiting), barriers=(barrier,))
+    return _pin_increments(case, progress, increments) if increments else progress
 
 
 def increment_refusals(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[str]:
@@ -69,14 +69,18 @@ def _find_increments(context: PlanningContext, asset: AssetSpec, state: AssetSta
     """The planned read, by inlet name, of inlets that are read by their changes or were read in another way before."""
     if all(inlet.read is None for inlet in asset.inlets.values()):
         return {}
-    found = {
-        inlet.name: plan_increment(context, asset, state, inlet) for inlet in filter(_by_changes, asset.inlets.values())
+    increments = {
+        inlet.name: plan_increment(context, asset, state, inlet)
+        for inlet in filter(_reads_changes, asset.inlets.values())
     }
-    return found | {inlet.name: _by_column(context, asset, state, inlet) for inlet in _with_position(asset, state)}
+    return increments | {
+        inlet.name: _plan_column_read(context, asset, state, inlet)
+        for inlet in _inlets_read_otherwise_before(asset, state)
+    }
 
 
-def _with_increments(
-    case: DecisionInput, course: DecisionProgress, found: Mapping[str, InletIncrement]
+def _pin_increments(
+    case: DecisionInput, progress: DecisionProgress, increments: Mapping[str, InletIncrement]
 ) -> DecisionProgress:
     """Pins these reads in every candidate.
 
@@ -84,31 +88,38 @@ def _with_increments(
     do where a run rereads all for another reason while the position advances past unread changes.
     """
     asset = case.asset
-    again = asset.is_recomputable
-    lost = again and any(each.anew for each in found.values())
-    passes = any(each.is_behind for each in found.values())
-    new = {name: each.pin for name, each in found.items()}
-    whole = {name: replace(pin, low=None) for name, pin in new.items()}
+    is_recomputable = asset.is_recomputable
+    must_reread_all = is_recomputable and any(each.rereads_all for each in increments.values())
+    has_unread_changes = any(each.is_behind for each in increments.values())
+    new_pins = {name: each.pin for name, each in increments.items()}
+    full_pins = {name: replace(pin, low=None) for name, pin in new_pins.items()}
 
-    def reading(candidate: RunCandidate) -> RunCandidate:
+    def pin_candidate(candidate: RunCandidate) -> RunCandidate:
         if candidate.accepted and candidate.pins:
             return candidate  # what was looked at, and no more
-        anew = lost or (again and candidate.rereads_all)
-        stays = candidate.is_recovery and case.state.chain[-1].entry.kind == "backfill"
-        pins = {**candidate.pins, **(whole if anew else new)}
-        notes = (*candidate.notes, *filter(None, [_describe_increment(*each, anew=anew) for each in found.items()]))
-        rebuilds = lost or (anew and passes and not stays)
-        return replace(candidate, pins=pins, rereads_all=anew, rebuilds=rebuilds, notes=notes)
+        rereads_all = must_reread_all or (is_recomputable and candidate.rereads_all)
+        keeps_rows = candidate.is_recovery and case.state.chain[-1].entry.kind == "backfill"
+        pins = {**candidate.pins, **(full_pins if rereads_all else new_pins)}
+        notes = (
+            *candidate.notes,
+            *filter(None, [_describe_increment(*each, rereads_all=rereads_all) for each in increments.items()]),
+        )
+        rebuilds = must_reread_all or (rereads_all and has_unread_changes and not keeps_rows)
+        return replace(candidate, pins=pins, rereads_all=rereads_all, rebuilds=rebuilds, notes=notes)
 
-    return replace(course, candidates=tuple(map(reading, course.candidates)))
+    return replace(progress, candidates=tuple(map(pin_candidate, progress.candidates)))
 
 
-def _describe_increment(inlet: str, found: InletIncrement, *, anew: bool) -> str:
+def _describe_increment(inlet: str, increment: InletIncrement, *, rereads_all: bool) -> str:
     """Remark about a read for the run's reason.
 
-    ``anew`` is whether the run reads everything, which may have another reason than this inlet.
+    ``rereads_all`` is whether the run reads everything, which may have another reason than this inlet.
     """
-    return f"reads all of {inlet} (version {found.pin.version})" if anew and found.pin.low is not None else found.note
+    return (
+        f"reads all of {inlet} (version {increment.pin.version})"
+        if rereads_all and increment.pin.low is not None
+        else increment.note
+    )
 
 
 def plan_increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> InletIncrement:
@@ -116,14 +127,16 @@ def plan_increment(context: PlanningContext, asset: AssetSpec, state: AssetState
 
     The first read takes all. So does one whose changes were lost, unless the asset appends, which is refused.
     """
-    text = state.watermarks.get(inlet.name)
-    pin = context.pin(inlet, EVERYTHING, text)
+    watermark = state.watermarks.get(inlet.name)
+    pin = context.pin(inlet, EVERYTHING, watermark)
     if pin.version is None or pin.table_id is None:
         return InletIncrement(pin, "")
-    if text is None:
-        first = f"reads all of {inlet.name} first (version {pin.version})"
-        return InletIncrement(pin, first, anew=_is_there(context, asset))  # it may be of a table that was restored
-    position = TablePosition.parse(text)
+    if watermark is None:
+        note = f"reads all of {inlet.name} first (version {pin.version})"
+        return InletIncrement(
+            pin, note, rereads_all=_has_written_table(context, asset)
+        )  # it may be of a table that was restored
+    position = TablePosition.parse(watermark)
     availability = _check_changes(context, inlet, position, pin)
     if availability.kind in ("unrecorded", "unreadable"):
         return InletIncrement(pin, "", _explain_unavailable(inlet, availability))
@@ -134,52 +147,54 @@ def plan_increment(context: PlanningContext, asset: AssetSpec, state: AssetState
     return InletIncrement(pin, f"reads the changes of {inlet.name} in {describe_versions(position, pin.version)}")
 
 
-def _is_there(context: PlanningContext, asset: AssetSpec) -> bool:
+def _has_written_table(context: PlanningContext, asset: AssetSpec) -> bool:
     """Whether a run would write to a table that exists already."""
     return any(context.state_of(context.asset(name)).table_id is not None for name in asset.written_assets)
 
 
-def _with_position(asset: AssetSpec, state: AssetState) -> list[InletSpec]:
+def _inlets_read_otherwise_before(asset: AssetSpec, state: AssetState) -> list[InletSpec]:
     """The inlets that are read above a column's highest value now, and were read in another way before."""
-    return [each for each in asset.inlets.values() if _read_before(state, each)]
+    return [each for each in asset.inlets.values() if _describe_earlier_read(state, each)]
 
 
-def _read_before(state: AssetState, inlet: InletSpec) -> str:
+def _describe_earlier_read(state: AssetState, inlet: InletSpec) -> str:
     """How the inlet was read before, where it is read above a column's highest value now; for a sentence.
 
     Empty where it was read in the same way, or not at all.
     """
-    text = state.watermarks.get(inlet.name)
-    if text is None or not isinstance(inlet.read, ReadAfter):
+    watermark = state.watermarks.get(inlet.name)
+    if watermark is None or not isinstance(inlet.read, ReadAfter):
         return ""
-    if TablePosition.parse(text) is not None:
+    if TablePosition.parse(watermark) is not None:
         return "by its changes"
     column = state.columns.get(inlet.name, "")
     return f"above the highest {column}" if column not in ("", inlet.read.column) else ""
 
 
-def _by_column(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> InletIncrement:
+def _plan_column_read(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec
+) -> InletIncrement:
     """The read of an inlet that was read in another way before: all of it, as the highest value read is unknown.
 
     Refused where the asset only adds rows, because rereading would append them twice.
     """
-    text, before = state.watermarks[inlet.name], _read_before(state, inlet)
-    pin = replace(context.pin(inlet, EVERYTHING, text), column=state.columns.get(inlet.name, ""))
-    now = inlet.read.column if isinstance(inlet.read, ReadAfter) else ""
-    reason = f"it was read {before} before, not above the highest {now}"
+    watermark, earlier_read = state.watermarks[inlet.name], _describe_earlier_read(state, inlet)
+    pin = replace(context.pin(inlet, EVERYTHING, watermark), column=state.columns.get(inlet.name, ""))
+    column = inlet.read.column if isinstance(inlet.read, ReadAfter) else ""
+    reason = f"it was read {earlier_read} before, not above the highest {column}"
     if asset.write is None or not asset.write.only_adds:
-        pin = replace(pin, low=None, column=now)
-        return InletIncrement(pin, f"reads all of {inlet.name} anew: {reason}", anew=True)
+        pin = replace(pin, low=None, column=column)
+        return InletIncrement(pin, f"reads all of {inlet.name} anew: {reason}", rereads_all=True)
     refusal = (
         f"what is new of {inlet.name} is not told: {reason}; to read all of it anew would append its rows twice: read "
-        f"it {before} again, or drop the table of {asset.name} to begin anew"
+        f"it {earlier_read} again, or drop the table of {asset.name} to begin anew"
     )
     return InletIncrement(pin, "", refusal)
 
 
 def current_positions(context: PlanningContext, asset: AssetSpec) -> dict[str, TablePosition]:
     """The present table and version of each inlet that is read by its changes, by inlet name; without absent tables."""
-    pins = {name: context.pin(inlet, EVERYTHING) for name, inlet in asset.inlets.items() if _by_changes(inlet)}
+    pins = {name: context.pin(inlet, EVERYTHING) for name, inlet in asset.inlets.items() if _reads_changes(inlet)}
     return {
         name: TablePosition(pin.table_id, pin.version)
         for name, pin in pins.items()
@@ -192,7 +207,7 @@ def current_watermarks(context: PlanningContext, asset: AssetSpec) -> dict[str, 
     return {name: str(position) for name, position in current_positions(context, asset).items()}
 
 
-def _by_changes(inlet: InletSpec) -> bool:
+def _reads_changes(inlet: InletSpec) -> bool:
     """Whether a run reads only what changed in the inlet's table since the last read."""
     return isinstance(inlet.read, ReadChanges)
 
@@ -206,16 +221,16 @@ def read_without_position(context: PlanningContext, asset: AssetSpec, state: Ass
     Raises:
         InputError: The asset's schedule appends what changed, or the changes since its positions are not available.
     """
-    found = current_positions(context, asset)
-    for inlet in _with_position(asset, state):
-        _refuse(asset, _by_column(context, asset, state, inlet))
-    pins = {name: context.pin(asset.inlets[name], EVERYTHING) for name in found}
+    positions = current_positions(context, asset)
+    for inlet in _inlets_read_otherwise_before(asset, state):
+        _refuse_unreadable(asset, _plan_column_read(context, asset, state, inlet))
+    pins = {name: context.pin(asset.inlets[name], EVERYTHING) for name in positions}
     if asset.write is None or not asset.write.only_adds:
         return pins
-    return _appending(context, asset, state, pins)
+    return _pin_for_appending(context, asset, state, pins)
 
 
-def _appending(
+def _pin_for_appending(
     context: PlanningContext, asset: AssetSpec, state: AssetState, pins: Mapping[str, InletPin]
 ) -> dict[str, InletPin]:
     """Pins of a backfill of an asset that appends; see `read_without_position`.
@@ -223,7 +238,7 @@ def _appending(
     A pin whose ``low`` is the inlet's present version reads nothing.
     """
     if state.stuck_loss is None and _runs_by_hand(asset):
-        return {name: _read_on(context, asset, state, name) for name in pins}
+        return {name: _pin_changes_since(context, asset, state, name) for name in pins}
     if pins and state.stuck_loss is None:
         raise InputError(
             f"asset {asset.name!r} appends what changed since its last run: a backfill would append it once more",
@@ -239,21 +254,21 @@ def _runs_by_hand(asset: AssetSpec) -> bool:
     return asset.schedule.timetable is None and asset.schedule.condition is None
 
 
-def _read_on(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: str) -> InletPin:
+def _pin_changes_since(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: str) -> InletPin:
     """The pin that reads the inlet's changes since its position."""
-    found = plan_increment(context, asset, state, asset.inlets[inlet])
-    _refuse(asset, found)
-    return found.pin
+    increment = plan_increment(context, asset, state, asset.inlets[inlet])
+    _refuse_unreadable(asset, increment)
+    return increment.pin
 
 
-def _refuse(asset: AssetSpec, found: InletIncrement) -> None:
+def _refuse_unreadable(asset: AssetSpec, increment: InletIncrement) -> None:
     """Refuses a backfill whose inlet cannot be read.
 
     Raises:
         InputError: The read has a refusal; the message is that.
     """
-    if found.refusal is not None:
-        raise InputError(f"{asset.name}: {found.refusal}")
+    if increment.refusal is not None:
+        raise InputError(f"{asset.name}: {increment.refusal}")
 
 
 def describe_versions(position: TablePosition, version: int) -> str:
@@ -285,12 +300,12 @@ def _check_changes(
     return context.check_availability(context.project.assets[inlet.name], position, version)
 
 
-def _explain_unavailable(inlet: InletSpec, told: ChangeAvailability) -> str:
+def _explain_unavailable(inlet: InletSpec, availability: ChangeAvailability) -> str:
     """Why the inlet's changes cannot be read, and how to turn on the change feed where that would help."""
-    if told.kind == "unreadable":
-        return f"the changes of {inlet.name} are not told: {told.reason}"
+    if availability.kind == "unreadable":
+        return f"the changes of {inlet.name} are not told: {availability.reason}"
     return (
-        f"the changes of {inlet.name} are not told: {told.reason}, and it keeps no change feed; turn it on by "
+        f"the changes of {inlet.name} are not told: {availability.reason}, and it keeps no change feed; turn it on by "
         f"{_TURN_ON}: what was before that is not told"
     )
 
@@ -299,7 +314,7 @@ def _reread_all(asset: AssetSpec, inlet: InletSpec, pin: InletPin, reason: str) 
     """The read of all rows once more; refused where the asset only adds rows, because these would be there twice."""
     note = f"reads all of {inlet.name} anew (version {pin.version}): {reason}"
     if asset.write is None or not asset.write.only_adds:
-        return InletIncrement(replace(pin, low=None), note, anew=True)
+        return InletIncrement(replace(pin, low=None), note, rereads_all=True)
     refusal = (
         f"the changes of {inlet.name} are not told: {reason}; to read all of it anew would append its rows twice: go "
         f"on from version {pin.version} by `sparkassets mark {asset.name} --done --reason …`, or drop the table of "

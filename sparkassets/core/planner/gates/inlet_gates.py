@@ -60,22 +60,24 @@ def unquiet_partitions(
     """
     if not inlet.settle_seconds:
         return NOTHING, None
-    dataset, needed = context.dataset(inlet), context.dependency(asset, inlet)
-    if not needed.is_mapped:
+    dataset, dependency = context.dataset(inlet), context.dependency(asset, inlet)
+    if not dependency.is_mapped:
         until = unquiet_until(context, inlet)
         return (partitions, until) if until is not None else (NOTHING, None)
-    lately = dataset.touched.stamped_after(context.clock - inlet.settle_seconds)
-    if lately.newest is None:
+    recently_touched = dataset.touched.stamped_after(context.clock - inlet.settle_seconds)
+    if recently_touched.newest is None:
         return NOTHING, None
-    return needed.affected_partitions(lately.stamped_partitions()) & partitions, lately.newest + inlet.settle_seconds
+    return dependency.affected_partitions(
+        recently_touched.stamped_partitions()
+    ) & partitions, recently_touched.newest + inlet.settle_seconds
 
 
 def explain_settling(inlet: InletSpec) -> str:
     """Reason of partitions that wait for an inlet's ``settle``."""
-    return f"waits until {inlet.name} has been quiet for {_seconds(inlet.settle_seconds)}"
+    return f"waits until {inlet.name} has been quiet for {_duration_of_seconds(inlet.settle_seconds)}"
 
 
-def _seconds(seconds: int) -> str:
+def _duration_of_seconds(seconds: int) -> str:
     return Duration(seconds=seconds).text
 
 
@@ -86,37 +88,41 @@ def find_kept_partitions(
 
     One (inlet, partitions, removed inlet partitions) for each inlet; empty where there are none.
     """
-    found, state = [], context.state_of(asset)
+    kept, state = [], context.state_of(asset)
     if not state.kept:
         return []
     for inlet in asset.inlets.values():
         marks = state.kept.get(inlet.name)
         if marks is not None and inlet.on_removed == "keep":
-            lost = asset.partitioning.cover(marks.stamped_partitions() & state.coverage) & partitions
-            if lost:
-                found.append(
-                    (inlet, lost, required_partitions(context, asset, inlet, lost) & context.dataset(inlet).gone)
+            partitions_kept = asset.partitioning.cover(marks.stamped_partitions() & state.coverage) & partitions
+            if partitions_kept:
+                kept.append(
+                    (
+                        inlet,
+                        partitions_kept,
+                        required_partitions(context, asset, inlet, partitions_kept) & context.dataset(inlet).gone,
+                    )
                 )
-    return found
+    return kept
 
 
 def explain_protection(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, lost: PartitionSet, gone: PartitionSet
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, kept: PartitionSet, removed_inputs: PartitionSet
 ) -> Waiting:
-    """Reason of partitions (``lost``) that keep their rows although their input (``gone``) was removed.
+    """Reason of partitions (``kept``) that keep their rows although their input (``removed_inputs``) was removed.
 
     Computing them again would lose the rows, so only ``backfill --force`` does.
     """
-    removed = describe_removed_input(context, inlet, gone)
+    removed = describe_removed_input(context, inlet, removed_inputs)
     reason = f"{removed}, and would lose its rows; `sparkassets backfill --force` computes it again"
-    return Waiting(asset.name, reason, None, lost)
+    return Waiting(asset.name, reason, None, kept)
 
 
-def describe_removed_input(context: PlanningContext, inlet: InletSpec, gone: PartitionSet) -> str:
+def describe_removed_input(context: PlanningContext, inlet: InletSpec, removed_inputs: PartitionSet) -> str:
     """Clause that names removed inlet partitions whose derived rows are kept."""
-    up = context.partitioning(inlet)
-    verb = "were" if up.count(gone) > 1 else "was"
-    return f"kept without {name_partitions(inlet.name, gone, up)}, which {verb} removed"
+    partitioning = context.partitioning(inlet)
+    verb = "were" if partitioning.count(removed_inputs) > 1 else "was"
+    return f"kept without {name_partitions(inlet.name, removed_inputs, partitioning)}, which {verb} removed"
 
 
 @frozen
@@ -151,26 +157,26 @@ class _GateQuery:
     emptied: bool
 
 
-def apply_gates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def apply_gates(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that removes the partitions that inlets' gates hold back, and holes, which no input will ever fill."""
-    if not course.candidates:
-        return course
-    first = course.candidates[0]
+    if not progress.candidates:
+        return progress
+    candidate = progress.candidates[0]
     if case.pending is None:
-        gated = check_gates(case.context, case.asset, EVERYTHING, first.due_since)
+        gated = check_gates(case.context, case.asset, EVERYTHING, candidate.due_since)
         if gated.waiting and not case.state.chain:  # who takes over a run settles it, gates or not
-            return replace(course, candidates=(), waiting=(*course.waiting, *gated.waiting))
-        return course.with_notes(gated.notes)
-    if not first.partitions:
-        return course
-    holes, open_now = case.pending.holes, first.partitions - course.barred
-    waiting = explain_hole(case.context, case.asset, open_now & holes)
-    forced = first.kind == "backfill"  # what is left of a request, which is recorded of forced ones alone
-    gated = check_gates(case.context, case.asset, open_now - holes, first.due_since, emptied=forced)
-    if gated.ready is first.partitions and not (gated.waiting or gated.notes or waiting):
-        return course
-    kept = replace(first, partitions=gated.ready, notes=(*first.notes, *gated.notes))
-    return replace(course, candidates=(kept,), waiting=(*course.waiting, *waiting, *gated.waiting))
+            return replace(progress, candidates=(), waiting=(*progress.waiting, *gated.waiting))
+        return progress.with_notes(gated.notes)
+    if not candidate.partitions:
+        return progress
+    holes, not_barred = case.pending.holes, candidate.partitions - progress.barred
+    waiting = explain_hole(case.context, case.asset, not_barred & holes)
+    is_forced = candidate.kind == "backfill"  # what is left of a request, which is recorded of forced ones alone
+    gated = check_gates(case.context, case.asset, not_barred - holes, candidate.due_since, emptied=is_forced)
+    if gated.ready is candidate.partitions and not (gated.waiting or gated.notes or waiting):
+        return progress
+    narrowed = replace(candidate, partitions=gated.ready, notes=(*candidate.notes, *gated.notes))
+    return replace(progress, candidates=(narrowed,), waiting=(*progress.waiting, *waiting, *gated.waiting))
 
 
 def check_gates(
@@ -195,137 +201,141 @@ def check_gates(
     gated = GateResult(partitions)
     if not partitions:
         return gated
-    for inlet, lost, gone in () if emptied else find_kept_partitions(context, asset, partitions):
-        gated = gated.without_partitions(lost, explain_protection(context, asset, inlet, lost, gone))
-    asked = _GateQuery(context, asset, due, emptied)
+    for inlet, kept, removed_inputs in () if emptied else find_kept_partitions(context, asset, partitions):
+        gated = gated.without_partitions(kept, explain_protection(context, asset, inlet, kept, removed_inputs))
+    query = _GateQuery(context, asset, due, emptied)
     for inlet in asset.inlets.values():
         for gate in _GATES:
             if gated.ready:
-                gated = gate(asked, inlet, gated)
+                gated = gate(query, inlet, gated)
     return gated
 
 
-def _is_readable(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+def _require_known_columns(query: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
     """Gate of ``require: none``: closed until the inlet was written once or declares its columns.
 
     Until then nobody knows which columns to read.
     """
-    context, upstream = asked.context, asked.context.project.assets[inlet.name]
+    context, upstream = query.context, query.context.project.assets[inlet.name]
     if inlet.require.kind != "none" or inlet.waits_only or upstream.columns:
         return gated
     is_table = upstream.source is None or upstream.source.kind == "delta"
     if not is_table or context.state_of(upstream).version is not None or context.dataset(inlet).seq:
         return gated
     reason = f"waits for {inlet.name}: it has not been written yet, so its columns are unknown; declare its `columns`"
-    return GateResult(NOTHING, (*gated.waiting, Waiting(asked.asset.name, reason, None, gated.ready)), gated.notes)
+    return GateResult(NOTHING, (*gated.waiting, Waiting(query.asset.name, reason, None, gated.ready)), gated.notes)
 
 
-def _is_whole(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+def _require_whole_table(query: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
     """Gate that is closed for partitions which read lost rows of the inlet's table."""
-    lost = partitions_reading_loss(asked.context, asked.asset, inlet, gated.ready)
-    wait = explain_lost_input(asked.context, asked.asset, inlet, lost) if lost else None
-    return gated if wait is None else gated.without_partitions(lost, wait)
+    reading_loss = partitions_reading_loss(query.context, query.asset, inlet, gated.ready)
+    wait = explain_lost_input(query.context, query.asset, inlet, reading_loss) if reading_loss else None
+    return gated if wait is None else gated.without_partitions(reading_loss, wait)
 
 
-def _is_fresh(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+def _require_freshness(query: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
     """Gate of ``fresh_within``: closed while the inlet's last update is too old."""
-    closed = explain_stale_inlet(asked.context, asked.asset, inlet)
-    if closed is None:
+    reason = explain_stale_inlet(query.context, query.asset, inlet)
+    if reason is None:
         return gated
-    return GateResult(NOTHING, (*gated.waiting, Waiting(asked.asset.name, closed, None, gated.ready)))
+    return GateResult(NOTHING, (*gated.waiting, Waiting(query.asset.name, reason, None, gated.ready)))
 
 
-def _is_quiet(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+def _require_quiet(query: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
     """Gate of ``settle``: closed for partitions whose input was updated a moment ago."""
-    unquiet, until = unquiet_partitions(asked.context, asked.asset, inlet, gated.ready)
+    unquiet, until = unquiet_partitions(query.context, query.asset, inlet, gated.ready)
     return (
-        gated.without_partitions(unquiet, Waiting(asked.asset.name, explain_settling(inlet), until, unquiet))
+        gated.without_partitions(unquiet, Waiting(query.asset.name, explain_settling(inlet), until, unquiet))
         if unquiet
         else gated
     )
 
 
-def _is_there(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+def _require_inputs(query: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
     """Gate of ``require`` and ``tolerance``: closed while too few of the required inlet partitions are present.
 
     Open partitions get a note on inputs that they go without: tolerated, skipped or not required.
     """
-    context, asset = asked.context, asked.asset
+    context, asset = query.context, query.asset
     if not asset.partitioning.is_partitioned and not context.dependency(asset, inlet).is_mapped:
-        return _require_one_update(asked, inlet, gated)
-    refused, tolerated = split_refused_partitions(context, asset, inlet, gated.ready, asked.due, emptied=asked.emptied)
+        return _require_one_update(query, inlet, gated)
+    refused, tolerated = split_refused_partitions(context, asset, inlet, gated.ready, query.due, emptied=query.emptied)
     if tolerated:
-        lacks = describe_lacking(context, asset, inlet, tolerated).reason.removeprefix("waits for ")
-        gated = _note_tolerated(gated, f"all of {lacks}", inlet)
-    if without := waived_inputs(context, asset, inlet, gated.ready - refused):
-        which = name_partitions(inlet.name, without, context.partitioning(inlet))
-        gated = replace(gated, notes=(*gated.notes, f"without {which}: skipped"))
+        missing_text = describe_lacking(context, asset, inlet, tolerated).reason.removeprefix("waits for ")
+        gated = _note_tolerated(gated, f"all of {missing_text}", inlet)
+    if waived := waived_inputs(context, asset, inlet, gated.ready - refused):
+        waived_text = name_partitions(inlet.name, waived, context.partitioning(inlet))
+        gated = replace(gated, notes=(*gated.notes, f"without {waived_text}: skipped"))
     if inlet.require.kind == "none":
-        gated = _note_missing_inputs(asked, inlet, gated)
+        gated = _note_missing_inputs(query, inlet, gated)
     if not refused:
         return gated
-    said = [_until_tolerance(asked, inlet, each) for each in explain_refused(context, asset, inlet, refused)]
-    return gated.without_partitions(refused, *said)
+    reasons = [_limit_wait_by_tolerance(query, inlet, each) for each in explain_refused(context, asset, inlet, refused)]
+    return gated.without_partitions(refused, *reasons)
 
 
-def _note_missing_inputs(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+def _note_missing_inputs(query: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
     """Adds a note about the absent inlet partitions that ``require: none`` lets a run go without."""
-    lacks = required_partitions(asked.context, asked.asset, inlet, gated.ready) - countable_partitions(
-        asked.context, inlet
+    absent = required_partitions(query.context, query.asset, inlet, gated.ready) - countable_partitions(
+        query.context, inlet
     )
-    if not lacks:
+    if not absent:
         return gated
-    which = name_partitions(inlet.name, lacks, asked.context.partitioning(inlet))
-    return replace(gated, notes=(*gated.notes, f"without {which}: not there"))
+    absent_text = name_partitions(inlet.name, absent, query.context.partitioning(inlet))
+    return replace(gated, notes=(*gated.notes, f"without {absent_text}: not there"))
 
 
-def _require_one_update(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+def _require_one_update(query: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
     """Gate of an inlet that is read as a whole: closed until its first update.
 
     Only an inlet that the asset waits for without reading it can be tolerated: otherwise there would be no rows to
     read.
     """
-    context, asset = asked.context, asked.asset
+    context, asset = query.context, query.asset
     if inlet.require.kind == "none" or inlet.aligned or context.dataset(inlet).seq:
         return gated
-    over = tolerance_end(inlet, context.now if asked.due is None else asked.due, asset) if inlet.waits_only else None
-    if over is not None and context.now >= over:
+    tolerance_over = (
+        tolerance_end(inlet, context.now if query.due is None else query.due, asset) if inlet.waits_only else None
+    )
+    if tolerance_over is not None and context.now >= tolerance_over:
         return _note_tolerated(gated, inlet.name, inlet)
     return gated.without_partitions(
-        gated.ready, replace(explain_never_fed(context, asset, inlet, gated.ready), until=over)
+        gated.ready, replace(explain_never_fed(context, asset, inlet, gated.ready), until=tolerance_over)
     )
 
 
 def _note_tolerated(gated: GateResult, without: str, inlet: InletSpec) -> GateResult:
     """Adds a note that the run goes on without something, because the inlet's tolerance is over."""
-    note = f"goes on without {without}: the tolerance of {_text(inlet.tolerance)} is over"
+    note = f"goes on without {without}: the tolerance of {_duration_text(inlet.tolerance)} is over"
     return replace(gated, notes=(*gated.notes, note))
 
 
 _GATES: tuple[Callable[[_GateQuery, InletSpec, GateResult], GateResult], ...] = (
-    _is_readable,
-    _is_whole,
-    _is_fresh,
-    _is_quiet,
-    _is_there,
+    _require_known_columns,
+    _require_whole_table,
+    _require_freshness,
+    _require_quiet,
+    _require_inputs,
 )
-"""The gates of each inlet. `_is_there` comes last because it counts only the partitions that the others left."""
+"""The gates of each inlet. `_require_inputs` comes last because it counts only the partitions that the others left."""
 
 
-def _until_tolerance(asked: _GateQuery, inlet: InletSpec, said: Waiting) -> Waiting:
+def _limit_wait_by_tolerance(query: _GateQuery, inlet: InletSpec, wait: Waiting) -> Waiting:
     """Adds the end of the inlet's tolerance to a waiting reason.
 
     Unchanged without a tolerance, or if the inlet was never updated: then the tolerance does not count.
     """
-    context, asset, due, partitions = asked.context, asked.asset, asked.due, said.partitions
+    context, asset, due, partitions = query.context, query.asset, query.due, wait.partitions
     if due is None:
         due = asset.partitioning.first_finish_time(partitions)
-    over = tolerance_end(inlet, due, asset) if due is not None and context.dataset(inlet).seq else None
-    if over is None:
-        return said
-    until = over if said.until is None else min(over, said.until)
-    return replace(said, reason=f"{said.reason}; at most until {context.format_instant(over)} (tolerance)", until=until)
+    tolerance_over = tolerance_end(inlet, due, asset) if due is not None and context.dataset(inlet).seq else None
+    if tolerance_over is None:
+        return wait
+    until = tolerance_over if wait.until is None else min(tolerance_over, wait.until)
+    return replace(
+        wait, reason=f"{wait.reason}; at most until {context.format_instant(tolerance_over)} (tolerance)", until=until
+    )
 
 
-def _text(duration: Duration | None) -> str:
+def _duration_text(duration: Duration | None) -> str:
     return duration.text if duration is not None else ""

@@ -20,54 +20,62 @@ from sparkassets.core.strategies import EveryInstance
 from sparkassets.frozen import replace
 
 
-def remove_failed(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def remove_failed(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that removes what failed in this invocation and has no new cause since."""
-    return _runs(case, course) if case.pending is None else _partitions(case, course, case.pending)
+    return (
+        _remove_failed_runs(case, progress)
+        if case.pending is None
+        else _remove_failed_partitions(case, progress, case.pending)
+    )
 
 
-def _partitions(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
+def _remove_failed_partitions(
+    case: DecisionInput, progress: DecisionProgress, pending: PendingPartitions
+) -> DecisionProgress:
     """Removes failed partitions of a partitioned asset; a barrier makes consumers wait for them and name them."""
-    failed = found.failed & course.due
+    failed = pending.failed & progress.due
     if not failed:
-        return course
+        return progress
     name = case.asset.name
-    rest = course.without_partitions(failed, Waiting(name, f"failed: {found.error}", None, failed))
+    remaining = progress.without_partitions(failed, Waiting(name, f"failed: {pending.error}", None, failed))
     barrier = UpstreamBarrier(failed, f"{name_partitions(name, failed, case.asset.partitioning)}, which failed")
-    return replace(rest, barriers=(*rest.barriers, barrier))
+    return replace(remaining, barriers=(*remaining.barriers, barrier))
 
 
-def _runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def _remove_failed_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Removes the runs of an asset without partitions after a failure, unless a new cause came since.
 
     Under ``every_instance`` with events a failed run keeps no other from running: each answers events of its own.
     """
     name, context = case.asset.name, case.context
-    failed = tuple(item for item in case.state.failed if item.invocation == context.invocation)
-    if not failed or not course.due:
-        return course
-    said = tuple(Waiting(name, f"failed: {item.error}") for item in failed)
-    if course.candidates and isinstance(case.asset.strategy, EveryInstance) and course.candidates[0].events:
-        return replace(course, waiting=(*course.waiting, *said))
-    if course.candidates and _has_newer_cause(case, course, failed[-1]):
-        return course
+    failures = tuple(item for item in case.state.failed if item.invocation == context.invocation)
+    if not failures or not progress.due:
+        return progress
+    reasons = tuple(Waiting(name, f"failed: {item.error}") for item in failures)
+    if progress.candidates and isinstance(case.asset.strategy, EveryInstance) and progress.candidates[0].events:
+        return replace(progress, waiting=(*progress.waiting, *reasons))
+    if progress.candidates and _has_newer_cause(case, progress, failures[-1]):
+        return progress
     return DecisionProgress(
-        due=course.due, waiting=said, barriers=(UpstreamBarrier(EVERYTHING, f"{name}, which failed"),)
+        due=progress.due, waiting=reasons, barriers=(UpstreamBarrier(EVERYTHING, f"{name}, which failed"),)
     )
 
 
-def _has_newer_cause(case: DecisionInput, course: DecisionProgress, failed: FailedPartitions) -> bool:
+def _has_newer_cause(case: DecisionInput, progress: DecisionProgress, failed: FailedPartitions) -> bool:
     """Whether an update or a tick came since the failed run was claimed."""
     updated = (case.context.state.dataset(uri).seq > failed.token for uri in case.state.spec.listens)
-    ticked = (each.newest is not None and each.newest > failed.planned for each in course.candidates)
+    ticked = (each.newest is not None and each.newest > failed.planned for each in progress.candidates)
     return any(updated) or any(ticked)
 
 
-def remove_partly_appended(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def remove_partly_appended(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that removes partitions of which former partitions appended a part."""
-    missing = case.pending.missing & course.due if case.pending is not None else NOTHING
+    missing = case.pending.missing & progress.due if case.pending is not None else NOTHING
     partitions = partly_appended_partitions(case.asset, case.state, missing)
     return (
-        course.without_partitions(partitions, explain_partly_appended(case.asset, partitions)) if partitions else course
+        progress.without_partitions(partitions, explain_partly_appended(case.asset, partitions))
+        if partitions
+        else progress
     )
 
 

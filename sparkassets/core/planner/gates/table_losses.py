@@ -18,7 +18,7 @@ def decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetSta
     """Decision for an asset that cannot run because of its own table; None where the table is fine."""
     faults, stuck = context.faults, False
     reason = next((faults[name] for name in (asset.name, *asset.outlets) if name in faults), None) if faults else None
-    if reason is None and (reason := _explain_manual_only(asset, state)):
+    if reason is None and (reason := _explain_needs_person(asset, state)):
         stuck = not (asset.paused or state.paused) and context.is_selected(asset)
     if reason is None:
         return None
@@ -26,7 +26,7 @@ def decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetSta
     return AssetDecision((), (Waiting(asset.name, reason, stuck=stuck),), barriers=(barrier,))
 
 
-def _explain_manual_only(asset: AssetSpec, state: AssetState) -> str | None:
+def _explain_needs_person(asset: AssetSpec, state: AssetState) -> str | None:
     """Why the asset does not run before a person acts; None where it may run."""
     if state.loss is not None and state.loss.stuck:
         return loss_advice(asset, state.loss)
@@ -48,19 +48,21 @@ def partitions_reading_loss(
 
     Nothing where the table is whole.
     """
-    if not _reason(context, inlet):
+    if not _explain_not_whole(context, inlet):
         return NOTHING
-    loss = _loss(context, inlet)
-    needed = context.dependency(asset, inlet, also=loss.lost_partitions if loss is not None else NOTHING)
-    is_mapped = needed.is_mapped and inlet.view is None
-    return partitions & needed.affected_partitions(loss.partitions) if loss is not None and is_mapped else partitions
+    loss = _find_loss(context, inlet)
+    dependency = context.dependency(asset, inlet, also=loss.lost_partitions if loss is not None else NOTHING)
+    is_mapped = dependency.is_mapped and inlet.view is None
+    return (
+        partitions & dependency.affected_partitions(loss.partitions) if loss is not None and is_mapped else partitions
+    )
 
 
 def explain_lost_input(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, partitions: PartitionSet = EVERYTHING
 ) -> Waiting | None:
     """Reason to wait until the inlet's table is whole again; None where nothing is lost."""
-    reason = _reason(context, inlet)
+    reason = _explain_not_whole(context, inlet)
     return Waiting(asset.name, f"waits for {inlet.name}: {reason}", None, partitions) if reason else None
 
 
@@ -68,22 +70,25 @@ def add_loss_notes(
     context: PlanningContext, asset: AssetSpec, state: AssetState, decision: AssetDecision
 ) -> AssetDecision:
     """Adds notes on the asset's table to the decision: losses, unlisted segments, changes by other writers."""
-    left_over = unlisted_segment_notes(asset, state)
-    if state.loss is None and not state.foreign and not left_over:
+    unlisted_notes = unlisted_segment_notes(asset, state)
+    if state.loss is None and not state.foreign and not unlisted_notes:
         return decision
-    notes = (*foreign_change_notes(context, asset, state), *left_over)
+    notes = (*foreign_change_notes(context, asset, state), *unlisted_notes)
     if (loss := _loss_in_listed_segments(asset, state.loss)) is not None and not loss.stuck:
-        return _repairing(asset, loss, decision, notes)
+        return _note_repairs(asset, loss, decision, notes)
     return replace(decision, notes=notes) if notes else decision
 
 
-def _repairing(
+def _note_repairs(
     asset: AssetSpec, loss: TableLoss, decision: AssetDecision, notes: tuple[AssetNote, ...]
 ) -> AssetDecision:
     """Notes in the decision which of its runs compute lost partitions again, and what stays missing until later."""
-    runs = tuple(_because(run, loss.reason) if _repairs(run, loss) else run for run in decision.runs)
-    if left := _unrepaired_loss(loss, runs):
-        notes = (AssetNote(asset.name, f"{loss.reason}; this is missing until it is computed again", left), *notes)
+    runs = tuple(_with_further_reason(run, loss.reason) if _repairs(run, loss) else run for run in decision.runs)
+    if unrepaired := _unrepaired_loss(loss, runs):
+        notes = (
+            AssetNote(asset.name, f"{loss.reason}; this is missing until it is computed again", unrepaired),
+            *notes,
+        )
     return replace(decision, runs=runs, notes=notes)
 
 
@@ -100,14 +105,14 @@ def describe_table(context: PlanningContext, asset: AssetSpec, state: AssetState
     Empty where the table is as the state records it.
     """
     fault, loss = context.faults.get(asset.name), _loss_in_listed_segments(asset, state.loss)
-    found = [fault] if fault else []
+    sentences = [fault] if fault else []
     if loss is not None:
-        which = label_prefix(loss.partitions, asset.partitioning)
-        found.append(loss_advice(asset, loss) if loss.stuck else f"{which}{loss.reason}")
-    if others := explain_partition_change(asset, state):
-        found.append(others)
+        labels = label_prefix(loss.partitions, asset.partitioning)
+        sentences.append(loss_advice(asset, loss) if loss.stuck else f"{labels}{loss.reason}")
+    if partition_change := explain_partition_change(asset, state):
+        sentences.append(partition_change)
     notes = [*foreign_change_notes(context, asset, state), *unlisted_segment_notes(asset, state)]
-    return (*found, *(label_prefix(note.partitions, asset.partitioning) + note.text for note in notes))
+    return (*sentences, *(label_prefix(note.partitions, asset.partitioning) + note.text for note in notes))
 
 
 def unlisted_segment_notes(asset: AssetSpec, state: AssetState) -> list[AssetNote]:
@@ -123,22 +128,22 @@ def unlisted_segment_notes(asset: AssetSpec, state: AssetState) -> list[AssetNot
 def foreign_change_notes(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[AssetNote]:
     """Notes about changes of the asset's table by other writers."""
     return [
-        AssetNote(asset.name, _foreign(context, asset, commit), commit.partitions or EVERYTHING)
+        AssetNote(asset.name, _describe_foreign_change(context, asset, commit), commit.partitions or EVERYTHING)
         for commit in state.foreign
     ]
 
 
-def _foreign(context: PlanningContext, asset: AssetSpec, commit: ForeignCommit) -> str:
+def _describe_foreign_change(context: PlanningContext, asset: AssetSpec, commit: ForeignCommit) -> str:
     """Text of a note on another writer's commit: what it did, when, and how to compute the partitions again."""
     at = f" at {context.format_instant(commit.at)}" if commit.at is not None else ""
-    said = f"changed by another writer: {commit.operation} in version {commit.version}{at}"
+    what = f"changed by another writer: {commit.operation} in version {commit.version}{at}"
     if asset.appends:
-        return f"{said}; it stays as it is"
+        return f"{what}; it stays as it is"
     force = " --partition … --force" if asset.partitioning.is_partitioned else ""
-    return f"{said}; it stays as it is until `sparkassets backfill {asset.maker or asset.name}{force}`"
+    return f"{what}; it stays as it is until `sparkassets backfill {asset.maker or asset.name}{force}`"
 
 
-def _because(run: PlannedRun, reason: str) -> PlannedRun:
+def _with_further_reason(run: PlannedRun, reason: str) -> PlannedRun:
     """The run with ``reason`` added to its own."""
     return replace(run, request=replace(run.request, reason=f"{run.reason}; {reason}"))
 
@@ -148,7 +153,7 @@ def _repairs(run: PlannedRun, loss: TableLoss) -> bool:
     return run.partitions.overlaps(loss.partitions)
 
 
-def _loss(context: PlanningContext, inlet: InletSpec) -> TableLoss | None:
+def _find_loss(context: PlanningContext, inlet: InletSpec) -> TableLoss | None:
     """What the inlet's table lost, without unlisted segments; None where nothing is lost."""
     state = context.state.assets.get(inlet.name)
     return _loss_in_listed_segments(context.project.assets[inlet.name], state.loss) if state is not None else None
@@ -161,17 +166,17 @@ def _loss_in_listed_segments(asset: AssetSpec, loss: TableLoss | None) -> TableL
     """
     if loss is None or loss.stuck or not (unlisted := asset.partitioning.unknown_partitions(loss.lost_partitions)):
         return loss
-    rest = loss.partitions - unlisted
-    return replace(loss, partitions=rest) if rest else None
+    listed = loss.partitions - unlisted
+    return replace(loss, partitions=listed) if listed else None
 
 
-def _reason(context: PlanningContext, inlet: InletSpec) -> str:
+def _explain_not_whole(context: PlanningContext, inlet: InletSpec) -> str:
     """Why the inlet's table is not whole; empty where it is.
 
     Empty for sources too, whose faults do not stop runs: these read what earlier looks found.
     """
     if context.project.assets[inlet.name].source is not None:
         return ""
-    asset, loss = context.project.assets[inlet.name], _loss(context, inlet)
-    others = explain_partition_change(asset, context.state_of(asset))
-    return context.faults.get(inlet.name) or (loss.reason if loss is not None else others or "")
+    asset, loss = context.project.assets[inlet.name], _find_loss(context, inlet)
+    partition_change = explain_partition_change(asset, context.state_of(asset))
+    return context.faults.get(inlet.name) or (loss.reason if loss is not None else partition_change or "")

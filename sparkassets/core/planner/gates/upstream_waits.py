@@ -47,44 +47,43 @@ class UpstreamWaits:
         return PartitionSet.union(each.partitions for each in self.barriers)
 
 
-def apply_upstream_waits(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def apply_upstream_waits(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Step that removes partitions whose input comes first in this invocation, or failed."""
     if not _has_news_or_failure(case):
-        return course
-    return _wait_runs(case, course) if case.pending is None else _wait_partitions(case, course, case.pending)
+        return progress
+    return _wait_runs(case, progress) if case.pending is None else _wait_partitions(case, progress, case.pending)
 
 
 def _has_news_or_failure(case: DecisionInput) -> bool:
     """Whether a decision upstream expects new partitions of an inlet, or has a barrier for some."""
-    decided = case.context.decisions
+    decisions = case.context.decisions
     for name in case.asset.inlets:
-        before = decided.get(name)
-        if before is not None and (before.barriers or before.seen_by(case.asset.name).coming):
+        upstream_decision = decisions.get(name)
+        if upstream_decision is not None and (
+            upstream_decision.barriers or upstream_decision.seen_by(case.asset.name).coming
+        ):
             return True
     return False
 
 
-def _wait_partitions(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
+def _wait_partitions(case: DecisionInput, progress: DecisionProgress, pending: PendingPartitions) -> DecisionProgress:
     """Removes partitions that wait for an upstream run, and notes the withheld inputs that the others go without."""
-    waits = find_upstream_waits(case.context, case.asset, found.wanted)
-    course = course.with_notes(
-        _lacks(case.context, case.asset, course.partitions - waits.coming - waits.blocked_partitions)
-    )
-    first, said = _partitions_reading_first(
-        case.context, case.asset, course.partitions - waits.coming - waits.blocked_partitions
-    )
-    if not (waits.waiting or said):
-        return replace(course, later=waits.later) if waits.later else course
-    coming = waits.coming if case.asset.schedule.condition is not None else waits.coming & course.partitions
+    waits = find_upstream_waits(case.context, case.asset, pending.wanted)
+    not_waiting = progress.partitions - waits.coming - waits.blocked_partitions
+    progress = progress.with_notes(_describe_withheld_inputs(case.context, case.asset, not_waiting))
+    first, first_reasons = _partitions_reading_first(case.context, case.asset, not_waiting)
+    if not (waits.waiting or first_reasons):
+        return replace(progress, later=waits.later) if waits.later else progress
+    coming = waits.coming if case.asset.schedule.condition is not None else waits.coming & progress.partitions
     return replace(
-        course,
+        progress,
         barred=case.asset.partitioning.cover(
             waits.coming | waits.blocked_partitions | first
         ),  # what comes or failed may be a part of a partition
-        waiting=(*course.waiting, *waits.waiting, *said),
-        awaited=(*waits.awaited, *said),
+        waiting=(*progress.waiting, *waits.waiting, *first_reasons),
+        awaited=(*waits.awaited, *first_reasons),
         coming=coming | first,
-        barriers=(*course.barriers, *waits.barriers),
+        barriers=(*progress.barriers, *waits.barriers),
         later=waits.later,
     )
 
@@ -96,43 +95,47 @@ def _partitions_reading_first(
 
     Such an update makes nothing due by itself, but partitions that are due anyway wait to read it.
     """
-    found, waiting = NOTHING, []
+    reading, waiting = NOTHING, []
     for inlet, coming in _ignored_updates(context, asset):
-        own = (_down(context, asset, inlet, coming, partitions) & partitions) - found
-        if own:
-            found = found | own
-            waiting.append(Waiting(asset.name, f"waits for {_first(context, inlet, coming)}", None, own))
-    return found, tuple(waiting)
+        reading_inlet = (_downstream_partitions(context, asset, inlet, coming, partitions) & partitions) - reading
+        if reading_inlet:
+            reading = reading | reading_inlet
+            waiting.append(
+                Waiting(asset.name, f"waits for {_name_first_runs(context, inlet, coming)}", None, reading_inlet)
+            )
+    return reading, tuple(waiting)
 
 
 def _ignored_updates(context: PlanningContext, asset: AssetSpec) -> list[tuple[InletSpec, PartitionSet]]:
     """The inlets with ``on_update: ignore`` of which partitions are still coming, each with these partitions."""
     inlets = (each for each in asset.inlets.values() if each.on_update == "ignore" and not each.aligned)
-    found = ((each, _decision_of(context, asset, each).coming) for each in inlets)
-    return [(inlet, coming) for inlet, coming in found if coming]
+    coming_by_inlet = ((each, _decision_of(context, asset, each).coming) for each in inlets)
+    return [(inlet, coming) for inlet, coming in coming_by_inlet if coming]
 
 
-def _wait_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+def _wait_runs(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
     """Makes an asset without partitions wait for an upstream run that is coming or failed.
 
     It waits even if it is not due: where a condition runs it, the upstream run will be its cause.
     """
     inlets = [inlet for inlet in case.asset.inlets.values() if inlet.on_update == "rerun"]
-    decided = [(inlet, _decision_of(case.context, case.asset, inlet)) for inlet in inlets]
-    name, barrier = case.asset.name, _first_barrier(case, decided)
+    decisions = [(inlet, _decision_of(case.context, case.asset, inlet)) for inlet in inlets]
+    name, barrier = case.asset.name, _first_barrier(case, decisions)
     if barrier is not None:
-        waits = Waiting(name, f"waits for {barrier.reason}")
-        return DecisionProgress(due=course.due, waiting=(waits,), barriers=(replace(barrier, partitions=EVERYTHING),))
-    course = course.with_notes(_lacks(case.context, case.asset, EVERYTHING))
-    first = next(((inlet, before.coming) for inlet, before in decided if _reads(case, inlet, before.coming)), None)
-    if first is None and course.due:
-        first = next(iter(_ignored_updates(case.context, case.asset)), None)
-    if first is None:
-        return course
-    comes = bool(course.due) or case.asset.schedule.condition is not None
-    waits = Waiting(name, f"waits for {_first(case.context, *first)}")
-    awaited, coming = ((waits,), EVERYTHING) if comes else ((), NOTHING)
-    return DecisionProgress(due=course.due, waiting=(waits,), awaited=awaited, coming=coming)
+        wait = Waiting(name, f"waits for {barrier.reason}")
+        return DecisionProgress(due=progress.due, waiting=(wait,), barriers=(replace(barrier, partitions=EVERYTHING),))
+    progress = progress.with_notes(_describe_withheld_inputs(case.context, case.asset, EVERYTHING))
+    coming_input = next(
+        ((inlet, decision.coming) for inlet, decision in decisions if _reads_any(case, inlet, decision.coming)), None
+    )
+    if coming_input is None and progress.due:
+        coming_input = next(iter(_ignored_updates(case.context, case.asset)), None)
+    if coming_input is None:
+        return progress
+    will_run = bool(progress.due) or case.asset.schedule.condition is not None
+    wait = Waiting(name, f"waits for {_name_first_runs(case.context, *coming_input)}")
+    awaited, coming = ((wait,), EVERYTHING) if will_run else ((), NOTHING)
+    return DecisionProgress(due=progress.due, waiting=(wait,), awaited=awaited, coming=coming)
 
 
 def _decision_of(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> AssetDecision:
@@ -140,21 +143,23 @@ def _decision_of(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -
     return context.decisions.get(inlet.name, AssetDecision()).seen_by(asset.name)
 
 
-def _first_barrier(case: DecisionInput, decided: Sequence[tuple[InletSpec, AssetDecision]]) -> UpstreamBarrier | None:
+def _first_barrier(case: DecisionInput, decisions: Sequence[tuple[InletSpec, AssetDecision]]) -> UpstreamBarrier | None:
     """The first barrier of an inlet that the asset reads; None where nothing blocks it.
 
     Withheld partitions block it only where the inlet has no other data.
     """
-    for inlet, before in decided:
-        for barrier in before.barriers:
-            if _reads(case, inlet, barrier.partitions) and not (barrier.withheld and _has_any(case.context, inlet)):
+    for inlet, decision in decisions:
+        for barrier in decision.barriers:
+            if _reads_any(case, inlet, barrier.partitions) and not (
+                barrier.withheld and _has_data(case.context, inlet)
+            ):
                 return barrier
     return None
 
 
-def _reads(case: DecisionInput, inlet: InletSpec, parts: PartitionSet) -> bool:
+def _reads_any(case: DecisionInput, inlet: InletSpec, parts: PartitionSet) -> bool:
     """Whether the asset reads any of these partitions of an inlet."""
-    return bool(_down(case.context, case.asset, inlet, parts, EVERYTHING))
+    return bool(_downstream_partitions(case.context, case.asset, inlet, parts, EVERYTHING))
 
 
 def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: PartitionSet) -> UpstreamWaits:
@@ -163,37 +168,49 @@ def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Part
     waiting: list[Waiting] = []
     awaited: list[Waiting] = []
     barriers: list[UpstreamBarrier] = []
-    over = context.finished_partitions(asset.partitioning)  # what is not over waits for that before all
+    finished = context.finished_partitions(asset.partitioning)  # what is not over waits for that before all
     allowed = context.allowed_partitions(asset)
     for inlet in asset.inlets.values():
-        before = _decision_of(context, asset, inlet)
-        if not _can_delay(inlet, before):
+        decision = _decision_of(context, asset, inlet)
+        if not _can_delay(inlet, decision):
             continue
-        behind = NOTHING
-        for barrier in before.barriers if inlet.view is None else ():  # of values it is not known which would have come
-            own = (_down(context, asset, inlet, barrier.partitions, wanted) & allowed) - blocked - behind
+        dependent = NOTHING
+        for barrier in (
+            decision.barriers if inlet.view is None else ()
+        ):  # of values it is not known which would have come
+            reading = (
+                (_downstream_partitions(context, asset, inlet, barrier.partitions, wanted) & allowed)
+                - blocked
+                - dependent
+            )
             if barrier.withheld:
-                own = own - _partitions_not_waiting(context, asset, inlet, own)
-            behind = behind | own
-            if able := own & over:
-                barriers.append(replace(barrier, partitions=able))
-                waiting.append(_behind(asset, inlet, barrier, able))
-        blocked = blocked | (behind & over)
-        after = _down(context, asset, inlet, before.coming, wanted) & allowed
-        able = _complete(context, asset, inlet, before.coming, after & over) - coming - blocked
-        if able:
-            coming = coming | able
-            awaited.append(Waiting(asset.name, f"waits for {_first(context, inlet, before.coming)}", None, able))
-        later = later | _partitions_begun_before((behind | after) - over, asset, before)
+                reading = reading - _partitions_not_waiting(context, asset, inlet, reading)
+            dependent = dependent | reading
+            if able_partitions := reading & finished:
+                barriers.append(replace(barrier, partitions=able_partitions))
+                waiting.append(_explain_blocked(asset, inlet, barrier, able_partitions))
+        blocked = blocked | (dependent & finished)
+        reading_coming = _downstream_partitions(context, asset, inlet, decision.coming, wanted) & allowed
+        able_partitions = (
+            _keep_complete(context, asset, inlet, decision.coming, reading_coming & finished) - coming - blocked
+        )
+        if able_partitions:
+            coming = coming | able_partitions
+            awaited.append(
+                Waiting(
+                    asset.name, f"waits for {_name_first_runs(context, inlet, decision.coming)}", None, able_partitions
+                )
+            )
+        later = later | _partitions_begun_before((dependent | reading_coming) - finished, asset, decision)
     return UpstreamWaits(coming, tuple(barriers), (*waiting, *awaited), tuple(awaited), later)
 
 
-def _can_delay(inlet: InletSpec, before: AssetDecision) -> bool:
+def _can_delay(inlet: InletSpec, decision: AssetDecision) -> bool:
     """Whether a decision upstream can make partitions wait: it has coming or blocked ones, and updates count."""
-    return inlet.on_update != "ignore" and bool(before.coming or before.barriers)
+    return inlet.on_update != "ignore" and bool(decision.coming or decision.barriers)
 
 
-def _behind(asset: AssetSpec, inlet: InletSpec, barrier: UpstreamBarrier, partitions: PartitionSet) -> Waiting:
+def _explain_blocked(asset: AssetSpec, inlet: InletSpec, barrier: UpstreamBarrier, partitions: PartitionSet) -> Waiting:
     """Reason of partitions whose input failed or is withheld.
 
     It counts even if ``require`` demands less than all inputs, and the reason then says so.
@@ -211,64 +228,73 @@ def _partitions_not_waiting(
 
     A partition waits only if it requires all of its inputs, and no longer than the tolerance.
     """
-    needed = context.dependency(asset, inlet)
-    if inlet.require.kind == "all" and needed.is_mapped and not needed.is_open:
+    dependency = context.dependency(asset, inlet)
+    if inlet.require.kind == "all" and dependency.is_mapped and not dependency.is_open:
         return tolerated_partitions(context, asset, inlet, partitions)
-    return partitions if _has_any(context, inlet) else NOTHING
+    return partitions if _has_data(context, inlet) else NOTHING
 
 
-def _has_any(context: PlanningContext, inlet: InletSpec) -> bool:
+def _has_data(context: PlanningContext, inlet: InletSpec) -> bool:
     """Whether the inlet has any data, or requires none."""
     return inlet.require.kind == "none" or context.dataset(inlet).seq > 0
 
 
-def _lacks(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> tuple[str, ...]:
+def _describe_withheld_inputs(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> tuple[str, ...]:
     """Sentences about the withheld inlet partitions that a run of ``partitions`` goes without, at most `MOST_LACKS`."""
-    found: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for inlet in asset.inlets.values() if partitions else ():
         for barrier in context.decisions.get(inlet.name, AssetDecision()).barriers:
-            if barrier.withheld and _down(context, asset, inlet, barrier.partitions, partitions).overlaps(partitions):
-                found[f"without {barrier.reason}"] = None
-    more = len(found) - MOST_LACKS
-    return (*list(found)[:MOST_LACKS], *([f"and without {more} more that are withheld"] if more > 0 else []))
+            if barrier.withheld and _downstream_partitions(
+                context, asset, inlet, barrier.partitions, partitions
+            ).overlaps(partitions):
+                sentences[f"without {barrier.reason}"] = None
+    uncounted = len(sentences) - MOST_LACKS
+    return (
+        *list(sentences)[:MOST_LACKS],
+        *([f"and without {uncounted} more that are withheld"] if uncounted > 0 else []),
+    )
 
 
-def _complete(
+def _keep_complete(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, coming: PartitionSet, partitions: PartitionSet
 ) -> PartitionSet:
     """The given partitions whose input is complete once ``coming`` has come; not those that need still newer inputs."""
-    needed = context.dependency(asset, inlet)
-    if not partitions or coming.is_everything or not needed.is_mapped or inlet.view is not None:
+    dependency = context.dependency(asset, inlet)
+    if not partitions or coming.is_everything or not dependency.is_mapped or inlet.view is not None:
         return partitions
     newest = max(parts.last for parts in (coming, context.dataset(inlet).coverage) if parts)
-    newer = required_partitions(context, asset, inlet, partitions).clip(newest, None)
-    return partitions - needed.affected_partitions(newer) if newer else partitions
+    still_newer = required_partitions(context, asset, inlet, partitions).clip(newest, None)
+    return partitions - dependency.affected_partitions(still_newer) if still_newer else partitions
 
 
-def _partitions_begun_before(later: PartitionSet, asset: AssetSpec, before: AssetDecision) -> PartitionSet:
+def _partitions_begun_before(later: PartitionSet, asset: AssetSpec, decision: AssetDecision) -> PartitionSet:
     """The partitions of ``later`` that begin before the newest upstream partition that is coming or blocked.
 
     Later ones would not wait for these: their input is not expected yet.
     """
-    if not later or before.coming.is_everything or before.blocked_partitions.is_everything:
+    if not later or decision.coming.is_everything or decision.blocked_partitions.is_everything:
         return later
-    return later - asset.partitioning.partitions_between((before.coming | before.blocked_partitions).last, None)
+    return later - asset.partitioning.partitions_between((decision.coming | decision.blocked_partitions).last, None)
 
 
-def _down(
+def _downstream_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, parts: PartitionSet, everything: PartitionSet
 ) -> PartitionSet:
     """Partitions that read ``parts`` of the inlet; ``everything`` where the inlet is read as a whole.
 
     Nothing without ``parts``.
     """
-    needed = context.dependency(asset, inlet, also=parts)
-    if not needed.is_mapped or parts.is_everything or inlet.view is not None:
+    dependency = context.dependency(asset, inlet, also=parts)
+    if not dependency.is_mapped or parts.is_everything or inlet.view is not None:
         return everything if parts else NOTHING
-    return needed.affected_partitions(parts) if needed.tells_time else needed.affected_partitions(parts) & everything
+    return (
+        dependency.affected_partitions(parts)
+        if dependency.tells_time
+        else dependency.affected_partitions(parts) & everything
+    )
 
 
-def _first(context: PlanningContext, inlet: InletSpec, parts: PartitionSet) -> str:
+def _name_first_runs(context: PlanningContext, inlet: InletSpec, parts: PartitionSet) -> str:
     """Clause that names upstream partitions that run first."""
-    up = context.project.assets[inlet.name].partitioning
-    return f"{name_partitions(inlet.name, parts, up)}, which runs first"
+    partitioning = context.project.assets[inlet.name].partitioning
+    return f"{name_partitions(inlet.name, parts, partitioning)}, which runs first"
