@@ -88,7 +88,7 @@ def _can_drop_rows(table: exp.Table, select: exp.Select) -> bool:
 
     An outer join would put a row of NULLs in the place of a dropped one.
     """
-    joins = [_JoinKind.of(join) for join in select.args.get("joins") or ()]
+    joins = [_JoinKind.from_join(join) for join in select.args.get("joins") or ()]
     has_options = any(value for name, value in table.args.items() if name not in ("this", "alias"))
     if has_options or select.args.get("pivots") or any(join.method for join in joins):
         return False
@@ -108,7 +108,7 @@ class _JoinKind:
     kind: str
 
     @classmethod
-    def of(cls, join: exp.Join) -> _JoinKind:
+    def from_join(cls, join: exp.Join) -> _JoinKind:
         """The kind of a join in the syntax tree."""
         method, side, kind = (str(join.args.get(name) or "") for name in ("method", "side", "kind"))
         return cls(join.this, method, side, kind)
