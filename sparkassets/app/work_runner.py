@@ -75,8 +75,8 @@ class WorkRunner:
         driver = Driver(
             project=context.spec,
             ledger=context.make_ledger("run"),
-            computing=computing or (lambda: self.open_engine(spark)),
-            observer=given.observer,
+            open_engine=computing or (lambda: self.open_engine(spark)),
+            find_observer=given.observer,
             targets=given.targets(),
             leases=given.leases(),
             clock=given.clock,
@@ -84,10 +84,10 @@ class WorkRunner:
             identity=DriverIdentity(given.process(), given.ids.invocation_id()),
             progress=watched,
             explain_failure=given.explain_failure,
-            at=fixed,
-            weigh=context.weigh,
-            told=context.check_changes,
-            stored=given.stored,
+            fixed_now=fixed,
+            estimate_volume=context.weigh,
+            check_availability=context.check_changes,
+            stored_columns=given.stored,
             over_budget=over_budget,
         )
         self._driver = driver

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from sparkassets.delta import commit, staging
 from sparkassets.files import folders
-from sparkassets.runtime import execution, ledger
+from sparkassets.runtime import claimed_targets, ledger
 from sparkassets.spark.targets import driver_commit, driver_staging, table_target
 from sparkassets.state import data_files, delta_store, maintenance, numbered_table
 
@@ -124,7 +124,7 @@ def arm(trigger: Trigger) -> None:
     TRIGGER = trigger
     _journal()
     around(ledger, "_fold_entries", ready="fold:ready", done="fold:done")
-    around(execution.RunExecution, "_find_commits", done="look:done")
+    around(claimed_targets.ClaimedTargets, "find_commits", done="look:done")
     around(driver_staging, "list_staged_files", ready="write:staged", done="write:footers")
     for owner, name in ((commit, "_write_commit"), (driver_commit, "create")):
         around(owner, name, ready="commit:ready", done="commit:in")

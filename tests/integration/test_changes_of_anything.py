@@ -15,8 +15,8 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets import Project
-from sparkassets.runtime.driver import Driver
 from sparkassets.runtime.outcomes import CommittedRun
+from sparkassets.runtime.run_recorder import RunRecorder
 from tests.depth import deep, examples
 from tests.e2e.projects import rows as table_rows
 from tests.e2e.projects import write
@@ -78,12 +78,12 @@ def change(rng, items, number):
 def dying(project, spark, monkeypatch):
     """A driver that dies when its run is in the table, and has not said so; not at all where nothing is due."""
 
-    def killed(driver, _):
-        assert [type(end.outcome) for end in driver._unrecorded] == [CommittedRun]
+    def killed(recorder, _):
+        assert [type(end.outcome) for end in recorder._active.ended] == [CommittedRun]
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(Driver, "_record", killed)
+        patched.setattr(RunRecorder, "record_ended", killed)
         try:
             project.run(spark, select=["log"])
         except Killed:

@@ -138,7 +138,7 @@ def settings(spark):
 
 def test_none_harms_another(spark, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("sparkassets.runtime.execution.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("sparkassets.runtime.attempt_threads.GRACE_SECONDS", 0.5)
     monkeypatch.setenv("TAKEN_AWAY", "1")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf/assets").mkdir(parents=True)

@@ -442,8 +442,8 @@ class World:
             ledger=JournalLedger(
                 self.store, project=self.project.name, driver=f"d{self.invocations}", clock=self.clock
             ),
-            computing=lambda: (used, FakeOutlets(used)),
-            observer=self.observer,
+            open_engine=lambda: (used, FakeOutlets(used)),
+            find_observer=self.observer,
             targets=self.targets,
             leases=LeaseMonitor(
                 host=host,
@@ -457,8 +457,8 @@ class World:
             identity=DriverIdentity(f"d{self.invocations}", f"i{self.invocations}"),
             progress=progress or Recorder(),
             explain_failure=explained,
-            told=self.feeds.check_availability,
-            stored=self.stored,
+            check_availability=self.feeds.check_availability,
+            stored_columns=self.stored,
         )
 
     def observer(self, asset: AssetSpec) -> SourceObserver | None:

@@ -12,7 +12,7 @@ from sparkassets.core.spec.model import Schedule
 from sparkassets.core.strategies import DateRange
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.errors import RunError, SourceChangedError, SourceError
-from sparkassets.runtime import execution
+from sparkassets.runtime import attempt_threads
 from sparkassets.runtime.driver_work import BackfillWork, RebuildWork, TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, days, project, source
@@ -299,7 +299,7 @@ def test_a_timeout_fences_the_run_and_what_comes_late_does_not_land():
 
     w.engine.hooks["a", "write"], w.engine.hooks["a", "written"] = slow, after
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execution, "GRACE_SECONDS", 0.05)
+        patch.setattr(attempt_threads, "GRACE_SECONDS", 0.05)
         (result,) = w.driver().run_works([TickWork()]).runs
     assert (result.status, result.error) == ("failed", "a: no result within its timeout of 0.05 s")
     late.set()
@@ -356,7 +356,7 @@ def test_what_a_run_begins_only_after_it_was_cancelled_is_cancelled_too(late):
     (result,) = driver.run_works([TickWork()]).runs
     assert result.status == ("failed" if late else "cancelled")
     assert len(asked) > 1
-    assert time.monotonic() - began < execution.GRACE_SECONDS / 2
+    assert time.monotonic() - began < attempt_threads.GRACE_SECONDS / 2
 
 
 def test_what_fails_once_the_driver_is_to_stop_is_cancelled_as_the_signal_may_have_reached_spark_first():

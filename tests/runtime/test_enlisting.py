@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import RenewEntry
-from sparkassets.runtime import execution
+from sparkassets.runtime import attempt_threads
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.runtime.leases import LeaseMonitor
 from sparkassets.state.memory_store import MemoryStore
@@ -83,7 +83,7 @@ def test_a_run_whose_claim_was_taken_over_enlists_nobody_and_commits_nothing():
 
 
 def test_a_run_that_was_left_behind_is_refused_once_its_driver_has_ended(monkeypatch):
-    monkeypatch.setattr(execution, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(attempt_threads, "GRACE_SECONDS", 0.05)
     w, ended = world(commits=True, timeout_seconds=0.05), threading.Event()
 
     class Staged(dict):

@@ -52,7 +52,7 @@ def test_of_runs_side_by_side_that_end_together_each_tells_its_own():
     def the_others_end(_):
         release.set()
         until = time.monotonic() + 10
-        while driver._messages.qsize() < 2 and len(recorder.results) == 1 and time.monotonic() < until:
+        while driver._active.mailbox.qsize() < 2 and len(recorder.results) == 1 and time.monotonic() < until:
             time.sleep(0.01)
 
     recorder.on_finish = the_others_end

@@ -7,8 +7,8 @@ import pytest
 from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.runs import RunRequest
-from sparkassets.runtime.commit_results import settle_results
 from sparkassets.runtime.progress import RunFailedError
+from sparkassets.runtime.run_results import settle_results
 from tests.builders import days
 
 ONE, TWO, BOTH = days("2025-01-01"), days("2025-01-02"), days("2025-01-01", "2025-01-02")

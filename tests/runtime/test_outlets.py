@@ -10,7 +10,7 @@ from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError
-from sparkassets.runtime import execution
+from sparkassets.runtime import attempt_threads
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.runtime.observation import look_at_targets
 from sparkassets.state.memory_store import MemoryStore
@@ -256,7 +256,7 @@ def test_a_zombie_that_is_skipped_in_one_outlet_begins_in_no_other():
 
 
 def test_an_attempt_that_was_given_up_begins_in_no_other_outlet(monkeypatch):
-    monkeypatch.setattr(execution, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(attempt_threads, "GRACE_SECONDS", 0.05)
     w = world(timeout_seconds=0.05)
     go, begun, threads = threading.Event(), [], []
 

@@ -11,7 +11,7 @@ import pytest
 from sparkassets import processes
 from sparkassets.core.journal.state import State
 from sparkassets.processes import host_of_processes, is_alive, read_start_time, this_process
-from sparkassets.runtime.driver import Driver
+from sparkassets.runtime.active_runs import ActiveRuns
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.runtime.leases import LeaseMonitor
 from sparkassets.runtime.observation import changed_spec_entries
@@ -41,9 +41,9 @@ def claimed(host, process):
     driver.leases.process = process
     driver.ledger.open()
     driver.ledger.commit(lambda state: changed_spec_entries(w.project, state))
-    driver._observe(None)
+    driver._observer.observe(None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Driver, "_start_runs", lambda _: None)
+        patch.setattr(ActiveRuns, "start_waiting", lambda _: None)
         driver._claim_due(TickWork())
     return driver.ledger.state
 

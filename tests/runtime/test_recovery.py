@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from sparkassets.errors import RunError
-from sparkassets.runtime import execution
+from sparkassets.runtime import attempt_threads
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -145,7 +145,7 @@ def left_without_a_table() -> World:
 
 
 def test_computing_the_columns_of_a_missing_table_ends_by_the_timeout_of_the_run(monkeypatch):
-    monkeypatch.setattr(execution, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(attempt_threads, "GRACE_SECONDS", 0.05)
     w, done = left_without_a_table(), threading.Event()
     patient, w.project = w.project, world(timeout_seconds=0.05).project  # the dead driver's run never ends
     w.engine.hooks["a", "compute"] = lambda _: done.wait(10)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from sparkassets.runtime import driver
+from sparkassets.runtime import active_runs
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -34,7 +34,7 @@ def world(slots: int) -> World:
 
 @pytest.mark.parametrize(("slots", "claims", "records"), [(50, 1, 1), (4, 13, 13)])
 def test_two_hundred_runs_share_commits(monkeypatch, slots, claims, records):
-    monkeypatch.setattr(driver, "GATHER_SECONDS", 30.0)  # those that run together end together, on any machine
+    monkeypatch.setattr(active_runs, "GATHER_SECONDS", 30.0)  # those that run together end together, on any machine
     w = world(slots)
     summary = w.driver().run_works([TickWork()])
     assert (len(summary.runs), summary.ok) == (DUE, True)

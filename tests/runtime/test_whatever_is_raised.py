@@ -7,8 +7,8 @@ import pytest
 
 from sparkassets.errors import describe_error
 from sparkassets.ports import EngineLostError
+from sparkassets.runtime import attempt_threads, execution
 from sparkassets.runtime import driver as runtime
-from sparkassets.runtime import execution
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -153,7 +153,7 @@ def test_ctrl_c_in_a_notebook_between_the_record_and_its_telling_waits_for_nobod
 
 
 def test_a_function_that_never_ends_is_left_behind_when_the_driver_is_stopped(monkeypatch):
-    monkeypatch.setattr(execution, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(attempt_threads, "GRACE_SECONDS", 0.05)
     w = world(source("s"), asset("a", "s", timeout_seconds=10**12))
     w.tell("s", "2025-01-01")
     running, over = threading.Event(), threading.Event()
@@ -239,6 +239,6 @@ def test_what_a_run_told_that_cannot_be_recorded_is_its_failure_and_the_others_a
     w.tell("s", "2025-01-01")
     w.engine.measures["a"] = told
     summary = w.driver().run_works([TickWork()])
-    status = {result.asset: (result.status, result.error.partition(": ")[2][:40]) for result in summary.runs}
-    assert status == {"a": ("failed", "what the run told of itself cannot be re"), "b": ("success", "")}
+    status = {result.asset: (result.status, result.error.partition(": ")[2][:35]) for result in summary.runs}
+    assert status == {"a": ("failed", "the run's result cannot be recorded"), "b": ("success", "")}
     assert [row.kind for row in w.store.read_history(asset="a")][-1] == "unfenced"

@@ -9,7 +9,7 @@ from sparkassets.core.journal.state import EventRef
 from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.spec.model import InletSpec
-from sparkassets.runtime.commit_results import known_unchanged
+from sparkassets.runtime.run_entries import known_unchanged
 from tests.builders import Story, asset, at, days, names, project, source
 
 BOTH = days("2025-01-01..2025-01-02")

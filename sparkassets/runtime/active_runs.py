@@ -1,0 +1,161 @@
+"""The claimed runs of a driver: how many it holds at once, which of them execute, and which have ended.
+
+A wave of due runs passes through here. The driver claims a few runs for each slot in one commit, starts as many as may
+run in parallel, and records together those that end together.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from sparkassets.core.journal.state import ClaimState
+from sparkassets.core.planner.plan import PlannedRun
+from sparkassets.frozen import frozen
+from sparkassets.ports import Clock
+from sparkassets.runtime.execution import RunExecution
+from sparkassets.runtime.outcomes import FailedRun, Outcome
+from sparkassets.runtime.progress import Progress
+
+POLL_SECONDS = 0.2
+"""The longest that a driver waits for a run to end before it looks after leases and signals."""
+CLAIMS_PER_SLOT = 4
+"""Claims held for each parallel run: enough to share a commit, few enough to leave work to other drivers."""
+GATHER_SECONDS = 0.005
+"""After a run that ended, how long another may take that is recorded with it."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ActiveRun:
+    """A run with its claim, from the claim to its record.
+
+    Attributes:
+        started_at: Monotonic time at which it started; until then, at which it was claimed.
+    """
+
+    run: PlannedRun
+    claim: ClaimState
+    execution: RunExecution
+    started_at: float
+    is_started: bool = False
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """Whether nothing has to be fenced if the run never starts: its claim does not follow unsettled ones."""
+        return not self.run.recovers
+
+
+@frozen
+class EndedRun:
+    """A run that came to an end, which is not recorded yet."""
+
+    active: ActiveRun
+    outcome: Outcome
+
+
+class ActiveRuns:
+    """The claimed runs of one driver; every method is for the driver's own thread.
+
+    Attributes:
+        by_token: Fence token of the claim to the run.
+        ended: Runs that ended and are not recorded yet, in the order in which they ended.
+        mailbox: Calls that other threads ask of the driver's thread, each without arguments.
+    """
+
+    def __init__(self, max_parallel: int, *, clock: Clock, progress: Progress) -> None:
+        self.by_token: dict[int, ActiveRun] = {}
+        self.ended: list[EndedRun] = []
+        self.mailbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._max_parallel = max_parallel
+        self._clock = clock
+        self._progress = progress
+
+    def __bool__(self) -> bool:
+        return bool(self.by_token)
+
+    @property
+    def tokens(self) -> frozenset[int]:
+        """The fence tokens of the claims."""
+        return frozenset(self.by_token)
+
+    @property
+    def started_count(self) -> int:
+        """How many runs started and are not recorded."""
+        return sum(active.is_started for active in self.by_token.values())
+
+    @property
+    def claimable_count(self) -> int:
+        """How many runs may be claimed; none while many claimed runs wait for a slot: later more share a commit."""
+        waiting = len(self.by_token) - self.started_count
+        return 0 if waiting > self._max_parallel else max(0, CLAIMS_PER_SLOT * self._max_parallel - len(self.by_token))
+
+    def add(self, run: PlannedRun, claim: ClaimState, execution: RunExecution) -> None:
+        """Holds a run that was just claimed."""
+        self.by_token[claim.token] = ActiveRun(run, claim, execution, self._clock.monotonic())
+
+    def remove(self, end: EndedRun) -> None:
+        """Drops a run that is recorded."""
+        del self.by_token[end.active.claim.token]
+        self.ended.remove(end)
+
+    def start_waiting(self) -> None:
+        """Starts claimed runs, each in its own thread, until all slots for parallel runs are taken."""
+        running = self.started_count - len(self.ended)
+        for active in self.by_token.values():
+            if running >= self._max_parallel:
+                return
+            if not active.is_started:
+                running += 1
+                self._start(active)
+
+    def _start(self, active: ActiveRun) -> None:
+        active.is_started = True
+        active.started_at = self._clock.monotonic()
+        name = active.claim.entry.run
+        self._progress.started(active.run, name)
+        try:
+            threading.Thread(target=self._execute, args=(active,), name=name, daemon=True).start()
+        except RuntimeError as error:  # no more threads
+            self._send_end(active, FailedRun("error", error, fenced=active.leaves_nothing, attempts=0))
+
+    def _execute(self, active: ActiveRun) -> None:
+        """Executes a run in its own thread; whatever it raises, the driver's thread receives its end."""
+        outcome: Outcome
+        try:
+            outcome = active.execution.execute()
+        except BaseException as error:  # noqa: BLE001  the driver waits for the end of this thread
+            outcome = FailedRun("error", error, fenced=False, attempts=0)
+        self._send_end(active, outcome)
+
+    def _send_end(self, active: ActiveRun, outcome: Outcome) -> None:
+        self.mailbox.put(partial(self._add_end, EndedRun(active, outcome)))
+
+    def _add_end(self, end: EndedRun) -> None:
+        self.ended.append(end)
+
+    def await_ends(self, *, starts_more: bool) -> None:
+        """Waits up to ``POLL_SECONDS`` for a run to end, then gathers in ``ended`` all that end about then.
+
+        Args:
+            starts_more: Whether waiting runs take the slots of those that ended.
+        """
+        with suppress(queue.Empty):
+            self.mailbox.get(timeout=POLL_SECONDS)()
+            for _ in self.by_token:  # those that end together are recorded together, while the next ones run
+                if starts_more:
+                    self.start_waiting()
+                more_run = self.started_count > len(self.ended)
+                self.mailbox.get(timeout=GATHER_SECONDS if more_run else 0.0)()
+
+    def cancel_all(self) -> None:
+        """Cancels every run; one that never started ends at once."""
+        for active in list(self.by_token.values()):
+            if active.is_started:
+                active.execution.cancel()
+            else:
+                error = InterruptedError("not started")
+                self._send_end(active, FailedRun("cancelled", error, fenced=active.leaves_nothing, attempts=0))

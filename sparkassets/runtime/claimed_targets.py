@@ -1,0 +1,147 @@
+"""The targets of one claim: fences against older writes, and the look for the commits of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+
+from sparkassets.ports import (
+    CommitKind,
+    CommitMarker,
+    DataCommit,
+    FenceConflictError,
+    RunComputation,
+    RunOrder,
+    Target,
+    TargetMissingError,
+)
+
+
+class SupersededError(Exception):
+    """A newer claim of the chain has taken over."""
+
+
+def make_marker(
+    order: RunOrder,
+    version: int,
+    kind: CommitKind,
+    *,
+    token: int,
+    computation: RunComputation | None = None,
+    attempt: int = 0,
+) -> CommitMarker:
+    """The marker of one commit; ``token`` is that of the claim under which it is written, not of the order."""
+    return CommitMarker(
+        app_id=order.app_id,
+        version=version,
+        token=token,
+        run=order.run,
+        attempt=attempt,
+        kind=kind,
+        partitions=tuple(order.asset.partitioning.labels(order.partitions)),
+        measures=dict(computation.measures) if computation is not None else {},
+    )
+
+
+class ClaimedTargets:
+    """Every target that the run of a claim writes, in the order of ``order.table_orders``.
+
+    Args:
+        first_token: Fence token of the oldest claim of the chain that nobody has settled.
+        check_superseded: Raises `SupersededError` once a newer claim is known.
+        compute_columns: Makes a computation of which only the columns are used.
+
+    Attributes:
+        commits: For each target the commit that the last look found; None where there is none.
+        computation: A missing table is created with its columns; None until it is known.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        order: RunOrder,
+        *,
+        first_token: int,
+        check_superseded: Callable[[], None],
+        compute_columns: Callable[[], RunComputation],
+    ) -> None:
+        self.targets = tuple(targets)
+        self.commits: tuple[DataCommit | None, ...] = (None,) * len(self.targets)
+        self.computation: RunComputation | None = None
+        self._order = order
+        self._first_token = first_token
+        self._check_superseded = check_superseded
+        self._compute_columns = compute_columns
+
+    @property
+    def first_commit(self) -> DataCommit | None:
+        """The first of the commits that the last look found."""
+        return next((commit for commit in self.commits if commit is not None), None)
+
+    @property
+    def missing(self) -> list[Target]:
+        """The targets in which the last look found no commit."""
+        return [target for target, commit in zip(self.targets, self.commits, strict=True) if commit is None]
+
+    def fence(self, version: int) -> None:
+        """Keeps every lower transaction version out of every target.
+
+        Raises:
+            SupersededError: A newer claim has fenced this one.
+        """
+        marker = make_marker(self._order, version, "fence", token=self._order.token)
+        for target in self.targets:
+            is_fenced = False
+            while not is_fenced:
+                self._check_superseded()
+                is_fenced = self._fence_once(target, marker)
+
+    def _fence_once(self, target: Target, marker: CommitMarker) -> bool:
+        """Whether the target is seen to be fenced; if not, look again.
+
+        What a fence answers proves nothing, and its version is this claim's alone: a greater one is of a newer claim.
+        """
+        newest = target.transaction_version()
+        if newest is not None and newest >= marker.version:
+            if newest > marker.version == 2 * self._order.token:
+                raise SupersededError
+            return True
+        try:
+            target.fence(self.computation, marker=marker)
+        except TargetMissingError:
+            self.computation = self._compute_columns()
+        except FenceConflictError:
+            pass
+        return False
+
+    def is_fenced_by_newer(self) -> bool:
+        """Whether a newer claim has fenced every target."""
+        return min(target.transaction_version() or 0 for target in self.targets) > 2 * self._order.token + 1
+
+    def find_commits(self, runs: Sequence[str]) -> tuple[DataCommit, ...] | None:
+        """Looks in every target for the commit of one of these runs; None where one has none.
+
+        Raises:
+            HistoryGoneError: A target's history cannot say.
+        """
+        histories = [target.find_commits(runs, above=2 * self._first_token) for target in self.targets]
+        self.commits = tuple(commits[-1] if commits else None for commits in histories)
+        present = tuple(commit for commit in self.commits if commit is not None)
+        return present if len(present) == len(self.targets) else None
+
+    def remove_staged(self, runs: Sequence[str]) -> None:
+        """Removes what these runs staged in vain; what cannot be removed disturbs nobody."""
+        for target, commit in zip(self.targets, self.commits, strict=True):
+            with suppress(Exception):
+                target.remove_staged(runs, upto=self._order.token, keep=commit)
+
+    def remove_iterations(self, kept: Sequence[tuple[Collection[str], range]], *, unsettled: Collection[int]) -> None:
+        """Removes iterations that nobody reads any more, where the storage lets it.
+
+        Args:
+            kept: For each target the names of iterations that stay, and the tokens of claims whose others may go.
+            unsettled: Tokens of the chain's claims.
+        """
+        for target, (names, tokens) in zip(self.targets, kept, strict=True):
+            with suppress(Exception):
+                target.remove_iterations(keep=names, unsettled=unsettled, tokens=tokens)

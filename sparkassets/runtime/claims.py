@@ -1,0 +1,103 @@
+"""Claims due runs: which of a plan's runs are claimed now, and what their claims say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+from sparkassets.core.journal.entries import ClaimEntry, Entry
+from sparkassets.core.journal.state import State
+from sparkassets.core.planner.due.unaffected_readers import find_unaffected_readers
+from sparkassets.core.planner.plan import PlannedRun, RunQueue
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.frozen import replace
+from sparkassets.ports import Engine, IdGenerator, TargetFactory
+from sparkassets.runtime.enlistment import Enlistment
+from sparkassets.runtime.execution import RunExecution
+from sparkassets.runtime.file_pins import pin_files
+from sparkassets.runtime.invocation import Invocation
+from sparkassets.runtime.run_orders import OrderBuilder
+
+
+class RunClaimer:
+    """Claims due runs in the journal and makes them active."""
+
+    def __init__(self, invocation: Invocation, *, enlistment: Enlistment, ids: IdGenerator) -> None:
+        self._invocation = invocation
+        self._project = invocation.project
+        self._ledger = invocation.ledger
+        self._active = invocation.active
+        self._enlistment = enlistment
+        self._ids = ids
+        self._orders = OrderBuilder(invocation.project, invocation.ledger)
+
+    def claim_runs(
+        self,
+        queue_runs: Callable[[PlanningContext], RunQueue],
+        make_context: Callable[[State], PlanningContext],
+    ) -> None:
+        """Claims, in one commit, as many of the due runs as may be, and makes them active.
+
+        Args:
+            queue_runs: Plans the due runs.
+            make_context: What they are planned with, for a state.
+        """
+        engine, targets = self._invocation.engine.start()
+        claimed: list[tuple[PlannedRun, ClaimEntry]] = []
+
+        def decide(state: State) -> Sequence[Entry]:
+            context = make_context(state)
+            claimed[:] = [(run, self._build_claim(run, context)) for run in self._claimable(queue_runs(context).runs)]
+            return [claim for _, claim in claimed]
+
+        self._ledger.commit(decide)
+        for run, claim in claimed:
+            self._activate(run, claim, engine, targets)
+
+    def _claimable(self, due: Iterable[PlannedRun]) -> Iterator[PlannedRun]:
+        """Yields the first due runs that may be claimed beside the active ones, up to the number that may be held."""
+        taken = [active.run for active in self._active.by_token.values()]
+        room = self._active.claimable_count
+        for run in due:
+            if not any(_excludes(other, run) for other in taken):
+                yield run
+                taken.append(run)
+                room -= 1
+                if not room:
+                    return
+
+    def _build_claim(self, run: PlannedRun, context: PlanningContext) -> ClaimEntry:
+        asset, leases = self._project.assets[run.asset], self._invocation.leases
+        request = replace(
+            pin_files(context.project, context.state, run.request),
+            judge=self._project.judge_of(asset) if asset.rules or asset.outlets else "",
+            unread_by=find_unaffected_readers(context, context.asset(asset.name), run.partitions),
+        )
+        return ClaimEntry(
+            request=request,
+            run=self._ids.run_id(run.asset, self._invocation.clock.now()),
+            lease_seconds=asset.lease_seconds,
+            invocation=self._invocation.name,
+            host=leases.host,
+            planned=context.now,
+            processes=(leases.process,),
+        )
+
+    def _activate(self, run: PlannedRun, entry: ClaimEntry, engine: Engine, targets: TargetFactory) -> None:
+        """Makes a run active that was just claimed; its execution settles the older claims of its chain first."""
+        *older, claim = self._ledger.state.assets[entry.asset].chains[entry.slot]
+        order = self._orders.build_order(run, claim)
+        enlist = partial(self._enlistment.enlist, entry.asset, claim.token)
+        execution = RunExecution(
+            engine,
+            [targets.open_target(each.asset, app_id=order.app_id, enlist=enlist) for each in order.table_orders],
+            order,
+            older=older,
+            reorder=partial(self._orders.build_order, run),
+        )
+        self._active.add(run, claim, execution)
+
+
+def _excludes(other: PlannedRun, run: PlannedRun) -> bool:
+    """Whether two runs cannot be claimed at once: of one asset, but for runs that the plan has side by side."""
+    return other.asset == run.asset and (other.slot == run.slot or not other.slot or not run.slot)

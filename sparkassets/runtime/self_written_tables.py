@@ -1,0 +1,92 @@
+"""Reads what a run changed that writes its target itself.
+
+Such a run makes no commit that the driver could read. Its table is looked at once the run has ended: whatever its log
+holds by then and was not recorded before belongs to that run. One event announces it, so no later look reports the same
+change again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.spec.model import AssetSpec, StorageLocation
+from sparkassets.errors import RunError
+from sparkassets.frozen import replace
+from sparkassets.ports import DataCommit, TargetObserver
+from sparkassets.runtime.observation import recorded_table
+from sparkassets.runtime.outcomes import CommittedRun
+
+
+def observe_own_tables(
+    done: CommittedRun,
+    asset: AssetSpec,
+    assets: Mapping[str, AssetSpec],
+    *,
+    partitions: PartitionSet,
+    state: State,
+    targets: TargetObserver,
+) -> CommittedRun:
+    """The run with the version of each table that it wrote itself, and with the partitions that changed there.
+
+    Args:
+        done: The run.
+        asset: The asset that it is a run of.
+        assets: The project's assets by name.
+        partitions: The partitions that it computed.
+        state: The state before the run is recorded.
+        targets: Looks at the tables.
+
+    Raises:
+        RunError: There is no table where the asset says that it is.
+        SourceError: A table cannot be looked at.
+    """
+    written = zip((assets[name] for name in asset.written_assets), done.commits, strict=True)
+    return replace(done, commits=tuple(_observe_table(each, own, partitions, state, targets) for own, each in written))
+
+
+def _observe_table(
+    committed: DataCommit, asset: AssetSpec, partitions: PartitionSet, state: State, targets: TargetObserver
+) -> DataCommit:
+    """The commit of one table with its version, its unchanged partitions, and ``besides``: changes outside the run.
+
+    A table that has not changed since it was recorded keeps its recorded version. A change that cannot be told by
+    partition
+    counts for all that the table holds.
+    """
+    if asset.storage is None:
+        return committed
+    known, changed = recorded_table(asset, state), partitions
+    found = (
+        None if known is None else targets.detect_changes(asset, replace(known, coverage=known.coverage | partitions))
+    )
+    if known is not None and found is None:
+        committed, changed = (
+            replace(committed, table_id=known.table_id, version=known.accounted_version, mark=known.mark),
+            NOTHING,
+        )
+    else:
+        found = found if found is not None and found.version is not None else targets.read_position(asset)
+        if found is None:
+            raise _no_table(asset, asset.storage)
+        committed = replace(committed, table_id=found.table_id, version=found.version, mark=found.mark or "")
+        if known is not None:
+            changed = found.lost | PartitionSet.union(each.partitions for each in found.commits)
+    if asset.partitioning.is_partitioned and changed.is_everything:
+        changed = partitions if known is None else partitions | known.coverage
+    if asset.unchanged == "skip":
+        committed = committed.with_unchanged(partitions - changed)
+    return replace(committed, besides=changed - partitions)
+
+
+def _no_table(asset: AssetSpec, storage: StorageLocation) -> RunError:
+    """The error for a run whose code has ended without writing a Delta table where the asset says."""
+    where = (
+        f"{{{{ outlets.{asset.name} }}}} in SQL and context.outlets.{asset.name} in a function say where it is to be"
+    )
+    place = storage.display_text if storage.table else f"at {storage.display_text}"
+    return RunError(
+        f"{asset.name}: its code has ended, but there is no Delta table {place}",
+        hint=f"{where}; without 'path' and 'table' it is known by its events alone",
+    )
