@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.core.branches.branch_project import (
@@ -23,14 +22,13 @@ from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import Entry, EventEntry, NumberedEntry, SpecEntry, SuccessEntry
 from sparkassets.core.journal.history import EVENT_KINDS
 from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, RunQueue
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.column_changes import ColumnChanges
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
-from sparkassets.ports import Clock, JournalStore, Observation, SourceObserver
+from sparkassets.ports import Clock, JournalStore, LastLook, Observation, SourceObserver
 from sparkassets.runtime.driver_work import DriverWork
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.observation import changed_spec_entries
@@ -90,36 +88,26 @@ class BaseObserver:
     def __init__(self, base: JournalReader) -> None:
         self._base = base
 
-    def observe(
-        self,
-        asset: AssetSpec,
-        *,
-        table_id: str | None,
-        version: int | None,
-        cursor: Mapping[str, Any],
-        coverage: PartitionSet,
-        viewed: Mapping[str, PartitionSet],
-        now: datetime,
-    ) -> Observation | None:
+    def observe(self, asset: AssetSpec, last: LastLook, *, now: datetime) -> Observation | None:
         """What the base has recorded of the asset since the last look; None if nothing changed.
 
         Raises:
             SourceError: The base does not have the asset any more.
         """
-        del table_id, now
+        del now
         state = self._base.state()
         if asset.name not in state.assets:
             raise SourceError(f"{asset.name} is not in the base any more", hint="run the branch with the base's code")
         shared = sum(each.uri == asset.uri for each in self._base.project.assets.values()) > 1
-        read = read_up_to(cursor, state)
+        read = read_up_to(last.cursor, state)
         found = mirror_updates(
             asset,
             state,
             self._base.since(read or 0, uri=asset.uri),
-            version=version,
-            cursor=cursor,
-            coverage=state.dataset(asset.uri).coverage if shared and cursor else coverage,
-            viewed=viewed,
+            version=last.version,
+            cursor=last.cursor,
+            coverage=state.dataset(asset.uri).coverage if shared and last.cursor else last.coverage,
+            viewed=last.view_coverage,
             cut=read is not None and self._base.is_cut(read),
         )
         if found is None:

@@ -23,6 +23,7 @@ from sparkassets.ports.runs import (
 )
 from sparkassets.ports.sources import (
     FileContent,
+    LastLook,
     Observation,
     RecordedTable,
     SourceObserver,
@@ -57,6 +58,7 @@ __all__ = [
     "JournalCommit",
     "JournalImage",
     "JournalStore",
+    "LastLook",
     "NewSegmentsError",
     "Observation",
     "RecordedTable",

@@ -50,6 +50,25 @@ class Observation:
 
 
 @frozen
+class LastLook:
+    """What the last look at a source left; all empty before the first.
+
+    Attributes:
+        table_id, version: The position in a Delta source.
+        cursor: The merged cursors of all observations.
+        coverage: The partitions that the dataset held then. They reveal which are gone where the source itself does
+            not say what changed.
+        view_coverage: The same for each view of the source, by its identity.
+    """
+
+    table_id: str | None = None
+    version: int | None = None
+    cursor: Mapping[str, Any] = field(default_factory=dict)
+    coverage: PartitionSet = NOTHING
+    view_coverage: Mapping[str, PartitionSet] = field(default_factory=dict)
+
+
+@frozen
 class FileContent:
     """The partitions by value of one file of a source.
 
@@ -78,21 +97,13 @@ class TextFileReader(Protocol):
 class SourceObserver(Protocol):
     """Observes what others write, without a JVM."""
 
-    def observe(
-        self,
-        asset: AssetSpec,
-        *,
-        table_id: str | None,
-        version: int | None,
-        cursor: Mapping[str, Any],
-        coverage: PartitionSet,
-        viewed: Mapping[str, PartitionSet],
-        now: datetime,
-    ) -> Observation | None:
-        """The news since that position; None when there is none and nothing to note.
+    def observe(self, asset: AssetSpec, last: LastLook, *, now: datetime) -> Observation | None:
+        """The news since the last look; None when there is none and nothing to note.
 
-        ``coverage`` has the partitions that the dataset held then: it reveals which are gone where the
-        source itself does not say what changed; ``viewed`` is the same for the source's views.
+        Args:
+            asset: The source.
+            last: What that look left.
+            now: The real time, for files that are too young to be read.
 
         Raises:
             SourceError: It vanished or cannot be read; the message says what and where.

@@ -20,7 +20,7 @@ from sparkassets.core.runs import app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError, StateError, UnknownRunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import Observation, RecordedTable, SourceObserver, TargetObserver
+from sparkassets.ports import LastLook, Observation, RecordedTable, SourceObserver, TargetObserver
 
 T = TypeVar("T")
 
@@ -118,21 +118,20 @@ def observe_sources(
 def _observe_source(
     asset: AssetSpec, source: SourceObserver, state: State, coverage: PartitionSet, now: datetime
 ) -> Observation | SourceError | None:
-    """The change of one source since ``known``, None if there is none, or the error that prevented the look.
+    """The change of one source since the last look, None if there is none, or the error that prevented the look.
 
     ``coverage`` holds the partitions that its dataset had so far; those it lacks now are reported as removed.
     """
     known = state.assets[asset.name]
     try:
-        return source.observe(
-            asset,
-            table_id=known.table_id,
-            version=known.version,
-            cursor=known.position,
-            coverage=coverage,
-            viewed={uri: state.dataset(uri).coverage for uri in asset.views},
-            now=now,
+        last = LastLook(
+            known.table_id,
+            known.version,
+            known.position,
+            coverage,
+            {uri: state.dataset(uri).coverage for uri in asset.views},
         )
+        return source.observe(asset, last, now=now)
     except SourceError as error:
         return error
 

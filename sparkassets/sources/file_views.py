@@ -20,7 +20,7 @@ from sparkassets.core.spec.source_views import view_digest, view_id
 from sparkassets.files import File
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
-from sparkassets.ports import FileContent, TextFileReader
+from sparkassets.ports import FileContent, LastLook, TextFileReader
 from sparkassets.sources.problems import NAMED, describe_ignored_values
 
 _THREADS = 16
@@ -53,8 +53,7 @@ def observe_views(
     slots: Slots,
     *,
     unsettled: Collection[str],
-    cursor: Mapping[str, Any],
-    viewed: Mapping[str, Any],
+    last: LastLook,
     texts: TextFileReader,
 ) -> FileViewChanges:
     """The news of the source's views; reads new and changed files.
@@ -63,18 +62,17 @@ def observe_views(
         asset: The source.
         slots: All slots with their files.
         unsettled: The keys of slots that still change; their last observation stands.
-        cursor: The cursor of the last look.
-        viewed: The partitions that each view held then.
+        last: What the last look left.
         texts: Reads CSV and JSON files.
 
     Raises:
         SourceError: A file cannot be read, or lacks a column.
     """
-    before = {key: value for key, value in cursor.items() if is_of_file(key)}
+    before = {key: value for key, value in last.cursor.items() if is_of_file(key)}
     if not asset.views:
         return FileViewChanges(cursor=dict.fromkeys(before))
     known = {key: KnownFile.decode(value) for key, value in before.items()}
-    return _ViewInspection(asset, slots, unsettled, known, texts).find_changes(viewed)
+    return _ViewInspection(asset, slots, unsettled, known, texts).find_changes(last.view_coverage)
 
 
 @frozen
@@ -91,7 +89,7 @@ class _ViewInspection:
     before: Mapping[str, KnownFile]
     texts: TextFileReader
 
-    def find_changes(self, viewed: Mapping[str, PartitionSet]) -> FileViewChanges:
+    def find_changes(self, view_coverage: Mapping[str, PartitionSet]) -> FileViewChanges:
         """The news, and the changes of the cursor."""
         there = {
             file_key(file[0]): (slot, file)
@@ -106,7 +104,7 @@ class _ViewInspection:
         if now is None:
             return FileViewChanges(unread=len(read))
         after = {key: each for key, each in self.before.items() if key not in gone} | now
-        views = {uri: self._view(uri, now, gone, after, viewed[uri]) for uri in specs}
+        views = {uri: self._view(uri, now, gone, after, view_coverage[uri]) for uri in specs}
         return FileViewChanges(
             views={uri: each for uri, each in views.items() if each},
             cursor=dict.fromkeys(gone) | {key: each.encode() for key, each in now.items()},

@@ -17,7 +17,7 @@ from sparkassets.errors import SourceError
 from sparkassets.files import File, SkippedFiles, iterate_files
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
-from sparkassets.ports import Observation, TextFileReader
+from sparkassets.ports import LastLook, Observation, TextFileReader
 from sparkassets.sources.file_views import observe_views
 
 _NAMED = 5
@@ -117,17 +117,7 @@ class FileObserver:
     def __init__(self, texts: TextFileReader) -> None:
         self._texts = texts
 
-    def observe(
-        self,
-        asset: AssetSpec,
-        *,
-        table_id: str | None,
-        version: int | None,
-        cursor: Mapping[str, Any],
-        coverage: PartitionSet,
-        viewed: Mapping[str, PartitionSet],
-        now: datetime,
-    ) -> Observation | None:
+    def observe(self, asset: AssetSpec, last: LastLook, *, now: datetime) -> Observation | None:
         """Slots whose files differ from the cursor's; None when none does and there is nothing to note.
 
         ``extra`` counts the ``files`` in changed slots, the slots that are not quiet yet (``unsettled``),
@@ -136,7 +126,7 @@ class FileObserver:
         Raises:
             SourceError: The folder is missing or cannot be listed; or a file can never be read.
         """
-        del table_id, version, coverage  # the cursor knows every slot
+        cursor = last.cursor  # which knows every slot
         if asset.storage is None or asset.source is None:
             raise SourceError(f"the source '{asset.name}' has no path")
         partitioning = asset.partitioning
@@ -158,7 +148,7 @@ class FileObserver:
         cells = {key: (slot.segment, slot.time) for key, slot in slots.items()}
         lost = LostSlots.find(own, cells, pattern, partitioning)
         of_slots = {key: (slot.segment, slot.files) for key, slot in slots.items()}
-        values = observe_views(asset, of_slots, unsettled=unsettled, cursor=cursor, viewed=viewed, texts=self._texts)
+        values = observe_views(asset, of_slots, unsettled=unsettled, last=last, texts=self._texts)
         unseen = f"{_count(values.unread, 'new file')} not read yet" if values.unread else ""
         notes = (*_notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled)), *values.notes)
         notes += (f"{unseen}: Spark alone reads {asset.source.kind} (`plan --spark` starts it)",) if unseen else ()

@@ -16,7 +16,7 @@ from sparkassets.errors import NoTableError
 from sparkassets.files import SkippedFiles
 from sparkassets.files.listing import list_folders
 from sparkassets.frozen import frozen
-from sparkassets.ports import Observation, SourceObserver
+from sparkassets.ports import LastLook, Observation, SourceObserver
 from sparkassets.sources.files import LostSlots
 from sparkassets.sources.problems import missing_root
 
@@ -136,17 +136,7 @@ class TableSetObserver:
         self._listing = listing
         self._observer = observer
 
-    def observe(
-        self,
-        asset: AssetSpec,
-        *,
-        table_id: str | None,
-        version: int | None,
-        cursor: Mapping[str, Any],
-        coverage: PartitionSet,
-        viewed: Mapping[str, PartitionSet],
-        now: datetime,
-    ) -> Observation | None:
+    def observe(self, asset: AssetSpec, last: LastLook, *, now: datetime) -> Observation | None:
         """Partitions whose tables are new, changed, re-created or gone; None without any.
 
         ``extra`` counts the changed ``tables``, and names the first that are left out (``ignored``, ``ignored_count``).
@@ -155,7 +145,7 @@ class TableSetObserver:
         Raises:
             SourceError: The root is missing or cannot be listed, or a table cannot be read.
         """
-        del table_id, version, coverage, viewed  # the cursor knows every table
+        cursor = last.cursor  # which knows every table
         tables, partitioning, skipped = TableSet.of_source(asset), asset.partitioning, SkippedFiles()
         found = self._listing.listed(asset, tables, skipped, seen=bool(cursor))
         if isinstance(found, Observation):
@@ -197,15 +187,8 @@ class TableSetObserver:
         known = known or {}
         table = replace(asset, storage=place, partitioning=UNPARTITIONED, source=_ALONE, views={})
         try:
-            seen = self._observer.observe(
-                table,
-                table_id=known.get("table_id"),
-                version=known.get("version"),
-                cursor=known,
-                coverage=NOTHING,
-                viewed={},
-                now=now,
-            )
+            last = LastLook(known.get("table_id"), known.get("version"), known)
+            seen = self._observer.observe(table, last, now=now)
         except NoTableError:
             return None
         if seen is None or seen.session_needed_reason:

@@ -20,7 +20,7 @@ from sparkassets.delta.commit_inspection import CommitInspector, parse_run_metad
 from sparkassets.delta.log import LogCommit
 from sparkassets.errors import NoTableError, RunError, SourceError
 from sparkassets.frozen import frozen
-from sparkassets.ports import Observation, RecordedTable
+from sparkassets.ports import LastLook, Observation, RecordedTable
 from sparkassets.spark.changes import find_readable_changes
 from sparkassets.spark.commit_history import changes_rows, commits_since, to_log_commit
 from sparkassets.spark.current_table import NamedTable, find_named_table
@@ -50,23 +50,13 @@ class NamedObserver:
         self._workplace = workplace
         self._why = why
 
-    def observe(
-        self,
-        asset: AssetSpec,
-        *,
-        table_id: str | None,
-        version: int | None,
-        cursor: Mapping[str, Any],
-        coverage: PartitionSet,
-        viewed: Mapping[str, PartitionSet],
-        now: datetime,
-    ) -> Observation | None:
-        """The changes since ``version``; None without any, and an observation that only says why without a session.
+    def observe(self, asset: AssetSpec, last: LastLook, *, now: datetime) -> Observation | None:
+        """The changes since the last look; None without any, and an observation that only says why without a session.
 
         Raises:
             SourceError: The table is gone, is not a Delta table, cannot be read, or lacks a column.
         """
-        del now, viewed
+        del now
         if asset.source is None:
             return None
         workplace = self._workplace()
@@ -74,7 +64,7 @@ class NamedObserver:
             return unseen(asset, self._why)
         with workplace.enter_session(asset) as session:
             try:
-                return _NamedInspection(asset, session, table_id, version, cursor, coverage).observation()
+                return _NamedInspection(asset, session, last).observation()
             except SourceError:
                 raise
             except Exception as error:
@@ -94,20 +84,11 @@ def unseen(asset: AssetSpec, why: str) -> Observation:
 
 @frozen
 class _NamedInspection:
-    """One look at one source in a catalog, from the position that the last look recorded.
-
-    Attributes:
-        table_id, version: The position; None before the first look.
-        cursor: What the last look recorded besides.
-        coverage: The partitions that the table held then.
-    """
+    """One look at one source in a catalog, from the position that the last look recorded."""
 
     asset: AssetSpec
     session: SparkSession
-    table_id: str | None
-    version: int | None
-    cursor: Mapping[str, Any]
-    coverage: PartitionSet
+    last: LastLook
 
     def observation(self) -> Observation | None:
         """The news since the last position; None if nothing changed.
@@ -118,29 +99,31 @@ class _NamedInspection:
         relation, name = relation_of(self.asset), self.asset.name
         table = find_named_table(self.session, relation)
         shown = relation.storage.display_text
-        if table is None and self.version is None:
+        if table is None and self.last.version is None:
             return Observation(name, NOTHING, notes=(f"there is no table {shown} yet",))
         if table is None:
             raise NoTableError(
                 f"the source '{name}' vanished: there is no table {shown} any more",
                 hint="bring it back, or take the asset and what reads it out of the project",
             )
-        if self.version is None:
+        if self.last.version is None:
             return self._observe_everything(table, None)
-        if table.table_id != self.table_id:
+        if table.table_id != self.last.table_id:
             return self._observe_everything(table, f"another table has the name {shown} now")
-        if table.version < self.version:
+        if table.version < self.last.version:
             return self._observe_everything(
-                table, f"the table went back from version {self.version} to {table.version}"
+                table, f"the table went back from version {self.last.version} to {table.version}"
             )
-        if self.cursor.get("by") != self._by():
-            others = "by" in self.cursor
+        if self.last.cursor.get("by") != self._by():
+            others = "by" in self.last.cursor
             return self._observe_everything(
                 table, "the partitions are others now" if others else "a Spark session alone sees it now"
             )
-        commits = commits_since(table, self.version)
+        commits = commits_since(table, self.last.version)
         if commits is None:
-            return self._observe_everything(table, f"its history no longer tells every version after {self.version}")
+            return self._observe_everything(
+                table, f"its history no longer tells every version after {self.last.version}"
+            )
         return self._observe_since(table, commits)
 
     def _observe_since(self, table: NamedTable, commits: Sequence[Mapping[str, Any]]) -> Observation | None:
@@ -150,7 +133,7 @@ class _NamedInspection:
         commits such as OPTIMIZE count for nothing.
         """
         if not commits:
-            notes = self._notes(self.cursor.get("unnamed") or {})
+            notes = self._notes(self.last.cursor.get("unnamed") or {})
             return Observation(self.asset.name, NOTHING, notes=notes) if notes else None
         changing = [each["version"] for each in commits if changes_rows(each)]
         parts, changed, removed = self._parts(table), NOTHING, NOTHING
@@ -182,7 +165,7 @@ class _NamedInspection:
             table,
             parts,
             changed=held,
-            removed=self.coverage - held if parts is not None and reason is not None else NOTHING,
+            removed=self.last.coverage - held if parts is not None and reason is not None else NOTHING,
             whole=reason is not None or parts is None,
             extra={} if reason is None else {"reason": reason},
         )

@@ -10,7 +10,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SessionNeededError
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
     from sparkassets.core.journal.state import AssetState
     from sparkassets.core.journal.table_findings import TableFinding
-    from sparkassets.core.partitions import Partitioning, PartitionSet
+    from sparkassets.core.partitions import Partitioning
     from sparkassets.core.run_costs import InletVolume
     from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
     from sparkassets.ports import (
         ChangeFeeds,
         Engine,
         FileContent,
+        LastLook,
         Observation,
         RecordedTable,
         SourceObserver,
@@ -142,25 +143,13 @@ class _Either:
     def __init__(self, plain: SourceObserver, workplace: Callable[[], SparkWorkplace | None]) -> None:
         self._plain, self._workplace = plain, workplace
 
-    def observe(
-        self,
-        asset: AssetSpec,
-        *,
-        table_id: str | None,
-        version: int | None,
-        cursor: Mapping[str, Any],
-        coverage: PartitionSet,
-        viewed: Mapping[str, PartitionSet],
-        now: datetime,
-    ) -> Observation | None:
-        since: dict[str, Any] = {"table_id": table_id, "version": version, "cursor": cursor}
-        since |= {"coverage": coverage, "viewed": viewed, "now": now}
+    def observe(self, asset: AssetSpec, last: LastLook, *, now: datetime) -> Observation | None:
         try:
-            return self._plain.observe(asset, **since)
+            return self._plain.observe(asset, last, now=now)
         except SessionNeededError as error:
             from sparkassets.spark.catalog_observers import NamedObserver
 
-            return NamedObserver(self._workplace, why=error.why).observe(asset, **since)
+            return NamedObserver(self._workplace, why=error.why).observe(asset, last, now=now)
 
 
 class _Targets:

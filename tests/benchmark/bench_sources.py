@@ -20,6 +20,7 @@ from deltalake.transaction import AddAction
 from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition, TimePartition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import FileLocation
+from sparkassets.ports import LastLook
 from sparkassets.sources import make_observer
 from tests.benchmark.figures import record
 from tests.sources.texts import PlainTexts
@@ -44,15 +45,8 @@ class Source:
         watcher, now = make_observer(self.asset, texts=PlainTexts()), datetime.now(UTC)
         assert watcher is not None
         assert self.asset.partitioning is not None
-        seen = watcher.observe(
-            self.asset,
-            table_id=self.table_id,
-            version=self.version,
-            cursor=self.cursor,
-            coverage=self.coverage,
-            viewed={},
-            now=now,
-        )
+        last = LastLook(self.table_id, self.version, self.cursor, self.coverage)
+        seen = watcher.observe(self.asset, last, now=now)
         if seen is None:
             return 0
         self.table_id, self.version = seen.table_id, seen.version

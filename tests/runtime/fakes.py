@@ -24,6 +24,7 @@ from sparkassets.ports import (
     CommitMarker,
     DataCommit,
     Enlist,
+    LastLook,
     Observation,
     RecordedTable,
     RunOrder,
@@ -275,7 +276,7 @@ class FakeSource:
     def __init__(self) -> None:
         self.news: list[Observation] = []
 
-    def observe(self, asset: AssetSpec, **position: Any) -> Observation | None:
+    def observe(self, asset: AssetSpec, last: LastLook, *, now: datetime) -> Observation | None:
         return self.news.pop(0) if self.news else None
 
 

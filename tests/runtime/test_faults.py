@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from random import Random
 from typing import Any
@@ -17,7 +18,7 @@ from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import StateError
-from sparkassets.ports import Enlist, Observation, RunOrder
+from sparkassets.ports import Enlist, LastLook, Observation, RunOrder
 from sparkassets.runtime import ledger
 from sparkassets.runtime.driver import Driver
 from sparkassets.runtime.driver_work import TickWork
@@ -53,9 +54,9 @@ class FaultyOutlets:
 class LastingSource(FakeSource):
     """One whose news are there at every look, until the position is past them."""
 
-    def observe(self, asset: AssetSpec, **position: Any) -> Observation | None:
-        """All that came after the position."""
-        new = [each for each in self.news if (each.version or 0) > (position["version"] or 0)]
+    def observe(self, asset: AssetSpec, last: LastLook, *, now: datetime) -> Observation | None:
+        """All that came after the last look."""
+        new = [each for each in self.news if (each.version or 0) > (last.version or 0)]
         changed = PartitionSet.union(each.changed for each in new)
         return replace(new[-1], changed=changed) if new else None
 

@@ -137,7 +137,7 @@ class Meeting:
         self.all_there = Barrier(others, timeout=20)
         self.threads = {}
 
-    def observe(self, asset, **_):
+    def observe(self, asset, last, *, now):
         self.threads[asset.name] = current_thread()
         if "://" in asset.storage.path:
             self.all_there.wait()

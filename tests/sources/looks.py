@@ -6,6 +6,7 @@ from pathlib import Path
 from sparkassets.core.partitions import NOTHING, Partitioning, TimePartition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import FileLocation
+from sparkassets.ports import LastLook
 from sparkassets.sources import make_observer
 from tests.sources.texts import PlainTexts
 
@@ -30,15 +31,8 @@ class Source:
         self.coverage = NOTHING
 
     def look(self, *, now=None):
-        seen = make_observer(self.asset, texts=PlainTexts()).observe(
-            self.asset,
-            table_id=self.table_id,
-            version=self.version,
-            cursor=self.cursor,
-            coverage=self.coverage,
-            viewed={},
-            now=now or datetime.now(UTC),
-        )
+        last = LastLook(self.table_id, self.version, self.cursor, self.coverage)
+        seen = make_observer(self.asset, texts=PlainTexts()).observe(self.asset, last, now=now or datetime.now(UTC))
         self.notes = seen.notes if seen is not None else ()
         if seen is not None and not seen.has_news:
             return None

@@ -17,7 +17,7 @@ from sparkassets.core.partitions import NOTHING, Partitioning, SegmentPartition,
 from sparkassets.delta import rows as delta_rows
 from sparkassets.delta import rows as delta_values
 from sparkassets.errors import SourceError
-from sparkassets.sources import delta as module
+from sparkassets.sources import table_inspection as module
 from tests.depth import examples
 from tests.sources.looks import DAYS, Source, write
 
@@ -69,9 +69,9 @@ def delta(path, partition=DAYS):
 def opened(monkeypatch):
     """The versions that tables were opened at; empty when the log's end was enough."""
     versions = []
-    real = module._TableInspection._open
+    real = module.TableInspection._open
     monkeypatch.setattr(
-        module._TableInspection, "_open", lambda look, version=None: (versions.append(version), real(look, version))[1]
+        module.TableInspection, "_open", lambda look, version=None: (versions.append(version), real(look, version))[1]
     )
     return versions
 

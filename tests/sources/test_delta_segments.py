@@ -14,7 +14,7 @@ from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePart
 from sparkassets.delta import rows as delta_rows
 from sparkassets.delta import rows as delta_values
 from sparkassets.errors import SourceError
-from sparkassets.sources import delta as module
+from sparkassets.sources.table_inspection import TableInspection
 from tests.sources.looks import DAYS, Source
 
 REGIONS = SegmentPartition("region", ("de", "nl"))
@@ -247,7 +247,7 @@ def test_a_table_laid_out_by_its_dimensions_tells_all_by_its_log(path, monkeypat
     add(path, (1, "de"), (1, "nl"), (2, "de"), partition_by=["day", "region"])
     source = delta(path)
     assert source.keys(source.look().changed) == ["2013-01-01,de", "2013-01-01,nl", "2013-01-02,de"]
-    monkeypatch.setattr(module._TableInspection, "_open", None)
+    monkeypatch.setattr(TableInspection, "_open", None)
     add(path, (2, "nl"), (1, "de"))
     seen = source.look()
     assert source.keys(seen.changed) == ["2013-01-01,de", "2013-01-02,nl"]

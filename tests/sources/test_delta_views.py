@@ -14,6 +14,7 @@ from sparkassets.core.journal.entries import NumberedEntry, ObservedEntry, ViewC
 from sparkassets.core.partitions import NOTHING, UNPARTITIONED, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import FileLocation, SourceError
+from sparkassets.ports import LastLook
 from sparkassets.sources import delta as module
 from sparkassets.sources.delta import DeltaObserver
 from tests.depth import histories
@@ -43,15 +44,8 @@ class Source:
         self.notes = ()
 
     def look(self):
-        seen = DeltaObserver().observe(
-            self.asset,
-            table_id=self.table_id,
-            version=self.version,
-            cursor=self.cursor,
-            coverage=self.coverage,
-            viewed=self.viewed,
-            now=datetime.now(UTC),
-        )
+        last = LastLook(self.table_id, self.version, self.cursor, self.coverage, self.viewed)
+        seen = DeltaObserver().observe(self.asset, last, now=datetime.now(UTC))
         self.notes = seen.notes if seen is not None else ()
         if seen is not None:
             self.table_id = seen.table_id or self.table_id

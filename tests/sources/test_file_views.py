@@ -30,6 +30,7 @@ from sparkassets.core.run_costs import InletVolume
 from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, SourceSpec, StorageLocation
 from sparkassets.errors import FileLocation, SourceError
+from sparkassets.ports import LastLook
 from sparkassets.runtime.file_pins import find_pinned_files
 from sparkassets.sources.files import FileObserver
 from sparkassets.sources.volumes import LogVolumeEstimator
@@ -70,15 +71,9 @@ class Source:
         self.viewed = dict.fromkeys(views, NOTHING)
 
     def look(self, now=None):
-        seen = FileObserver(self.texts).observe(
-            self.asset,
-            table_id=None,
-            version=None,
-            cursor=self.cursor,
-            coverage=self.coverage,
-            viewed={uri: self.viewed.get(uri, NOTHING) for uri in self.asset.views},
-            now=now or datetime.now(UTC),
-        )
+        viewed = {uri: self.viewed.get(uri, NOTHING) for uri in self.asset.views}
+        last = LastLook(cursor=self.cursor, coverage=self.coverage, view_coverage=viewed)
+        seen = FileObserver(self.texts).observe(self.asset, last, now=now or datetime.now(UTC))
         if seen is not None:
             entry = ObservedEntry("raw", "raw", cursor=seen.cursor, views=seen.views)
             entry = from_row(to_row(NumberedEntry(entry, 1, datetime(2025, 1, 1, tzinfo=UTC), "d"))).entry

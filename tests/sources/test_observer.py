@@ -3,8 +3,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.partitions import NOTHING
 from sparkassets.errors import SourceError
+from sparkassets.ports import LastLook
 from sparkassets.sources import make_observer
 from sparkassets.sources.delta import DeltaObserver
 from sparkassets.sources.files import FileObserver
@@ -31,6 +31,4 @@ def test_nobody_looks_at_events_and_at_what_is_no_source():
 def test_a_source_without_a_path_cannot_be_looked_at(watcher):
     asset = replace(Source("/landing").asset, storage=None)
     with pytest.raises(SourceError, match=r"^the source 'landed' has no path$"):
-        watcher.observe(
-            asset, table_id=None, version=None, cursor={}, coverage=NOTHING, viewed={}, now=datetime.now(UTC)
-        )
+        watcher.observe(asset, LastLook(), now=datetime.now(UTC))
