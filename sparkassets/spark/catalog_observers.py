@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -18,7 +18,7 @@ from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition, a
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.commit_inspection import CommitInspector, parse_run_metadata, refuse_unknown
 from sparkassets.delta.log import LogCommit
-from sparkassets.errors import NoTableError, RunError, SourceError
+from sparkassets.errors import NoTableError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import LastLook, Observation, RecordedTable
 from sparkassets.spark.changes import find_readable_changes
@@ -31,6 +31,8 @@ from sparkassets.spark.workplace import SparkWorkplace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+T = TypeVar("T")
 
 IN_A_CATALOG: Final = "its table is in a catalog"
 _NAMED: Final = 5
@@ -62,13 +64,35 @@ class NamedObserver:
         workplace = self._workplace()
         if workplace is None:
             return unseen(asset, self._why)
-        with workplace.enter_session(asset) as session:
-            try:
-                return _NamedInspection(asset, session, last).observation()
-            except SourceError:
-                raise
-            except Exception as error:
-                raise SourceError(f"the source '{asset.name}' cannot be looked at: {first_line(error)}") from error
+        return _look_in_session(
+            workplace,
+            asset,
+            lambda session: _NamedInspection(asset, session, last).observation(),
+            subject=f"the source '{asset.name}'",
+        )
+
+
+def _look_in_session(
+    workplace: SparkWorkplace, asset: AssetSpec, look: Callable[[SparkSession], T], *, subject: str
+) -> T:
+    """What ``look`` returns in the asset's session.
+
+    Args:
+        workplace: Opens the session.
+        asset: The asset that is looked at.
+        look: Looks at it.
+        subject: What it looks at, for the error.
+
+    Raises:
+        SourceError: Whatever ``look`` raised.
+    """
+    with workplace.enter_session(asset) as session:
+        try:
+            return look(session)
+        except SourceError:
+            raise
+        except Exception as error:
+            raise SourceError(f"{subject} cannot be looked at: {first_line(error)}") from error
 
 
 def unseen(asset: AssetSpec, why: str) -> Observation:
@@ -121,9 +145,8 @@ class _NamedInspection:
             )
         commits = commits_since(table, self.last.version)
         if commits is None:
-            return self._observe_everything(
-                table, f"its history no longer tells every version after {self.last.version}"
-            )
+            reason = f"its history no longer tells every version after {self.last.version}"
+            return self._observe_everything(table, reason)
         return self._observe_since(table, commits)
 
     def _observe_since(self, table: NamedTable, commits: Sequence[Mapping[str, Any]]) -> Observation | None:
@@ -267,19 +290,14 @@ class NamedTargets:
         Raises:
             SourceError: No run may write to it.
         """
-        workplace = self._workplace()
-        if workplace is None:
-            return None
-        with workplace.enter_session(asset) as session:
-            try:
-                table = find_named_table(session, relation_of(asset))
-                if table is not None:
-                    table.check()
-            except SourceError:
-                raise
-            except Exception as error:
-                raise SourceError(f"the table of '{asset.name}' cannot be looked at: {first_line(error)}") from error
-            return None if table is None else table.version
+
+        def check(table: NamedTable | None) -> int | None:
+            if table is None:
+                return None
+            table.check()
+            return table.version
+
+        return self._look_at_table(asset, check)
 
     def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
         """As `ports.TargetObserver` has it.
@@ -287,20 +305,16 @@ class NamedTargets:
         Raises:
             UnknownRunError: One is of another run of the asset.
         """
-        workplace = self._workplace()
-        if workplace is None:
-            return
-        with workplace.enter_session(asset) as session:
-            table = find_named_table(session, relation_of(asset))
-            place = f"by the name {relation_of(asset).storage.given}"
+        place = f"by the name {relation_of(asset).storage.given}"
+
+        def check(table: NamedTable | None) -> None:
             for info in islice(table.iterate_commits() if table is not None else (), _NEWEST):
                 marker = parse_run_metadata(info)
-                if (
-                    marker.get("kind") == "data"
-                    and asset_app(str(marker.get("app"))) == app
-                    and info["version"] <= version
-                ):
+                is_own = marker.get("kind") == "data" and asset_app(str(marker.get("app"))) == app
+                if is_own and info["version"] <= version:
                     refuse_unknown(marker, info["version"], claimed=claimed, place=place)
+
+        self._look_at_table(asset, check)
 
     def read_position(self, asset: AssetSpec) -> TableFinding | None:
         """As `ports.TargetObserver` has it.
@@ -308,17 +322,13 @@ class NamedTargets:
         Raises:
             SourceError: The table cannot be read.
         """
-        workplace = self._workplace()
-        if workplace is None:
-            return None
-        with workplace.enter_session(asset) as session:
-            try:
-                table = find_named_table(session, relation_of(asset))
-            except Exception as error:
-                raise SourceError(f"the table of '{asset.name}' cannot be looked at: {first_line(error)}") from error
-        if table is None:
-            return None
-        return TableFinding("moved", table_id=table.table_id, version=table.version, mark=_mark(table.version))
+
+        def read(table: NamedTable | None) -> TableFinding | None:
+            if table is None:
+                return None
+            return TableFinding("moved", table_id=table.table_id, version=table.version, mark=_mark(table.version))
+
+        return self._look_at_table(asset, read)
 
     def detect_changes(self, asset: AssetSpec, known: RecordedTable) -> TableFinding | None:
         """Differences to the record; None where there are none, or without a session.
@@ -327,20 +337,28 @@ class NamedTargets:
             UnknownRunError: A run of the asset is there that is neither recorded nor claimed.
             SourceError: The table cannot be read.
         """
+
+        def compare(table: NamedTable | None) -> TableFinding | None:
+            if table is None:
+                return TableFinding("gone", f"its table {relation_of(asset).storage.given} is gone", EVERYTHING)
+            return _NamedCommitInspector(asset, known, "", table).detect_changes()
+
+        return self._look_at_table(asset, compare)
+
+    def _look_at_table(self, asset: AssetSpec, look: Callable[[NamedTable | None], T]) -> T | None:
+        """What ``look`` returns for the asset's table, of which it is given None if there is none.
+
+        None without a session.
+        """
         workplace = self._workplace()
         if workplace is None:
             return None
-        with workplace.enter_session(asset) as session:
-            try:
-                table = find_named_table(session, relation_of(asset))
-                shown = relation_of(asset).storage.given
-                if table is None:
-                    return TableFinding("gone", f"its table {shown} is gone", EVERYTHING)
-                return _NamedCommitInspector(asset, known, "", table).detect_changes()
-            except (SourceError, RunError):
-                raise
-            except Exception as error:
-                raise SourceError(f"the table of '{asset.name}' cannot be looked at: {first_line(error)}") from error
+        return _look_in_session(
+            workplace,
+            asset,
+            lambda session: look(find_named_table(session, relation_of(asset))),
+            subject=f"the table of '{asset.name}'",
+        )
 
 
 @frozen
