@@ -28,7 +28,7 @@ from sparkassets.core.results import RunResult
 from sparkassets.core.spec.column_changes import ColumnChanges
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
-from sparkassets.ports import Clock, JournalStore, LastLook, Observation, SourceObserver
+from sparkassets.ports import Clock, HistoryQuery, JournalStore, LastLook, Observation, SourceObserver
 from sparkassets.runtime.driver_work import DriverWork
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.observation import changed_spec_entries
@@ -63,7 +63,7 @@ class JournalReader:
         """Entries of these kinds after sequence number ``seq``; with ``uri`` only those of a dataset."""
         if not self._store.exists():
             return []
-        return [from_row(row) for row in self._store.read_history(kinds=kinds, uri=uri, after_seq=seq)]
+        return [from_row(row) for row in self._store.read_history(HistoryQuery(kinds=kinds, uri=uri, after_seq=seq))]
 
     def is_cut(self, seq: int) -> bool:
         """Whether entries after ``seq`` have expired.

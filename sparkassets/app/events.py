@@ -15,7 +15,7 @@ from sparkassets.core.journal.entries import Entry, EventEntry, NumberedEntry
 from sparkassets.core.journal.state import EventRef, State
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.frozen import frozen
-from sparkassets.ports import JournalStore
+from sparkassets.ports import HistoryQuery, JournalStore
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.observation import changed_spec_entries
 
@@ -142,7 +142,7 @@ def describe_events(spec: ProjectSpec, store: JournalStore, entries: Sequence[Nu
     if not found:
         return []
     refs = {ref.seq: ref for _, ref in found}
-    later = store.read_history(kinds=history.USING_KINDS, after_seq=min(refs))
+    later = store.read_history(HistoryQuery(kinds=history.USING_KINDS, after_seq=min(refs)))
     uses = history.EventUsage([refs[seq] for seq in sorted(refs)], map(from_row, later))
     return [
         {
@@ -230,7 +230,7 @@ class _KnownEvents:
         """(Dataset URI, id) to its first event, for all events up to the entry ``seq`` at least."""
         for at in range(0, len(self._ids), _AT_ONCE):
             ids = self._ids[at : at + _AT_ONCE]
-            for row in self._store.read_history(kinds=("event",), ids=ids, after_seq=self._read):
+            for row in self._store.read_history(HistoryQuery(kinds=("event",), ids=ids, after_seq=self._read)):
                 self.first.setdefault((row.uri or "", row.id or ""), from_row(row))
         self._read = seq
         return self.first

@@ -9,6 +9,7 @@ from sparkassets.app.context import ProjectContext, with_keys
 from sparkassets.core.instants import format_zoned
 from sparkassets.core.journal.codec import from_row
 from sparkassets.errors import InputError
+from sparkassets.ports import HistoryQuery
 
 if TYPE_CHECKING:
     from sparkassets.core.documents.records import ListedIteration
@@ -66,7 +67,7 @@ class HistoryCommands:
         gone = self._context.lost_claims(self._context.read_state("runs"))
         name = claims[0].asset if claims[0].asset in spec.assets else None
         store = self._context.adapters.store
-        rows = store.read_history(kinds=RUN_KINDS, asset=name, after_seq=claims[0].seq - 1)
+        rows = store.read_history(HistoryQuery(kinds=RUN_KINDS, asset=name, after_seq=claims[0].seq - 1))
         found = next(each for each in run_records(map(from_row, rows), gone) if each.run == run)
         return with_keys(found, spec), claims[0].driver
 
@@ -113,7 +114,9 @@ class HistoryCommands:
         if known is None or not known.iterations:
             return []
         first = min(each.seq for each in known.iterations) - 1
-        rows = self._context.adapters.store.read_history(kinds=("success", "outlet"), asset=asset, after_seq=first)
+        rows = self._context.adapters.store.read_history(
+            HistoryQuery(kinds=("success", "outlet"), asset=asset, after_seq=first)
+        )
         entries = (each.entry for each in map(from_row, rows))
         written = (each for each in entries if isinstance(each, SuccessEntry | OutletEntry) and each.iteration)
         extras = {each.run: each.extra for each in written}
@@ -139,7 +142,7 @@ class HistoryCommands:
         if not store.exists():
             return ()
         store.check(project=self._context.spec.name)
-        return store.read_history(kinds=kinds, asset=asset, uri=uri, run=run, last=last)
+        return store.read_history(HistoryQuery(kinds=kinds, asset=asset, uri=uri, run=run, last=last))
 
     def cut_note(self) -> str:
         """A sentence on how far back the journal reaches; empty if it still has all entries."""

@@ -10,6 +10,7 @@ from sparkassets.app.context import ProjectContext
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.phrases import listing
 from sparkassets.errors import InputError
+from sparkassets.ports import HistoryQuery
 
 if TYPE_CHECKING:
     from sparkassets.core.derivation.asset_columns import AssetDerivations
@@ -127,7 +128,7 @@ class _DatasetHistory:
         limit = self._limits.get(uri, FIRST_READ)
         if limit is None or not self._store.exists():
             return False
-        rows = self._store.read_history(kinds=KINDS, uri=uri, last=limit)
+        rows = self._store.read_history(HistoryQuery(kinds=KINDS, uri=uri, last=limit))
         known = self._read.setdefault(uri, [])
         oldest = known[-1].seq if known else None
         known += [from_row(row) for row in reversed(rows) if oldest is None or row.seq < oldest]

@@ -13,6 +13,7 @@ from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import State
 from sparkassets.errors import StateError
 from sparkassets.frozen import frozen
+from sparkassets.ports import HistoryQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,7 +141,8 @@ class StateCommands:
             yield from map(base_line, base)
             for first in range(begins - 1, newest, ENTRIES_PER_READ):
                 yield from map(
-                    entry_line, store.read_history(after_seq=first, up_to_seq=min(first + ENTRIES_PER_READ, newest))
+                    entry_line,
+                    store.read_history(HistoryQuery(after_seq=first, up_to_seq=min(first + ENTRIES_PER_READ, newest))),
                 )
             yield from map(snapshot_line, image.snapshot)
 
@@ -175,7 +177,7 @@ class StateCommands:
         context = self._context.look(at=at)
         found = make_plan(context)
         store = self._context.adapters.store
-        rows = store.read_history(kinds=KINDS, last=MOST_ENTRIES) if store.exists() else ()
+        rows = store.read_history(HistoryQuery(kinds=KINDS, last=MOST_ENTRIES)) if store.exists() else ()
         past = ReportHistory.from_entries(
             [*map(from_row, rows)], whole=len(rows) < MOST_ENTRIES, gone=context.gone_claims
         )

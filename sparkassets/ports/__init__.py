@@ -1,8 +1,10 @@
 """What the runtime needs from the outside, as Protocols; adapters implement them and do not know each other."""
 
 from sparkassets.ports.journal import (
+    ALL_HISTORY,
     Clock,
     FormatUpgrade,
+    HistoryQuery,
     IdGenerator,
     JournalCommit,
     JournalImage,
@@ -42,6 +44,7 @@ from sparkassets.ports.targets import (
 )
 
 __all__ = [
+    "ALL_HISTORY",
     "ChangeFeeds",
     "Clock",
     "CommitKind",
@@ -54,6 +57,7 @@ __all__ = [
     "FileContent",
     "FormatUpgrade",
     "HistoryGoneError",
+    "HistoryQuery",
     "IdGenerator",
     "JournalCommit",
     "JournalImage",

@@ -73,6 +73,43 @@ class FormatUpgrade:
     upgrade_snapshot: Callable[[SnapshotRow], SnapshotRow]
 
 
+@frozen
+class HistoryQuery:
+    """Which rows of a journal are read; None excludes nothing.
+
+    Attributes:
+        kinds: Kinds of their entries.
+        asset, uri, run: The values of these fields.
+        ids: Ids of announced events.
+        after_seq: Only rows with a greater number.
+        up_to_seq: Only rows with this number or a lower one.
+        last: At most so many, the newest of those that match.
+    """
+
+    kinds: Collection[str] | None = None
+    asset: str | None = None
+    uri: str | None = None
+    run: str | None = None
+    ids: Collection[str] | None = None
+    after_seq: int = 0
+    up_to_seq: int | None = None
+    last: int | None = None
+
+    @property
+    def allowed_values(self) -> Mapping[str, Collection[str]]:
+        """Field of a row to the values that match, for each field that the query filters by."""
+        single = {"asset": self.asset, "uri": self.uri, "run": self.run}
+        several = {"kind": self.kinds, "id": self.ids}
+        return {
+            **{field: (value,) for field, value in single.items() if value is not None},
+            **{field: values for field, values in several.items() if values is not None},
+        }
+
+
+ALL_HISTORY = HistoryQuery()
+"""Every row that the journal keeps."""
+
+
 class JournalStore(Protocol):
     """The serialisable log (docs/design/journal.md#a-serialisable-log): numbered commits by compare-and-set.
 
@@ -107,21 +144,10 @@ class JournalStore(Protocol):
     def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
         """Replaces the snapshot if its ``seq`` is lower; losing a race is not an error."""
 
-    def read_history(
-        self,
-        *,
-        kinds: Sequence[str] | None = None,
-        asset: str | None = None,
-        uri: str | None = None,
-        run: str | None = None,
-        ids: Collection[str] | None = None,
-        after_seq: int = 0,
-        up_to_seq: int | None = None,
-        last: int | None = None,
-    ) -> Sequence[JournalRow]:
-        """Rows of the whole journal that match, ascending by ``seq``; only the newest ``last`` of them.
+    def read_history(self, query: HistoryQuery = ALL_HISTORY) -> Sequence[JournalRow]:
+        """Rows of the whole journal that match the query, ascending by ``seq``.
 
-        What is asked for is sought where the rows are: what does not match is not brought here.
+        The store filters where the rows are: others are not brought here.
         """
 
     def maintain(self, *, fully: bool = False) -> None:

@@ -13,7 +13,7 @@ from sparkassets.core.journal.entries import Entry, NumberedEntry
 from sparkassets.core.journal.retention import RetentionPolicy, find_outdated, last_expendable_seq
 from sparkassets.core.journal.state import State
 from sparkassets.errors import JournalConflictError, StateError
-from sparkassets.ports import Clock, JournalStore
+from sparkassets.ports import Clock, HistoryQuery, JournalStore
 
 SNAPSHOT_EVERY = 200
 """Entries in the tail from which a driver at work writes a new snapshot of a small project."""
@@ -120,11 +120,13 @@ class JournalLedger:
             run: Its name.
             token: The fence token of the claim, taken from the run's commit.
         """
-        return token < self._store.oldest_seq() or bool(self._store.read_history(kinds=["claim"], run=run))
+        return token < self._store.oldest_seq() or bool(
+            self._store.read_history(HistoryQuery(kinds=["claim"], run=run))
+        )
 
     def newest_entries(self, kind: str, *, asset: str, most: int) -> list[NumberedEntry]:
         """The newest ``most`` entries of this kind and asset in the whole journal, oldest of them first."""
-        return [from_row(row) for row in self._store.read_history(kinds=[kind], asset=asset, last=most)]
+        return [from_row(row) for row in self._store.read_history(HistoryQuery(kinds=[kind], asset=asset, last=most))]
 
     def maintain(self, *, ending: bool = False) -> None:
         """Writes a snapshot once the tail is long enough to be worth it, and lets the store clean up its files.
@@ -201,14 +203,15 @@ def read_entries(store: JournalStore, *, after: int, up_to: int) -> Iterator[lis
     """Entries with ``after`` < number <= ``up_to``, ascending, in lists of at most `ENTRIES_PER_READ`."""
     for first in range(after, up_to, ENTRIES_PER_READ):
         yield [
-            from_row(row) for row in store.read_history(after_seq=first, up_to_seq=min(first + ENTRIES_PER_READ, up_to))
+            from_row(row)
+            for row in store.read_history(HistoryQuery(after_seq=first, up_to_seq=min(first + ENTRIES_PER_READ, up_to)))
         ]
 
 
 def find_oldest_entry(store: JournalStore) -> tuple[int, datetime] | None:
     """Sequence number and time of the oldest entry that is kept; None in an empty journal."""
     begins = store.oldest_seq()
-    rows = store.read_history(after_seq=begins - 1, up_to_seq=begins)
+    rows = store.read_history(HistoryQuery(after_seq=begins - 1, up_to_seq=begins))
     return (begins, rows[0].at) if rows else None
 
 

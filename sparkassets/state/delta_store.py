@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
 from sparkassets.files.object_stores import deltalake_options
-from sparkassets.ports import FormatUpgrade, JournalImage, StateDamage
+from sparkassets.ports import ALL_HISTORY, FormatUpgrade, HistoryQuery, JournalImage, StateDamage
 from sparkassets.state import refusals
 from sparkassets.state.location import BASE, JOURNAL, WATERMARKS, StateLocation
 from sparkassets.state.refusals import check_append, check_base, check_snapshot, conflict_error, find_sequence_fault
@@ -111,34 +111,14 @@ class DeltaStore:
             journal.refresh()
             return journal.number, _read_tail(journal, seq)
 
-    def read_history(
-        self,
-        *,
-        kinds: Sequence[str] | None = None,
-        asset: str | None = None,
-        uri: str | None = None,
-        run: str | None = None,
-        ids: Collection[str] | None = None,
-        after_seq: int = 0,
-        up_to_seq: int | None = None,
-        last: int | None = None,
-    ) -> Sequence[JournalRow]:
-        """Reads files from the newest back, and stops once ``last`` rows are found."""
+    def read_history(self, query: HistoryQuery = ALL_HISTORY) -> Sequence[JournalRow]:
+        """Reads files from the newest back, and stops once the ``last`` rows of the query are found."""
         from sparkassets.state.history_scan import find_rows
 
         journal = self._open_journal()
         with journal.lock:
             journal.refresh()
-            return find_rows(
-                journal,
-                kinds=kinds,
-                asset=asset,
-                uri=uri,
-                run=run,
-                ids=ids,
-                between=(after_seq, up_to_seq),
-                last=last,
-            )
+            return find_rows(journal, query)
 
     def oldest_seq(self) -> int:
         """The number of the oldest kept entry; reads the log only."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from sparkassets.core.journal.codec.rows import JournalRow
+from sparkassets.ports import HistoryQuery
 from sparkassets.state.data_files import DataFile
 from sparkassets.state.numbered_table import NumberedTable
 from sparkassets.state.table_columns import JOURNAL_COLUMNS, rows_from_table
@@ -14,43 +15,28 @@ _FILTERED_LOOK_ROWS = 500
 _GROWTH = 4
 
 
-def find_rows(
-    journal: NumberedTable,
-    *,
-    kinds: Sequence[str] | None,
-    asset: str | None,
-    uri: str | None,
-    run: str | None,
-    ids: Collection[str] | None,
-    between: tuple[int, int | None],
-    last: int | None,
-) -> Sequence[JournalRow]:
-    """Matching rows, ascending by ``seq``; with ``last`` only the newest so many, which leaves older files unread.
-
-    ``between`` selects rows after the first number, up to the second.
-    """
-    after_seq, up_to_seq = between
-    wanted = [f"seq > {after_seq}"] + ([f"seq <= {up_to_seq}"] if up_to_seq is not None else [])
-    for column, among in (("kind", kinds), ("id", ids)):
-        if among is None:
-            continue
-        if not among:
+def find_rows(journal: NumberedTable, query: HistoryQuery) -> Sequence[JournalRow]:
+    """Matching rows, ascending by ``seq``; with ``last`` only the newest so many, which leaves older files unread."""
+    filters = [f"seq > {query.after_seq}"]
+    if query.up_to_seq is not None:
+        filters.append(f"seq <= {query.up_to_seq}")
+    for column, values in query.allowed_values.items():
+        if not values:
             return ()
-        wanted.append(f"{column} IN ({', '.join(map(_literal, among))})")
-    named = {"asset": asset, "uri": uri, "run": run}
-    wanted += [f"{column} = {_literal(value)}" for column, value in named.items() if value is not None]
-    if last is None:
-        return _scan(journal, wanted)
-    found: list[JournalRow] = []
+        literals = [_literal(value) for value in values]
+        filters.append(f"{column} = {literals[0]}" if len(literals) == 1 else f"{column} IN ({', '.join(literals)})")
+    if query.last is None:
+        return _scan(journal, filters)
+    rows: list[JournalRow] = []
     below = None
-    first_look = last if len(wanted) == 1 else max(last, _FILTERED_LOOK_ROWS)
-    for start in _part_starts(journal.live_files(), after_seq=after_seq, at_least=first_look):
-        part = [*wanted, f"seq >= {start}"] + ([f"seq < {below}"] if below is not None else [])
-        found = [*_scan(journal, part), *found]
-        if len(found) >= last:
+    first_look = query.last if len(filters) == 1 else max(query.last, _FILTERED_LOOK_ROWS)
+    for start in _part_starts(journal.live_files(), after_seq=query.after_seq, at_least=first_look):
+        part = [*filters, f"seq >= {start}"] + ([f"seq < {below}"] if below is not None else [])
+        rows = [*_scan(journal, part), *rows]
+        if len(rows) >= query.last:
             break
         below = start
-    return found[max(0, len(found) - last) :]
+    return rows[max(0, len(rows) - query.last) :]
 
 
 def _part_starts(files: Sequence[DataFile], *, after_seq: int, at_least: int) -> Iterator[int]:
@@ -70,8 +56,8 @@ def _part_starts(files: Sequence[DataFile], *, after_seq: int, at_least: int) ->
     yield after_seq + 1
 
 
-def _scan(journal: NumberedTable, wanted: Sequence[str]) -> list[JournalRow]:
-    return rows_from_table(JOURNAL_COLUMNS, journal.scan(" AND ".join(wanted)), JournalRow)
+def _scan(journal: NumberedTable, filters: Sequence[str]) -> list[JournalRow]:
+    return rows_from_table(JOURNAL_COLUMNS, journal.scan(" AND ".join(filters)), JournalRow)
 
 
 def _literal(text: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from threading import Lock
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.ports import FormatUpgrade, JournalImage, StateDamage
+from sparkassets.ports import ALL_HISTORY, FormatUpgrade, HistoryQuery, JournalImage, StateDamage
 from sparkassets.state.refusals import (
     PROJECT_PROPERTY,
     absent_error,
@@ -83,31 +83,18 @@ class MemoryStore:
             if seq > self._snapshot_seq:
                 self._snapshot, self._snapshot_seq = tuple(rows), seq
 
-    def read_history(
-        self,
-        *,
-        kinds: Sequence[str] | None = None,
-        asset: str | None = None,
-        uri: str | None = None,
-        run: str | None = None,
-        ids: Collection[str] | None = None,
-        after_seq: int = 0,
-        up_to_seq: int | None = None,
-        last: int | None = None,
-    ) -> Sequence[JournalRow]:
+    def read_history(self, query: HistoryQuery = ALL_HISTORY) -> Sequence[JournalRow]:
         """Matching rows of the whole journal."""
-        named = {"asset": asset, "uri": uri, "run": run}
-        wanted: dict[str, Collection[str]] = {name: [value] for name, value in named.items() if value is not None}
-        wanted |= {name: values for name, values in (("kind", kinds), ("id", ids)) if values is not None}
+        allowed = query.allowed_values
         with self._lock:
             self._check()
-            found = [
+            matching = [
                 row
-                for row in self._rows_after(after_seq)
-                if (up_to_seq is None or row.seq <= up_to_seq)
-                and all(getattr(row, name) in values for name, values in wanted.items())
+                for row in self._rows_after(query.after_seq)
+                if (query.up_to_seq is None or row.seq <= query.up_to_seq)
+                and all(getattr(row, field) in values for field, values in allowed.items())
             ]
-        return found if last is None else found[max(0, len(found) - last) :]
+        return matching if query.last is None else matching[max(0, len(matching) - query.last) :]
 
     def maintain(self, *, fully: bool = False) -> None:
         """Does nothing: there are no files."""

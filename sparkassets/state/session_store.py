@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isqrt
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.table_names import format_table_name, quote_table_name
 from sparkassets.errors import StateError
-from sparkassets.ports import FormatUpgrade, JournalImage, StateDamage
+from sparkassets.ports import ALL_HISTORY, FormatUpgrade, HistoryQuery, JournalImage, StateDamage
 from sparkassets.state import refusals
 from sparkassets.state.location import BASE, JOURNAL, WATERMARKS
 from sparkassets.state.refusals import check_append, check_base, check_snapshot, conflict_error, find_sequence_fault
@@ -112,36 +112,23 @@ class SessionStore:
             self._seen = (moment, tail[-1].seq if tail else self._last_seq(moment))
             return moment.number, tail
 
-    def read_history(
-        self,
-        *,
-        kinds: Sequence[str] | None = None,
-        asset: str | None = None,
-        uri: str | None = None,
-        run: str | None = None,
-        ids: Collection[str] | None = None,
-        after_seq: int = 0,
-        up_to_seq: int | None = None,
-        last: int | None = None,
-    ) -> Sequence[JournalRow]:
-        """Matching rows in one query; ``last`` keeps the newest so many."""
+    def read_history(self, query: HistoryQuery = ALL_HISTORY) -> Sequence[JournalRow]:
+        """Matching rows, by one query of Spark."""
         journal = self._open_journal()
-        if last == 0:
+        if query.last == 0:
             return ()
-        asked = {"asset": asset, "uri": uri, "run": run}
 
-        def matching(frame: DataFrame) -> DataFrame:
+        def select_matching(frame: DataFrame) -> DataFrame:
             from pyspark.sql import functions as sql
 
-            found = frame.filter(sql.col("seq") > after_seq)
-            found = found if up_to_seq is None else found.filter(sql.col("seq") <= up_to_seq)
-            for column, values in (("kind", kinds), ("id", ids)):
-                found = found if values is None else found.filter(sql.col(column).isin(list(values)))
-            for column, value in asked.items():
-                found = found if value is None else found.filter(sql.col(column) == value)
-            return found if last is None else found.orderBy(sql.desc("seq")).limit(last)
+            matching = frame.filter(sql.col("seq") > query.after_seq)
+            if query.up_to_seq is not None:
+                matching = matching.filter(sql.col("seq") <= query.up_to_seq)
+            for column, values in query.allowed_values.items():
+                matching = matching.filter(sql.col(column).isin(list(values)))
+            return matching if query.last is None else matching.orderBy(sql.desc("seq")).limit(query.last)
 
-        return journal.read_rows(JournalRow, choose=matching)
+        return journal.read_rows(JournalRow, choose=select_matching)
 
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
         """Commits under number ``after`` + 1; Spark skips a number that another has used, so the history decides."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from deltalake import write_deltalake
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.table_columns import JOURNAL_COLUMNS, arrow_table
@@ -143,7 +144,7 @@ def measure(size: int, ours: Ours, plain: Plain, *, until: float) -> Figures:
         care=statistics.fmean(care) * 1000,
         warm=median(timed(lambda: ours.store.read_after(ours.seq))),
         cold=median(timed(lambda: DeltaStore(ours.uri).read_image(project="bench")), count=15),
-        history=median(timed(lambda: ours.store.read_history(last=20)), count=15),
+        history=median(timed(lambda: ours.store.read_history(HistoryQuery(last=20))), count=15),
         plain=statistics.median(by_plain) * 1000 if by_plain else None,
     )
 

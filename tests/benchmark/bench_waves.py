@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import psutil
 
+from sparkassets.ports import HistoryQuery
 from sparkassets.processes import this_process
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.delta_store import DeltaStore
@@ -77,7 +78,7 @@ def rates() -> None:
             prepared.driver().run_works([TickWork(select=["s"])])
             with pool(drivers) as workers:
                 cpu = sum(workers.map(drive, [folder] * drivers, [TOGETHER] * drivers))
-            rows = DeltaStore(folder).read_history(kinds=["claim", "success"])
+            rows = DeltaStore(folder).read_history(HistoryQuery(kinds=["claim", "success"]))
         kinds, done = Counter(row.kind for row in rows), {row.asset for row in rows if row.kind == "success"}
         assert kinds["success"] == kinds["claim"] == len(done) == TOGETHER
         seconds = (rows[-1].at - rows[0].at).total_seconds()

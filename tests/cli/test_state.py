@@ -9,6 +9,7 @@ from deltalake import DeltaTable
 from sparkassets import Project
 from sparkassets.cli import main
 from sparkassets.core.journal.codec.formats import FORMAT
+from sparkassets.ports import HistoryQuery
 from sparkassets.wiring.host import SystemClock
 
 PROJECT = """\
@@ -100,7 +101,7 @@ def test_a_driver_lets_go_by_itself_once_that_is_worth_it(folder, clock):
     store = project._context.adapters.store
     for clock.day in range(1, 201, 2):
         project.events.add("feed", partition="2025-01-01", extra={"day": clock.day})
-    first = store.read_history(after_seq=store.oldest_seq() - 1, up_to_seq=store.oldest_seq())[0]
+    first = store.read_history(HistoryQuery(after_seq=store.oldest_seq() - 1, up_to_seq=store.oldest_seq()))[0]
     assert timedelta(days=30) < clock.now() - first.at < timedelta(days=100)
     assert project.state.verify().damages == ()
 

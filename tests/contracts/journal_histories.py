@@ -10,7 +10,7 @@ from typing import Any
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError
-from sparkassets.ports import JournalStore
+from sparkassets.ports import HistoryQuery, JournalStore
 from sparkassets.state.memory_store import MemoryStore
 
 AT = datetime(2025, 3, 21, 6, 0, 0, 123456, tzinfo=UTC)
@@ -72,7 +72,7 @@ def _step(random: Random, model: MemoryStore) -> tuple[str, Act]:
             return what, lambda store, ahead: _after(store, seq, ahead)
         case "history":
             asked = _filters(random, last)
-            return f"{what} {asked}", lambda store, _: list(store.read_history(**asked))
+            return f"{what} {asked}", lambda store, _: list(store.read_history(HistoryQuery(**asked)))
     return what, _read
 
 

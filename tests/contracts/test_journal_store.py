@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
-from sparkassets.ports import JournalStore
+from sparkassets.ports import HistoryQuery, JournalStore
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.memory_store import MemoryStore
 from tests.depth import examples
@@ -285,11 +285,11 @@ class TestHistory:
         ],
     )
     def test_filters(self, told, asked, expected):
-        assert [row.seq for row in told.read_history(**asked)] == expected
+        assert [row.seq for row in told.read_history(HistoryQuery(**asked))] == expected
 
     def test_it_sees_what_others_committed(self, told):
         told.append([row(6)], after=3)
-        assert [row.seq for row in told.read_history(last=1)] == [6]
+        assert [row.seq for row in told.read_history(HistoryQuery(last=1))] == [6]
 
 
 class TestMaintenance:
@@ -305,7 +305,7 @@ class TestMaintenance:
         assert [row.seq for row in store.read_history()] == list(range(1, 41))
         assert store.read_after(40) == (after.commit, ())
         fill(store, 2)
-        assert [row.seq for row in store.read_history(last=3)] == [40, 41, 42]
+        assert [row.seq for row in store.read_history(HistoryQuery(last=3))] == [40, 41, 42]
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -342,4 +342,4 @@ def test_whatever_is_appended_is_told(kind, commits, tmp_path_factory):
         appended += rows
     assert list(store.read_image(project="p").tail) == appended
     assert list(store.read_history()) == appended
-    assert list(store.read_history(last=2)) == appended[-2:]
+    assert list(store.read_history(HistoryQuery(last=2))) == appended[-2:]

@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.wiring.host import SystemClock
@@ -103,7 +104,7 @@ def test_every_table_is_as_if_computed_from_scratch(seed, tmp_path, figures):
         assert computable(lake, maker, set(fresh) - set(there)) == [], name
         if table:
             kinds = ("outlet",) if spec.maker else ("success",)
-            recorded = [row.run for row in ledger._store.read_history(kinds=kinds, asset=name)]
+            recorded = [row.run for row in ledger._store.read_history(HistoryQuery(kinds=kinds, asset=name))]
             assert recorded == [stamp["run"] for stamp in stamps(tmp_path / "tables" / name)]
             assert len(recorded) == len(set(recorded))
     again = history.start()

@@ -17,6 +17,7 @@ import pytest
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import ProjectSpec, StoreOptions
 from sparkassets.errors import SparkAssetsError
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.wiring.host import SystemClock
@@ -93,7 +94,7 @@ class History:
             assert computable(self.lake, maker, set(fresh) - set(there)) == [], name
             if table:
                 kinds = ("outlet",) if spec.maker else ("success",)
-                recorded = [row.run for row in ledger._store.read_history(kinds=kinds, asset=name)]
+                recorded = [row.run for row in ledger._store.read_history(HistoryQuery(kinds=kinds, asset=name))]
                 assert recorded == [stamp["run"] for stamp in stamps(spec.storage.path)]  # type: ignore[arg-type]
                 assert len(recorded) == len(set(recorded))
 

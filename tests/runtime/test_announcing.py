@@ -55,7 +55,7 @@ def test_a_conflict_reads_only_what_is_new():
     late, early = opened(store), opened(store)
     looks = []
     history = store.read_history
-    store.read_history = lambda **asked: looks.append(asked["after_seq"]) or history(**asked)
+    store.read_history = lambda query: looks.append(query.after_seq) or history(query)
     pending = [EventEntry("a", id="1")]
 
     def meanwhile(_):
@@ -74,6 +74,6 @@ def test_an_id_is_sought_among_the_events_and_not_by_reading_all_of_them():
     ledger, brought = opened(store), []
     added(ledger, store, *(EventEntry("a", id=str(number)) for number in range(300)))
     history = store.read_history
-    store.read_history = lambda **asked: brought.extend(history(**asked)) or history(**asked)
+    store.read_history = lambda query: brought.extend(history(query)) or history(query)
     assert added(ledger, store, EventEntry("a", id="7"), EventEntry("b", id="8"), EventEntry("a")) == [8, 301, 302]
     assert [row.seq for row in brought] == [8, 9]

@@ -7,6 +7,7 @@ import pytest
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.errors import RunError
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import BackfillWork, TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, days, project, source
@@ -54,7 +55,7 @@ def test_all_but_the_bad_day_is_published_and_the_bad_one_is_told_once(world):
     ]
     assert not summary.ok
     assert [result.attempts for result in summary.runs if result.status == "replanned"] == [1, 1, 1]
-    assert world.store.read_history(kinds=["failure"])
+    assert world.store.read_history(HistoryQuery(kinds=["failure"]))
     again = world.driver().run_works([TickWork()])
     assert told(again) == [("2025-01-02", "failed")]
 

@@ -12,6 +12,7 @@ from sparkassets.core.spec.model import Schedule
 from sparkassets.core.strategies import DateRange
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.errors import RunError, SourceChangedError, SourceError
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime import attempt_threads
 from sparkassets.runtime.driver_work import BackfillWork, RebuildWork, TickWork
 from sparkassets.state.memory_store import MemoryStore
@@ -57,7 +58,7 @@ def test_the_event_of_a_run_counts_what_was_written(metrics, counts):
     w.tell("s", "2025-01-01")
     w.engine.metrics = metrics
     (result,) = w.driver().run_works([TickWork()]).runs
-    (success,) = w.store.read_history(kinds=["success"])
+    (success,) = w.store.read_history(HistoryQuery(kinds=["success"]))
     assert json.loads(success.extra) == counts
     assert result.rows == counts.get("rows")
 
@@ -112,7 +113,7 @@ def test_a_failure_is_recorded_its_descendants_wait_and_the_rest_goes_on():
     assert not summary.ok
     assert [item.reason for item in summary.waiting if item.asset == "b"] == ["waits for a 2025-01-01, which failed"]
     assert w.engine.data("a") == []
-    assert not [row for row in w.store.read_history(kinds=["success"]) if row.asset == "a"]
+    assert not [row for row in w.store.read_history(HistoryQuery(kinds=["success"])) if row.asset == "a"]
     del w.engine.hooks["a", "compute"]
     assert ran(w.driver().run_works([TickWork()])) == ["a", "b"]
 
@@ -135,7 +136,7 @@ def test_a_source_that_changed_since_the_plan_is_planned_anew_and_not_retried():
     assert summary.faults == ()
     assert summary.ok
     assert summary.failures == ()
-    assert [row.kind for row in w.store.read_history(kinds=["failure"])] == ["failure"]
+    assert [row.kind for row in w.store.read_history(HistoryQuery(kinds=["failure"]))] == ["failure"]
 
 
 def test_all_that_the_run_was_to_compute_is_planned_anew():
@@ -268,7 +269,7 @@ def test_a_write_that_certainly_wrote_nothing_needs_no_fence_unless_an_attempt_b
     w.engine.hooks["a", "fence"] = raising(RunError("Delta refuses the column 'a b'"))
     summary = w.driver().run_works([TickWork()])
     assert [result.error for result in summary.runs] == ["Delta refuses the column 'a b'"]
-    assert w.store.read_history(asset="a")[-1].kind == ("failure" if first is None else "unfenced")
+    assert w.store.read_history(HistoryQuery(asset="a"))[-1].kind == ("failure" if first is None else "unfenced")
     assert ("may have landed" in str(summary.waiting)) == (first is not None)
 
 
@@ -278,7 +279,7 @@ def test_a_target_out_of_reach_leaves_the_chain_for_the_next_invocation():
     w.engine.hooks["a", "write"] = w.engine.hooks["a", "fence"] = raising(OSError("unreachable"))
     summary = w.driver().run_works([TickWork()])
     assert [result.status for result in summary.runs] == ["failed"]
-    assert [row.kind for row in w.store.read_history(asset="a")][-1] == "unfenced"
+    assert [row.kind for row in w.store.read_history(HistoryQuery(asset="a"))][-1] == "unfenced"
     w.engine.hooks.clear()
     (result,) = w.driver().run_works([TickWork()]).runs
     assert result.status == "success"
@@ -305,7 +306,7 @@ def test_a_timeout_fences_the_run_and_what_comes_late_does_not_land():
     late.set()
     assert gone.wait(10)
     assert w.engine.data("a") == []
-    assert w.store.read_history(asset="a")[-1].kind == "failure"
+    assert w.store.read_history(HistoryQuery(asset="a"))[-1].kind == "failure"
 
 
 def test_interrupting_cancels_what_runs_and_loses_nothing():
@@ -393,7 +394,7 @@ def test_watermarks_and_rows_come_from_the_commit_that_is_in():
     w = world(source("s", by=None), asset("a", "s", by=None))
     w.tell("s")
     w.driver().run_works([TickWork()])
-    row = w.store.read_history(kinds=["success"])[-1]
+    row = w.store.read_history(HistoryQuery(kinds=["success"]))[-1]
     assert row.extra == '{"rows": 5}'
     assert '"watermarks":{"s":"high-' in row.body
 

@@ -2,6 +2,7 @@
 
 from sparkassets.core.journal.announcements import encode_announcement, parse_announcement
 from sparkassets.errors import RunError
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, project, source
@@ -28,8 +29,8 @@ def test_they_stand_beside_the_success_and_trigger_what_listens():
     w = world()
     w.tell("s", "2025-01-01")
     assert sorted(run.asset for run in w.driver().run_works([TickWork()]).runs) == ["a", "b", "w"]
-    success, *_ = w.store.read_history(kinds=["success"])
-    side, other = w.store.read_history(kinds=["event"])
+    success, *_ = w.store.read_history(HistoryQuery(kinds=["success"]))
+    side, other = w.store.read_history(HistoryQuery(kinds=["event"]))
     assert (side.seq, other.seq) == (success.seq + 1, success.seq + 2)
     assert (side.asset, side.uri, side.run, side.extra) == ("side", "x-side", success.run, '{"n": 1}')
     assert (side.starts, side.ends) == (days("2025-01-05").time.starts, days("2025-01-05").time.ends)
@@ -45,13 +46,13 @@ def test_they_survive_the_driver_that_wrote_and_did_not_record():
     w = world()
     w.tell("s", "2025-01-01")
     dying(w, "written")
-    assert w.store.read_history(kinds=["event"]) == []
+    assert w.store.read_history(HistoryQuery(kinds=["event"])) == []
     summary = w.driver().run_works([TickWork()])
     assert summary.runs[0].adopted is not None
-    success, *_ = w.store.read_history(kinds=["success"])
-    assert [row.run for row in w.store.read_history(kinds=["event"])] == [success.run] * 2
+    success, *_ = w.store.read_history(HistoryQuery(kinds=["success"]))
+    assert [row.run for row in w.store.read_history(HistoryQuery(kinds=["event"]))] == [success.run] * 2
     assert w.driver().run_works([TickWork()]).runs == ()
-    assert len(w.store.read_history(kinds=["event"])) == 2
+    assert len(w.store.read_history(HistoryQuery(kinds=["event"]))) == 2
 
 
 def test_a_run_that_fails_announces_nothing():
@@ -60,4 +61,4 @@ def test_a_run_that_fails_announces_nothing():
     w.engine.hooks["a", "write"] = raising(RunError("no disk"))
     (failed,) = w.driver().run_works([TickWork()]).runs
     assert failed.status == "failed"
-    assert w.store.read_history(kinds=["event"]) == []
+    assert w.store.read_history(HistoryQuery(kinds=["event"])) == []

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import RenewEntry
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime import attempt_threads
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.runtime.leases import LeaseMonitor
@@ -49,7 +50,7 @@ def test_it_names_what_else_commits_before_that_does():
     dying(w, "write", commits=w.engine.commits)
     assert w.engine.tables == {}
     assert claimed(w).entry.processes == (DRIVER, JVM)
-    renewal = [from_row(row).entry for row in w.store.read_history(kinds=["renew"])]
+    renewal = [from_row(row).entry for row in w.store.read_history(HistoryQuery(kinds=["renew"]))]
     assert renewal == [RenewEntry((("a", claimed(w).token),), (JVM,))]
     assert claimed(w).renewed > claimed(w).token
 

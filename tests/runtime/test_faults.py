@@ -18,7 +18,7 @@ from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import StateError
-from sparkassets.ports import Enlist, LastLook, Observation, RunOrder
+from sparkassets.ports import Enlist, HistoryQuery, LastLook, Observation, RunOrder
 from sparkassets.runtime import ledger
 from sparkassets.runtime.driver import Driver
 from sparkassets.runtime.driver_work import TickWork
@@ -118,7 +118,7 @@ class History:
         """What every table holds, and what is recorded of it."""
         lake = self.lake
         names = [name for name, each in lake.project.assets.items() if each.source is None]
-        found = [from_row(row).entry for row in lake.store.read_history(kinds=["success"])]
+        found = [from_row(row).entry for row in lake.store.read_history(HistoryQuery(kinds=["success"]))]
         recorded = [each.run for each in found if isinstance(each, SuccessEntry)]
         committed = [each.marker.run for name in names for each in lake.engine.data(name)]
         assert Counter(recorded) == Counter(committed), "a run is recorded once for each commit of its"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import TickWork
 from tests.depth import histories
 from tests.runtime.lake import Lake, Partition, inside, killed, made, needed, partitions_of, random_lake, some_values
@@ -80,7 +81,7 @@ def test_every_table_is_as_if_computed_from_scratch(*, random: Random, steps: in
 
 def told(lake: Lake, name: str) -> list[EventRef]:
     """The events of an asset's runs."""
-    rows = lake.store.read_history(kinds=("success",), asset=name)
+    rows = lake.store.read_history(HistoryQuery(kinds=("success",), asset=name))
     return [ref for ref in map(EventRef.from_entry, map(from_row, rows)) if ref is not None]
 
 

@@ -9,7 +9,7 @@ from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
-from sparkassets.ports import FenceConflictError
+from sparkassets.ports import FenceConflictError, HistoryQuery
 from sparkassets.runtime import attempt_threads
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.runtime.observation import look_at_targets
@@ -39,7 +39,9 @@ def orders(w: World) -> list[list[tuple[str, str]]]:
 
 def recorded(w: World) -> list[tuple[str, str | None]]:
     return [
-        (row.kind, row.run) for row in w.store.read_history(asset="a") if row.kind in ("success", "failure", "unfenced")
+        (row.kind, row.run)
+        for row in w.store.read_history(HistoryQuery(asset="a"))
+        if row.kind in ("success", "failure", "unfenced")
     ]
 
 
@@ -306,7 +308,9 @@ def test_what_each_outlet_is_told_is_in_its_own_event():
     w = world()
     w.engine.measures["a"] = {"extra": {"seed": 7}, "outlets": {"test": {"share": 0.2}}}
     w.driver().run_works([TickWork()])
-    entries = {row.asset: from_row(row).entry for row in w.store.read_history(kinds=["outlet", "success"])}
+    entries = {
+        row.asset: from_row(row).entry for row in w.store.read_history(HistoryQuery(kinds=["outlet", "success"]))
+    }
     assert entries["train"].extra == {"rows": 5, "seed": 7}
     assert entries["test"].extra == {"rows": 5, "seed": 7, "share": 0.2}
     assert entries["a"].extra == {"rows": 10, "seed": 7}

@@ -11,6 +11,7 @@ from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
 from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import TickWork
 from tests.depth import histories
 from tests.runtime.lake import Lake, inside, killed, made, partitions_of, random_outlets, some_values
@@ -86,7 +87,7 @@ class History:
 
 
 def entries(lake: Lake) -> list[SuccessEntry | OutletEntry]:
-    found = (from_row(row).entry for row in lake.store.read_history(kinds=("success", "outlet")))
+    found = (from_row(row).entry for row in lake.store.read_history(HistoryQuery(kinds=("success", "outlet"))))
     return [each for each in found if isinstance(each, OutletEntry) or each.asset == "one"]
 
 

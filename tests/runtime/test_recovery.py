@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from sparkassets.errors import RunError
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime import attempt_threads
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore
@@ -37,7 +38,7 @@ def test_the_next_driver_settles_a_run_that_died(moment, exists):
     assert len(data) == 1 + exists
     assert (summary.runs[0].adopted is not None) == (moment == "written")
     assert committed == exists + (moment == "written")
-    recorded = [row.run for row in w.store.read_history(kinds=["success"])]
+    recorded = [row.run for row in w.store.read_history(HistoryQuery(kinds=["success"]))]
     assert recorded == [commit.marker.run for commit in data]
     assert w.driver().run_works([TickWork()]).runs == ()
 
@@ -58,13 +59,13 @@ def test_a_zombie_that_writes_after_its_lease_is_skipped():
     zombie.hooks["a", "compute"] = lambda _: reached.set()
     threading.Thread(target=driver.run_works, args=([TickWork()],), daemon=True).start()
     assert reached.wait(10)
-    while not w.store.read_history(kinds=["claim"]):
+    while not w.store.read_history(HistoryQuery(kinds=["claim"])):
         pass
     assert w.driver().run_works([TickWork()]).ok
     go.set()
     assert tried.wait(10)
     assert len(w.engine.data("a")) == 1
-    assert [row.kind for row in w.store.read_history(asset="a")].count("success") == 1
+    assert [row.kind for row in w.store.read_history(HistoryQuery(asset="a"))].count("success") == 1
 
 
 def test_a_live_driver_on_this_host_keeps_its_claim():
@@ -106,7 +107,7 @@ def test_two_runs_of_a_chain_that_never_landed_are_settled_by_one():
 
 
 def test_a_history_that_cannot_tell_stops_and_asks_a_person():
-    from sparkassets.ports import HistoryGoneError
+    from sparkassets.ports import HistoryGoneError, HistoryQuery
 
     w = world()
     w.tell("s", "2025-01-01")
@@ -119,7 +120,7 @@ def test_a_history_that_cannot_tell_stops_and_asks_a_person():
     summary = w.driver().run_works([TickWork()])
     assert [result.status for result in summary.runs] == ["failed"]
     assert w.engine.data("a") == []
-    assert w.store.read_history(asset="a")[-1].kind == "unfenced"
+    assert w.store.read_history(HistoryQuery(asset="a"))[-1].kind == "unfenced"
 
 
 def test_a_dead_run_with_nothing_left_to_do_is_closed():
@@ -131,7 +132,7 @@ def test_a_dead_run_with_nothing_left_to_do_is_closed():
 
     w.engine.hooks["a", "compute"] = broken
     w.driver().run_works([TickWork()])
-    assert w.store.read_history(asset="a")[-1].kind == "failure"
+    assert w.store.read_history(HistoryQuery(asset="a"))[-1].kind == "failure"
     del w.engine.hooks["a", "compute"]
     assert w.driver().run_works([TickWork()]).ok
 
@@ -152,7 +153,7 @@ def test_computing_the_columns_of_a_missing_table_ends_by_the_timeout_of_the_run
     (result,) = w.driver().run_works([TickWork()]).runs
     done.set()
     assert (result.status, result.error) == ("failed", "a: no result within its timeout of 0.05 s")
-    assert w.store.read_history(asset="a")[-1].kind == "unfenced"
+    assert w.store.read_history(HistoryQuery(asset="a"))[-1].kind == "unfenced"
     w.engine.hooks.clear()
     w.project = patient
     assert w.driver().run_works([TickWork()]).ok

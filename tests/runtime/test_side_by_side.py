@@ -9,6 +9,7 @@ from sparkassets.core.results import Summary
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import AppendWrite, ReplaceWrite
 from sparkassets.errors import RunError
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import BackfillWork, RebuildWork, TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -47,7 +48,7 @@ def test_the_hours_of_a_day_of_two_warehouses_are_48_runs():
     summary = w.driver().run_works([TickWork()])
     assert (len(summary.runs), summary.ok, once(w)) == (48, True, True)
     assert len({commit.marker.app_id for commit in w.engine.data("a")}) <= 16
-    claims = w.store.read_history(kinds=["claim"])
+    claims = w.store.read_history(HistoryQuery(kinds=["claim"]))
     assert len(claims) == 49
     assert w.driver().run_works([TickWork()]).runs == ()
 
@@ -140,7 +141,7 @@ def test_two_that_died_side_by_side_are_settled_each_in_its_slot(moment, write):
     assert once(w)
     adopted = [run for run in summary.runs if run.adopted is not None]
     assert len(adopted) == (2 if moment == "written" else 0)
-    recorded = Counter(row.run for row in w.store.read_history(kinds=["success"]))
+    recorded = Counter(row.run for row in w.store.read_history(HistoryQuery(kinds=["success"])))
     assert set(recorded.values()) == {1}
     assert recorded.keys() == {commit.marker.run for commit in w.engine.data("a")}
     assert w.driver().run_works([TickWork()]).runs == ()
@@ -203,7 +204,7 @@ def test_a_failure_that_cannot_be_fenced_keeps_its_own_slot_alone():
     w.engine.hooks["a", "fence"] = fence
     summary = w.driver().run_works([TickWork()])
     assert Counter(run.status for run in summary.runs) == {"success": 47, "failed": 1}
-    assert len(w.store.read_history(kinds=["unfenced"])) == 1
+    assert len(w.store.read_history(HistoryQuery(kinds=["unfenced"]))) == 1
     w.engine.hooks.clear()
     (run,) = w.driver().run_works([TickWork()]).runs
     assert run.status == "success"

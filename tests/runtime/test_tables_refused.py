@@ -2,6 +2,7 @@
 
 from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding
 from sparkassets.errors import SourceError
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, project, source
@@ -18,7 +19,7 @@ def world_of(*assets) -> World:
 
 
 def claimed(world: World) -> list[str]:
-    return [row.asset for row in world.store.read_history(kinds=["claim"])]
+    return [row.asset for row in world.store.read_history(HistoryQuery(kinds=["claim"]))]
 
 
 def test_a_table_that_was_there_before_any_run():
@@ -49,10 +50,10 @@ def test_a_table_that_others_changed_since_is_looked_at_again_until_it_is_as_it_
         world.targets.news["a"] = changed
         assert world.driver().run_works([TickWork()]).faults == (("a", SAID),)
     assert claimed(world) == ["a"]
-    assert world.store.read_history(kinds=["target"]) == []
+    assert world.store.read_history(HistoryQuery(kinds=["target"])) == []
     world.targets.against, world.targets.news["a"] = {}, changed
     assert [run.asset for run in world.driver().run_works([TickWork()]).runs] == ["a"]
-    assert [row.asset for row in world.store.read_history(kinds=["target"])] == ["a"]
+    assert [row.asset for row in world.store.read_history(HistoryQuery(kinds=["target"]))] == ["a"]
 
 
 def test_a_table_that_is_only_read_may_be_as_it_is():

@@ -4,6 +4,7 @@ from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import SourceError
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.runtime.observation import look_at_targets
 from sparkassets.state.memory_store import MemoryStore
@@ -31,9 +32,11 @@ def test_what_is_gone_is_computed_again_and_then_what_reads_it():
     world.targets.news["a"] = GONE
     partitions = days("2025-01-01..2025-01-03")
     assert run(world) == [("a", partitions), ("b", partitions)]
-    (row,) = world.store.read_history(kinds=["target"])
+    (row,) = world.store.read_history(HistoryQuery(kinds=["target"]))
     assert row.asset == "a"
-    (claim,) = [row for row in world.store.read_history(kinds=["claim"], asset="a") if "is gone" in row.body]
+    (claim,) = [
+        row for row in world.store.read_history(HistoryQuery(kinds=["claim"], asset="a")) if "is gone" in row.body
+    ]
     assert claim.seq > row.seq
     assert run(world) == []
 
@@ -135,7 +138,7 @@ def test_tables_whose_folder_is_not_there_are_not_computed_anew():
     assert [run.asset for run in summary.runs] == ["far"]
     assert summary.faults == (("a", AWAY), ("b", AWAY))
     assert "a" not in world.targets.looked
-    assert world.store.read_history(kinds=["target"]) == []
+    assert world.store.read_history(HistoryQuery(kinds=["target"])) == []
     world.targets.absent = {}
     world.targets.news["a"] = GONE
     assert [name for name, _ in run(world)] == ["a", "b"]

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime import active_runs
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore
@@ -38,5 +39,5 @@ def test_two_hundred_runs_share_commits(monkeypatch, slots, claims, records):
     w = world(slots)
     summary = w.driver().run_works([TickWork()])
     assert (len(summary.runs), summary.ok) == (DUE, True)
-    assert len(w.store.read_history(kinds=["claim"])) == DUE
+    assert len(w.store.read_history(HistoryQuery(kinds=["claim"]))) == DUE
     assert (w.store.commits["claim"], w.store.commits["success"]) == (claims, records)

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from sparkassets.errors import describe_error
-from sparkassets.ports import EngineLostError
+from sparkassets.ports import EngineLostError, HistoryQuery
 from sparkassets.runtime import attempt_threads, execution
 from sparkassets.runtime import driver as runtime
 from sparkassets.runtime.driver_work import TickWork
@@ -76,7 +76,7 @@ def test_it_is_recorded_and_the_others_go_on(text, moment):
         assert status == {"a": "success", "b": "success"}
         return
     assert status == {"a": "failed", "b": "success"}
-    (failure,) = w.store.read_history(kinds=["failure"])
+    (failure,) = w.store.read_history(HistoryQuery(kinds=["failure"]))
     assert failure.asset == "a"
     w.engine.hooks.clear()
     assert [result.status for result in w.driver().run_works([TickWork()]).runs] == ["success"]
@@ -99,7 +99,7 @@ def test_one_that_is_raised_while_a_failed_write_is_settled_leaves_that_to_the_n
     w.engine.hooks["a", moment] = raising(SystemExit(1))
     (result,) = w.driver().run_works([TickWork()]).runs
     assert result.status == "failed"
-    assert [row.kind for row in w.store.read_history(asset="a")][-1] == "unfenced"
+    assert [row.kind for row in w.store.read_history(HistoryQuery(asset="a"))][-1] == "unfenced"
     w.engine.hooks.clear()
     assert [result.status for result in w.driver().run_works([TickWork()]).runs] == ["success"]
 
@@ -124,7 +124,7 @@ def test_where_no_thread_can_be_started_the_run_fails(monkeypatch):
     monkeypatch.setattr(runtime.threading, "Thread", NoMore)
     (result,) = w.driver().run_works([TickWork()]).runs
     assert (result.status, result.error) == ("failed", "can't start new thread")
-    assert w.store.read_history(kinds=["failure"])
+    assert w.store.read_history(HistoryQuery(kinds=["failure"]))
 
 
 @pytest.mark.parametrize("told", ["planned", "starting", "started", "finished"])
@@ -148,7 +148,7 @@ def test_ctrl_c_in_a_notebook_between_the_record_and_its_telling_waits_for_nobod
     with pytest.raises(KeyboardInterrupt):
         driver.run_works([TickWork()])
     assert not driver._active
-    ends = {row.asset: row.kind for row in w.store.read_history(kinds=["success", "failure"])}
+    ends = {row.asset: row.kind for row in w.store.read_history(HistoryQuery(kinds=["success", "failure"]))}
     assert set(ends) == {"a", "b"}
 
 
@@ -168,7 +168,7 @@ def test_a_function_that_never_ends_is_left_behind_when_the_driver_is_stopped(mo
     summary = driver.run_works([TickWork()])
     over.set()
     assert [(result.status, result.error) for result in summary.runs] == [("cancelled", "interrupted before it ended")]
-    assert [row.kind for row in w.store.read_history(asset="a")][-1] == "failure"
+    assert [row.kind for row in w.store.read_history(HistoryQuery(asset="a"))][-1] == "failure"
 
 
 def test_what_does_not_even_let_itself_be_left_behind_is_told_as_cancelled(monkeypatch):
@@ -241,4 +241,4 @@ def test_what_a_run_told_that_cannot_be_recorded_is_its_failure_and_the_others_a
     summary = w.driver().run_works([TickWork()])
     status = {result.asset: (result.status, result.error.partition(": ")[2][:35]) for result in summary.runs}
     assert status == {"a": ("failed", "the run's result cannot be recorded"), "b": ("success", "")}
-    assert [row.kind for row in w.store.read_history(asset="a")][-1] == "unfenced"
+    assert [row.kind for row in w.store.read_history(HistoryQuery(asset="a"))][-1] == "unfenced"

@@ -30,6 +30,7 @@ from sparkassets.core.validations import (
     verdicts_to,
 )
 from sparkassets.errors import InputError
+from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import BackfillWork, TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source, timed
@@ -206,7 +207,7 @@ def test_what_was_there_and_is_withheld_since_is_tried_again_when_an_inlet_chang
     assert not planned(w).runs
     w.tell("s", "2025-01-02")
     assert [(result.partitions, result.withheld) for result in run(w).runs] == [(SECOND, SECOND)]
-    assert '"1 withheld before"' in w.store.read_history(kinds=["claim"])[-1].body
+    assert '"1 withheld before"' in w.store.read_history(HistoryQuery(kinds=["claim"]))[-1].body
 
 
 def test_a_forced_backfill_tries_it_again_and_a_plain_one_says_what_would():

@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError
+from sparkassets.ports import HistoryQuery
 from sparkassets.state import maintenance
 from sparkassets.state.data_files import FileAccess
 from sparkassets.state.delta_store import DeltaStore
@@ -100,8 +101,10 @@ class TestMerging:
         for file in files[:2]:
             (state / "journal" / file.path).unlink()
         assert [row.seq for row in DeltaStore(str(state)).read_after(32)[1]] == list(range(33, 41))
-        assert [row.seq for row in DeltaStore(str(state)).read_history(after_seq=32)] == list(range(33, 41))
-        assert [row.seq for row in DeltaStore(str(state)).read_history(last=5)] == [36, 37, 38, 39, 40]
+        assert [row.seq for row in DeltaStore(str(state)).read_history(HistoryQuery(after_seq=32))] == list(
+            range(33, 41)
+        )
+        assert [row.seq for row in DeltaStore(str(state)).read_history(HistoryQuery(last=5))] == [36, 37, 38, 39, 40]
 
     def test_a_driver_that_knows_the_commit_before_a_merge_is_told(self, state):
         store, other = DeltaStore(str(state)), DeltaStore(str(state))

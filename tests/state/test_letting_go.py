@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
-from sparkassets.ports import JournalStore
+from sparkassets.ports import HistoryQuery, JournalStore
 from sparkassets.state import maintenance
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.memory_store import MemoryStore
@@ -100,8 +100,8 @@ def test_who_is_late_with_an_older_base_changes_nothing(store):
 
 def test_parts_of_the_history(store):
     fill(store, 9)
-    assert [each.seq for each in store.read_history(after_seq=2, up_to_seq=5)] == [3, 4, 5]
-    assert [each.seq for each in store.read_history(up_to_seq=5, last=2)] == [4, 5]
+    assert [each.seq for each in store.read_history(HistoryQuery(after_seq=2, up_to_seq=5))] == [3, 4, 5]
+    assert [each.seq for each in store.read_history(HistoryQuery(up_to_seq=5, last=2))] == [4, 5]
 
 
 @settings(max_examples=examples(25), deadline=None)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError
+from sparkassets.ports import HistoryQuery
 from sparkassets.state.delta_store import DeltaStore
 
 
@@ -33,7 +34,7 @@ def append(store: DeltaStore, run: str) -> None:
 
 def snapshot(store: DeltaStore) -> None:
     """A snapshot of what this process sees."""
-    newest = store.read_history(last=1)
+    newest = store.read_history(HistoryQuery(last=1))
     if newest:
         seq = newest[0].seq
         store.save_snapshot([SnapshotRow("a", None, None, seq, store.read_after(seq)[0])], seq=seq)
