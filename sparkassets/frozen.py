@@ -28,10 +28,10 @@ T = TypeVar("T")
 @overload
 def frozen(cls: type[T], /) -> type[T]: ...
 @overload
-def frozen(*, array_like: bool = ..., tag: str | None = ...) -> Callable[[type[T]], type[T]]: ...
+def frozen(*, array_like: bool = ..., kw_only: bool = ..., tag: str | None = ...) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(
-    cls: type[T] | None = None, /, *, array_like: bool = False, tag: str | None = None
+    cls: type[T] | None = None, /, *, array_like: bool = False, kw_only: bool = False, tag: str | None = None
 ) -> type[T] | Callable[[type[T]], type[T]]:
     """What ``@dataclass(frozen=True, slots=True)`` makes, also to `dataclasses.replace`, `fields` and `asdict`.
 
@@ -40,14 +40,15 @@ def frozen(
     Args:
         cls: The class as it is written.
         array_like: Where values of it are stored, each is a list of its fields instead of an object with their names.
+        kw_only: Its own fields are keyword arguments, and follow those of classes that inherit from it.
         tag: What tells values of it from others of a union where they are stored: their ``kind``.
     """
     if cls is None:
-        return partial(_struct, array_like=array_like, tag=tag)
+        return partial(_struct, array_like=array_like, kw_only=kw_only, tag=tag)
     return _struct(cls)  # type: ignore[no-any-return]
 
 
-def _struct(cls: Any, *, array_like: bool = False, tag: str | None = None) -> Any:  # noqa: ANN401  of any fields
+def _struct(cls: Any, *, array_like: bool = False, kw_only: bool = False, tag: str | None = None) -> Any:  # noqa: ANN401  of any fields
     own, body = cls.__annotations__, dict(cls.__dict__)
     for name in _NOT_WRITTEN:
         body.pop(name, None)
@@ -67,9 +68,11 @@ def _struct(cls: Any, *, array_like: bool = False, tag: str | None = None) -> An
         body |= {"_aside": aside, **_make_comparisons([*getattr(cls, "__struct_fields__", ()), *own], aside)}
     elif body.get("__hash__", MISSING) is None:
         body["__hash__"] = msgspec.Struct.__hash__  # which Python takes away where there is an `__eq__` of its own
-    options: dict[str, Any] = {} if tag is None else {"tag": tag, "tag_field": "kind"}
+    options: dict[str, Any] = {"array_like": array_like, "kw_only": kw_only}
+    if tag is not None:
+        options |= {"tag": tag, "tag_field": "kind"}
     metaclass = _AbstractStructMeta if isinstance(cls, ABCMeta) else msgspec.StructMeta
-    return metaclass(cls.__name__, bases, body, frozen=True, omit_defaults=True, array_like=array_like, **options)
+    return metaclass(cls.__name__, bases, body, frozen=True, omit_defaults=True, **options)
 
 
 _NOT_WRITTEN = ("__dict__", "__weakref__", "__slots__", "__match_args__")

@@ -10,8 +10,7 @@ from sparkassets.core.journal.withheld_records import describe_verdicts
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few, join_nonempty
 from sparkassets.core.planner.plan import AssetLateness, AssetNote, Waiting, note_table, waiting_table
-from sparkassets.core.runs import RequestedRun
-from sparkassets.core.validations import RuleVerdict
+from sparkassets.core.runs import ReportedRun
 from sparkassets.frozen import frozen
 
 Status = Literal["success", "failed", "skipped", "withheld", "replanned", "cancelled", "superseded"]
@@ -26,20 +25,11 @@ GOOD: frozenset[Status] = frozenset({"success", "skipped", "withheld", "replanne
 
 
 @frozen
-class RunResult(RequestedRun):
+class RunResult(ReportedRun):
     """How one run ended.
 
     Attributes:
-        rows: Number of rows written, if the target reports it.
-        error: First line of the cause, for people.
-        hint: What to do about the error.
-        details: Name of the file with the full error.
-        unchanged: Recomputed partitions with the same rows as before; consumers do not become stale.
-        withheld: Partitions that are not published because validations failed.
-        verdicts: What each validation decided.
-        adopted: Run of a dead driver whose commit was found in the target and recorded instead.
-        skipped: Reason that the asset's code gave for writing nothing; empty where it was not skipped.
-        partition_keys: Keys ``A..B`` of its partitions; filled only by a `Project`.
+        seconds: From the start of its work to its record.
         held: Keys ``A..B`` of the withheld partitions; filled only by a `Project`.
     """
 
@@ -47,17 +37,6 @@ class RunResult(RequestedRun):
     status: Status
     seconds: float
     attempts: int = 1
-    rows: int | None = None
-    version: int | None = None
-    error: str = ""
-    hint: str = ""
-    details: str = ""
-    adopted: str | None = None
-    skipped: str = ""
-    unchanged: PartitionSet = NOTHING
-    withheld: PartitionSet = NOTHING
-    verdicts: tuple[RuleVerdict, ...] = ()
-    partition_keys: tuple[str, ...] = field(default=(), compare=False)
     held: tuple[str, ...] = field(default=(), compare=False)
 
     @property

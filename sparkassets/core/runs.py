@@ -31,6 +31,7 @@ from dataclasses import field
 from typing import Final, Literal
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.validations import RuleVerdict
 from sparkassets.frozen import frozen
 
 
@@ -239,6 +240,36 @@ class RequestedRun:
     def reason(self) -> str:
         """Why it runs, for people."""
         return self.request.reason
+
+
+@frozen(kw_only=True)
+class ReportedRun(RequestedRun):
+    """Base of what people are shown of one run: its request, and how it ended.
+
+    Attributes:
+        rows: Number of rows written, if the target reports it.
+        error: First line of the cause, for people.
+        hint: What to do about the error.
+        details: Name of the file with the full error.
+        adopted: Run of a dead driver whose commit was found in the target and recorded instead of computing.
+        skipped: Reason that the asset's code gave for writing nothing; empty where it was not skipped.
+        unchanged: Recomputed partitions with the same rows as before; consumers do not become stale.
+        withheld: Partitions that are not published because validations failed.
+        verdicts: What each validation decided.
+        partition_keys: Keys ``A..B`` of its partitions; filled only by a `Project`.
+    """
+
+    rows: int | None = None
+    version: int | None = None
+    error: str = ""
+    hint: str = ""
+    details: str = ""
+    adopted: str | None = None
+    skipped: str = ""
+    unchanged: PartitionSet = NOTHING
+    withheld: PartitionSet = NOTHING
+    verdicts: tuple[RuleVerdict, ...] = ()
+    partition_keys: tuple[str, ...] = field(default=(), compare=False)
 
 
 _TEXT: Final = r"version (\d+) of table (\S+)"

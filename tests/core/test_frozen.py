@@ -160,3 +160,21 @@ def test_a_pattern_takes_it_apart():
     match Sent(1, (2,)):
         case Sent(first, rest):
             assert (first, rest) == (1, (2,))
+
+
+@pytest.mark.parametrize("decorate", [frozen, dataclass(frozen=True, slots=True)], ids=["ours", "theirs"])
+def test_fields_by_keyword_alone_leave_room_for_those_of_the_classes_below(decorate):
+    keyword_only = frozen(kw_only=True) if decorate is frozen else dataclass(frozen=True, slots=True, kw_only=True)
+
+    @keyword_only
+    class Base:
+        second: int = 2
+
+    @decorate
+    class Below(Base):
+        first: int
+
+    assert (Below(1).first, Below(1).second, Below(1, second=3).second) == (1, 2, 3)
+    assert replace(Below(1, second=3), first=4) == Below(4, second=3)
+    with pytest.raises(TypeError):
+        Below(1, 2)

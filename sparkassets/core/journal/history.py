@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import field
 from typing import Any, Literal
 
 from sparkassets.core.instants import format_instant, format_zoned, from_unix, to_unix
@@ -16,11 +15,10 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
 )
 from sparkassets.core.journal.state import EventRef
-from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet
 from sparkassets.core.partitions.segments import encode_segment
 from sparkassets.core.phrases import few, join_nonempty
-from sparkassets.core.runs import InletPin, RequestedRun
-from sparkassets.core.validations import RuleVerdict
+from sparkassets.core.runs import InletPin, ReportedRun
 from sparkassets.frozen import frozen, replace
 
 RUN_KINDS = ("claim", "success", "failure", "unfenced", "skipped")
@@ -32,7 +30,7 @@ RunStatus = Literal["running", "success", "failed", "skipped", "withheld", "canc
 
 
 @frozen
-class RunRecord(RequestedRun):
+class RunRecord(ReportedRun):
     """One run: its request, and how it ended.
 
     Attributes:
@@ -41,12 +39,7 @@ class RunRecord(RequestedRun):
             settled it and found none of it in the target.
         started, ended: When it was claimed and recorded, Unix seconds, by its driver's clock; ``ended`` is None for a
             running or lost run.
-        unchanged: Partitions of the run whose rows stayed the same, which was no event for consumers.
-        withheld: Partitions of the run that are not published because validations failed.
-        verdicts: Results of its validations.
-        adopted: The older run that it found in the target and recorded instead of computing; None where it computed.
-        skipped: The reason that its code gave for writing nothing; empty where it was not skipped.
-        partition_keys: Keys ``A..B`` of its partitions, where a `Project` returned it; else empty.
+        seconds: From the start of its work to its record; None for a running or lost run.
     """
 
     run: str
@@ -55,18 +48,7 @@ class RunRecord(RequestedRun):
     started: int
     ended: int | None = None
     seconds: float | None = None
-    rows: int | None = None
-    version: int | None = None
     attempts: int | None = None
-    error: str = ""
-    hint: str = ""
-    details: str = ""
-    adopted: str | None = None
-    skipped: str = ""
-    unchanged: PartitionSet = NOTHING
-    withheld: PartitionSet = NOTHING
-    verdicts: tuple[RuleVerdict, ...] = ()
-    partition_keys: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         rows = "" if self.rows is None else f", {self.rows:,} rows"
