@@ -263,8 +263,9 @@ class Driver:
             return False
         self._engine.start()
         self.progress.planned(due.count, due.waiting)
+        if not self._active:
+            self._renewal.mark_renewed()  # older claims are not renewed by new ones
         self._claimer.claim_runs(work.queue_runs, partial(self._context, work))
-        self._renewal.mark_renewed()
         self._active.start_waiting()
         return True
 

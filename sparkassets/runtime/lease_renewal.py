@@ -21,7 +21,7 @@ class LeaseRenewal:
         self._renewed_at = 0.0
 
     def mark_renewed(self) -> None:
-        """Counts the leases as renewed now, as a commit of new claims does."""
+        """Counts all leases as renewed now: there are no claims older than that."""
         self._renewed_at = self._clock.monotonic()
 
     def renew_when_due(self) -> None:

@@ -1,9 +1,11 @@
 """A driver that dies at any moment of a run: the next one loses and doubles nothing (docs/design/run-protocol.md)."""
 
 import threading
+from itertools import pairwise
 
 import pytest
 
+from sparkassets.core.journal.codec import from_row
 from sparkassets.errors import RunError
 from sparkassets.ports import HistoryQuery
 from sparkassets.runtime import attempt_threads
@@ -95,6 +97,26 @@ def test_a_claim_of_another_host_is_waited_for_until_its_lease_is_over():
     assert [result.asset for result in summary.runs] == ["a"]
 
 
+def test_the_lease_of_a_long_run_is_renewed_while_the_driver_claims_others():
+    chain = [asset(after, before, retries=0) for before, after in pairwise("sbcdef")]
+    long = asset("a", "s", retries=0, lease_seconds=60)
+    w = World(project(source("s"), long, *chain, max_parallel_runs=2), MemoryStore())
+    w.tell("s", "2025-01-01")
+    last_began = threading.Event()
+
+    def pass_time(_):
+        w.clock.seconds += 15
+
+    for each in chain:
+        w.engine.hooks[each.name, "compute"] = pass_time
+    w.engine.hooks["a", "compute"] = lambda _: last_began.wait(10)
+    w.engine.hooks["f", "write"] = lambda _: last_began.set()
+    assert w.driver().run_works([TickWork()]).ok
+    claims = {row.asset: row.seq for row in w.store.read_history(HistoryQuery(kinds=["claim"]))}
+    renewed = [from_row(row).entry for row in w.store.read_history(HistoryQuery(kinds=["renew"]))]
+    assert ("a", claims["a"]) in [claim for entry in renewed for claim in entry.claims]
+
+
 def test_two_runs_of_a_chain_that_never_landed_are_settled_by_one():
     w = world()
     w.tell("s", "2025-01-01")
@@ -107,7 +129,7 @@ def test_two_runs_of_a_chain_that_never_landed_are_settled_by_one():
 
 
 def test_a_history_that_cannot_tell_stops_and_asks_a_person():
-    from sparkassets.ports import HistoryGoneError, HistoryQuery
+    from sparkassets.ports import HistoryGoneError
 
     w = world()
     w.tell("s", "2025-01-01")
