@@ -291,13 +291,13 @@ class NamedTargets:
             SourceError: No run may write to it.
         """
 
-        def check(table: NamedTable | None) -> int | None:
+        def check_table(table: NamedTable | None) -> int | None:
             if table is None:
                 return None
             table.check()
             return table.version
 
-        return self._look_at_table(asset, check)
+        return self._look_at_table(asset, check_table)
 
     def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
         """As `ports.TargetObserver` has it.
@@ -307,14 +307,14 @@ class NamedTargets:
         """
         place = f"by the name {relation_of(asset).storage.given}"
 
-        def check(table: NamedTable | None) -> None:
+        def check_commits(table: NamedTable | None) -> None:
             for info in islice(table.iterate_commits() if table is not None else (), _NEWEST):
                 marker = parse_run_metadata(info)
                 is_own = marker.get("kind") == "data" and asset_app(str(marker.get("app"))) == app
                 if is_own and info["version"] <= version:
                     refuse_unknown(marker, info["version"], claimed=claimed, place=place)
 
-        self._look_at_table(asset, check)
+        self._look_at_table(asset, check_commits)
 
     def read_position(self, asset: AssetSpec) -> TableFinding | None:
         """As `ports.TargetObserver` has it.
@@ -323,12 +323,12 @@ class NamedTargets:
             SourceError: The table cannot be read.
         """
 
-        def read(table: NamedTable | None) -> TableFinding | None:
+        def find_position(table: NamedTable | None) -> TableFinding | None:
             if table is None:
                 return None
             return TableFinding("moved", table_id=table.table_id, version=table.version, mark=_mark(table.version))
 
-        return self._look_at_table(asset, read)
+        return self._look_at_table(asset, find_position)
 
     def detect_changes(self, asset: AssetSpec, known: RecordedTable) -> TableFinding | None:
         """Differences to the record; None where there are none, or without a session.
