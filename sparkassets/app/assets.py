@@ -210,7 +210,7 @@ class AssetCommands:
         partitions = (
             EVERYTHING if kind == "accept" and not named.partitions else named_partitions(spec, named.partitions)
         )
-        by = self._context.adapters.user()
+        by = self._context.adapters.user_name()
         return MarkRequest(spec, partitions, kind, check_reason(reason), by, named.interval_of(spec), named.run)
 
     def _find_news(self, ledger: JournalLedger, state: State, asset: str) -> Sequence[Entry]:
@@ -219,9 +219,9 @@ class AssetCommands:
         They are recorded before a mark, so that the mark covers these changes: a later run would find them too.
         """
         given, gone = self._context.adapters, self._context.lost_claims(state)
-        news = observe_sources(self._context.spec, state, given.observer, now=given.clock.now())
+        news = observe_sources(self._context.spec, state, given.find_observer, now=given.clock.now())
         tables = look_at_targets(
-            self._context.spec, state, given.targets(), gone=gone, knows=ledger.knows_run, select=[asset]
+            self._context.spec, state, given.make_target_observer(), gone=gone, knows=ledger.knows_run, select=[asset]
         )
         return [*news.entries, *tables.entries]
 

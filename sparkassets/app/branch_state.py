@@ -172,7 +172,7 @@ class Branch:
         self.fork = build_branch_project(base.project, name, base.state(), state)
         self.base = base
         found = beside(self.fork.project)
-        self.adapters = replace(found, observer=self._observer(found.observer))
+        self.adapters = replace(found, find_observer=self._observer(found.find_observer))
         self.own = JournalReader(self.adapters.store, self.fork.project, clock)
         self._clock = clock
         self._offers: dict[int, PromotionOffer] = {}
@@ -255,7 +255,7 @@ class Branch:
     def _reshaping(self, name: str) -> ColumnChanges:
         """Difference of the columns of an asset's table from base to branch; empty if either table's are not known."""
         assets = (self.base.project.assets[name], self.fork.project.assets[name])
-        stored = (self.adapters.stored(each) if each.storage is not None else None for each in assets)
+        stored = (self.adapters.read_columns(each) if each.storage is not None else None for each in assets)
         before, after = (each or () for each in stored)
         return ColumnChanges.from_columns(before, after) if before and after else ColumnChanges()
 

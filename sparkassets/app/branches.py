@@ -137,7 +137,7 @@ class BranchCommands(Generic[P]):
             RunError: A table cannot be read.
         """
         branch = self._existing(name)
-        comparing = self._context.adapters.comparing
+        comparing = self._context.adapters.make_comparer
         if comparing is None:
             raise InputError("nothing here compares tables")
         return find_differences(branch, self._of_branch(branch, select), partial(comparing, spark), samples=samples)
@@ -152,7 +152,7 @@ class BranchCommands(Generic[P]):
         from sparkassets.core.journal.entries import PauseEntry
 
         if self._is_half_dropped(name):
-            self._context.adapters.remove(f"{self._context.spec.state.rstrip('/')}/{BRANCHES}", name)
+            self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCHES}", name)
             return ()
         branch = self._existing(name)
         self._refuse_promotions(name, branch.own.state().journal_id)
@@ -169,8 +169,8 @@ class BranchCommands(Generic[P]):
 
         with ProjectContext(branch.fork.project, branch.adapters).recording("drop") as ledger:
             ledger.commit(decide)
-        self._context.adapters.remove(f"{self._context.spec.warehouse.rstrip('/')}/{WAREHOUSES}", name)
-        self._context.adapters.remove(f"{self._context.spec.state.rstrip('/')}/{BRANCHES}", name)
+        self._context.adapters.remove_folder(f"{self._context.spec.warehouse.rstrip('/')}/{WAREHOUSES}", name)
+        self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCHES}", name)
         return tuple(branch.fork.computed_assets)
 
     def names(self) -> list[str]:
@@ -180,14 +180,14 @@ class BranchCommands(Generic[P]):
         return (
             []
             if self._context.spec.state_by_spark
-            else sorted(self._context.adapters.folders(self._context.spec.state, BRANCHES))
+            else sorted(self._context.adapters.list_folders(self._context.spec.state, BRANCHES))
         )
 
     def _is_half_dropped(self, name: str) -> bool:
         """Whether a `drop` was killed before it had removed the branch's journal, which it does last."""
         from sparkassets.core.branches.branch_project import WAREHOUSES, check_branch_name
 
-        if check_branch_name(name) not in self.names() or name in self._context.adapters.folders(
+        if check_branch_name(name) not in self.names() or name in self._context.adapters.list_folders(
             self._context.spec.warehouse, WAREHOUSES
         ):
             return False
@@ -216,7 +216,7 @@ class BranchCommands(Generic[P]):
 
         if self._context.scope is not None:
             raise InputError(f"{self._context.scope.title} has no branches of its own")
-        beside = self._context.adapters.beside
+        beside = self._context.adapters.for_branch
         branch_state_location(self._context.spec, check_branch_name(name))
         if beside is None or not self._context.adapters.store.exists():
             message = f"there is no base to branch off: {self._context.spec.state} holds no state"

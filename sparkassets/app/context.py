@@ -225,7 +225,7 @@ class ProjectContext:
 
     def lost_claims(self, state: State) -> frozenset[int]:
         """Fence tokens of claims whose driver is gone."""
-        return self.adapters.leases().expired_claims(state, mine=frozenset())
+        return self.adapters.make_lease_monitor().expired_claims(state, mine=frozenset())
 
     def look(
         self,
@@ -247,9 +247,9 @@ class ProjectContext:
         if self.adapters.store.exists():
             ledger.open()
         ledger.state = ledger.assume(changed_spec_entries(self.spec, ledger.state))
-        news = observe_sources(self.spec, ledger.state, self.adapters.observer, now=self.adapters.clock.now())
+        news = observe_sources(self.spec, ledger.state, self.adapters.find_observer, now=self.adapters.clock.now())
         gone = self.lost_claims(ledger.state)
-        targets = self.adapters.targets()
+        targets = self.adapters.make_target_observer()
         found = look_at_targets(self.spec, ledger.state, targets, gone=gone, knows=ledger.knows_run, select=names)
         clock = self.adapters.clock.now()
         context = PlanningContext(
@@ -264,7 +264,7 @@ class ProjectContext:
             unseen=news.session_needed | found.session_needed,
             estimate_volume=self.weigh,
             check_availability=self.check_changes,
-            stored_columns=self.adapters.stored,
+            stored_columns=self.adapters.read_columns,
         )
         begun = begin(context) if begin is not None else ()
         return replace(context, state=ledger.assume([*news.entries, *found.entries, *begun])) if begun else context
@@ -284,13 +284,13 @@ class ProjectContext:
     def weigh(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         """How much a run with that pin reads of the asset."""
         if self._volumes is None:
-            self._volumes = self.adapters.volumes()
+            self._volumes = self.adapters.make_volume_estimator()
         return self._volumes.estimate_volume(asset, pin, known)
 
     def check_changes(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
         """Whether the changes of the asset's table from ``position`` up to ``version`` can be read."""
         if self._feeds is None:
-            self._feeds = self.adapters.feeds()
+            self._feeds = self.adapters.make_change_feeds()
         return self._feeds.check_availability(asset, position, version)
 
     @contextmanager
@@ -316,7 +316,7 @@ class ProjectContext:
 
     def make_ledger(self, verb: str) -> JournalLedger:
         """A ledger that has not read the journal yet; ``verb`` is the command, for the driver's name in entries."""
-        driver = f"{self.adapters.process()} {verb}"
+        driver = f"{self.adapters.process_name()} {verb}"
         store, clock = self.adapters.store, self.adapters.clock
         retention = RetentionPolicy(self.spec.retention) if self.spec.retention is not None else None
         return JournalLedger(

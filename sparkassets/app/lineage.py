@@ -100,7 +100,7 @@ class LineageCommands:
     def _derivations(self) -> AssetDerivations:
         from sparkassets.core.derivation.asset_columns import AssetDerivations
 
-        return AssetDerivations(self._context.spec, self._context.adapters.stored)
+        return AssetDerivations(self._context.spec, self._context.adapters.read_columns)
 
 
 class _DatasetHistory:

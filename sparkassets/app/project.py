@@ -173,7 +173,9 @@ class OpenProject:
 
     def _committers(self, tables: list[AssetSpec]) -> Iterator[str]:
         """Sentences on who commits the asset's runs, the driver or Spark, and why; one a table if they differ."""
-        whys = {table.name: self._context.adapters.targets().spark_commit_reason(table) for table in tables}
+        whys = {
+            table.name: self._context.adapters.make_target_observer().spark_commit_reason(table) for table in tables
+        }
         for name, why in whys.items() if len({*whys.values()}) > 1 else [("", next(iter(whys.values())))]:
             who = "the driver" if why is None else f"Spark: {why}"
             yield f"{name}: runs are committed by {who}" if name else f"runs are committed by {who}"

@@ -71,23 +71,23 @@ class WorkRunner:
         self.lend(spark)
         given.check_storage()  # links may have come since the project was loaded
         given.store.create(project=context.spec.name)
-        watched = WatchedProgress(progress or SilentProgress(), [*given.watchers(), *self.watchers])
+        watched = WatchedProgress(progress or SilentProgress(), [*given.make_watchers(), *self.watchers])
         driver = Driver(
             project=context.spec,
             ledger=context.make_ledger("run"),
             open_engine=computing or (lambda: self.open_engine(spark)),
-            find_observer=given.observer,
-            targets=given.targets(),
-            leases=given.leases(),
+            find_observer=given.find_observer,
+            targets=given.make_target_observer(),
+            leases=given.make_lease_monitor(),
             clock=given.clock,
             ids=given.ids,
-            identity=DriverIdentity(given.process(), given.ids.invocation_id()),
+            identity=DriverIdentity(given.process_name(), given.ids.invocation_id()),
             progress=watched,
             explain_failure=given.explain_failure,
             fixed_now=fixed,
             estimate_volume=context.weigh,
             check_availability=context.check_changes,
-            stored_columns=given.stored,
+            stored_columns=given.read_columns,
             over_budget=over_budget,
         )
         self._driver = driver
@@ -117,12 +117,12 @@ class WorkRunner:
     def lend(self, spark: SparkSession | None) -> None:
         """Makes this session the state's as well, if the state needs one; does nothing without a session."""
         if spark is not None:
-            self._context.adapters.lend(spark)
+            self._context.adapters.lend_session(spark)
 
     def open_engine(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
         """The engine for this session, and the factory of targets; without a session, those of the last call."""
         if self._computing is None or spark is not None:
-            self._computing = self._context.adapters.computing(spark)
+            self._computing = self._context.adapters.open_engine(spark)
         return self._computing
 
     def open_lazy_engine(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:

@@ -12,7 +12,7 @@ from sparkassets.core.planner.plan import PlannedRun, RunQueue
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.frozen import replace
 from sparkassets.ports import Engine, IdGenerator, TargetFactory
-from sparkassets.runtime.enlistment import Enlistment
+from sparkassets.runtime.enlistment import ProcessEnlistment
 from sparkassets.runtime.execution import RunExecution
 from sparkassets.runtime.file_pins import pin_files
 from sparkassets.runtime.invocation import Invocation
@@ -22,7 +22,7 @@ from sparkassets.runtime.run_orders import OrderBuilder
 class RunClaimer:
     """Claims due runs in the journal and makes them active."""
 
-    def __init__(self, invocation: Invocation, *, enlistment: Enlistment, ids: IdGenerator) -> None:
+    def __init__(self, invocation: Invocation, *, enlistment: ProcessEnlistment, ids: IdGenerator) -> None:
         self._invocation = invocation
         self._project = invocation.project
         self._ledger = invocation.ledger

@@ -34,7 +34,7 @@ from sparkassets.ports import Clock, Engine, IdGenerator, SourceObserver, Target
 from sparkassets.runtime.active_runs import ActiveRuns
 from sparkassets.runtime.claims import RunClaimer
 from sparkassets.runtime.driver_work import DriverWork
-from sparkassets.runtime.enlistment import Enlistment
+from sparkassets.runtime.enlistment import ProcessEnlistment
 from sparkassets.runtime.invocation import EngineStarter, Invocation
 from sparkassets.runtime.invocation_observer import InvocationObserver
 from sparkassets.runtime.lease_renewal import LeaseRenewal
@@ -101,7 +101,7 @@ class Driver:
     _active: ActiveRuns = field(init=False)
     _engine: EngineStarter = field(init=False)
     _observer: InvocationObserver = field(init=False)
-    _enlistment: Enlistment = field(init=False)
+    _enlistment: ProcessEnlistment = field(init=False)
     _renewal: LeaseRenewal = field(init=False)
     _claimer: RunClaimer = field(init=False)
     _recorder: RunRecorder = field(init=False)
@@ -121,7 +121,7 @@ class Driver:
         )
         self._active, self._engine = invocation.active, invocation.engine
         self._observer = InvocationObserver(invocation, find_observer=self.find_observer, targets=self.targets)
-        self._enlistment = Enlistment(invocation)
+        self._enlistment = ProcessEnlistment(invocation)
         self._renewal = LeaseRenewal(invocation)
         self._claimer = RunClaimer(invocation, enlistment=self._enlistment, ids=self.ids)
         self._recorder = RunRecorder(

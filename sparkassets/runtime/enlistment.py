@@ -20,7 +20,7 @@ from sparkassets.runtime.active_runs import POLL_SECONDS
 from sparkassets.runtime.invocation import Invocation
 
 
-class Enlistment:
+class ProcessEnlistment:
     """Asks the journal, for runs in their own threads, whether the engine's processes may commit."""
 
     def __init__(self, invocation: Invocation) -> None:

@@ -66,19 +66,19 @@ class ProjectRehearsal:
         clock, tables = self._clock, self._tables
         return Adapters(
             store=MemoryStore(),
-            observer=lambda _: None,
-            targets=_UnchangedTargets,
-            computing=lambda _: (tables, tables),
-            leases=lambda: LeaseMonitor(host="", process=(0, 0.0), alive=lambda _: True, clock=clock),
+            find_observer=lambda _: None,
+            make_target_observer=_UnchangedTargets,
+            open_engine=lambda _: (tables, tables),
+            make_lease_monitor=lambda: LeaseMonitor(host="", process=(0, 0.0), alive=lambda _: True, clock=clock),
             clock=clock,
             ids=_RehearsalIds(),
-            process=lambda: "test",
-            user=lambda: "test",
+            process_name=lambda: "test",
+            user_name=lambda: "test",
             check_storage=lambda: None,
             explain_failure=lambda _, error: FailureExplanation(str(error)),
-            volumes=_ZeroVolumes,
-            feeds=_AvailableFeeds,
-            stored=lambda _: None,
+            make_volume_estimator=_ZeroVolumes,
+            make_change_feeds=_AvailableFeeds,
+            read_columns=lambda _: None,
         )
 
 

@@ -42,20 +42,20 @@ if TYPE_CHECKING:
     from sparkassets.spark.workplace import SparkWorkplace
 
 
-class Computing:
-    """Makes the engine and keeps it, so that observers of tables in catalogs use the same session."""
+class EngineFactory:
+    """Makes the engine, and the observers of tables in catalogs, which use the same session."""
 
-    def __init__(self, spec: ProjectSpec, session: OneSession) -> None:
+    def __init__(self, spec: ProjectSpec, session: SharedSession) -> None:
         self._spec = spec
         self._session = session
         self._engine: SparkEngine | None = None
-        self._finding = RLock()
+        self._lock = RLock()
 
-    def __call__(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
+    def open_engine(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
         """An engine in this session, or in one that it finds or starts, and the factory of its targets."""
         from sparkassets.spark.engine import SparkEngine, SparkTargetFactory
 
-        self._engine = SparkEngine(self._spec, spark or (self._session() if self._spec.state_by_spark else None))
+        self._engine = SparkEngine(self._spec, spark or (self._session.open() if self._spec.state_by_spark else None))
         return self._engine, SparkTargetFactory(self._engine)
 
     def workplace(self) -> SparkWorkplace | None:
@@ -63,45 +63,45 @@ class Computing:
 
         Several threads call it; the lock lets one of them start the session.
         """
-        with self._finding:
+        with self._lock:
             if self._engine is None or not self._engine.workplace.is_started:
                 if not self._spec.state_by_spark and not _has_session():
                     return None
-                self(None)[0].start()
+                self.open_engine(None)[0].start()
             return None if self._engine is None else self._engine.workplace
 
-    def observer(self, asset: AssetSpec) -> SourceObserver | None:
+    def find_observer(self, asset: AssetSpec) -> SourceObserver | None:
         """What looks at a source; None for assets that are not sources, or cannot be looked at."""
         if not asset.is_named:
-            texts = _Texts(self.workplace)
-            return make_observer(asset, texts=texts, by_session=lambda plain: _Either(plain, self.workplace))
+            texts = _LazyTextFileReader(self.workplace)
+            return make_observer(asset, texts=texts, by_session=lambda plain: _ObserverByPath(plain, self.workplace))
         if asset.source is None:
             return None
         from sparkassets.spark.catalog_observers import NamedObserver
 
-        alone = NamedObserver(self.workplace)
+        table_observer = NamedObserver(self.workplace)
         if asset.source.kind == "delta":
-            return alone
+            return table_observer
         from sparkassets.sources.table_sets import TableSetObserver
         from sparkassets.spark.catalog_listing import ListedTables
 
-        return TableSetObserver(ListedTables(self.workplace), alone)
+        return TableSetObserver(ListedTables(self.workplace), table_observer)
 
-    def targets(self) -> TargetObserver:
+    def make_target_observer(self) -> TargetObserver:
         """What looks at the assets' own tables."""
-        return _Targets(self) if self._spec.is_in_catalogs else DeltaTargets()
+        return _RoutedTargetObserver(self.workplace) if self._spec.is_in_catalogs else DeltaTargets()
 
-    def volumes(self) -> VolumeEstimator:
+    def make_volume_estimator(self) -> VolumeEstimator:
         """What estimates how much a run reads."""
         from sparkassets.sources.volumes import LogVolumeEstimator
 
-        return _Volumes() if self._spec.is_in_catalogs else LogVolumeEstimator()
+        return _RoutedVolumeEstimator() if self._spec.is_in_catalogs else LogVolumeEstimator()
 
-    def feeds(self) -> ChangeFeeds:
+    def make_change_feeds(self) -> ChangeFeeds:
         """What says whether a table's changes can still be read."""
         from sparkassets.sources.volumes import DeltaChangeFeeds
 
-        return _Feeds(self) if self._spec.is_in_catalogs else DeltaChangeFeeds()
+        return _RoutedChangeFeeds(self.workplace) if self._spec.is_in_catalogs else DeltaChangeFeeds()
 
 
 def _has_session() -> bool:
@@ -113,7 +113,7 @@ def _has_session() -> bool:
     return active_session() is not None
 
 
-def stored(asset: AssetSpec) -> Sequence[str] | None:
+def read_columns(asset: AssetSpec) -> Sequence[str] | None:
     """Column names of an asset's Delta table as it is now; None for other storage, or a table that cannot be read."""
     from sparkassets.sources.table_schemas import newest_columns
 
@@ -121,7 +121,7 @@ def stored(asset: AssetSpec) -> Sequence[str] | None:
     return newest_columns(asset.storage.path) if is_table and asset.storage is not None and not asset.is_named else None
 
 
-class _Texts:
+class _LazyTextFileReader:
     """Reads text files by Spark, which it imports only then."""
 
     def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
@@ -137,7 +137,7 @@ class _Texts:
         return SparkTextFileReader(self._workplace).read_contents(asset, view, paths)
 
 
-class _Either:
+class _ObserverByPath:
     """Looks at a table at a path without Spark, or through a session if reading the table needs one."""
 
     def __init__(self, plain: SourceObserver, workplace: Callable[[], SparkWorkplace | None]) -> None:
@@ -152,40 +152,40 @@ class _Either:
             return NamedObserver(self._workplace, why=error.why).observe(asset, last, now=now)
 
 
-class _Targets:
+class _RoutedTargetObserver:
     """Looks at tables in catalogs through Spark, and at all others without it."""
 
-    def __init__(self, computing: Computing) -> None:
+    def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
         from sparkassets.spark.catalog_observers import NamedTargets
 
-        self._named, self._others = NamedTargets(computing.workplace), DeltaTargets()
+        self._named, self._others = NamedTargets(workplace), DeltaTargets()
 
     def missing_folder(self, asset: AssetSpec) -> str | None:
-        return self._of(asset).missing_folder(asset)
+        return self._observer_for(asset).missing_folder(asset)
 
     def spark_commit_reason(self, asset: AssetSpec) -> str | None:
-        return self._of(asset).spark_commit_reason(asset)
+        return self._observer_for(asset).spark_commit_reason(asset)
 
     def session_needed_reason(self, asset: AssetSpec) -> str | None:
-        return self._of(asset).session_needed_reason(asset)
+        return self._observer_for(asset).session_needed_reason(asset)
 
     def check_writable(self, asset: AssetSpec) -> int | None:
-        return self._of(asset).check_writable(asset)
+        return self._observer_for(asset).check_writable(asset)
 
     def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
-        self._of(asset).check_unrecorded_commits(asset, version, app=app, claimed=claimed)
+        self._observer_for(asset).check_unrecorded_commits(asset, version, app=app, claimed=claimed)
 
     def read_position(self, asset: AssetSpec) -> TableFinding | None:
-        return self._of(asset).read_position(asset)
+        return self._observer_for(asset).read_position(asset)
 
     def detect_changes(self, asset: AssetSpec, known: RecordedTable) -> TableFinding | None:
-        return self._of(asset).detect_changes(asset, known)
+        return self._observer_for(asset).detect_changes(asset, known)
 
-    def _of(self, asset: AssetSpec) -> TargetObserver:
+    def _observer_for(self, asset: AssetSpec) -> TargetObserver:
         return self._named if asset.is_named else self._others
 
 
-class _Volumes:
+class _RoutedVolumeEstimator:
     """Estimates volumes by the table's log; for a table in a catalog, whose log is not opened, they are unknown."""
 
     def __init__(self) -> None:
@@ -198,52 +198,52 @@ class _Volumes:
         return (self._named if asset.is_named else self._others).estimate_volume(asset, pin, known)
 
 
-class _Feeds:
+class _RoutedChangeFeeds:
     """Asks Spark about a table in a catalog, and the Delta log itself about any other."""
 
-    def __init__(self, computing: Computing) -> None:
+    def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
         from sparkassets.sources.volumes import DeltaChangeFeeds
         from sparkassets.spark.catalog_observers import NamedChangeFeeds
 
-        self._named, self._others = NamedChangeFeeds(computing.workplace), DeltaChangeFeeds()
+        self._named, self._others = NamedChangeFeeds(workplace), DeltaChangeFeeds()
 
     def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
         return (self._named if asset.is_named else self._others).check_availability(asset, position, version)
 
 
-class OneSession:
+class SharedSession:
     """The session of a project: the one that was lent, else the active one, else one started at the first call."""
 
     def __init__(self, spec: ProjectSpec) -> None:
         self._spec = spec
         self._lock = RLock()
-        self._found: SparkSession | None = None
-        self._created = False
+        self._current: SparkSession | None = None
+        self._is_own = False
 
     def lend(self, session: SparkSession) -> None:
         """Uses this session from now on."""
         with self._lock:
-            if session is not self._found:
+            if session is not self._current:
                 self.close()
-                self._found = session
+                self._current = session
 
-    def __call__(self) -> SparkSession:
+    def open(self) -> SparkSession:
         """The session; starts one if there is none.
 
         Raises:
             SparkUnavailableError: It cannot be started.
         """
         with self._lock:
-            if self._found is None:
+            if self._current is None:
                 from sparkassets.spark.session import open_session
 
-                self._found, self._created = open_session(self._spec.spark, name=f"sparkassets-{self._spec.name}")
-            return self._found
+                self._current, self._is_own = open_session(self._spec.spark, name=f"sparkassets-{self._spec.name}")
+            return self._current
 
     def close(self) -> None:
         """Stops the session if it was started here."""
         with self._lock:
-            if self._found is not None and self._created:
+            if self._current is not None and self._is_own:
                 with contextlib.suppress(Exception):  # its JVM may be gone already
-                    self._found.stop()
-            self._found, self._created = None, False
+                    self._current.stop()
+            self._current, self._is_own = None, False

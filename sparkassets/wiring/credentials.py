@@ -15,10 +15,10 @@ from sparkassets.files.object_stores import BucketAccess, StoreCredentials, hado
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NAMED: Final = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
+_VARIABLE: Final = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
-class Secrets(Mapping[str, str]):
+class SecretValues(Mapping[str, str]):
     """Variables by name; those that the project declares as secrets are looked up in several places.
 
     A secret is a variable of the environment, the content of the file that NAME_FILE names, or a key of a Databricks
@@ -30,7 +30,7 @@ class Secrets(Mapping[str, str]):
         session: Returns the session of a Databricks task; None elsewhere.
 
     Attributes:
-        told: Secret values that were read, by name; logs redact them.
+        read_values: Secret values that were read, by name; logs redact them.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Secrets(Mapping[str, str]):
         environment: Mapping[str, str],
         session: Callable[[], SparkSession | None] | None = None,
     ) -> None:
-        self.told: dict[str, str] = {}
+        self.read_values: dict[str, str] = {}
         self._refs = refs
         self._environment = environment
         self._session = session or (lambda: databricks_session(environment))
@@ -53,19 +53,19 @@ class Secrets(Mapping[str, str]):
         """
         if name not in self._refs:
             return self._environment[name]
-        if name not in self.told:
-            self.told[name] = self._value(name, self._refs[name])
-        return self.told[name]
+        if name not in self.read_values:
+            self.read_values[name] = self._read_secret(name, self._refs[name])
+        return self.read_values[name]
 
-    def asked(self, name: str) -> str:
+    def read_credential(self, name: str) -> str:
         """The value of a variable that is a credential, declared as a secret or not; logs redact it from now on.
 
         Raises:
             KeyError: There is none.
             InputError: It is declared as a secret and is found nowhere.
         """
-        self.told[name] = self[name] if name in self._refs else self._of_environment(name)
-        return self.told[name]
+        self.read_values[name] = self[name] if name in self._refs else self._read_environment(name)
+        return self.read_values[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys([*self._refs, *self._environment]))
@@ -73,7 +73,7 @@ class Secrets(Mapping[str, str]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def _of_environment(self, name: str) -> str:
+    def _read_environment(self, name: str) -> str:
         """The variable ``name``, or the content of the file that ``<name>_FILE`` names.
 
         Raises:
@@ -90,14 +90,14 @@ class Secrets(Mapping[str, str]):
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"the file of {name}_FILE cannot be read: {type(error).__name__}") from None
 
-    def _value(self, name: str, ref: SecretRef) -> str:
+    def _read_secret(self, name: str, ref: SecretRef) -> str:
         """A secret's value, from the environment or else from its Databricks scope.
 
         Raises:
             InputError: It is in neither, or may not be read. The message never holds the value.
         """
         try:
-            return self._of_environment(name)
+            return self._read_environment(name)
         except KeyError:
             pass
         except InputError as error:
@@ -116,19 +116,19 @@ class Secrets(Mapping[str, str]):
         return str(value)
 
 
-class Filled(Mapping[str, str]):
+class SettingsWithSecrets(Mapping[str, str]):
     """Spark's settings with ``${NAME}`` of a secret replaced by its value, which is read only when a session starts."""
 
-    def __init__(self, settings: Mapping[str, str], secrets: Secrets, names: Mapping[str, SecretRef]) -> None:
+    def __init__(self, settings: Mapping[str, str], secrets: SecretValues, names: Mapping[str, SecretRef]) -> None:
         self._settings = settings
         self._secrets = secrets
         self._names = names
 
     def __getitem__(self, key: str) -> str:
-        return re.sub(_NAMED, self._value, self._settings[key])
+        return re.sub(_VARIABLE, self._replace_name, self._settings[key])
 
-    def _value(self, found: re.Match[str]) -> str:
-        return self._secrets[found[1]] if found[1] in self._names else found[0]
+    def _replace_name(self, match: re.Match[str]) -> str:
+        return self._secrets[match[1]] if match[1] in self._names else match[0]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._settings)
@@ -146,12 +146,12 @@ def databricks_session(environment: Mapping[str, str]) -> SparkSession | None:
     return SparkSession.builder.getOrCreate()
 
 
-def reaches(spec: ProjectSpec, secrets: Secrets) -> tuple[BucketAccess, ...]:
+def bucket_access(spec: ProjectSpec, secrets: SecretValues) -> tuple[BucketAccess, ...]:
     """The access to each bucket that the project has options for."""
     return tuple(BucketAccess(each, partial(_credentials, each, secrets)) for each in spec.storage)
 
 
-def _credentials(options: StoreOptions, secrets: Secrets) -> StoreCredentials | None:
+def _credentials(options: StoreOptions, secrets: SecretValues) -> StoreCredentials | None:
     """The credentials that the options name by variables; None if they name none.
 
     Raises:
@@ -162,7 +162,7 @@ def _credentials(options: StoreOptions, secrets: Secrets) -> StoreCredentials | 
 
     def value(key: str, name: str) -> str:
         try:
-            return secrets.asked(name)
+            return secrets.read_credential(name)
         except KeyError:
             message = f"{options.location}: the environment has no variable of the name that {key!r} has here"
             raise InputError(message, hint="set it, or say under `secrets` where it is") from None
@@ -175,16 +175,16 @@ def _credentials(options: StoreOptions, secrets: Secrets) -> StoreCredentials | 
     )
 
 
-class Reaching(Mapping[str, str]):
-    """Spark's settings with those by which Hadoop reaches the buckets; reads credentials when a session starts."""
+class SettingsWithBuckets(Mapping[str, str]):
+    """Spark's settings with those by which Hadoop opens the buckets; reads credentials at a session's start."""
 
-    def __init__(self, settings: Mapping[str, str], told: Sequence[BucketAccess]) -> None:
+    def __init__(self, settings: Mapping[str, str], buckets: Sequence[BucketAccess]) -> None:
         self._settings = settings
-        self._told = told
+        self._buckets = buckets
 
     @cached_property
     def _all(self) -> Mapping[str, str]:
-        return {**hadoop_settings(self._told), **self._settings}
+        return {**hadoop_settings(self._buckets), **self._settings}
 
     def __getitem__(self, key: str) -> str:
         return self._all[key]

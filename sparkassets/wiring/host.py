@@ -65,7 +65,7 @@ def any_alive(processes: Sequence[Process]) -> bool:
     return any(map(is_alive, processes))
 
 
-def kept() -> Path | None:
+def find_cache_folder() -> Path | None:
     """The cache folder; None if the user has no home folder to have one in."""
     try:
         return cache_folder()

@@ -22,10 +22,18 @@ from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load_project
 from sparkassets.runtime.leases import ActiveInvocations, LeaseMonitor
 from sparkassets.state.delta_store import DeltaStore
-from sparkassets.wiring.catalogs import Computing, OneSession, stored
-from sparkassets.wiring.credentials import Filled, Reaching, Secrets, reaches
-from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name, user_name
-from sparkassets.wiring.sinks import followers
+from sparkassets.wiring.catalogs import EngineFactory, SharedSession, read_columns
+from sparkassets.wiring.credentials import SecretValues, SettingsWithBuckets, SettingsWithSecrets, bucket_access
+from sparkassets.wiring.host import (
+    RandomIds,
+    SystemClock,
+    any_alive,
+    find_cache_folder,
+    host_identity,
+    process_name,
+    user_name,
+)
+from sparkassets.wiring.sinks import make_sinks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,9 +86,9 @@ class Project(OpenProject):
             SpecError: Something is wrong with its files; holds every problem.
             InputError: There is no project, or no such profile, or nothing names one of the variables.
         """
-        known = merge_requested(os.environ if env is None else env, profile=profile, given=variables or {})
-        spec = load_project(Path(folder), known, cache=kept())
-        return cls(_told_by_tables(spec, Path(folder), known) if tables else spec, sinks=sinks, env=known)
+        variables = merge_requested(os.environ if env is None else env, profile=profile, given=variables or {})
+        spec = load_project(Path(folder), variables, cache=find_cache_folder())
+        return cls(_with_stored_columns(spec, Path(folder), variables) if tables else spec, sinks=sinks, env=variables)
 
     def run_of(
         self,
@@ -115,7 +123,7 @@ class Project(OpenProject):
         return attended_run(self._context, self._runner, asset, partition=partition, interval=interval, spark=spark)
 
 
-def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str]) -> ProjectSpec:
+def _with_stored_columns(spec: ProjectSpec, folder: Path, variables: Mapping[str, str]) -> ProjectSpec:
     """The project compiled with the real columns of its sources' tables, and warnings for missing folders.
 
     Raises:
@@ -135,77 +143,77 @@ def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str
 
 def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[str, str] | None = None) -> Adapters:
     """The adapters by which this machine reaches the project's state, sources and tables; opens nothing yet."""
-    secrets = Secrets(spec.secrets, VariableLookup(os.environ if env is None else env, spec.given))
-    hidden = ChainMap(secrets.told, dict(spec.variables))
-    settings = Filled(spec.spark, secrets, spec.secrets) if spec.secrets else spec.spark
-    reach = reaches(spec, secrets)
-    set_bucket_access(reach)
-    started = replace(spec, spark=Reaching(settings, reach) if reach else settings)
-    clock, session = SystemClock(), OneSession(started)
-    computing = Computing(started, session)
+    secrets = SecretValues(spec.secrets, VariableLookup(os.environ if env is None else env, spec.given))
+    hidden = replace(spec, variables=ChainMap(secrets.read_values, dict(spec.variables)))
+    settings = SettingsWithSecrets(spec.spark, secrets, spec.secrets) if spec.secrets else spec.spark
+    buckets = bucket_access(spec, secrets)
+    set_bucket_access(buckets)
+    with_credentials = replace(spec, spark=SettingsWithBuckets(settings, buckets) if buckets else settings)
+    clock, session = SystemClock(), SharedSession(with_credentials)
+    engines = EngineFactory(with_credentials, session)
     return Adapters(
         store=_store(spec, session),
-        observer=computing.observer,
-        targets=computing.targets,
-        computing=computing,
-        leases=lambda: LeaseMonitor(
+        find_observer=engines.find_observer,
+        make_target_observer=engines.make_target_observer,
+        open_engine=engines.open_engine,
+        make_lease_monitor=lambda: LeaseMonitor(
             host=host_identity(), process=this_process(), alive=any_alive, clock=clock, invocations=_INVOCATIONS
         ),
         clock=clock,
         ids=RandomIds(),
-        process=process_name,
-        user=user_name,
+        process_name=process_name,
+        user_name=user_name,
         check_storage=partial(check_storage, spec),
-        explain_failure=partial(_explained, replace(spec, variables=hidden)),
-        volumes=computing.volumes,
-        feeds=computing.feeds,
-        stored=stored,
-        watchers=partial(_watchers, replace(spec, variables=hidden)),
-        beside=partial(adapters_of, env=env),
-        comparing=partial(_comparing, spec),
-        folders=_folders,
-        remove=_remove,
-        sinks=(*sinks, *followers(spec, secrets)),
-        lend=session.lend,
+        explain_failure=partial(_explain_failure, hidden),
+        make_volume_estimator=engines.make_volume_estimator,
+        make_change_feeds=engines.make_change_feeds,
+        read_columns=read_columns,
+        make_watchers=partial(_make_watchers, hidden),
+        for_branch=partial(adapters_of, env=env),
+        make_comparer=partial(_make_comparer, spec),
+        list_folders=_list_folders,
+        remove_folder=_remove_folder,
+        sinks=(*sinks, *make_sinks(spec, secrets)),
+        lend_session=session.lend,
         close=session.close,
     )
 
 
-def _store(spec: ProjectSpec, session: OneSession) -> JournalStore:
+def _store(spec: ProjectSpec, session: SharedSession) -> JournalStore:
     """The store of the journal: through Spark if the state is in a catalog or at a path that only a session reaches."""
     if not spec.state_by_spark:
         return DeltaStore(spec.state)
     from sparkassets.state.session_store import SessionStore
 
     schema = catalog_schema(spec.state)
-    return SessionStore(session, schema=schema) if schema else SessionStore(session, uri=spec.state)
+    return SessionStore(session.open, schema=schema) if schema else SessionStore(session.open, uri=spec.state)
 
 
-def _comparing(spec: ProjectSpec, spark: SparkSession | None) -> TableComparer:
+def _make_comparer(spec: ProjectSpec, spark: SparkSession | None) -> TableComparer:
     from sparkassets.spark.version_comparison import SparkTableComparer
 
     return SparkTableComparer(spec, spark)
 
 
-def _folders(place: str, name: str) -> Sequence[str]:
+def _list_folders(place: str, name: str) -> Sequence[str]:
     from sparkassets.files.folders import open_folder
 
     return open_folder(place).list_folders(name)
 
 
-def _remove(place: str, name: str) -> None:
+def _remove_folder(place: str, name: str) -> None:
     from sparkassets.files.folders import open_folder
 
     open_folder(place).remove(name)
 
 
-def _watchers(spec: ProjectSpec) -> Sequence[InvocationWatcher]:
+def _make_watchers(spec: ProjectSpec) -> Sequence[InvocationWatcher]:
     from sparkassets.wiring.watchers import watchers
 
     return tuple(watchers(spec))
 
 
-def _explained(spec: ProjectSpec, run: str, error: BaseException) -> FailureExplanation:
+def _explain_failure(spec: ProjectSpec, run: str, error: BaseException) -> FailureExplanation:
     from sparkassets.wiring.watchers import explain_failure
 
     return explain_failure(spec, run, error)

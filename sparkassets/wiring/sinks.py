@@ -16,74 +16,74 @@ if TYPE_CHECKING:
 OPENLINEAGE_FILE: Final = "openlineage.yml"
 
 
-def followers(spec: ProjectSpec, environment: Mapping[str, str] = os.environ) -> tuple[Sink, ...]:
+def make_sinks(spec: ProjectSpec, environment: Mapping[str, str] = os.environ) -> tuple[Sink, ...]:
     """The sinks that are set up; imports nothing for the others."""
-    found: list[Sink] = []
-    if spec.openlineage is not False and is_openlineage_here():
-        found.append(_openlineage(spec))
+    sinks: list[Sink] = []
+    if spec.openlineage is not False and is_openlineage_configured():
+        sinks.append(_make_openlineage(spec))
     if any(asset.notify for asset in spec.assets.values()):
         from sparkassets.emit.notifications import NotificationSink
 
-        found.append(NotificationSink(environment))
+        sinks.append(NotificationSink(environment))
     if spec.sinks:
         from sparkassets.emit.registered import RegisteredSink
 
-        found += map(RegisteredSink, spec.sinks)
-    return tuple(found)
+        sinks += map(RegisteredSink, spec.sinks)
+    return tuple(sinks)
 
 
-def is_openlineage_here() -> bool:
+def is_openlineage_configured() -> bool:
     """Whether OpenLineage is configured where its client looks: in variables or in a file."""
     if os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
         return False
     if os.environ.get("OPENLINEAGE_URL") or any(name.startswith("OPENLINEAGE__TRANSPORT") for name in os.environ):
         return True
-    named = os.environ.get("OPENLINEAGE_CONFIG")
+    configured = os.environ.get("OPENLINEAGE_CONFIG")
     home = os.path.expanduser(f"~/.openlineage/{OPENLINEAGE_FILE}")  # noqa: PTH111  that of pathlib raises without one
-    return any(os.path.isfile(each) for each in (named, OPENLINEAGE_FILE, home) if each)  # noqa: PTH113
+    return any(os.path.isfile(path) for path in (configured, OPENLINEAGE_FILE, home) if path)  # noqa: PTH113
 
 
-def _openlineage(spec: ProjectSpec) -> Sink:
+def _make_openlineage(spec: ProjectSpec) -> Sink:
     from importlib.metadata import PackageNotFoundError, version
 
     from sparkassets.core.openlineage.facet_builder import FacetBuilder
     from sparkassets.emit.openlineage import DEFAULT_NAMESPACE, OpenLineageSink, parent_of
     from sparkassets.wiring.host import SystemClock
 
-    def installed(package: str) -> str:
+    def find_version(package: str) -> str:
         try:
             return version(package)
         except PackageNotFoundError:
             return ""
 
-    own = spec.openlineage if isinstance(spec.openlineage, str) else ""
-    telling = FacetBuilder(
+    namespace = spec.openlineage if isinstance(spec.openlineage, str) else ""
+    facets = FacetBuilder(
         project=spec,
-        namespace=os.environ.get("OPENLINEAGE_NAMESPACE") or own or DEFAULT_NAMESPACE,
-        adapter=installed("sparkassets"),
-        engine=installed("pyspark"),
+        namespace=os.environ.get("OPENLINEAGE_NAMESPACE") or namespace or DEFAULT_NAMESPACE,
+        adapter=find_version("sparkassets"),
+        engine=find_version("pyspark"),
         parent=parent_of(os.environ),
-        schemas=_schemas(),
-        code=_code,
+        schemas=_make_column_reader(),
+        code=_function_source,
     )
-    return OpenLineageSink(telling, now=SystemClock().now)
+    return OpenLineageSink(facets, now=SystemClock().now)
 
 
-def _schemas() -> Callable[[AssetSpec, int | None], Columns | None]:
+def _make_column_reader() -> Callable[[AssetSpec, int | None], Columns | None]:
     """A function that returns a table's columns at a version, or the declared ones without table or version."""
     from sparkassets.sources.table_schemas import TableSchemas
 
     tables = TableSchemas()
 
-    def told(asset: AssetSpec, version: int | None) -> Columns | None:
+    def read_columns(asset: AssetSpec, version: int | None) -> Columns | None:
         if version is None or asset.storage is None or asset.is_named:
             return asset.columns or None
         return tables.read_columns(asset.storage.path, version)
 
-    return told
+    return read_columns
 
 
-def _code(asset: AssetSpec) -> str:
+def _function_source(asset: AssetSpec) -> str:
     """The source text of the asset's function; empty if there is none or it cannot be read."""
     body = asset.body
     if not isinstance(body, PythonBody):
@@ -94,7 +94,7 @@ def _code(asset: AssetSpec) -> str:
     try:
         file = next(each for each in (module.with_suffix(".py"), module / "__init__.py") if each.is_file())
         text = file.read_text(encoding="utf-8")
-        found = (each for each in ast.walk(ast.parse(text)) if getattr(each, "name", None) == body.function)
-        return next((ast.get_source_segment(text, each) or "" for each in found), "")
+        nodes = (node for node in ast.walk(ast.parse(text)) if getattr(node, "name", None) == body.function)
+        return next((ast.get_source_segment(text, node) or "" for node in nodes), "")
     except (StopIteration, OSError, ValueError, SyntaxError, RecursionError):
         return ""

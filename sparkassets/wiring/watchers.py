@@ -15,7 +15,7 @@ from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.emit.run_logs import LOG_CHARACTERS, RunLogs, append
 from sparkassets.errors import SparkAssetsError, describe_error
 from sparkassets.runtime.progress import FailureExplanation
-from sparkassets.wiring.host import SystemClock, kept
+from sparkassets.wiring.host import SystemClock, find_cache_folder
 
 if TYPE_CHECKING:
     from sparkassets.runtime.progress import InvocationWatcher
@@ -33,30 +33,30 @@ def log_folder(project: ProjectSpec) -> Path:
     from hashlib import blake2b
     from tempfile import gettempdir
 
-    cache = kept()
-    own = f"{project.name}-{blake2b(project.state.encode(errors='surrogateescape'), digest_size=4).hexdigest()}"
-    return cache / "logs" / own if cache is not None else Path(gettempdir()) / "sparkassets-logs"
+    cache = find_cache_folder()
+    name = f"{project.name}-{blake2b(project.state.encode(errors='surrogateescape'), digest_size=4).hexdigest()}"
+    return cache / "logs" / name if cache is not None else Path(gettempdir()) / "sparkassets-logs"
 
 
 def watchers(spec: ProjectSpec) -> Iterator[InvocationWatcher]:
     """The watchers of one invocation; imports nothing for those that are not set up."""
     yield RunLogs(log_folder(spec), variables=spec.variables)
-    if traces_are_asked_for():
+    if has_trace_exporter():
         with suppress(ImportError):  # without the SDK there are no spans
             from sparkassets.emit.traces import TraceWatcher
 
             yield TraceWatcher(spec)
 
 
-def traces_are_asked_for() -> bool:
+def has_trace_exporter() -> bool:
     """Whether spans would go anywhere: the process has set up OpenTelemetry, or the environment names an exporter."""
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
     api = sys.modules.get("opentelemetry.trace")
     if api is not None and type(api.get_tracer_provider()).__name__ != "ProxyTracerProvider":
         return True
-    asked = "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-    values = [os.environ.get(name, "") for name in asked]
+    names = "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+    values = [os.environ.get(name, "") for name in names]
     return any(values) and values[0].strip().lower() != "none"
 
 
@@ -84,24 +84,24 @@ def explain_failure(project: ProjectSpec, run: str, error: BaseException) -> Fai
     from sparkassets.core.redaction import redact  # here, as few runs fail
 
     if issubclass(type(error), SparkAssetsError) and isinstance(error, SparkAssetsError):
-        told, hint = str(error.args[0]).strip().partition("\n")[0], error.hint or ""
+        text, hint = str(error.args[0]).strip().partition("\n")[0], error.hint or ""
     else:
-        told, hint = describe_error(error), ""
+        text, hint = describe_error(error), ""
     variables = project.variables
-    told, hint = (escape_unwritable(redact(each, variables=variables)) for each in (told, hint))
+    text, hint = (escape_unwritable(redact(part, variables=variables)) for part in (text, hint))
     file = log_folder(project) / f"{run}.log"
     try:
-        append(file, redact(_story(error), variables=variables))
+        append(file, redact(_format_traceback(error), variables=variables))
     except OSError:
-        return FailureExplanation(told, hint)
-    return FailureExplanation(told, hint, str(file))
+        return FailureExplanation(text, hint)
+    return FailureExplanation(text, hint, str(file))
 
 
-def _story(error: BaseException) -> str:
+def _format_traceback(error: BaseException) -> str:
     """The traceback as text, its middle left out if it is too long."""
     try:
-        story = "".join(traceback.format_exception(error))
+        text = "".join(traceback.format_exception(error))
     except BaseException:  # noqa: BLE001  what an author's class does when it is looked at
-        story = f"{describe_error(error)}\n{''.join(traceback.format_tb(error.__traceback__))}"
+        text = f"{describe_error(error)}\n{''.join(traceback.format_tb(error.__traceback__))}"
     half = LOG_CHARACTERS // 2
-    return story if len(story) <= LOG_CHARACTERS else f"{story[:half]}\n[…]\n{story[-half:]}"
+    return text if len(text) <= LOG_CHARACTERS else f"{text[:half]}\n[…]\n{text[-half:]}"

@@ -47,7 +47,9 @@ class Memory:
     def adapters(self, spec: ProjectSpec) -> Adapters:
         given = ProjectRehearsal(spec).adapters
         store = self.stores.setdefault(spec.state, MemoryStore())
-        return replace(given, store=store, beside=self.adapters, folders=self.folders, remove=self.remove)
+        return replace(
+            given, store=store, for_branch=self.adapters, list_folders=self.folders, remove_folder=self.remove
+        )
 
     def folders(self, place: str, name: str) -> list[str]:
         inside, stores = f"{place}/{name}/", self.stores.items()
@@ -119,7 +121,7 @@ def test_a_drop_that_was_killed_at_the_journal_is_done_again():
     memory, dev = branched()
     memory.stores["/s/branches/dev"].exists = lambda: False  # type: ignore[method-assign]
     listed = {"/s": ["dev"]}
-    dev._context.adapters = replace(dev._context.adapters, folders=lambda place, _: listed.get(place, []))
+    dev._context.adapters = replace(dev._context.adapters, list_folders=lambda place, _: listed.get(place, []))
     assert dev.branches.drop("dev") == ()
     assert memory.removed == ["/s/branches/dev"]
 
@@ -211,8 +213,8 @@ def reshaped(columns: dict[str, list[str]], **more: object) -> OpenProject:
             is_branch = each.storage is not None and "_branches" in each.storage.path
             return columns["branch" if is_branch else "base"] if each.name == "a" else None
 
-        beside = lambda spec: replace(memory.adapters(spec), stored=stored)  # noqa: E731
-        made._context.adapters = replace(given, stored=stored, beside=beside)
+        beside = lambda spec: replace(memory.adapters(spec), read_columns=stored)  # noqa: E731
+        made._context.adapters = replace(given, read_columns=stored, for_branch=beside)
         return made
 
     base = of(0)

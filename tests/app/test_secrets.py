@@ -4,7 +4,7 @@ import pytest
 
 from sparkassets.core.spec.model import SecretRef
 from sparkassets.errors import FileLocation, InputError
-from sparkassets.wiring.credentials import Filled, Secrets
+from sparkassets.wiring.credentials import SecretValues, SettingsWithSecrets
 
 REFS = {"KEY": SecretRef("ops", "the-key", FileLocation("conf/project.yml", 4, 3))}
 
@@ -27,7 +27,7 @@ class Session:
 
 
 def secrets(env=None, session=None):
-    return Secrets(REFS, env or {}, lambda: session)
+    return SecretValues(REFS, env or {}, lambda: session)
 
 
 def test_the_environment_goes_first_then_a_file_then_the_session(tmp_path):
@@ -71,9 +71,9 @@ def test_what_a_session_raises_is_told_without_its_text():
 
 
 def test_settings_are_filled_when_they_are_read():
-    settings = Filled({"a": "x-${KEY}", "b": "${OTHER}"}, secrets({"KEY": "v"}), REFS)
+    settings = SettingsWithSecrets({"a": "x-${KEY}", "b": "${OTHER}"}, secrets({"KEY": "v"}), REFS)
     assert dict(settings) == {"a": "x-v", "b": "${OTHER}"}
-    unset = Filled({"a": "${KEY}", "b": "1"}, secrets(), REFS)
+    unset = SettingsWithSecrets({"a": "${KEY}", "b": "1"}, secrets(), REFS)
     assert unset.get("b") == "1"
     with pytest.raises(InputError):
         dict(unset)

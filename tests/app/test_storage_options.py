@@ -14,7 +14,7 @@ from sparkassets.files.object_stores import (
     hadoop_settings,
     set_bucket_access,
 )
-from sparkassets.wiring.credentials import Reaching, Secrets, reaches
+from sparkassets.wiring.credentials import SecretValues, SettingsWithBuckets, bucket_access
 from tests.builders import project
 
 HERE = FileLocation("conf/project.yml", 4, 3)
@@ -33,8 +33,8 @@ def _nothing_is_left():
 def told(*options, env=None):
     spec = project()
     force_setattr(spec, "storage", options)
-    secrets = Secrets({}, ENV if env is None else env)
-    found = reaches(spec, secrets)
+    secrets = SecretValues({}, ENV if env is None else env)
+    found = bucket_access(spec, secrets)
     set_bucket_access(found)
     return found, secrets
 
@@ -89,7 +89,7 @@ def test_hadoop_reaches_the_same_buckets():
 
 def test_settings_of_the_project_go_before_and_nothing_is_asked_for_until_they_are_read():
     found, secrets = told(LAKE)
-    settings = Reaching({"spark.hadoop.fs.s3a.bucket.lake.endpoint": "http://other"}, found)
+    settings = SettingsWithBuckets({"spark.hadoop.fs.s3a.bucket.lake.endpoint": "http://other"}, found)
     assert secrets.told == {}
     assert settings["spark.hadoop.fs.s3a.bucket.lake.endpoint"] == "http://other"
     assert secrets.told == ENV

@@ -80,13 +80,13 @@ class PlainProject(Project):
     def __init__(self, spec: ProjectSpec, *, engine: type[PlainEngine] = PlainEngine, **given: Any) -> None:
         super().__init__(spec, **given)
         given = self._context.adapters
-        beside = given.beside
+        beside = given.for_branch
         assert beside is not None
-        self._context.adapters = replace(_plain(given, engine), beside=lambda spec: _plain(beside(spec), engine))
+        self._context.adapters = replace(_plain(given, engine), for_branch=lambda spec: _plain(beside(spec), engine))
 
 
 def _plain(adapters: Adapters, engine: type[PlainEngine]) -> Adapters:
-    return replace(adapters, computing=lambda _: (engine(), PlainOutlets()))
+    return replace(adapters, open_engine=lambda _: (engine(), PlainOutlets()))
 
 
 def seen_from(project: Project, host: str, *, ahead: int) -> None:
@@ -96,7 +96,7 @@ def seen_from(project: Project, host: str, *, ahead: int) -> None:
         LeaseMonitor, host=host or host_identity(), process=this_process(), alive=any_alive, clock=clock
     )
     context = project._context
-    context.adapters = replace(context.adapters, clock=clock, leases=made)
+    context.adapters = replace(context.adapters, clock=clock, make_lease_monitor=made)
 
 
 def drive(orders: Orders) -> None:

@@ -158,7 +158,7 @@ def test_each_run_that_began_has_one_end_by_whoever_records_it(moment):
     w.tell("s", "2025-01-05")
     reached, dead = threading.Event(), FakeEngine(w.engine.tables)
     dead.hooks["a", moment] = lambda _: (reached.set(), threading.Event().wait())
-    first = w.opened(computing=lambda _: (dead, FakeOutlets(dead)))
+    first = w.opened(open_engine=lambda _: (dead, FakeOutlets(dead)))
     threading.Thread(target=first.run, daemon=True).start()
     assert reached.wait(10)
     w.sinks = (later := Told(w.project),)

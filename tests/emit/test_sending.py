@@ -12,7 +12,7 @@ from sparkassets.emit.openlineage import OpenLineageSink, build_client
 from sparkassets.runtime.sink_dispatch import SinkDispatcher
 from sparkassets.state.memory_store import MemoryStore
 from sparkassets.wiring.host import SystemClock
-from sparkassets.wiring.sinks import followers
+from sparkassets.wiring.sinks import make_sinks
 from tests.builders import asset, project, source
 from tests.emit.checking import accepted
 from tests.runtime.fakes import World
@@ -140,11 +140,11 @@ def test_who_never_answers_delays_the_end_by_the_grace_alone(monkeypatch):
 
 def test_without_any_set_up_nothing_follows_and_with_it_one_does(monkeypatch, tmp_path):
     spec = project(source("s"))
-    assert followers(spec) == ()
+    assert make_sinks(spec) == ()
     monkeypatch.setenv("OPENLINEAGE_URL", "http://marquez:5000")
-    assert [type(each) for each in followers(spec)] == [OpenLineageSink]
+    assert [type(each) for each in make_sinks(spec)] == [OpenLineageSink]
     monkeypatch.setenv("OPENLINEAGE_DISABLED", "True")
-    assert followers(spec) == ()
+    assert make_sinks(spec) == ()
 
 
 def test_a_project_may_have_none_of_it_or_its_own_namespace(monkeypatch, tmp_path):
@@ -153,13 +153,13 @@ def test_a_project_may_have_none_of_it_or_its_own_namespace(monkeypatch, tmp_pat
     monkeypatch.setenv("OPENLINEAGE_CONFIG", str(tmp_path / "ol.yml"))
     (tmp_path / "ol.yml").write_text("transport: {type: console}\n")
     spec = project(source("s"))
-    assert followers(replace(spec, openlineage=False)) == ()
-    (own,) = followers(replace(spec, openlineage="shop"))
+    assert make_sinks(replace(spec, openlineage=False)) == ()
+    (own,) = make_sinks(replace(spec, openlineage="shop"))
     assert own._telling.namespace == "shop"
     monkeypatch.setenv("OPENLINEAGE_NAMESPACE", "staging")
-    (own,) = followers(replace(spec, openlineage="shop"))
+    (own,) = make_sinks(replace(spec, openlineage="shop"))
     assert own._telling.namespace == "staging"
-    (own,) = followers(spec)
+    (own,) = make_sinks(spec)
     assert (own._telling.namespace, bool(own._telling.adapter)) == ("staging", True)
 
 

@@ -478,19 +478,21 @@ class World:
         """What the use cases reach this world by."""
         return Adapters(
             store=self.store,
-            observer=self.observer,
-            targets=lambda: self.targets,
-            computing=lambda _: (self.engine, FakeOutlets(self.engine)),
-            leases=lambda: LeaseMonitor(host="h", process=(1, 0.0), alive=lambda _: self.alive, clock=self.clock),
+            find_observer=self.observer,
+            make_target_observer=lambda: self.targets,
+            open_engine=lambda _: (self.engine, FakeOutlets(self.engine)),
+            make_lease_monitor=lambda: LeaseMonitor(
+                host="h", process=(1, 0.0), alive=lambda _: self.alive, clock=self.clock
+            ),
             clock=self.clock,
             ids=self.ids,
-            process=lambda: "h:1",
-            user=lambda: "ann",
+            process_name=lambda: "h:1",
+            user_name=lambda: "ann",
             check_storage=lambda: None,
             explain_failure=explained,
-            volumes=lambda: self.volumes,
-            feeds=lambda: self.feeds,
-            stored=self.stored,
+            make_volume_estimator=lambda: self.volumes,
+            make_change_feeds=lambda: self.feeds,
+            read_columns=self.stored,
             sinks=self.sinks,
         )
 

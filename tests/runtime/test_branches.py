@@ -152,7 +152,7 @@ class History:
         branch = self.branch()
         lake = self.beside
         lake.project, lake.store, lake.codes = branch.fork.project, branch.adapters.store, self.codes
-        lake.observer = branch.adapters.observer  # type: ignore[method-assign, assignment]
+        lake.observer = branch.adapters.find_observer  # type: ignore[method-assign, assignment]
         return lake, BranchWork(work or TickWork(), branch.fork, branch.base.state())
 
     def promoting(self) -> DriverWork:

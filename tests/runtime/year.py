@@ -231,11 +231,11 @@ class Year:
         self.project._context.adapters = replace(
             given,
             store=MemoryStore() if in_memory else given.store,
-            computing=lambda _: (engine, outlets),
-            targets=FakeTargets,
+            open_engine=lambda _: (engine, outlets),
+            make_target_observer=FakeTargets,
             clock=self.clock,
             ids=OneOfMany(),
-            leases=leases,
+            make_lease_monitor=leases,
         )
         self.runs: Counter[str] = Counter()
 
