@@ -379,7 +379,7 @@ def test_a_source_that_cannot_be_looked_at_is_a_fault_and_the_rest_goes_on():
     w = world(source("s"), source("t"), asset("a", "s"), asset("b", "t"))
     w.tell("t", "2025-01-01")
 
-    def vanished(asset, **position):
+    def vanished(asset, last, *, now):
         raise SourceError("the folder landing/ has vanished")
 
     w.source("s").observe = vanished  # type: ignore[method-assign]
