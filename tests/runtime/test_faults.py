@@ -92,7 +92,7 @@ class History:
         made = self.lake.driver()
         made.ledger._store = Faulty(self.lake.store, self.state)
         outlets = FaultyOutlets(self.lake.engine, self.tables)
-        return replace(made, computing=lambda: (self.lake.engine, outlets))
+        return replace(made, open_engine=lambda: (self.lake.engine, outlets))
 
     def go(self) -> History:
         """All of it; what raised is started again, for as long as it is not done."""
