@@ -43,10 +43,10 @@ def test_the_environment_goes_first_then_a_file_then_the_session(tmp_path):
 def test_it_is_asked_for_once_and_told_to_nobody():
     session = Session({"SELECT secret('ops', 'the-key')": "of-scope"})
     found = secrets({}, session)
-    assert found.told == {}
+    assert found.read_values == {}
     assert [found["KEY"], found["KEY"]] == ["of-scope", "of-scope"]
     assert len(session.asked) == 1
-    assert found.told == {"KEY": "of-scope"}
+    assert found.read_values == {"KEY": "of-scope"}
 
 
 def test_other_names_are_those_of_the_environment():

@@ -90,9 +90,9 @@ def test_hadoop_reaches_the_same_buckets():
 def test_settings_of_the_project_go_before_and_nothing_is_asked_for_until_they_are_read():
     found, secrets = told(LAKE)
     settings = SettingsWithBuckets({"spark.hadoop.fs.s3a.bucket.lake.endpoint": "http://other"}, found)
-    assert secrets.told == {}
+    assert secrets.read_values == {}
     assert settings["spark.hadoop.fs.s3a.bucket.lake.endpoint"] == "http://other"
-    assert secrets.told == ENV
+    assert secrets.read_values == ENV
     assert len(settings) == len(list(settings)) == 8
 
 
@@ -110,7 +110,7 @@ def test_credentials_come_from_files_too_and_show_nothing(tmp_path):
     (found,), secrets = told(LAKE, env={"KEY": "key-1", "SECRET_FILE": str(tmp_path / "secret")})
     assert found.credentials() == StoreCredentials("key-1", "hunter2222")
     assert "hunter2222" not in repr(found.credentials()) + repr(found) + str(found)
-    assert secrets.told == ENV
+    assert secrets.read_values == ENV
 
 
 def test_a_project_says_it_when_it_is_opened(tmp_path):
