@@ -60,6 +60,19 @@ def test_new_files_are_new_partitions(landing):
     assert seen.extra == {"files": 3}
 
 
+def test_a_look_at_the_same_files_ends_with_the_listing_in_whatever_order_the_journal_has_the_slots(
+    tmp_path, monkeypatch
+):
+    for day in (5, 7, 6):
+        write(tmp_path, f"2013010{day}.csv")
+    source = Source(f"{tmp_path}/{{day:%Y%m%d}}.csv")
+    source.look()
+    monkeypatch.setattr(files, "_group", None)
+    for cursor in (sorted(source.cursor.items()), sorted(source.cursor.items(), reverse=True)):
+        source.cursor = dict(cursor)
+        assert source.look() is None
+
+
 def test_the_cursor_holds_a_fingerprint_by_the_start_of_the_slot(tmp_path):
     path = write(tmp_path, "20130105/a.csv")
     source = Source(f"{tmp_path}/{{day:%Y%m%d}}/*.csv")

@@ -47,11 +47,11 @@ def digest_look(about: str, cursor: Mapping[str, Any], files: Iterable[tuple[str
 
     Args:
         about: What else decides what the look finds.
-        cursor: The fingerprints of slots, in any lasting order.
+        cursor: The fingerprints of slots, in any order: the journal keeps none.
         files: As `fingerprint` has them, in the order in which they are listed: a listing in another order is another.
     """
     digest, rest = blake2b(about.encode(), digest_size=16), iter(files)
-    digest.update("\n".join(map(str, cursor.values())).encode())
+    digest.update("\n".join(str(cursor[key]) for key in sorted(cursor)).encode())
     while some := list(islice(rest, _AT_ONCE)):
         lines = "".join([f"{path}\0{size}\0{changed}\n" for path, size, changed in some])
         digest.update(lines.encode("utf-8", "surrogateescape"))
