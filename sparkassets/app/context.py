@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -17,6 +17,7 @@ from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import InputError
+from sparkassets.frozen import replace
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.observation import changed_spec_entries, look_at_targets, observe_sources
 from sparkassets.runtime.sink_dispatch import SinkDispatcher
@@ -267,7 +268,11 @@ class ProjectContext:
             stored_columns=self.adapters.read_columns,
         )
         begun = begin(context) if begin is not None else ()
-        return replace(context, state=ledger.assume([*news.entries, *found.entries, *begun])) if begun else context
+        return (
+            dataclasses.replace(context, state=ledger.assume([*news.entries, *found.entries, *begun]))
+            if begun
+            else context
+        )
 
     def show_plan(self, plan: Plan, planning: PlanningContext, *, estimate: bool = False) -> Plan:
         """The plan with partition keys; with ``estimate`` also with the expected cost of its runs."""

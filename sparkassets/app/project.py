@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -14,6 +13,7 @@ from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.frozen import replace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -68,15 +68,20 @@ class _SqlToken:
         return self.text.strip("`")
 
 
-def find_bare_tables(sql: str) -> list[tuple[str, int]]:
-    """The tables that stand in FROM or JOIN by one name, with their positions; without those of the query itself.
+def find_columns_and_tables(sql: str) -> tuple[tuple[str, ...] | None, tuple[tuple[str, int], ...]]:
+    """The columns of a query as `yielded_columns` has them, and its bare tables, each with its position.
 
-    >>> find_bare_tables("WITH x AS (SELECT 1) SELECT * FROM x JOIN good USING (a) JOIN db.t JOIN {{ inlets.b }}")
-    [('good', 42)]
+    Bare are those that stand in FROM or JOIN by one name, without those that the query itself defines.
+
+    >>> find_columns_and_tables("WITH x AS (SELECT 1) SELECT a FROM x JOIN good JOIN db.t JOIN {{ inlets.b }}")
+    (('a',), (('good', 42),))
     """
     tokens = list(_tokens(sql))
+    return _find_columns(sql, tokens), tuple(_find_tables(tokens))
+
+
+def _find_tables(tokens: Sequence[_SqlToken]) -> Iterator[tuple[str, int]]:
     own = {name.casefold() for name in _own_names(tokens)}
-    found = []
     for index, token in enumerate(tokens[:-1]):
         table, after = tokens[index + 1], tokens[index + 2] if index + 2 < len(tokens) else None
         if token.keyword not in ("FROM", "JOIN") or table.kind != "name" or table.keyword in ("LATERAL", *_QUERY):
@@ -84,8 +89,7 @@ def find_bare_tables(sql: str) -> list[tuple[str, int]]:
         if after and (after.text in (".", "(") or (after.kind == "expression" and after.position == _end(table))):
             continue
         if _belongs_to_query(tokens, index) and table.name.casefold() not in own:
-            found.append((table.name, table.position))
-    return found
+            yield table.name, table.position
 
 
 def yielded_columns(sql: str) -> tuple[str, ...] | None:
@@ -96,9 +100,12 @@ def yielded_columns(sql: str) -> tuple[str, ...] | None:
     >>> yielded_columns("SELECT * FROM x") is None
     True
     """
+    return find_columns_and_tables(sql)[0]
+
+
+def _find_columns(sql: str, tokens: Sequence[_SqlToken]) -> tuple[str, ...] | None:
     if "{%" in sql or "|>" in sql:
         return None
-    tokens = list(_tokens(sql))
     begin = next((i for i, each in enumerate(tokens) if each.keyword == "SELECT" and not each.depth), None)
     if begin is None or any(not each.depth and each.keyword in _SETS for each in tokens[:begin]):
         return None

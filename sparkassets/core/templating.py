@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final, TypeVar, cast
@@ -11,7 +11,9 @@ from typing import Final, TypeVar, cast
 from jinja2 import TemplateAssertionError, TemplateSyntaxError, nodes
 
 from sparkassets.core.events import wrong_member
-from sparkassets.core.query_text import find_select_fault, find_write_fault
+from sparkassets.core.query_outline import NamedMember, QueryOutline, TemplateError, TemplateFault, place_fault
+from sparkassets.core.query_text import find_columns_and_tables, find_select_fault, normal_form
+from sparkassets.core.redaction import redact
 from sparkassets.core.sandbox import (
     FUNCTIONS,
     NO_FILTERED_BLOCK,
@@ -21,8 +23,7 @@ from sparkassets.core.sandbox import (
     refused_raw,
     undeclared_names,
 )
-from sparkassets.core.suggestions import IN_RUNS, KnownColumns, called_here, did_you_mean, suggest_close
-from sparkassets.errors import InputError
+from sparkassets.core.suggestions import IN_RUNS, called_here, did_you_mean, suggest_close
 
 _NAMES_SPELLED: Final = """
     inlets outlets partitions partition run_id schedule_date data_interval_start data_interval_end logical_date
@@ -34,7 +35,8 @@ NAMES: Final = frozenset(_NAMES_SPELLED.split())
 
 _KNOWN: Final = "there are inlets, outlets, partitions, params, watermark, run_id and the times of the run"
 
-_WATERMARK: Final = ("low", "high")
+_EVENTS: Final = ("triggering_events", "triggering_dataset_events")
+_DECIDED_BY_ASSET: Final = frozenset({"outlets", "params", "partition", "watermark", *_EVENTS})
 _OF_MAPPINGS: Final = frozenset({"get", "items", "keys", "values"})
 _TIMES: Final = frozenset(
     {
@@ -54,22 +56,6 @@ Member = nodes.Getattr | nodes.Getitem
 Found = TypeVar("Found", bound=nodes.Node)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TemplateFault:
-    """One thing that is wrong with a template.
-
-    Attributes:
-        line, column: Counted from 1 in the template's text.
-        width: How many characters are at fault.
-    """
-
-    line: int
-    column: int
-    width: int
-    message: str
-    hint: str | None = None
-
-
 MOST_NESTED: Final = 40
 """Levels of a template's syntax tree: Python cannot compile more than 200 brackets in each other."""
 MOST_BLOCKS: Final = 15
@@ -82,49 +68,33 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_]+")
 _TOO_DEEP: Final = TemplateFault(1, 1, 1, "the template is broken: it is nested too deep")
 
 
-class TemplateError(InputError):
-    """A text that is no template.
+def read_outline(text: str) -> QueryOutline:
+    """Reads what a template says.
 
-    Attributes:
-        fault: The place.
+    Raises:
+        TemplateError: It is no template; with the line at fault.
     """
-
-    def __init__(self, fault: TemplateFault) -> None:
-        super().__init__(fault.message, hint=fault.hint)
-        self.fault = fault
-
-
-def check_template(
-    template: Template,
-    *,
-    asset: str,
-    columns: Mapping[str, KnownColumns],
-    params: Collection[str],
-    dimensions: Collection[str],
-    events: Collection[str] | None,
-    watermarked: bool,
-    writes: bool = False,
-) -> list[TemplateFault]:
-    """Everything that is wrong with a template, in order of place; unknown assets are the caller's to judge.
-
-    Args:
-        template: Parsed.
-        asset: The only name that may follow ``outlets.``.
-        columns: The known columns by inlet; for an inlet that is not among the keys every column is accepted.
-        params: What may follow ``params.``.
-        dimensions: What may follow ``partition.``: the partition's column, if there is one.
-        events: What may follow ``triggering_events.``: the datasets of which an update can trigger the asset, by each
-            of their names; None where they are not known.
-        watermarked: Whether an inlet is read above a watermark.
-        writes: Whether the template must be statements that write, not a SELECT.
-    """
-    judge = _TemplateChecker(template, asset, columns, params, dimensions, events, watermarked)
-    loading = list(judge.loading())
-    statement = () if loading else _statement(template.text, writes=writes)
+    template = Template.parse(text)
+    reader = _TemplateChecker(template)
+    loading = tuple(reader.loading())
     try:
-        return sorted([*statement, *loading, *judge.names(), *judge.filters(), *judge.values(), *judge.members()])
+        faults = (*loading, *reader.names(), *reader.filters(), *reader.values(), *reader.members())
     except RecursionError:  # whoever calls has left little of Python's stack
-        return [_TOO_DEEP]
+        raise TemplateError(_TOO_DEEP) from None
+    form, (columns, tables) = normal_form(text), find_columns_and_tables(text)
+    return QueryOutline(
+        inlets=template.inlets,
+        outlets=template.outlets,
+        members=tuple(reader.named_members()),
+        faults=faults,
+        reads_files=bool(loading),
+        select_fault=None if loading else place_fault(text, find_select_fault(text)),
+        joins_partitions=template.joins_partitions,
+        columns=columns,
+        tables=tables,
+        normal_form=form,
+        has_credentials=redact(form) != form,
+    )
 
 
 @dataclass(frozen=True)
@@ -192,14 +162,6 @@ class Template:
             if name is not None and isinstance(node.node, nodes.Name) and node.node.name == owner:
                 found[name] = found.get(name) or self.place(node, name)
         return found
-
-    @cached_property
-    def columns(self) -> frozenset[str]:
-        """The assets with a column that is named, as ``inlets.<name>.<column>``."""
-        inner = (node.node for node in self.members if member_of(node))
-        owned = ((node, node.node) for node in inner if isinstance(node, nodes.Getattr | nodes.Getitem))
-        named = (member_of(node) for node, owner in owned if isinstance(owner, nodes.Name) and owner.name == "inlets")
-        return frozenset(name for name in named if name)
 
     @cached_property
     def members(self) -> list[Member]:
@@ -275,6 +237,22 @@ def _path(node: nodes.Node) -> list[str | None]:
     return [node.name, *reversed(steps)] if isinstance(node, nodes.Name) else []
 
 
+def _leaves_sandbox(node: Member, member: str) -> bool:
+    return member.startswith("__") or (member.startswith("_") and isinstance(node, nodes.Getattr))
+
+
+def _owner_of(node: Member) -> tuple[str, ...]:
+    """What a member is asked of, where the asset decides whether it exists: a name of the run, or an inlet."""
+    owner = node.node
+    if isinstance(owner, nodes.Name):
+        is_method = owner.name in _EVENTS and isinstance(node, nodes.Getattr) and member_of(node) in _OF_MAPPINGS
+        return (owner.name,) if owner.name in _DECIDED_BY_ASSET and not is_method else ()
+    if isinstance(owner, nodes.Getattr | nodes.Getitem) and isinstance(owner.node, nodes.Name):
+        inlet = member_of(owner)
+        return ("inlets", inlet) if owner.node.name == "inlets" and inlet else ()
+    return ()
+
+
 @cache
 def _time_members() -> frozenset[str]:
     from pendulum import DateTime  # only for templates that ask a time for something
@@ -285,12 +263,6 @@ def _time_members() -> frozenset[str]:
 @dataclass(frozen=True)
 class _TemplateChecker:
     template: Template
-    asset: str
-    columns: Mapping[str, KnownColumns]
-    params: Collection[str]
-    dimensions: Collection[str]
-    events: Collection[str] | None
-    watermarked: bool
 
     def loading(self) -> Iterator[TemplateFault]:
         """Attempts to read other files."""
@@ -308,8 +280,8 @@ class _TemplateChecker:
             name = node.name
             if node.ctx != "load" and name in NAMES:
                 yield self._fault(node, name, f"{name!r} is a name of the run and cannot be set")
-            elif name in {"inlets", "outlets"} and id(node) not in with_member:
-                example = f"{name}.{next(iter(self.template.inlets), 'a') if name == 'inlets' else self.asset}"
+            elif name == "inlets" and id(node) not in with_member:
+                example = f"inlets.{next(iter(self.template.inlets), 'a')}"
                 yield self._fault(node, name, f"{name!r} must be followed by the name of an asset, such as {example}")
             elif node.ctx == "load" and name in unknown:
                 unknown.discard(name)
@@ -365,50 +337,27 @@ class _TemplateChecker:
                 yield from self._member_faults(node, member)
 
     def _member_faults(self, node: Member, member: str) -> Iterator[TemplateFault]:
-        if member.startswith("__") or (member.startswith("_") and isinstance(node, nodes.Getattr)):
+        if _leaves_sandbox(node, member):
             hint = None if member.startswith("__") else f"write [{member!r}] for a column of that name"
             yield self._fault(node, member, f"{member!r} cannot be used: it would leave the template's sandbox", hint)
-        elif isinstance(node.node, nodes.Name):
-            yield from self._member(node.node.name, member, node)
-        elif isinstance(node.node, nodes.Getattr | nodes.Getitem):
-            yield from self._column(node.node, member, node)
+        elif isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name) and node.node.name in _TIMES:
+            known = _time_members()
+            if member not in known:
+                yield self._fault(node, member, f"a time has no {member!r}", did_you_mean(member, known))
         path = _path(node)
         if path and (wrong := wrong_member(path)) and wrong[0] == len(path) - 1:
             yield self._fault(node, member, *wrong[1:])
 
-    def _member(self, owner: str, member: str, node: nodes.Node) -> Iterator[TemplateFault]:
-        known: Collection[str]
-        match owner:
-            case "outlets":
-                known, message = (self.asset,), f"{member!r} is no outlet of asset {self.asset!r}"
-            case "params":
-                known, message = self.params, f"unknown parameter {member!r}; 'params' has no such key"
-            case "partition":
-                known, message = self.dimensions, f"{member!r} is no partition column of asset {self.asset!r}"
-            case "triggering_events" | "triggering_dataset_events" if self.events is not None:
-                if member in _OF_MAPPINGS and isinstance(node, nodes.Getattr):
-                    return
-                known, message = self.events, f"no event of {member!r} can trigger asset {self.asset!r}"
-            case "watermark" if not self.watermarked:
-                known, message = (), "there is no watermark, as no inlet has 'read: {after: …}'"
-            case "watermark":
-                known, message = _WATERMARK, f"'watermark' has no {member!r}"
-            case _ if owner in _TIMES and isinstance(node, nodes.Getattr):
-                known, message = _time_members(), f"a time has no {member!r}"
-            case _:
-                return
-        if member not in known:
-            hint = did_you_mean(member, known)
-            yield self._fault(node, member, message, hint)
-
-    def _column(self, relation: Member, column: str, node: nodes.Node) -> Iterator[TemplateFault]:
-        if not isinstance(relation.node, nodes.Name) or relation.node.name != "inlets":
-            return
-        inlet = member_of(relation) or ""
-        known = self.columns.get(inlet)
-        refused = known.refuse(column) if known is not None else None
-        if refused:
-            yield self._fault(node, column, *refused)
+    def named_members(self) -> Iterator[NamedMember]:
+        """The members of which the asset decides whether they exist."""
+        with_member = {id(node.node) for node in self.template.members if member_of(node)}
+        for name in self.template.find(nodes.Name):
+            if name.name == "outlets" and name.ctx == "load" and id(name) not in with_member:
+                yield NamedMember(("outlets",), *self.template.place(name, "outlets"))
+        for node in self.template.members:
+            member = member_of(node)
+            if member is not None and not _leaves_sandbox(node, member) and (owner := _owner_of(node)):
+                yield NamedMember((*owner, member), *self.template.place(node, member))
 
     def _fault(self, node: nodes.Node, word: str, message: str, hint: str | None = None) -> TemplateFault:
         line, column = self.template.place(node, word)
@@ -417,14 +366,6 @@ class _TemplateChecker:
 
 def _holds_quote(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Const) and isinstance(node.value, str) and not {"'", '"'}.isdisjoint(node.value)
-
-
-def _statement(text: str, *, writes: bool) -> Iterator[TemplateFault]:
-    refused = find_write_fault(text) if writes else find_select_fault(text)
-    if refused:
-        before = text[: refused.position]
-        column = refused.position - (before.rfind("\n") + 1) + 1
-        yield TemplateFault(before.count("\n") + 1, column, refused.width, refused.message, refused.hint)
 
 
 def _syntax_fault(text: str, error: TemplateSyntaxError) -> TemplateFault:

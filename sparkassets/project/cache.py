@@ -1,4 +1,4 @@
-"""Compiled projects, pickled with references to the environment's values, kept between processes.
+"""Files of the cache, and compiled projects in them, pickled with references to the environment's values.
 
 A cold start then needs no pydantic, PyYAML and Jinja, and imports nothing of the author's.
 """
@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b, pbkdf2_hmac
 from io import BytesIO
 from pathlib import Path
@@ -74,6 +75,13 @@ class ReferencePickler(pickle.Pickler):
         return tuple(self._numbers[part] if index % 2 else part for index, part in enumerate(parts))
 
 
+def _pickler(stream: BytesIO, names: tuple[str, ...], env: Mapping[str, str]) -> pickle.Pickler:
+    """A pickler that writes no value of the variables; a plain one, three times as fast, where none has a value."""
+    if any(env.get(name) for name in names):
+        return ReferencePickler(stream, names, env)
+    return pickle.Pickler(stream, protocol=pickle.HIGHEST_PROTOCOL)
+
+
 class ReferenceUnpickler(pickle.Unpickler):
     """Reads pickles of `ReferencePickler` and inserts the present values."""
 
@@ -95,37 +103,26 @@ def _forms(names: tuple[str, ...], env: Mapping[str, str]) -> list[str]:
 _DIGEST_SIZE: Final = 32
 _WRITABLE_BY_OTHERS: Final = 0o022
 _MOST_KEPT: Final = 50
-"""The most cache files, one a project, working folder and version of the code; the longest unused go first."""
+"""The most cache files of one kind, one a project, working folder and version of the code; the longest unused go."""
 
 
-T = TypeVar("T")
-
-
-class CompiledCache(Generic[T]):
-    """A value made from one project's files and kept in a file, valid while its inputs are unchanged.
-
-    A cache file is unpickled, so it is used only if no other user can have written it. It holds no value of the
-    environment: references stand for them, and a fingerprint shows whether they are still the same.
+class CacheFile:
+    """A file that one user's processes share: it is read whole or not at all, and never raises.
 
     Args:
         folder: Folder of the cache.
-        kind: Class of the value.
-        of: Inputs of the value besides those in its trace: the project's folder first.
-
-    Attributes:
-        path: The file; beside the project it stands for this version of sparkassets and of Python, and the working
-            folder, as messages name files from there.
+        kind: The name of the folder in it, one of `sparkassets.cache.cleaning`.
+        of: What the content is made of besides this version of sparkassets and of Python.
     """
 
-    def __init__(self, folder: Path, kind: type[T], *, of: tuple[str, ...]) -> None:
+    def __init__(self, folder: Path, kind: str, *, of: tuple[str, ...]) -> None:
         # "\0" occurs in no path, so two lists of inputs never have the same key
-        key = "\0".join((*of, str(Path.cwd()), sys.version, _code()))
+        key = "\0".join((*of, sys.version, _code()))
         self._folder = folder
-        self._kind = kind
-        self.path = folder / "projects" / blake2b(key.encode(errors="surrogateescape"), digest_size=16).hexdigest()
+        self.path = folder / kind / blake2b(key.encode(errors="surrogateescape"), digest_size=16).hexdigest()
 
-    def find(self, env: Mapping[str, str]) -> tuple[T, CompileTrace] | None:
-        """The value and its trace; None if there is none, or if an input has changed since."""
+    def read_content(self) -> bytes | None:
+        """The content; None if there is none, if it is damaged, or if another user can have written it."""
         try:
             if not _is_own(self.path):
                 return None
@@ -133,19 +130,10 @@ class CompiledCache(Generic[T]):
         except OSError:
             return None
         digest, payload = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:]
-        if blake2b(payload, digest_size=_DIGEST_SIZE).digest() != digest:
-            return None
-        found = _unpickle_value(payload, env)
-        if found is None or not isinstance(found[0], self._kind):
-            return None
-        note_use(self.path)
-        return found
+        return payload if blake2b(payload, digest_size=_DIGEST_SIZE).digest() == digest else None
 
-    def keep(self, value: T, trace: CompileTrace, env: Mapping[str, str]) -> None:
-        """Writes the value, completely or not at all; does nothing if the folder cannot be written."""
-        payload = _pickle_value(value, trace, env)
-        if payload is None:
-            return
+    def write_content(self, payload: bytes) -> None:
+        """Writes the content, completely or not at all; does nothing if the folder cannot be written."""
         from tempfile import mkstemp
 
         from sparkassets.cache.cleaning import clean_when_due
@@ -162,12 +150,48 @@ class CompiledCache(Generic[T]):
         clean_when_due(self._folder)
 
 
+T = TypeVar("T")
+
+
+class CompiledCache(Generic[T]):
+    """A value made from one project's files and kept in a file, valid while its inputs are unchanged.
+
+    A cache file is unpickled, so it is used only if no other user can have written it. It holds no value of the
+    environment: references stand for them, and a fingerprint shows whether they are still the same.
+
+    Args:
+        folder: Folder of the cache.
+        kind: Class of the value.
+        of: Inputs of the value besides those in its trace: the project's folder first. The working folder is one, as
+            messages name files from there.
+    """
+
+    def __init__(self, folder: Path, kind: type[T], *, of: tuple[str, ...]) -> None:
+        self._kind = kind
+        self._file = CacheFile(folder, "projects", of=(*of, str(Path.cwd())))
+
+    def find(self, env: Mapping[str, str]) -> tuple[T, CompileTrace] | None:
+        """The value and its trace; None if there is none, or if an input has changed since."""
+        payload = self._file.read_content()
+        found = None if payload is None else _unpickle_value(payload, env)
+        if found is None or not isinstance(found[0], self._kind):
+            return None
+        note_use(self._file.path)
+        return found
+
+    def keep(self, value: T, trace: CompileTrace, env: Mapping[str, str]) -> None:
+        """Writes the value, completely or not at all; does nothing if the folder cannot be written."""
+        payload = _pickle_value(value, trace, env)
+        if payload is not None:
+            self._file.write_content(payload)
+
+
 def _pickle_value(value: object, trace: CompileTrace, env: Mapping[str, str]) -> bytes | None:
     """Fingerprint, trace and value as three pickles in a row; None if an installed timetable cannot be pickled."""
     stream = BytesIO()
     fingerprint = VariableFingerprint.from_variables(trace.variables, env)
     pickle.dump(fingerprint, stream, protocol=pickle.HIGHEST_PROTOCOL)
-    values = ReferencePickler(stream, fingerprint.names, env)
+    values = _pickler(stream, fingerprint.names, env)
     try:
         values.dump(trace)
         values.dump(value)
@@ -200,6 +224,7 @@ def _is_own(path: Path) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & _WRITABLE_BY_OTHERS
 
 
+@cache
 def _code() -> str:
     """A text that changes with the code that compiles projects, also if that is edited in place."""
     package = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120  this and the next at a fifth of pathlib's time

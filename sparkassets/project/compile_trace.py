@@ -107,13 +107,17 @@ class CompileTrace:
         if now.packages != self.packages or now.modules != self.modules:
             return False
         try:
-            for folder in self.folders:
+            for folder, names in self.folders.items():
                 now.list_names(folder)
-            for file in self.files:
+                if now.folders[folder] != names:
+                    return False
+            for file, content in self.files.items():
                 now.read_file(file)
+                if now.files[file] != content:
+                    return False
         except OSError:
             return False
-        return now.files == self.files and now.folders == self.folders
+        return True
 
 
 class TracedVariables(Mapping[str, str]):

@@ -6,7 +6,6 @@ import os
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -18,6 +17,7 @@ from sparkassets.core.spec.storage_overlaps import catalog_schema
 from sparkassets.core.variables import VariableLookup, merge_requested
 from sparkassets.errors import SpecError
 from sparkassets.files.object_stores import set_bucket_access
+from sparkassets.frozen import replace
 from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load_project
 from sparkassets.runtime.leases import ActiveInvocations, LeaseMonitor

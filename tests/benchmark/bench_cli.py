@@ -114,7 +114,8 @@ def cold(command: list[str], *, env: dict[str, str], forget: bool) -> tuple[list
     times, busy = [], []
     for _ in range(REPEATS + 1):
         if forget:
-            shutil.rmtree(Path(env["SPARKASSETS_CACHE"]) / "projects", ignore_errors=True)
+            for kind in ("projects", "outlines"):
+                shutil.rmtree(Path(env["SPARKASSETS_CACHE"]) / kind, ignore_errors=True)
         before, begin = cpu_seconds(), time.perf_counter()
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         times.append((time.perf_counter() - begin) * 1000)

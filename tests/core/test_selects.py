@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.query_text import find_bare_tables, yielded_columns
+from sparkassets.core.query_text import find_columns_and_tables, yielded_columns
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from sparkassets.core.query_text import find_bare_tables, yielded_columns
     ],
 )
 def test_tables_that_are_named_bare(sql, tables):
-    found = find_bare_tables(sql)
+    _, found = find_columns_and_tables(sql)
     assert [name for name, _ in found] == tables
     assert all(sql[position:].strip("`").startswith(name) for name, position in found)
 
@@ -71,5 +71,4 @@ def test_columns_that_a_query_yields(sql, columns):
 
 @given(st.text(alphabet="aA ,.()[]'`;{}%FROM SELECT JOIN AS WITH *", max_size=60))
 def test_any_text_has_an_answer(sql):
-    yielded_columns(sql)
-    find_bare_tables(sql)
+    find_columns_and_tables(sql)

@@ -8,7 +8,7 @@ import pytest
 from jinja2 import TemplateError
 
 from sparkassets.core.sandbox import render_sql
-from sparkassets.core.templating import Template, check_template
+from sparkassets.core.templating import read_outline
 
 ODD = "a'b\\c"
 AS_BYTES = "CAST(X'6127625C63' AS STRING)"
@@ -150,16 +150,12 @@ def test_what_has_no_place_in_sql_is_refused(text, message):
 def test_raw_text_of_events_and_keys_is_refused_when_it_is_validated_and_when_it_is_rendered(text):
     with pytest.raises(TemplateError, match="cannot be printed raw: it comes from data or from events"):
         render_sql(text, NAMES)
-    judged = {"asset": "a", "columns": {}, "params": ("n",), "dimensions": ("region",), "events": ("s",)}
-    faults = check_template(Template.parse(f"SELECT {text}"), **judged, watermarked=True)
-    assert any("cannot be printed raw" in fault.message for fault in faults)
+    assert any("cannot be printed raw" in fault.message for fault in read_outline(f"SELECT {text}").faults)
 
 
 def test_quotes_in_join_are_told_when_the_template_is_validated():
     text = "SELECT * FROM {{ inlets.s }} WHERE a IN ('{{ params.list | join(\"', '\") }}')"
-    (fault,) = check_template(
-        Template.parse(text), asset="a", columns={}, params=("list",), dimensions=(), events=None, watermarked=False
-    )
+    (fault,) = read_outline(text).faults
     assert (fault.line, fault.message[:21], fault.hint) == (
         1,
         "a list that is printe",

@@ -5,22 +5,18 @@ import pytest
 from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
 
+from sparkassets.core.query_outline import TemplateError, TemplateFault, check_template, find_statement_fault
 from sparkassets.core.sandbox import render
 from sparkassets.core.suggestions import KnownColumns
-from sparkassets.core.templating import (
-    MOST_NESTED,
-    NAMES,
-    Template,
-    TemplateError,
-    TemplateFault,
-    check_template,
-)
+from sparkassets.core.templating import MOST_NESTED, NAMES, Template, read_outline
 
 
 def faults(text, **given):
     closed = {"asset": "out", "columns": {}, "params": (), "dimensions": ("day",), "events": None}
     closed |= {"watermarked": False} | given
-    return check_template(Template.parse(text), **closed)
+    outline, writes = read_outline(text), closed.pop("writes", False)
+    statement = find_statement_fault(text, outline, writes=writes)
+    return sorted([*check_template(outline, **closed), *([statement] if statement else [])])
 
 
 def messages(text, **given):
@@ -208,15 +204,16 @@ def test_broken_template():
 
 
 def test_whoever_has_used_up_the_stack_is_told_so():
-    template = Template.parse("{% set x = " + "-" * 37 + "1 %}SELECT 1")
-    given = {"asset": "out", "columns": {}, "params": (), "dimensions": (), "events": None, "watermarked": False}
-
     def under(frames):
-        return under(frames - 1) if frames else check_template(template, **given)
+        if frames:
+            return under(frames - 1)
+        try:
+            return [fault.message for fault in read_outline("{% set x = " + "-" * 37 + "1 %}SELECT 1").faults]
+        except TemplateError as error:
+            return [error.fault.message]
 
     used = len(inspect.stack(0))
-    found = [under(sys.getrecursionlimit() - used - spare) for spare in range(60, 500, 20)]
-    told = [[fault.message for fault in faults] for faults in found]
+    told = [under(sys.getrecursionlimit() - used - spare) for spare in range(60, 500, 20)]
     assert told[0] == ["the template is broken: it is nested too deep"]
     assert told[-1] == []
     assert all(each in (told[0], []) for each in told)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparkassets.core import templating
 from sparkassets.errors import SpecError
 from sparkassets.project import load_project
 from sparkassets.project import project_folder as heavy
@@ -317,3 +318,69 @@ def test_a_kept_project_needs_no_pydantic_yaml_and_jinja(shop):
         "assert not {'pydantic', 'yaml', 'jinja2'} & set(sys.modules), sorted(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.fixture
+def outlined(shop, monkeypatch):
+    """The SQL texts that were read."""
+    read, read_outline = [], templating.read_outline
+
+    def counting(text):
+        read.append(text)
+        return read_outline(text)
+
+    monkeypatch.setattr(templating, "read_outline", counting)
+    return read
+
+
+def outlines():
+    (file,) = Path("cache/outlines").iterdir()
+    return file
+
+
+def test_after_an_edit_only_its_sql_is_read(outlined):
+    loaded()
+    assert sorted(outlined) == sorted(FILES[f"conf/assets/{name}.sql"] for name in ("daily", "fact"))
+    outlined.clear()
+    write("conf/assets/daily.yml", FILES["conf/assets/daily.yml"] + "owner: me\n")
+    assert loaded() == load_project(Path("conf"), {})
+    assert len(outlined) == 2  # of the project without a cache
+    outlined.clear()
+    write("conf/assets/fact.sql", "SELECT 1 AS x FROM {{ inlets.daily }}\n")
+    loaded()
+    assert outlined == ["SELECT 1 AS x FROM {{ inlets.daily }}\n"]
+
+
+def test_outlines_of_texts_that_are_gone_go(outlined):
+    loaded()
+    before = outlines().stat().st_size
+    Path("conf/assets/fact.yml").unlink()
+    write(
+        "conf/assets/model.yml",
+        FILES["conf/assets/model.yml"].replace(" | x-drop", " & x-drop").replace("(fact", "(daily"),
+    )
+    loaded()
+    assert outlines().stat().st_size < before
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 100, b"y" * 31])
+def test_damaged_outlines_are_read_anew(outlined, content):
+    first = loaded()
+    outlines().write_bytes(content)
+    kept().unlink()
+    assert loaded() == first
+    assert len(outlined) == 4
+
+
+def test_outlines_hold_no_value_of_the_environment(outlined):
+    write("conf/assets/fact.sql", "")
+    sql = "SELECT '${KEY}' AS k FROM {{ inlets.daily }}"
+    write(
+        "conf/assets/fact.yml",
+        f"asset: fact\nwrite: append\ninlets: {{daily: {{read: {{after: id}}}}}}\nsql: {json.dumps(sql)}\n",
+    )
+    first = loaded({"KEY": "hunter2"})
+    assert b"hunter2" not in outlines().read_bytes()
+    kept().unlink()
+    assert loaded({"KEY": "hunter2"}) == first
+    assert loaded({"KEY": "another"}).assets["fact"].body.template == sql.replace("${KEY}", "another")

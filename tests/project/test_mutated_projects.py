@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.errors import SpecError
+from sparkassets.errors import InputError, SpecError
 from sparkassets.project import load_project
 
 REPOSITORY = Path(__file__).parents[2]
@@ -147,3 +147,47 @@ def test_no_damage_is_a_bug(tmp_path, monkeypatch, fuzz_seed, fuzz_count):
             assert len(str(problem)) < LONGEST, told
             assert "value-of-the-environment" not in str(problem), told
         shutil.rmtree(folder)
+
+
+def edit(source, folder, original):
+    """Changes a file of a project: damages it, restores it, gives it the text of another, or removes it."""
+    file = source.choice([file for file in sorted(original.rglob("*")) if file.suffix in TEXTS and file.is_file()])
+    here = folder / file.relative_to(original)
+    match source.randrange(6):
+        case 0 | 1 if here.exists():
+            here.write_bytes(source.choice(MUTATIONS)(source, here.read_bytes()))
+        case 2:
+            others = [each for each in sorted(original.rglob(f"*{file.suffix}")) if each.is_file()]
+            here.write_bytes(source.choice(others).read_bytes())
+        case 3:
+            here.unlink(missing_ok=True)
+        case _:
+            here.write_bytes(file.read_bytes())
+    return here.relative_to(folder)
+
+
+def compiled(folder, cache):
+    """The project, or its problems with their places."""
+    try:
+        return load_project(folder, {"A": "value-of-the-environment"}, cache=cache)
+    except SpecError as error:
+        return error.problems
+    except InputError as error:  # there is no project file
+        return str(error)
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")  # of the modules' own escapes
+def test_an_edited_project_is_what_it_is_without_a_cache(tmp_path, monkeypatch, fuzz_seed, fuzz_count):
+    monkeypatch.chdir(tmp_path)
+    for number in range(fuzz_count // 6):
+        source = random.Random(f"{fuzz_seed}/{number}")  # noqa: S311  nothing is secret
+        original, folder, cache = source.choice(PROJECTS), tmp_path / "project", tmp_path / "cache"
+        shutil.copytree(original, folder)
+        compiled(folder, cache)
+        edits = []
+        for _ in range(8):
+            edits.append(edit(source, folder, original))
+            found = compiled(folder, cache)
+            assert found == compiled(folder, None), f"seed {fuzz_seed}, number {number}: {original}, {edits}"
+        shutil.rmtree(folder)
+        shutil.rmtree(cache, ignore_errors=True)

@@ -87,7 +87,7 @@ def _body(each: AssetSpec) -> SqlBody | None:
 
 
 def _definition(each: AssetSpec) -> AssetDefinition | None:
-    return None if each.source is not None or each.maker else AssetDefinition.build(sql=f"SELECT 1 AS {each.name}")
+    return None if each.source is not None or each.maker else AssetDefinition.build(text=f"SELECT 1 AS {each.name}")
 
 
 def story() -> Story:

@@ -11,7 +11,7 @@ from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World, dying
 
-OLD, NEW = AssetDefinition.build(sql="SELECT 1"), AssetDefinition.build(sql="SELECT 2")
+OLD, NEW = AssetDefinition.build(text="SELECT 1"), AssetDefinition.build(text="SELECT 2")
 
 
 def coded(definition: AssetDefinition):

@@ -7,6 +7,7 @@ from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.documents.status import summarize_status
 from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.query_text import normal_form
 from sparkassets.core.runs import ChangeAvailability
 from sparkassets.core.spec.model import InletSpec, ProjectSpec, ReadChanges, SqlBody
 from sparkassets.core.strategies import LatestOnly
@@ -77,7 +78,7 @@ def test_a_loss_that_is_stuck(lost):
 
 def test_columns_that_are_stuck_start_nothing_and_a_rebuild_goes_on():
     def with_query(sql: str) -> ProjectSpec:
-        body = {"body": SqlBody(sql, HERE), "definition": AssetDefinition.build(sql=sql)}
+        body = {"body": SqlBody(sql, HERE), "definition": AssetDefinition.build(text=normal_form(sql))}
         return project(source("s"), asset("a", "s", **body), asset("b", "a"))
 
     w = World(with_query("SELECT day FROM {{ inlets.s }}"), MemoryStore(), columns={"a": ("day",)})

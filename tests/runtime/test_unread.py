@@ -10,6 +10,7 @@ from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.explain.code_changes import find_code_changes
 from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.query_text import normal_form
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import AppendWrite
@@ -34,7 +35,10 @@ READERS = {
 
 def sql(made: AssetSpec, text: str) -> AssetSpec:
     return replace(
-        made, body=SqlBody(text, HERE), definition=AssetDefinition.build(sql=text), on_code_change="backfill"
+        made,
+        body=SqlBody(text, HERE),
+        definition=AssetDefinition.build(text=normal_form(text)),
+        on_code_change="backfill",
     )
 
 

@@ -37,7 +37,7 @@ class AssetDefinition:
     def build(
         cls,
         *,
-        sql: str = "",
+        text: str = "",
         code: Mapping[str, str] | None = None,
         params: Mapping[str, object] | None = None,
         options: Mapping[str, object] | None = None,
@@ -46,16 +46,14 @@ class AssetDefinition:
         """The definition of a query, or of a function.
 
         Args:
-            sql: Its template.
+            text: The normal form of its SQL, without credentials and values of the environment.
             code: The function and what it calls, by their names: what `sparkassets.project` made of each.
             params: Its params.
             options: What else decides which rows there are, by the names of the YAML.
-            variables: Of the environment; their values are no part of it.
+            variables: Of the environment; their values are no part of what the params and options add.
         """
-        from sparkassets.core.query_text import normal_form  # where a project is compiled; so the next
-        from sparkassets.core.redaction import redact
+        from sparkassets.core.redaction import redact  # where a project is compiled
 
-        text = redact(normal_form(sql), variables=variables)
         told_as = {**{f"params.{name}": value for name, value in (params or {}).items()}, **(options or {})}
         values = {name: redact(_json(value), variables=variables) for name, value in told_as.items()}
         parts = dict(sorted({**(code or {}), **values}.items()))

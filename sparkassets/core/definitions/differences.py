@@ -29,8 +29,8 @@ _TIGHT: Final = frozenset("().,;[]")
 def describe_difference(old: AssetDefinition, new: AssetDefinition) -> tuple[str, ...]:
     """Removed (``-``) and added (``+``) lines with their context; at most `MOST_LINES`.
 
-    >>> describe_difference(AssetDefinition.build(sql="select a from x"),
-    ...     AssetDefinition.build(sql="SELECT a, b FROM x"))
+    >>> describe_difference(AssetDefinition.build(text="SELECT a FROM x"),
+    ...     AssetDefinition.build(text="SELECT a , b FROM x"))
     (' SELECT', '- a', '+ a,', '+ b', ' FROM x')
     """
     found = [*_of_text(old, new), *_of_parts(old, new)]
@@ -174,11 +174,11 @@ def find_column_effect(old: AssetDefinition, new: AssetDefinition) -> ColumnEffe
 
     Everything unless both are one SELECT that only differs in items of its list, each of which can change alone.
 
-    >>> one, two = "SELECT day, a FROM x WHERE a > 1", "SELECT day, a, upper(b) AS c FROM x WHERE a > 1"
-    >>> find_column_effect(AssetDefinition.build(sql=one), AssetDefinition.build(sql=two)).added
+    >>> one, two = "SELECT day , a FROM x WHERE a > 1", "SELECT day , a , UPPER ( b ) AS c FROM x WHERE a > 1"
+    >>> find_column_effect(AssetDefinition.build(text=one), AssetDefinition.build(text=two)).added
     ('c',)
-    >>> find_column_effect(AssetDefinition.build(sql=one),
-    ...     AssetDefinition.build(sql="SELECT day, a FROM x")).affects_everything
+    >>> find_column_effect(AssetDefinition.build(text=one),
+    ...     AssetDefinition.build(text="SELECT day , a FROM x")).affects_everything
     True
     """
     was, now = _parse_select(old.text), _parse_select(new.text)

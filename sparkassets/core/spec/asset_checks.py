@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from sparkassets.core.query_text import find_bare_tables
+from sparkassets.core.query_outline import TemplateFault, fault_at
 from sparkassets.core.spec.asset_graph import find_cycles
-from sparkassets.core.spec.bodies import AssetBody
+from sparkassets.core.spec.bodies import AssetBody, SqlText
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
 from sparkassets.core.spec.model import AssetSpec, Schedule
 from sparkassets.core.spec.project_file import describe_state, state_place
@@ -15,22 +15,19 @@ from sparkassets.core.spec.rule_maps import TAKING
 from sparkassets.core.spec.schedule import check_aligned
 from sparkassets.core.spec.storage_overlaps import find_overlaps, storage_uses
 from sparkassets.core.spec.yaml_document import DocumentPlace
-from sparkassets.core.templating import TemplateFault
 
 
-def find_unbraced_assets(sql: str, *, asset: str, known: Mapping[str, str]) -> list[TemplateFault]:
+def find_unbraced_assets(sql: SqlText, *, asset: str, known: Mapping[str, str]) -> list[TemplateFault]:
     """Where the query of ``asset`` names an asset as a table, in order of place; ``known`` is by folded names."""
-    found = ((known.get(table.casefold()), table, position) for table, position in find_bare_tables(sql))
-    return [_fault(sql, name, table, position, own=name == asset) for name, table, position in found if name]
+    found = ((known.get(table.casefold()), table, position) for table, position in sql.outline.tables)
+    return [_fault(sql.text, name, table, position, own=name == asset) for name, table, position in found if name]
 
 
 def _fault(sql: str, name: str, table: str, position: int, *, own: bool) -> TemplateFault:
-    before = sql[:position]
-    column = position - (before.rfind("\n") + 1) + 1
     message = f"{table!r} without braces is no asset to Spark, but a table of its catalog"
     meant = f"{{{{ {'outlets' if own else 'inlets'}.{name} }}}}"
     hint = f"write {meant}; a table of the catalog needs its schema before its name, as in default.{table}"
-    return TemplateFault(before.count("\n") + 1, column, len(table), message, hint)
+    return fault_at(sql, position, len(table), message, hint)
 
 
 def check_together(
@@ -166,6 +163,6 @@ def _check_place(draft: AssetDraft, body: AssetBody) -> None:
         message = "nothing tells whether a run has changed anything: neither 'path' nor 'table' says where it is"
         (draft.at / "unchanged").add_problem(message, hint=hint)
     if body.sql is not None:
-        for name, (line, column) in body.sql.template.outlets.items():
+        for name, (line, column) in body.sql.outline.outlets.items():
             message = f"{name!r} has no table: neither 'path' nor 'table' says where it is"
             draft.at.document.problems.append(body.sql.mention(line, column, len(name)).problem(message, hint=hint))

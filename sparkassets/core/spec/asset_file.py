@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 
 from yaml.nodes import MappingNode, Node
@@ -32,6 +31,7 @@ from sparkassets.core.spec.time_bounds import TimeBounds, compile_bounds, fixed_
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, YamlDocument, too_many_problems
 from sparkassets.core.spec.yaml_text import compose_documents
 from sparkassets.errors import MOST_PROBLEMS, InputError, SpecProblem
+from sparkassets.frozen import replace
 
 _ASSET_LINE = re.compile(r"^\{?\s*['\"]?asset['\"]?\s*:\s*['\"]?([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 _NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=]")

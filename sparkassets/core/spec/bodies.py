@@ -11,14 +11,15 @@ from yaml.nodes import ScalarNode
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.definitions.definition import digest
 from sparkassets.core.events import wrong_in_context
-from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting, normal_form
+from sparkassets.core.outline_memo import OutlineMemo
+from sparkassets.core.query_outline import QueryOutline, TemplateError, TemplateFault
+from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting
 from sparkassets.core.redaction import redact
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft, normalize_path, sibling_path
 from sparkassets.core.spec.model import PythonBody, SqlBody
 from sparkassets.core.spec.rule_maps import row_removing_rule_maps
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile
 from sparkassets.core.suggestions import suggest_close
-from sparkassets.core.templating import Template, TemplateError, TemplateFault
 from sparkassets.core.writes import WriteMode
 from sparkassets.errors import FileLocation, SpecProblem
 from sparkassets.frozen import frozen
@@ -174,7 +175,8 @@ class AssetMention:
 class SqlText:
     """A template, and where it stands: in a file of its own, or (``at``) as a value of the YAML."""
 
-    template: Template
+    text: str
+    outline: QueryOutline
     file: SourceFile
     at: DocumentPlace | None = None
 
@@ -183,9 +185,14 @@ class SqlText:
         if self.at:
             node = self.at.document.find(self.at.path)[1]
             if isinstance(node, ScalarNode):
-                position = sum(len(each) + 1 for each in self.template.text.split("\n")[: line - 1]) + column - 1
+                position = sum(len(each) + 1 for each in self.text.split("\n")[: line - 1]) + column - 1
                 line, column = self.at.document.place(node, min(position, len(node.value)))
         return AssetMention(self.file, line, column, width)
+
+    def shown_form(self, variables: Mapping[str, str]) -> str:
+        """Its normal form without credentials and values of variables."""
+        form = self.outline.normal_form
+        return redact(form, variables=variables) if variables or self.outline.has_credentials else form
 
     def fault(self, fault: TemplateFault) -> SpecProblem:
         """The template's fault as a problem of its file."""
@@ -214,22 +221,23 @@ class AssetBody:
         """The definition, by which changes of code, params or write are detected; None if nothing is computed."""
         if self.compiled is None and not self.outlets:
             return None
-        sql, values = self.sql.template.text if self.sql is not None else "", draft.at.document.variables
-        selects = {name: each.template.text for name, each in self.outlets.items()}
-        code = {**self.parts, **select_digests(selects, variables=values)} if selects else self.parts
+        values = draft.at.document.variables
+        text = self.sql.shown_form(values) if self.sql is not None else ""
+        selects = {f"outlet {name}": digest(each.shown_form(values)) for name, each in self.outlets.items()}
+        code = {**self.parts, **selects}
         given = draft.keys.params
         params = given if isinstance(given, dict) else {str(number): each for number, each in enumerate(given)}
         options = {**(write.parts() if write is not None else {}), **row_removing_rule_maps(draft.keys)}
-        return AssetDefinition.build(sql=sql, code=code, params=params, options=options, variables=values)
+        return AssetDefinition.build(text=text, code=code, params=params, options=options, variables=values)
 
 
 def compile_body(
     draft: AssetDraft,
     project: ProjectDraft,
-    *,
     sql: Mapping[str, SourceFile | None],
     modules: Mapping[str, ModuleSource],
-    declared: ModuleFunction | None = None,
+    declared: ModuleFunction | None,
+    outlines: OutlineMemo,
 ) -> AssetBody:
     """Compiles the code that the asset runs; mistakes become problems of the draft.
 
@@ -242,6 +250,7 @@ def compile_body(
             whoever read it has reported.
         modules: The existing modules, by name.
         declared: The function that declares the asset in Python; None for one in YAML.
+        outlines: Those of SQL texts.
     """
     keys = draft.keys
     if keys.source or not draft.are_reliable("source", "sql", "python"):
@@ -256,21 +265,21 @@ def compile_body(
     if keys.outlets is not None and keys.python is None:
         return AssetBody()  # its outlets have the SQL
     if keys.python is None:
-        return _sql(draft, sql)
+        return _sql(draft, sql, outlines)
     if keys.sql is not None:
         (draft.at / "python").add_key_problem("an asset runs either 'sql' or 'python', not both")
         return AssetBody()
     return _python(draft, keys.python, project, modules, declared)
 
 
-def _sql(draft: AssetDraft, files: Mapping[str, SourceFile | None]) -> AssetBody:
+def _sql(draft: AssetDraft, files: Mapping[str, SourceFile | None], outlines: OutlineMemo) -> AssetBody:
     """The body of an asset in SQL, from the YAML or its file; empty if the file is missing or cannot be read."""
     written = draft.keys.sql
     if written is not None and not _is_file(written):
-        return _template(draft, written, draft.file, draft.at / "sql")
+        return _template(draft, written, draft.file, draft.at / "sql", outlines)
     path = _sql_path(draft)
     if file := files.get(path):
-        return _template(draft, file.text, file, None)
+        return _template(draft, file.text, file, None, outlines)
     if path not in files and not (draft.writes_itself and written is None):  # else its job runs elsewhere
         _report_missing_sql(draft, path, files)
     return AssetBody()
@@ -290,7 +299,9 @@ def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFi
         (draft.at / "sql").add_problem(f"there is no file {path!r} in the project's folder", hint=hint)
 
 
-def _template(draft: AssetDraft, text: str, file: SourceFile, at: DocumentPlace | None) -> AssetBody:
+def _template(
+    draft: AssetDraft, text: str, file: SourceFile, at: DocumentPlace | None, outlines: OutlineMemo
+) -> AssetBody:
     """The body of an asset in SQL, with the place of each inlet that the template names.
 
     ``at`` is where the SQL stands in the YAML, None for a file of its own. A template that cannot be parsed, or is
@@ -298,17 +309,17 @@ def _template(draft: AssetDraft, text: str, file: SourceFile, at: DocumentPlace 
     """
     problems = draft.at.document.problems
     try:
-        template = Template.parse(text)
+        outline = outlines.find_outline(text, is_stored=at is None or not draft.at.document.variables)
     except TemplateError as error:
-        problems.append(SqlText(Template.parse(""), file, at).fault(error.fault))
+        problems.append(SqlText(text, QueryOutline(), file, at).fault(error.fault))
         return AssetBody()
-    sql = SqlText(template, file, at)
+    sql = SqlText(text, outline, file, at)
     if (deep := find_excess_nesting(text)) is not None:
         before = text[:deep]
         place = sql.mention(before.count("\n") + 1, deep - before.rfind("\n"), 1)
         problems.append(place.problem(f"a query has at most {MOST_NESTED:,} brackets inside each other"))
         return AssetBody()
-    named = {name: sql.mention(line, column, len(name)) for name, (line, column) in template.inlets.items()}
+    named = {name: sql.mention(line, column, len(name)) for name, (line, column) in outline.inlets.items()}
     return AssetBody(SqlBody(text, sql.mention(1, 1, 1).location), named, sql)
 
 
@@ -432,8 +443,3 @@ def join_bodies(bodies: Mapping[str, AssetBody]) -> AssetBody:
     """The body of a multi-asset whose outlets have a SELECT each, by their names."""
     named = {name: mention for body in reversed([*bodies.values()]) for name, mention in body.mentions.items()}
     return AssetBody(mentions=named, outlets={name: body.sql for name, body in bodies.items() if body.sql is not None})
-
-
-def select_digests(texts: Mapping[str, str], *, variables: Mapping[str, str]) -> dict[str, str]:
-    """The digest of the SELECT of each outlet."""
-    return {f"outlet {name}": digest(redact(normal_form(text), variables=variables)) for name, text in texts.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from sparkassets.core.query_text import yielded_columns
 from sparkassets.core.spec.bodies import AssetBody
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.suggestions import KnownColumns
@@ -28,7 +27,7 @@ def _find_assets_with_named_columns(drafts: Mapping[str, AssetDraft], bodies: Ma
         inlets = drafts[name].keys.inlets
         if isinstance(inlets, dict):
             yield from (each for each, options in inlets.items() if options and options.read)
-        yield from body.sql.template.columns if body.sql is not None else ()
+        yield from body.sql.outline.inlets_with_columns if body.sql is not None else ()
 
 
 def _columns(draft: AssetDraft, body: AssetBody, tables: TableColumns | None) -> KnownColumns | None:
@@ -41,7 +40,7 @@ def _columns(draft: AssetDraft, body: AssetBody, tables: TableColumns | None) ->
     if draft.writes_itself:
         return None
     if body.sql is not None:
-        selected = yielded_columns(body.sql.template.text)
+        selected = body.sql.outline.columns
         return KnownColumns.of_select(draft.name, selected) if selected else None
     if tables is not None and draft.source is not None and draft.source.kind == "delta" and draft.storage is not None:
         stored = tables(draft.storage.path)
@@ -58,7 +57,7 @@ def check_partition_columns(draft: AssetDraft, body: AssetBody) -> None:
     """Refuses a SELECT without a column of the partition: its rows could not be assigned to partitions."""
     if body.sql is None or draft.writes_itself or not draft.partitioning.columns or not draft.are_reliable("partition"):
         return
-    selected = yielded_columns(body.sql.template.text)
+    selected = body.sql.outline.columns
     at, known = draft.at / "partition", KnownColumns.of_select(draft.name, selected or ())
     listed = isinstance(draft.keys.partition, list)
     for number, column in enumerate(draft.partitioning.columns if selected else ()):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from sparkassets.core.entry_points import Factory
+from sparkassets.core.outline_memo import OutlineMemo
 from sparkassets.core.partitions import Partitioning
 from sparkassets.core.phrases import parse_size
+from sparkassets.core.query_outline import check_template, find_statement_fault
 from sparkassets.core.spec import outlets
 from sparkassets.core.spec.asset_checks import (
     check_self_written,
@@ -44,10 +45,10 @@ from sparkassets.core.spec.time_bounds import TimeBounds
 from sparkassets.core.spec.validations import compile_rules, refuse_rules
 from sparkassets.core.spec.yaml_document import SourceFile, sort_problems
 from sparkassets.core.suggestions import KnownColumns
-from sparkassets.core.templating import check_template
 from sparkassets.core.validations import ValidationRule
 from sparkassets.core.writes import WriteMode
 from sparkassets.errors import SpecError
+from sparkassets.frozen import replace
 
 
 def compile_project(
@@ -58,6 +59,7 @@ def compile_project(
     modules: Mapping[str, ModuleSource],
     tables: TableColumns | None = None,
     declared: Mapping[str, ModuleFunction] | None = None,
+    outlines: OutlineMemo | None = None,
 ) -> ProjectSpec:
     """Compiles the project from its files, which were read before.
 
@@ -69,14 +71,15 @@ def compile_project(
         modules: The existing Python modules that assets want, by name.
         tables: Looks up the columns of Delta tables that others write; None looks up none.
         declared: The functions that declare assets in Python, by asset.
+        outlines: Those of SQL texts that were read before.
 
     Raises:
         SpecError: With every problem of every file, in order of place.
     """
     drafts = files.drafts
-    functions = declared or {}
+    functions, outlines = declared or {}, outlines or OutlineMemo()
     bodies = {
-        draft.name: compile_body(draft, project, sql=sql, modules=modules, declared=functions.get(draft.name))
+        draft.name: compile_body(draft, project, sql, modules, functions.get(draft.name), outlines)
         for draft in files.until_too_many()
     }
     bodies |= {name: join_bodies(own) for name, own in _sql_outlet_bodies(files, bodies).items()}
@@ -327,22 +330,23 @@ def _check_template(
     if body.sql is None:
         return
     faults = check_template(
-        body.sql.template,
+        body.sql.outline,
         asset=draft.name,
         columns={
             name: _columns_as_read(columns[name], inlets.get(name))
-            for name in body.sql.template.inlets
+            for name in body.sql.outline.inlets
             if name in columns
         },
         params=draft.param_names,
         dimensions=draft.partitioning.names,
         events=_find_awaited_datasets(inlets, schedule, files) if draft.are_reliable("schedule", "inlets") else None,
         watermarked=any(inlet.read for inlet in inlets.values()),
-        writes=draft.writes_itself,
     )
-    faults += find_unbraced_assets(body.sql.template.text, asset=draft.name, known=files.names_by_table)
+    statement = find_statement_fault(body.sql.text, body.sql.outline, writes=draft.writes_itself)
+    faults += [statement] if statement is not None else []
+    faults += find_unbraced_assets(body.sql, asset=draft.name, known=files.names_by_table)
     draft.at.document.problems += [body.sql.fault(fault) for fault in faults]
-    if body.sql.template.joins_partitions and draft.are_reliable("partition", "inlets"):
+    if body.sql.outline.joins_partitions and draft.are_reliable("partition", "inlets"):
         warn_of_left_out(draft, inlets, files)
 
 
@@ -369,7 +373,7 @@ def _with_followers(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
         each.name for asset in assets.values() for each in asset.inlets.values() if isinstance(each.read, ReadChanges)
     }
     fed = {name for name in read if (write := assets[name].write) is not None and not write.only_adds}
-    return {name: replace(asset, followed=name in fed) for name, asset in assets.items()}
+    return {name: replace(asset, followed=True) if name in fed else asset for name, asset in assets.items()}
 
 
 def _with_views(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:

@@ -95,7 +95,8 @@ class AssetDraft:
 
     def are_reliable(self, *keys: str) -> bool:
         """Whether no problem concerns any of these top-level keys, so that checks that build on them make sense."""
-        return self.at.document.failed.isdisjoint({*keys, "outlets"} if self.maker else keys)
+        failed = self.at.document.failed
+        return not failed or failed.isdisjoint({*keys, "outlets"} if self.maker else keys)
 
     @property
     def param_names(self) -> frozenset[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from sparkassets.core.instants import Duration, InstantError
@@ -39,6 +38,7 @@ from sparkassets.core.spec.validations import foreign_keys, referenced_assets
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import KnownColumns, did_you_mean, suggest_close
 from sparkassets.errors import FileLocation
+from sparkassets.frozen import replace
 
 _SAMPLE: Final = RangeSet.span(1_704_067_200, 1_735_689_600)
 """2024: the longest partition of every grain lies in it, or in the 400 partitions that are looked at."""

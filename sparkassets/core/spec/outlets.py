@@ -10,7 +10,6 @@ and lineage are of. It comes after its maker in the project's order and has that
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.phrases import listing
@@ -21,6 +20,7 @@ from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import ValidationRule
+from sparkassets.frozen import replace
 
 if TYPE_CHECKING:
     from sparkassets.core.spec.bodies import AssetBody

@@ -215,7 +215,7 @@ class StrategyMap(StrictMap):
 
 def partition_map(value: object) -> type[BaseModel]:
     """The model of a dimension of partitions, chosen by its keys."""
-    if not isinstance(value, dict) or "by" in value:
+    if not isinstance(value, dict) or "by" in value or "segments" in value:
         return SegmentsMap if isinstance(value, dict) and "segments" in value else PartitionMap
     meant = {find_nearest(str(key), ("by", "segments", *PartitionMap.model_fields)) for key in value}
     return SegmentsMap if "segments" in meant else PartitionMap

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sparkassets.core.entry_points import Factory, RegisteredError
 from sparkassets.core.instants import Duration
-from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting, yielded_columns
+from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting
 from sparkassets.core.spec.asset_models import HistoryMap, RegisteredWriteMap, UpsertMap, WriteMap
 from sparkassets.core.spec.bodies import AssetBody
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
@@ -337,7 +337,7 @@ def check_upsert(draft: AssetDraft, body: AssetBody, write: WriteMode | None) ->
     ):
         return
     at = draft.at / "write" / "upsert"
-    selected = yielded_columns(body.sql.template.text) if body.sql is not None else None
+    selected = body.sql.outline.columns if body.sql is not None else None
     if selected:
         known = KnownColumns.of_select(draft.name, selected)
         _check_given(known, write.keys, at / "keys", listed=True, use="which is one of the keys")

@@ -203,16 +203,17 @@ class _ValueReader:
                 self._refuse(name, top, *refused)
                 continue
             places[name.value] = name
-            self.verbatim |= self._is_other_profile(top, name.value)
+            is_other = top == "profiles" and self._is_other_profile(name.value)
+            self.verbatim |= is_other
             value = self.value(inner, key=top)
-            self.verbatim &= not self._is_other_profile(top, name.value)
+            self.verbatim &= not is_other
             if value is not _NOTHING:
                 data[name.value] = value
         return data
 
-    def _is_other_profile(self, top: str, name: str) -> bool:
-        """Whether a key of the open map names an inactive profile."""
-        return top == "profiles" and len(self.open) == 2 and self.profile not in (None, name)  # noqa: PLR2004  root and map
+    def _is_other_profile(self, name: str) -> bool:
+        """Whether a key of the open map below ``profiles`` names an inactive profile."""
+        return len(self.open) == 2 and self.profile not in (None, name)  # noqa: PLR2004  root and map
 
     def _affords_copy(self, node: Node, key: str) -> bool:
         self.copies += 1

@@ -10,13 +10,18 @@ from hypothesis import strategies as st
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.definitions.differences import ColumnEffect, find_column_effect, find_columns_read
+from sparkassets.core.query_text import normal_form
 
 BASE = "SELECT day, origin, avg(delay) AS mean FROM {{ inlets.f }} WHERE delay > 0 GROUP BY day, origin"
 PLAIN = "SELECT day, upper(origin) AS origin_code, delay FROM {{ inlets.f }} WHERE delay > 0"
 
 
 def told(old: str, new: str, **params: object) -> ColumnEffect:
-    return find_column_effect(AssetDefinition.build(sql=old), AssetDefinition.build(sql=new, params=params))
+    before, after = (
+        AssetDefinition.build(text=normal_form(old)),
+        AssetDefinition.build(text=normal_form(new), params=params),
+    )
+    return find_column_effect(before, after)
 
 
 class TestEffect:

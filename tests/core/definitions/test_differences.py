@@ -41,8 +41,8 @@ def test_no_word_is_lost(sql):
 
 
 def test_the_lines_of_a_change_are_few():
-    old = AssetDefinition.build(sql=QUERIES[1])
-    new = AssetDefinition.build(sql=QUERIES[1].replace("1.50", "1.75").replace("> 3", "> 4"))
+    old = AssetDefinition.build(text=normal_form(QUERIES[1]))
+    new = AssetDefinition.build(text=normal_form(QUERIES[1].replace("1.50", "1.75").replace("> 3", "> 4")))
     assert describe_difference(old, new) == (
         "    f.`flight no`,",
         "-   f.dep_delay + 1.50 AS delay",
@@ -53,7 +53,7 @@ def test_the_lines_of_a_change_are_few():
         "+HAVING COUNT(*) > 4",
         " ORDER BY n DESC NULLS LAST",
     )
-    other = AssetDefinition.build(sql="SELECT " + ", ".join(f"a{n}" for n in range(50)))
+    other = AssetDefinition.build(text="SELECT " + ", ".join(f"a{n}" for n in range(50)))
     assert len(describe_difference(old, other)) == MOST_LINES
     assert describe_difference(old, other)[-1].startswith("… and ")
 
@@ -73,5 +73,5 @@ def test_functions_and_params_are_told_by_name():
 
 def test_what_is_forgotten_is_not_told():
     assert (
-        describe_difference(AssetDefinition("0123"), AssetDefinition.build(sql="SELECT 1 AS a", params={"p": 1})) == ()
+        describe_difference(AssetDefinition("0123"), AssetDefinition.build(text="SELECT 1 AS a", params={"p": 1})) == ()
     )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.definitions.definition import MOST_TEXT
 from sparkassets.core.query_text import normal_form
+from tests.core.spec.in_memory import one
 
 QUERIES = (
     "SELECT day, origin, avg(dep_delay) AS mean_delay FROM {{ inlets.flights }} GROUP BY ALL",
@@ -154,19 +155,20 @@ def test_what_sounds_alike_is_not(one, other):
 class TestDefinition:
     def test_no_value_of_the_environment_is_in_it(self):
         made = [
-            AssetDefinition.build(sql=f"SELECT '{secret}' AS k", params={"k": secret}, variables={"KEY": secret})
+            one("asset: a\nsql: SELECT '${KEY}' AS k\nparams: {k: '${KEY}'}\n", env={"KEY": secret}).definition
             for secret in ("hunter2-abc", "another-secret")
         ]
         assert made[0] == made[1]
         assert made[0].text == "SELECT '${KEY}' AS k"
-        assert made[0].parts == {"params.k": '"${KEY}"'}
+        assert made[0].parts["params.k"] == '"${KEY}"'
 
     def test_no_credential_is_kept(self):
-        assert "hunter2" not in repr(AssetDefinition.build(sql="SELECT 'jdbc:postgresql://u:hunter2@h/db' AS k"))
+        read = one("asset: a\n", sql="SELECT 'jdbc:postgresql://u:hunter2@h/db' AS k").definition
+        assert read.text == "SELECT 'jdbc:postgresql://u:***@h/db' AS k"
 
     def test_of_a_long_one_is_kept_what_tells_it_from_others(self):
         long = [
-            AssetDefinition.build(sql=f"SELECT '{'x' * MOST_TEXT}{n}' AS a", params={"p": "y" * 999 + str(n)})
+            AssetDefinition.build(text=f"SELECT '{'x' * MOST_TEXT}{n}' AS a", params={"p": "y" * 999 + str(n)})
             for n in "12"
         ]
         assert [len(each.text) for each in long] == [0, 0]

@@ -38,13 +38,13 @@ PROJECT = project(
     source("d", by=None),
     source("p", segments=STORES),
     source("k", by=None, segments=STORES),
-    asset("a", "s", definition=AssetDefinition.build(sql="SELECT 'ü'", params={"low": [1, None]})),
+    asset("a", "s", definition=AssetDefinition.build(text="SELECT 'ü'", params={"low": [1, None]})),
     asset("b", InletSpec("p", "", None, on_removed="keep", settle_seconds=3600), segments=STORES),
     asset("c", "b", "a", by="week", schedule="b & k", strategy=DateRange(max_partitions_per_run=2), segments=STORES),
     asset("e", "k", by=None, segments=STORES),
     asset("w", InletSpec("a", "", None, on_removed="keep"), by="week"),
     asset("r", "w", "d", by=None, schedule="w & d"),
-    *multi(asset("m", "s", "a", definition=AssetDefinition.build(sql="SELECT 2")), "train", "test"),
+    *multi(asset("m", "s", "a", definition=AssetDefinition.build(text="SELECT 2")), "train", "test"),
     asset("n", "train", "test", by="week", schedule="train & test"),
 )
 

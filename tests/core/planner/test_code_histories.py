@@ -60,7 +60,7 @@ class History(Drivers):
 
     def specs(self) -> list[AssetSpec]:
         versions = self.checkouts[self.at].versions
-        code = {name: AssetDefinition.build(sql=f"SELECT {number} AS {name}") for name, number in versions.items()}
+        code = {name: AssetDefinition.build(text=f"SELECT {number} AS {name}") for name, number in versions.items()}
         return [self.source, *(replace(each, definition=code[each.name]) for each in self.shape)]
 
     def project(self):
@@ -127,7 +127,7 @@ class History(Drivers):
                 for partition in inside(spec.partitioning, partitions_made_by(spec, state, each))
             }
             model = {
-                partition: AssetDefinition.build(sql=f"SELECT {n} AS {name}").id
+                partition: AssetDefinition.build(text=f"SELECT {n} AS {name}").id
                 for (own, partition), n in self.by.items()
                 if own == name
             }

@@ -16,7 +16,7 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, StorageLocation
 from tests.builders import Story, asset, project, source
 from tests.core.planner.test_runtime_keys import RUNTIME, came_out
 
-OLD, NEW = (AssetDefinition.build(sql=sql, params={}) for sql in ("SELECT 1 AS x", "SELECT 2 AS x"))
+OLD, NEW = (AssetDefinition.build(text=sql, params={}) for sql in ("SELECT 1 AS x", "SELECT 2 AS x"))
 EMPTY, REST = "2025-01-06", "2025-01-07..2025-01-12"
 
 

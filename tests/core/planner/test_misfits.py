@@ -9,6 +9,7 @@ import pytest
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.planner.batch.requested_runs import plan_rebuild
 from sparkassets.core.planner.explain.status import asset_status
+from sparkassets.core.query_text import normal_form
 from sparkassets.core.spec.model import SqlBody
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import AppendWrite, UpsertWrite
@@ -36,7 +37,7 @@ class Tables:
 
 def made(sql: str, **more: Any) -> tuple[Any, ...]:
     first = source("s", **({"by": more["by"]} if "by" in more else {}))
-    body = {"body": SqlBody(sql, HERE), "definition": AssetDefinition.build(sql=sql)}
+    body = {"body": SqlBody(sql, HERE), "definition": AssetDefinition.build(text=normal_form(sql))}
     return first, asset("a", "s", **{**body, **more}), asset("b", "a", **({"by": more["by"]} if "by" in more else {}))
 
 

@@ -23,6 +23,7 @@ from sparkassets.core.planner.explain.explanation import explain_asset
 from sparkassets.core.planner.explain.impact import recomputed_by_update, trace_impact
 from sparkassets.core.planner.explain.partition_marks import MarkRequest, build_mark_entries
 from sparkassets.core.planner.explain.status import asset_status, partition_grid
+from sparkassets.core.query_text import normal_form
 from sparkassets.core.spec.model import InletSpec, ReadAfter, StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance, LatestOnly
 from sparkassets.core.writes import AppendWrite
@@ -431,7 +432,7 @@ def test_random_histories_end_with_all_outlets_whole(*, random: Random, steps: i
 
 def test_a_change_of_code_is_that_of_the_asset_and_reaches_who_reads_its_outlets():
     def split(sql: str):
-        return asset("split", "s", definition=AssetDefinition.build(sql=sql), on_code_change="backfill")
+        return asset("split", "s", definition=AssetDefinition.build(text=normal_form(sql)), on_code_change="backfill")
 
     told = ran(asset("fit", "train"), asset("check", "test"), maker=split("SELECT 1"))
     changed(told, *multi(split("SELECT 2"), "train", "test"), asset("fit", "train"), asset("check", "test"))

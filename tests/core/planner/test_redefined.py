@@ -14,6 +14,7 @@ from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.batch.backfill import backfillable_partitions, plan_backfill
 from sparkassets.core.planner.explain.explanation import explain_asset
 from sparkassets.core.planner.explain.status import asset_status
+from sparkassets.core.query_text import normal_form
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh
 from sparkassets.core.writes import AppendWrite
@@ -21,7 +22,7 @@ from tests.builders import Story, asset, project, source
 
 
 def code(sql: str, **params: object) -> AssetDefinition:
-    return AssetDefinition.build(sql=sql, params=params)
+    return AssetDefinition.build(text=normal_form(sql), params=params)
 
 
 OLD, NEW, NEWER = code("SELECT 1 AS x"), code("SELECT 2 AS x"), code("SELECT 3 AS x")

@@ -80,8 +80,8 @@ class TestARequestedBackfill:
 
 def test_what_is_skipped_is_no_partition_of_changed_code():
     old, new = (
-        AssetDefinition.build(sql="SELECT 1 AS x", params={}),
-        AssetDefinition.build(sql="SELECT 2 AS x", params={}),
+        AssetDefinition.build(text="SELECT 1 AS x", params={}),
+        AssetDefinition.build(text="SELECT 2 AS x", params={}),
     )
     spec = asset("a", "s", definition=old, on_code_change="warn")
     story = Story(project(source("s"), spec), now="2025-01-10")
