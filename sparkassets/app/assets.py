@@ -221,7 +221,12 @@ class AssetCommands:
         given, gone = self._context.adapters, self._context.lost_claims(state)
         news = observe_sources(self._context.spec, state, given.find_observer, now=given.clock.now())
         tables = look_at_targets(
-            self._context.spec, state, given.make_target_observer(), gone=gone, knows=ledger.knows_run, select=[asset]
+            self._context.spec,
+            state,
+            given.make_target_observer(),
+            gone_claims=gone,
+            knows_run=ledger.knows_run,
+            select=[asset],
         )
         return [*news.entries, *tables.entries]
 

@@ -251,7 +251,9 @@ class ProjectContext:
         news = observe_sources(self.spec, ledger.state, self.adapters.find_observer, now=self.adapters.clock.now())
         gone = self.lost_claims(ledger.state)
         targets = self.adapters.make_target_observer()
-        found = look_at_targets(self.spec, ledger.state, targets, gone=gone, knows=ledger.knows_run, select=names)
+        found = look_at_targets(
+            self.spec, ledger.state, targets, gone_claims=gone, knows_run=ledger.knows_run, select=names
+        )
         clock = self.adapters.clock.now()
         context = PlanningContext(
             self.spec,
@@ -329,7 +331,7 @@ class ProjectContext:
             project=self.spec.name,
             driver=driver,
             clock=clock,
-            tell=self._sinks.dispatch,
+            on_commit=self._sinks.dispatch,
             retention=retention,
             variables=self.spec.variables,
         )

@@ -195,7 +195,11 @@ class StateCommands:
         state = ledger.assume(changed_spec_entries(self._context.spec, ledger.state))
         gone = self._context.lost_claims(state)
         news = look_at_targets(
-            self._context.spec, state, self._context.adapters.make_target_observer(), gone=gone, knows=ledger.knows_run
+            self._context.spec,
+            state,
+            self._context.adapters.make_target_observer(),
+            gone_claims=gone,
+            knows_run=ledger.knows_run,
         )
         for entry in news.entries:
             if isinstance(entry, TargetEntry):

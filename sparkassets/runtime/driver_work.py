@@ -185,47 +185,48 @@ class BackfillWork(DriverWork):
     ) -> None:
         self.select = (asset.name,)
         self.remaining = partitions
-        self._asked = self._partitions = partitions
-        self._whole = partitions.is_everything and asset.partitioning.is_partitioned
+        self._requested = self._partitions = partitions
+        self._is_whole_asset = partitions.is_everything and asset.partitioning.is_partitioned
         self._asset = asset
         self._interval = interval
         self._force = force
         self._newest_first = newest_first
         self._max_runs = max_runs
-        self._taken = 0
-        self._recorded: PartitionSet = NOTHING
+        self._runs_taken = 0
+        self._recorded_partitions: PartitionSet = NOTHING
         self._notes: tuple[AssetNote, ...] = ()
-        self._schedules_turn = False
-        self._due_before: PartitionSet = NOTHING
+        self._is_schedules_turn = False
+        self._due_at_begin: PartitionSet = NOTHING
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
         """With ``force``, the entry that records the requested partitions; none if such a backfill is open already.
 
         A forced backfill computes what is current, so the state alone cannot say what is left of it. The recorded entry
-        lets
-        the next driver go on after this one is killed.
+        lets the next driver go on after this one is killed.
         """
-        asset, limited = context.asset(self._asset.name), self._max_runs is not None
+        asset, is_limited = context.asset(self._asset.name), self._max_runs is not None
         if not asset.partitioning.is_partitioned:
             return ()
         self._resolve_everything(context)
-        self._due_before = find_decision(replace(context, decisions={}), asset).coming
+        self._due_at_begin = find_decision(replace(context, decisions={}), asset).coming
         if not self._force:
             return ()
-        known = open_request(asset, context.state_of(asset), self._asked)
-        if known is None:
-            self._recorded = redoable_partitions(context, asset, self._partitions)
+        request = open_request(asset, context.state_of(asset), self._requested)
+        if request is None:
+            self._recorded_partitions = redoable_partitions(context, asset, self._partitions)
             if self._is_held_back(context, asset):
-                self._recorded = NOTHING
-            entry = BackfillEntry(asset.name, self._asked, self._recorded, self._newest_first, limited)
-            return (entry,) if self._recorded else ()
-        self.remaining = self._recorded = known.left
-        count = plural(asset.partitioning.count(known.left), "partition")
-        text = f"goes on with the backfill that was asked {context.format_instant(known.at)}: {count} left"
-        self._notes = (AssetNote(asset.name, text, known.left),)
-        if (known.newest_first, known.limited) == (self._newest_first, limited):
+                self._recorded_partitions = NOTHING
+            entry = BackfillEntry(
+                asset.name, self._requested, self._recorded_partitions, self._newest_first, is_limited
+            )
+            return (entry,) if self._recorded_partitions else ()
+        self.remaining = self._recorded_partitions = request.left
+        count = plural(asset.partitioning.count(request.left), "partition")
+        text = f"goes on with the backfill that was asked {context.format_instant(request.at)}: {count} left"
+        self._notes = (AssetNote(asset.name, text, request.left),)
+        if (request.newest_first, request.limited) == (self._newest_first, is_limited):
             return ()
-        return (BackfillEntry(asset.name, self._asked, known.left, self._newest_first, limited),)
+        return (BackfillEntry(asset.name, self._requested, request.left, self._newest_first, is_limited),)
 
     def _is_held_back(self, context: PlanningContext, asset: AssetSpec) -> bool:
         """Whether the budget or a conflict of columns holds back every run, so that only a person can let it go on.
@@ -234,8 +235,8 @@ class BackfillWork(DriverWork):
         """
         if asset.budget is None and not explain_schema_conflict(context, asset, context.state_of(asset)):
             return False
-        found = plan_backfill(context, asset, self._recorded, force=True, other_code=self._whole)
-        return bool(found.runs) and not _within_limits(context, asset, found).runs
+        plan = plan_backfill(context, asset, self._recorded_partitions, force=True, other_code=self._is_whole_asset)
+        return bool(plan.runs) and not _within_limits(context, asset, plan).runs
 
     def _resolve_everything(self, context: PlanningContext) -> None:
         """Replaces "everything" by the partitions that are wanted or present now; later calls change nothing."""
@@ -248,25 +249,30 @@ class BackfillWork(DriverWork):
         if not asset.partitioning.is_partitioned:
             if not self.remaining:
                 return Plan(context.now)
-            found = plan_backfill_unpartitioned(context, asset, self._interval, force=self._force)
-            return _within_limits(context, asset, found)
+            plan = plan_backfill_unpartitioned(context, asset, self._interval, force=self._force)
+            return _within_limits(context, asset, plan)
         self._resolve_everything(context)
-        left = self._uncomputed_partitions(context)
-        if not left:
+        uncomputed = self._uncomputed_partitions(context)
+        if not uncomputed:
             return Plan(context.now)
-        found = plan_backfill(
-            context, asset, left, force=self._force, other_code=self._whole, newest_first=self._newest_first
+        plan = plan_backfill(
+            context,
+            asset,
+            uncomputed,
+            force=self._force,
+            other_code=self._is_whole_asset,
+            newest_first=self._newest_first,
         )
-        found = self._limit_runs(context, _within_limits(context, asset, replace(found, notes=self._notes)))
-        alone = not has_parallel_runs(asset) and context.state_of(asset).chain
-        if not found.runs or not self._schedules_turn or alone:
-            return found
-        return replace(found, runs=(*self._next_scheduled_run(context, left), *found.runs))
+        plan = self._limit_runs(context, _within_limits(context, asset, replace(plan, notes=self._notes)))
+        is_busy = not has_parallel_runs(asset) and context.state_of(asset).chain
+        if not plan.runs or not self._is_schedules_turn or is_busy:
+            return plan
+        return replace(plan, runs=(*self._next_scheduled_run(context, uncomputed), *plan.runs))
 
-    def _next_scheduled_run(self, context: PlanningContext, left: PartitionSet) -> tuple[PlannedRun, ...]:
+    def _next_scheduled_run(self, context: PlanningContext, uncomputed: PartitionSet) -> tuple[PlannedRun, ...]:
         """One scheduled run of what came due since the backfill began, outside its partitions; empty if nothing did."""
         asset = context.asset(self._asset.name)
-        reserved = {asset.name: left | self._due_before}
+        reserved = {asset.name: uncomputed | self._due_at_begin}
         decision = find_decision(replace(context, select=None, reserved_partitions=reserved, decisions={}), asset)
         return tuple(run for run in decision.runs if run.kind == "scheduled")[:1]
 
@@ -276,16 +282,17 @@ class BackfillWork(DriverWork):
         Partitions of a failed run that is being divided to find the bad ones are included.
         """
         asset = context.asset(self._asset.name)
-        left = self.remaining | (find_divided_partitions(context, asset) & self._partitions)
-        if not self._recorded:
-            return left
-        known = open_request(asset, context.state_of(asset), self._asked)
-        return left - (self._recorded if known is None else self._recorded - known.left)
+        uncomputed = self.remaining | (find_divided_partitions(context, asset) & self._partitions)
+        if not self._recorded_partitions:
+            return uncomputed
+        request = open_request(asset, context.state_of(asset), self._requested)
+        computed = self._recorded_partitions if request is None else self._recorded_partitions - request.left
+        return uncomputed - computed
 
-    def _limit_runs(self, context: PlanningContext, found: Plan) -> Plan:
+    def _limit_runs(self, context: PlanningContext, plan: Plan) -> Plan:
         """The plan cut to the runs that ``max_runs`` still allows, with a waiting line for the partitions left out."""
         if self._max_runs is None:
-            return found
+            return plan
         chain = context.state_of(self._asset).chain
         running = [  # also one that failed and whose commit may still land: it counts as taken
             link
@@ -294,41 +301,43 @@ class BackfillWork(DriverWork):
             and link.entry.invocation == context.invocation
             and link.token not in context.gone_claims
         ]
-        room = max(0, self._max_runs - self._taken - len(running))
-        rest = PartitionSet.union(run.partitions for run in found.runs[room:])
+        room = max(0, self._max_runs - self._runs_taken - len(running))
+        left_out = PartitionSet.union(run.partitions for run in plan.runs[room:])
+        if not left_out:
+            return replace(plan, runs=plan.runs[:room])
         reason = f"left by --max-runs {self._max_runs}; the same command goes on with it"
-        waiting = (*found.waiting, Waiting(self._asset.name, reason, None, rest)) if rest else found.waiting
-        return replace(found, runs=found.runs[:room], waiting=waiting)
+        waiting = (*plan.waiting, Waiting(self._asset.name, reason, None, left_out))
+        return replace(plan, runs=plan.runs[:room], waiting=waiting)
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
         """Takes the run's partitions off ``remaining`` and gives the schedule its turn after a backfill run.
 
         A run that only recorded an older one (``adopted``) computed nothing, so its partitions remain.
         """
-        self._schedules_turn = run.kind == "backfill"
+        self._is_schedules_turn = run.kind == "backfill"
         if result.adopted is None and run.kind == "backfill":
-            self._taken += 1
+            self._runs_taken += 1
             self.remaining = self.remaining - run.partitions
 
 
-def _within_limits(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
+def _within_limits(context: PlanningContext, asset: AssetSpec, plan: Plan) -> Plan:
     """The asset's plan without the runs that a conflict of columns or the budget holds back."""
-    return plan_within_budget(context, asset, plan_within_schema(context, asset, found))
+    return plan_within_budget(context, asset, plan_within_schema(context, asset, plan))
 
 
 class PromotionWork(DriverWork):
     """Promotes what a branch offers to the base, until every offered run has been tried.
 
     Args:
-        own: The assets that are promoted, upstream first.
-        offer: Tells what the branch offers, with what the base has recorded up to its state.
+        assets: The assets that are promoted, upstream first.
+        offer: Returns what the branch offers, with what the base has recorded up to its state.
         rebuild: Whether tables may get other columns than a run of the base may give them.
     """
 
     def __init__(
-        self, own: Sequence[str], offer: Callable[[PlanningContext], PromotionOffer], *, rebuild: bool = False
+        self, assets: Sequence[str], offer: Callable[[PlanningContext], PromotionOffer], *, rebuild: bool = False
     ) -> None:
-        self.select = tuple(own)
+        self.select = tuple(assets)
         self._offer = offer
         self._rebuild = rebuild
         self._tried: dict[str, PartitionSet] = {}
@@ -347,9 +356,9 @@ class PromotionWork(DriverWork):
             asset = context.asset(name)
             if asset.maker:
                 continue
-            found = plan_promotion(context, asset, offer, rebuild=self._rebuild)
-            runs += [run for run in found.runs if not self._is_tried(run)]
-            waiting += found.waiting
+            promotion = plan_promotion(context, asset, offer, rebuild=self._rebuild)
+            runs += [run for run in promotion.runs if not self._is_tried(run)]
+            waiting += promotion.waiting
         return Plan(context.now, tuple(runs), tuple(waiting))
 
     def _is_tried(self, run: PlannedRun) -> bool:

@@ -41,9 +41,9 @@ def find_pinned_files(
 
 def pin_files(project: ProjectSpec, state: State, request: RunRequest) -> RunRequest:
     """The request with a digest of the pinned files in each pin, so that the run notices a changed file."""
-    found = find_pinned_files(project, state, project.assets[request.asset], request.pins)
-    pinned = {name: replace(request.pins[name], files=_digest(files)) for name, files in found.items()}
-    return replace(request, pins={**request.pins, **pinned}) if pinned else request
+    files_by_inlet = find_pinned_files(project, state, project.assets[request.asset], request.pins)
+    pins = {name: replace(request.pins[name], files=_digest(files)) for name, files in files_by_inlet.items()}
+    return replace(request, pins={**request.pins, **pins}) if pins else request
 
 
 def changed_file_inlets(files: Mapping[str, Any], pins: Mapping[str, InletPin]) -> tuple[str, ...]:
@@ -75,46 +75,48 @@ def _slot_fingerprints(source: AssetSpec, position: Mapping[str, Any], parts: Pa
 def _view_fingerprints(uri: str, position: Mapping[str, Any], parts: PartitionSet) -> dict[str, str]:
     """File key to fingerprint, for the files that hold rows of the pinned ``parts`` of the view with this URI."""
     view = view_id(uri)
-    known = {key: KnownFile.decode(value) for key, value in position.items() if is_of_file(key)}
-    return {key: each.seen for key, each in known.items() if parts.is_everything or each.parts(view).overlaps(parts)}
+    files = {key: KnownFile.decode(value) for key, value in position.items() if is_of_file(key)}
+    return {key: file.seen for key, file in files.items() if parts.is_everything or file.parts(view).overlaps(parts)}
 
 
 def bad_partitions(order: RunOrder, error: BaseException) -> PartitionSet:
     """The run's partitions that read a file which the error names; nothing if paths do not say the partition."""
     if not issubclass(type(error), RunError) or not isinstance(error, RunError) or order.partitions.is_everything:
         return NOTHING
-    found = [_readers(order, upstream, path) for upstream in order.inlets.values() for path in error.files]
-    return PartitionSet.union(found) & order.partitions
+    partitions = [
+        _partitions_that_read(order, upstream, path) for upstream in order.inlets.values() for path in error.files
+    ]
+    return PartitionSet.union(partitions) & order.partitions
 
 
-def _readers(order: RunOrder, upstream: AssetSpec, path: str) -> PartitionSet:
+def _partitions_that_read(order: RunOrder, upstream: AssetSpec, path: str) -> PartitionSet:
     """The partitions whose mapping requires the file; nothing if the inlet has no mapping or is a view."""
     inlet = order.asset.inlets.get(upstream.name)
     if inlet is None or inlet.mapping is None or inlet.view is not None:
         return NOTHING
-    needed = Dependency(inlet.mapping, order.asset.partitioning, upstream.partitioning, inlet.matches)
-    return needed.affected_partitions(_parts_of(upstream, path))
+    dependency = Dependency(inlet.mapping, order.asset.partitioning, upstream.partitioning, inlet.matches)
+    return dependency.affected_partitions(_partitions_of_file(upstream, path))
 
 
-def _parts_of(source: AssetSpec, path: str) -> PartitionSet:
+def _partitions_of_file(source: AssetSpec, path: str) -> PartitionSet:
     """The source's partition that a file is in by its path; nothing if the path does not say, or is another's."""
     if source.source is None or source.storage is None or source.in_paths is not None:
         return NOTHING
-    layout = source.path_partitioning
-    pattern = PathPattern.parse(source.storage.path, layout.segment_columns)
-    root = _bare(pattern.root).rstrip("/") + "/"
-    for each in (_bare(path), _bare(unquote(path))):
-        relative, text = each.removeprefix(root), None
-        if pattern.fields and each.startswith(root):
+    partitioning = source.path_partitioning
+    pattern = PathPattern.parse(source.storage.path, partitioning.segment_columns)
+    root = _without_scheme(pattern.root).rstrip("/") + "/"
+    for candidate in (_without_scheme(path), _without_scheme(unquote(path))):
+        relative, text = candidate.removeprefix(root), None
+        if pattern.fields and candidate.startswith(root):
             text = pattern.match(relative)
         if text is not None:
-            segment, time = pattern.segments_of_path(relative), pattern.time_of_text(text, layout)
+            segment, time = pattern.segments_of_path(relative), pattern.time_of_text(text, partitioning)
             if segment is not None and time is not None:
                 return PartitionSet.from_slots([(segment, time)])
     return NOTHING
 
 
-def _bare(path: str) -> str:
+def _without_scheme(path: str) -> str:
     """A path without its scheme, which Spark writes as ``file:/a`` and ``file:///a``."""
     scheme, colon, rest = path.partition(":")
     return (rest if colon and "/" not in scheme else path).lstrip("/")

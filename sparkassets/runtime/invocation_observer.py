@@ -68,8 +68,8 @@ class InvocationObserver:
                 self._project,
                 state,
                 self._targets,
-                gone=self._leases.expired_claims(state, mine=self._active.tokens),
-                knows=self._ledger.knows_run,
+                gone_claims=self._leases.expired_claims(state, mine=self._active.tokens),
+                knows_run=self._ledger.knows_run,
                 select=select,
                 lost_before=self._assets_with_losses,
             )
@@ -85,5 +85,5 @@ class InvocationObserver:
             state,
             self._find_observer,
             now=self._clock.now(),
-            leaving=self.unsettled.abandoned_sources(),
+            abandoned=self.unsettled.abandoned_sources(),
         )

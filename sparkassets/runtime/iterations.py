@@ -30,10 +30,10 @@ def iteration_order_fields(asset: AssetSpec, state: State, request: RunRequest) 
 
     If the iteration to restore is gone, its run name stands for it. No folder has that name, so the run fails.
     """
-    known = state.assets[asset.name]
-    restored = find_iteration(known, request.restores) if request.restores else None
+    asset_state = state.assets[asset.name]
+    restored = find_iteration(asset_state, request.restores) if request.restores else None
     name = restored.name if restored is not None else request.restores  # no folder has that name: the run fails
-    return {"restores": name, "keeps_newest_iteration": keeps_newest_iteration(asset, known, request)}
+    return {"restores": name, "keeps_newest_iteration": keeps_newest_iteration(asset, asset_state, request)}
 
 
 def with_iteration(
@@ -61,26 +61,26 @@ def _iteration_fields(
     entry: SuccessEntry | OutletEntry, asset: AssetSpec, state: State, request: RunRequest, committed: DataCommit
 ) -> dict[str, Any]:
     """Entry fields for the iteration: ``iteration`` and ``beside`` of a new one, or ``restores`` of a rollback."""
-    known, run = state.assets[asset.name], request.restores or entry.run
-    found = find_iteration(known, run) if request.restores else None
-    name = found.name if found is not None else _name(committed)
-    more = iteration_event_extra(
-        asset, name, run=run, partitions=entry.published_partitions, files=_are_files(committed)
+    asset_state, run = state.assets[asset.name], request.restores or entry.run
+    restored = find_iteration(asset_state, run) if request.restores else None
+    name = restored.name if restored is not None else _committed_name(committed)
+    event_extra = iteration_event_extra(
+        asset, name, run=run, partitions=entry.published_partitions, files=_is_written_as_files(committed)
     )
     if request.restores:
-        return {"restores": run, "extra": {**entry.extra, **more, "rollback": True}}
+        return {"restores": run, "extra": {**entry.extra, **event_extra, "rollback": True}}
     return {
         "iteration": name,
-        "beside": keeps_newest_iteration(asset, known, request),
-        "extra": {**entry.extra, **more},
+        "beside": keeps_newest_iteration(asset, asset_state, request),
+        "extra": {**entry.extra, **event_extra},
     }
 
 
-def _name(committed: DataCommit) -> str:
+def _committed_name(committed: DataCommit) -> str:
     return iteration_name(committed.run, committed.token, committed.attempt)
 
 
-def _are_files(committed: DataCommit) -> bool:
+def _is_written_as_files(committed: DataCommit) -> bool:
     return committed.measures.get("writes") == "files"
 
 
@@ -109,17 +109,17 @@ class IterationRemovals:
         states = ledger.state.assets
         unsettled = {link.token for link in states[asset.name].chain}
         retained = [_retained_iterations(states[name]) for name in asset.written_assets]
-        job = threading.Thread(
+        thread = threading.Thread(
             target=execution.remove_iterations,
             kwargs={"kept": retained, "unsettled": unsettled},
             name=f"{asset.name}-iterations",
             daemon=True,
         )
-        self._threads.append(job)
-        job.start()
+        self._threads.append(thread)
+        thread.start()
 
     def finish(self) -> None:
         """Waits for the removal threads, each up to ``WAIT_SECONDS``."""
-        for job in self._threads:
-            job.join(WAIT_SECONDS)
+        for thread in self._threads:
+            thread.join(WAIT_SECONDS)
         self._threads.clear()

@@ -30,31 +30,31 @@ class ClaimSighting:
     Attributes:
         renewed: Number of the newest renewal that was seen.
         since: When that was first seen, by this driver's monotonic clock.
-        moved: Whether it was renewed while this driver looked: then its driver lives.
+        was_renewed: Whether it was renewed while this driver looked: then its driver lives.
     """
 
     renewed: int
     since: float
-    moved: bool = False
+    was_renewed: bool = False
 
 
 class ActiveInvocations:
     """Invocation ids of the drivers at work in this process; safe for threads."""
 
     def __init__(self) -> None:
-        self._under_way: set[str] = set()
+        self._invocations: set[str] = set()
 
     def __contains__(self, invocation: str) -> bool:
-        return invocation in self._under_way
+        return invocation in self._invocations
 
     @contextmanager
     def register(self, invocation: str) -> Iterator[None]:
         """Lists the invocation as at work while the block lasts."""
-        self._under_way.add(invocation)
+        self._invocations.add(invocation)
         try:
             yield
         finally:
-            self._under_way.discard(invocation)
+            self._invocations.discard(invocation)
 
 
 class LeaseMonitor:
@@ -88,7 +88,7 @@ class LeaseMonitor:
         waits = [
             claim.entry.lease_seconds - (self._clock.monotonic() - seen.since)
             for claim in _foreign_claims(state, mine)
-            if (seen := self._seen.get(claim.token)) is not None and not seen.moved
+            if (seen := self._seen.get(claim.token)) is not None and not seen.was_renewed
         ]
         return max(0.0, min(waits)) if waits else None
 
@@ -102,7 +102,7 @@ class LeaseMonitor:
         now = self._clock.monotonic()
         seen = self._seen.get(claim.token)
         if seen is None or seen.renewed != claim.renewed:
-            self._seen[claim.token] = ClaimSighting(claim.renewed, now, moved=seen is not None)
+            self._seen[claim.token] = ClaimSighting(claim.renewed, now, was_renewed=seen is not None)
             return False
         return now - seen.since > claim.entry.lease_seconds
 

@@ -39,7 +39,7 @@ class JournalLedger:
     """A driver's view of the journal; used by one thread.
 
     Args:
-        tell: Is given what this ledger has committed, with the state before and after it; returns at once.
+        on_commit: Is called after each commit of this ledger; returns at once.
         retention: How long entries are kept; None for ever.
         variables: Of the environment, whose values are not recorded in texts for people.
 
@@ -54,7 +54,7 @@ class JournalLedger:
         project: str,
         driver: str,
         clock: Clock,
-        tell: CommitListener | None = None,
+        on_commit: CommitListener | None = None,
         retention: RetentionPolicy | None = None,
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
@@ -62,18 +62,18 @@ class JournalLedger:
         self._project = project
         self._driver = driver
         self._clock = clock
-        self._tell = tell
+        self._on_commit = on_commit
         self._retention = retention
         self._variables = variables
         self._snapshot_seq = 0
-        self._cared_for = 0
+        self._maintained_commit = 0
         self.state = State()
 
     def open(self) -> State:
         """Reads the snapshot and the tail; the journal must exist."""
         image = self._store.read_image(project=self._project)
         self._snapshot_seq = image.snapshot_seq
-        self._cared_for = image.commit
+        self._maintained_commit = image.commit
         state = decode(image.snapshot, journal_id=image.journal_id)
         self.state = _fold_entries(state, [from_row(row) for row in image.tail], commit=image.commit)
         return self.state
@@ -103,8 +103,8 @@ class JournalLedger:
                 self.refresh()
                 continue
             before, self.state = self.state, _fold_entries(self.state, entries, commit=self.state.commit + 1)
-            if self._tell is not None:
-                self._tell(entries, before, self.state)
+            if self._on_commit is not None:
+                self._on_commit(entries, before, self.state)
             return entries
 
     def assume(self, entries: Sequence[Entry]) -> State:
@@ -149,42 +149,41 @@ class JournalLedger:
         if is_long or (ending and tail * ROWS_PER_ENTRY >= max(1, rows)):
             self._store.save_snapshot(encode(self.state), seq=self.state.seq)
             self._snapshot_seq = self.state.seq
-        if self.state.commit // MAINTAIN_EVERY > self._cared_for // MAINTAIN_EVERY:
+        if self.state.commit // MAINTAIN_EVERY > self._maintained_commit // MAINTAIN_EVERY:
             self._store.maintain()
             self._expire_when_due()
-        self._cared_for = self.state.commit
+        self._maintained_commit = self.state.commit
 
     def compact(self) -> int:
         """Saves a snapshot, expires entries and cleans up, due or not; returns how many entries expired."""
         if self.state.seq > self._snapshot_seq:
             self._store.save_snapshot(encode(self.state), seq=self.state.seq)
             self._snapshot_seq = self.state.seq
-        gone = self.expire_entries()
+        expired = self.expire_entries()
         self._store.maintain(fully=True)
-        return gone
+        return expired
 
     def expire_entries(self) -> int:
         """Removes entries older than the retention; returns how many went.
 
         They are folded into the base table first, so that base and remaining entries together always hold the whole
-        state.
-        Stops at the first entry that is too young or still needed.
+        state. Stops at the first entry that is too young or still needed.
         """
         if self._retention is None:
             return 0
-        before = self._retention.cutoff(self._clock.now())
-        begins, (rows, seq) = self._store.oldest_seq(), self._store.read_base()
-        if seq + 1 < begins:
+        cutoff = self._retention.cutoff(self._clock.now())
+        oldest, (base_rows, seq) = self._store.oldest_seq(), self._store.read_base()
+        if seq + 1 < oldest:
             return 0  # the base is gone, as `state verify` reports: without it nothing more can be folded into it
-        known = replace(decode(rows, journal_id=self.state.journal_id), seq=seq)
+        base = replace(decode(base_rows, journal_id=self.state.journal_id), seq=seq)
         for part in read_entries(self._store, after=seq, up_to=last_expendable_seq(self.state)):
-            old = find_outdated(part, before)
-            known = _fold_entries(known, old, commit=self.state.commit)
-            if len(old) < len(part):
+            outdated = find_outdated(part, cutoff)
+            base = _fold_entries(base, outdated, commit=self.state.commit)
+            if len(outdated) < len(part):
                 break
-        if known.seq >= begins:
-            self._store.expire(encode(known) if known.seq > seq else rows, seq=known.seq)
-        return max(0, known.seq + 1 - begins)
+        if base.seq >= oldest:
+            self._store.expire(encode(base) if base.seq > seq else base_rows, seq=base.seq)
+        return max(0, base.seq + 1 - oldest)
 
     def _expire_when_due(self) -> None:
         """Expires entries if the retention allows it and the oldest entry is old enough."""
@@ -210,9 +209,9 @@ def read_entries(store: JournalStore, *, after: int, up_to: int) -> Iterator[lis
 
 def find_oldest_entry(store: JournalStore) -> tuple[int, datetime] | None:
     """Sequence number and time of the oldest entry that is kept; None in an empty journal."""
-    begins = store.oldest_seq()
-    rows = store.read_history(HistoryQuery(after_seq=begins - 1, up_to_seq=begins))
-    return (begins, rows[0].at) if rows else None
+    oldest = store.oldest_seq()
+    rows = store.read_history(HistoryQuery(after_seq=oldest - 1, up_to_seq=oldest))
+    return (oldest, rows[0].at) if rows else None
 
 
 def _fold_entries(state: State, entries: Sequence[NumberedEntry], *, commit: int) -> State:

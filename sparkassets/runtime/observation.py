@@ -24,7 +24,7 @@ from sparkassets.ports import LastLook, Observation, RecordedTable, SourceObserv
 
 T = TypeVar("T")
 
-AT_ONCE = 16
+_MOST_THREADS = 16
 
 
 def look_at_each(assets: Iterable[AssetSpec], look: Callable[[AssetSpec], T]) -> dict[str, T]:
@@ -32,16 +32,19 @@ def look_at_each(assets: Iterable[AssetSpec], look: Callable[[AssetSpec], T]) ->
 
     Assets on a local disk are looked at in this thread, all others concurrently: there the round trip is the cost.
     """
-    every = list(assets)
-    distant = [asset for asset in every if _is_distant(asset)]
-    near = {asset.name: look(asset) for asset in every if not _is_distant(asset)}
+    listed = list(assets)
+    distant = [asset for asset in listed if _is_distant(asset)]
+    near_results = {asset.name: look(asset) for asset in listed if not _is_distant(asset)}
     if not distant:
-        return near
+        return near_results
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        far = dict(zip((asset.name for asset in distant), pool.map(look, distant), strict=True))
-    return {asset.name: far[asset.name] if asset.name in far else near[asset.name] for asset in every}
+    with ThreadPoolExecutor(_MOST_THREADS) as pool:
+        distant_results = dict(zip((asset.name for asset in distant), pool.map(look, distant), strict=True))
+    return {
+        asset.name: distant_results[asset.name] if asset.name in distant_results else near_results[asset.name]
+        for asset in listed
+    }
 
 
 def _is_distant(asset: AssetSpec) -> bool:
@@ -68,8 +71,7 @@ def changed_spec_entries(project: ProjectSpec, state: State) -> list[Entry]:
     """An entry for every asset whose compiled spec differs from the one in the journal.
 
     An asset that left the project keeps its state, in case it comes back. Only the datasets that its condition named
-    are
-    dropped, so that no events are kept for an asset that never runs.
+    are dropped, so that no events are kept for an asset that never runs.
     """
     entries: list[Entry] = [
         SpecEntry(name, replace(known.spec.as_declared, named=()))
@@ -89,7 +91,7 @@ def observe_sources(
     observer: Callable[[AssetSpec], SourceObserver | None],
     *,
     now: datetime,
-    leaving: Mapping[str, str] = MappingProxyType({}),
+    abandoned: Mapping[str, str] = MappingProxyType({}),
 ) -> ObservationReport:
     """Looks at every source once, after `changed_spec_entries` is recorded.
 
@@ -98,21 +100,21 @@ def observe_sources(
         state: The state, which knows the project's assets.
         observer: Returns what looks at an asset; None if there is nothing to look at.
         now: The real clock, not ``--at``: ``settle`` compares it with the age of files.
-        leaving: Sources that are not looked at any more, with the problem to report for each.
+        abandoned: Sources that are not looked at any more, with the problem to report for each.
     """
-    assets = [asset for asset in project.assets.values() if asset.name not in leaving]
+    assets = [asset for asset in project.assets.values() if asset.name not in abandoned]
     sources = {asset.name: source for asset in assets if (source := observer(asset)) is not None}
-    sharing = Counter(asset.uri for asset in project.assets.values())
+    dataset_counts = Counter(asset.uri for asset in project.assets.values())
 
     def look(asset: AssetSpec) -> Observation | SourceError | None:
         # sources that share a dataset share its coverage: what this one lacks may be another's, and is not removed
-        coverage = state.dataset(asset.uri).coverage if sharing[asset.uri] == 1 else NOTHING
+        coverage = state.dataset(asset.uri).coverage if dataset_counts[asset.uri] == 1 else NOTHING
         return _observe_source(asset, sources[asset.name], state, coverage, now)
 
-    looked = look_at_each((asset for asset in assets if asset.name in sources), look)
-    seen = {name: each for name, each in looked.items() if isinstance(each, Observation)}
-    wrong = {name: error_line(each) for name, each in looked.items() if isinstance(each, SourceError)}
-    return _report_observations(project, seen, {**leaving, **wrong})
+    results = look_at_each((asset for asset in assets if asset.name in sources), look)
+    observations = {name: each for name, each in results.items() if isinstance(each, Observation)}
+    faults = {name: error_line(each) for name, each in results.items() if isinstance(each, SourceError)}
+    return _report_observations(project, observations, {**abandoned, **faults})
 
 
 def _observe_source(
@@ -137,36 +139,36 @@ def _observe_source(
 
 
 def _report_observations(
-    project: ProjectSpec, seen: Mapping[str, Observation], faults: dict[str, str]
+    project: ProjectSpec, observations: Mapping[str, Observation], faults: dict[str, str]
 ) -> ObservationReport:
     """The report of all looks: entries for sources that changed, and ``faults``, notes and needed sessions by asset."""
     return ObservationReport(
-        [_observed_entry(project.assets[name], each) for name, each in seen.items() if each.has_news],
+        [_observed_entry(project.assets[name], each) for name, each in observations.items() if each.has_news],
         faults,
-        {name: "; ".join(each.notes) for name, each in seen.items() if each.notes},
-        {name: each.session_needed_reason for name, each in seen.items() if each.session_needed_reason},
+        {name: "; ".join(each.notes) for name, each in observations.items() if each.notes},
+        {name: each.session_needed_reason for name, each in observations.items() if each.session_needed_reason},
     )
 
 
 def error_line(error: SourceError) -> str:
     """The error's first line and its hint, as one line."""
-    said = error.args[0].partition("\n")[0]
-    return f"{said}; {error.hint}" if error.hint else said
+    first_line = error.args[0].partition("\n")[0]
+    return f"{first_line}; {error.hint}" if error.hint else first_line
 
 
-def _observed_entry(asset: AssetSpec, seen: Observation) -> ObservedEntry:
+def _observed_entry(asset: AssetSpec, observation: Observation) -> ObservedEntry:
     """The journal entry that records an observation."""
     return ObservedEntry(
         asset=asset.name,
         uri=asset.uri,
-        changed=seen.changed,
-        removed=seen.removed,
-        whole=seen.whole,
-        table_id=seen.table_id,
-        version=seen.version,
-        cursor=seen.cursor,
-        extra=seen.extra,
-        views=seen.views,
+        changed=observation.changed,
+        removed=observation.removed,
+        whole=observation.whole,
+        table_id=observation.table_id,
+        version=observation.version,
+        cursor=observation.cursor,
+        extra=observation.extra,
+        views=observation.views,
     )
 
 
@@ -178,20 +180,22 @@ def find_unmounted(
     An asset that was never written counts as well. Its first run would create the folder beside the unmounted volume,
     and then all other tables there would look as if somebody had removed them.
     """
-    written = [asset for asset in project.assets.values() if asset.source is None and _has_recorded_table(asset, state)]
-    lost = {PurePath(folder) for asset in written if (folder := observer.missing_folder(asset)) is not None}
+    recorded = [
+        asset for asset in project.assets.values() if asset.source is None and _has_recorded_table(asset, state)
+    ]
+    missing = {PurePath(folder) for asset in recorded if (folder := observer.missing_folder(asset)) is not None}
     faults = {}
-    for asset in assets if lost else ():
+    for asset in assets if missing else ():
         folder = observer.missing_folder(asset)
-        around = () if folder is None else (PurePath(folder), *PurePath(folder).parents)
+        enclosing = () if folder is None else (PurePath(folder), *PurePath(folder).parents)
         # the outermost missing folder, so that all assets on one unmounted volume get the same message
-        found = next((each for each in reversed(around) if each in lost), None)
-        if found is not None:
+        outermost = next((each for each in reversed(enclosing) if each in missing), None)
+        if outermost is not None:
             from shlex import quote
 
             faults[asset.name] = (
-                f"the folder {found} is not there, but tables were written to it: is its volume mounted?"
-                f" to compute them anew, make the folder: mkdir -p {quote(str(found))}"
+                f"the folder {outermost} is not there, but tables were written to it: is its volume mounted?"
+                f" to compute them anew, make the folder: mkdir -p {quote(str(outermost))}"
             )
     return faults
 
@@ -205,7 +209,7 @@ def _has_recorded_table(asset: AssetSpec, state: State) -> bool:
 RunLookup = Callable[[str, int], bool]
 """Takes a run's name and the fence token of its commit; returns whether the journal knows the run."""
 
-_OLDER = (
+_RESTORE_HINT = (
     "what was restored from a backup, or copied, is older than what ran since: bring back the newest state, or tables "
     "that are as old; where there are none, remove the state, and all is computed anew"
 )
@@ -216,42 +220,40 @@ def look_at_targets(
     state: State,
     observer: TargetObserver,
     *,
-    gone: Collection[int],
-    knows: RunLookup,
+    gone_claims: Collection[int],
+    knows_run: RunLookup,
     select: Collection[str] | None = None,
     lost_before: Collection[str] = (),
 ) -> ObservationReport:
     """Looks at the tables of the assets that may run, and of their inlets; returns changes as entries.
 
     A table that a live run writes is skipped: what is found there is that run's business. A table without a recorded
-    run,
-    or one that others changed, is also checked for being writable. If it is not, that is a fault before anything is
-    claimed, and nothing is recorded of the table until the obstacle is gone.
+    run, or one that others changed, is also checked for being writable. If it is not, that is a fault before anything
+    is claimed, and nothing is recorded of the table until the obstacle is gone.
 
     Args:
         project: Its assets; the state knows them as they are now.
         state: What is recorded.
         observer: Looks at one table.
-        gone: Fence tokens of claims whose driver is known to be gone, or whose lease is over.
-        knows: Whether the journal, read now, knows the run of a table's commit.
+        gone_claims: Fence tokens of claims whose driver is known to be gone, or whose lease is over.
+        knows_run: Whether the journal, read now, knows the run of a table's commit.
         select: Assets that may run; None means all.
         lost_before: Assets for which this invocation has already recorded a loss. A second loss after they ran is a
-            fault
-            instead of a new run, or something that keeps deleting the table would keep this driver busy forever.
+            fault instead of a new run, or something that keeps deleting the table would keep this driver busy forever.
 
     Raises:
         StateError: A table holds a run that the journal knows nothing of: its state is older, or a copy.
     """
     concerned = _relevant_assets(project, select)
     faults = find_unmounted(project, state, observer, concerned)
-    idle = [asset for asset in concerned if asset.name not in faults and not _has_live_run(asset, state, gone)]
+    idle = [asset for asset in concerned if asset.name not in faults and not _has_live_run(asset, state, gone_claims)]
     checks = _table_checks(idle, state, observer, written=_writable_assets(project, select))
     findings = look_at_each((check.asset for check in checks.values()), lambda asset: checks[asset.name].run_check())
     entries: list[Entry] = []
     for name, check in checks.items():
         finding, known = findings[name], state.assets[name]
         if isinstance(finding, UnknownRunError):
-            _refuse_unknown_run(name, finding, knows)
+            _refuse_unknown_run(name, finding, knows_run)
         elif isinstance(finding, SourceError):
             faults[name] = error_line(finding)
         elif finding is not None and name in lost_before and _is_new_loss(finding, known):
@@ -285,14 +287,14 @@ def _is_new_loss(finding: TableFinding, known: AssetState) -> bool:
     return finding.is_loss and known.stuck_loss is None
 
 
-def _refuse_unknown_run(asset: str, error: UnknownRunError, knows: RunLookup) -> None:
+def _refuse_unknown_run(asset: str, error: UnknownRunError, knows_run: RunLookup) -> None:
     """Raises `StateError` for a table that holds a run unknown to the journal: the state is an older copy.
 
-    Not if another driver claimed that run after the state was read, which ``knows`` says.
+    Not if another driver claimed that run after the state was read, which ``knows_run`` says.
     """
-    if not knows(error.run, error.token):
+    if not knows_run(error.run, error.token):
         message = f"the state is older than the table of {asset}: {error.args[0]}, of which the journal knows nothing"
-        raise StateError(message, hint=_OLDER)
+        raise StateError(message, hint=_RESTORE_HINT)
 
 
 def assets_with_losses(recorded: Iterable[NumberedEntry]) -> set[str]:
@@ -304,15 +306,15 @@ def assets_with_losses(recorded: Iterable[NumberedEntry]) -> set[str]:
 def _relevant_assets(project: ProjectSpec, select: Collection[str] | None) -> list[AssetSpec]:
     """The selected assets with their inlets and outlets, without sources, in project order."""
     assets = project.assets.values()
-    named = set(project.assets if select is None else select)
-    read = {each for name in named for each in (*project.assets[name].inlets, *project.assets[name].outlets)}
-    return [asset for asset in assets if asset.source is None and asset.name in named | read]
+    selected = set(project.assets if select is None else select)
+    adjacent = {each for name in selected for each in (*project.assets[name].inlets, *project.assets[name].outlets)}
+    return [asset for asset in assets if asset.source is None and asset.name in selected | adjacent]
 
 
 def _writable_assets(project: ProjectSpec, select: Collection[str] | None) -> set[str]:
     """Names of the selected assets and of their outlets: the tables that runs may write."""
-    named = set(project.assets if select is None else select)
-    return named | {each for name in named for each in project.assets[name].outlets}
+    selected = set(project.assets if select is None else select)
+    return selected | {each for name in selected for each in project.assets[name].outlets}
 
 
 def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:
@@ -320,26 +322,28 @@ def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:
     known, runs = state.assets[asset.name], state.assets.get(asset.maker or asset.name)
     if known.table_id is None or known.version is None or known.seen is None or known.mark is None:
         return None
-    app, claimed = _commit_chain(asset, state)
-    asked = (
+    app_name, claimed_runs = _commit_chain(asset, state)
+    settled_runs = (
         {link.entry.run for each in runs.asking_claims for link in runs.chains[each.slot]} if runs is not None else ()
     )
-    return RecordedTable(known.table_id, known.version, known.seen, known.mark, app, known.coverage, asked, claimed)
+    return RecordedTable(
+        known.table_id, known.version, known.seen, known.mark, app_name, known.coverage, settled_runs, claimed_runs
+    )
 
 
 def _commit_chain(asset: AssetSpec, state: State) -> tuple[str, Collection[str]]:
     """The transaction application id of the asset's commits, and the runs that are claimed and not recorded yet."""
-    name = asset.maker or asset.name
-    runs = state.assets.get(name)
+    runner = asset.maker or asset.name
+    runs = state.assets.get(runner)
     links = (link for chain in runs.chains.values() for link in chain) if runs is not None else ()
-    return app_id(state.journal_id, name), {link.entry.run for link in links}
+    return app_id(state.journal_id, runner), {link.entry.run for link in links}
 
 
-def _has_live_run(asset: AssetSpec, state: State, gone: Collection[int]) -> bool:
+def _has_live_run(asset: AssetSpec, state: State, gone_claims: Collection[int]) -> bool:
     """Whether the newest claim of a chain of the asset is open and its driver is not known to be gone."""
     runs = state.assets.get(asset.maker or asset.name)
     newest = (chain[-1] for chain in runs.chains.values()) if runs is not None else ()
-    return any(link.status == "open" and link.token not in gone for link in newest)
+    return any(link.status == "open" and link.token not in gone_claims for link in newest)
 
 
 @frozen
@@ -364,12 +368,12 @@ class _TableCheck:
         An error is returned, not raised, since checks run in threads and one bad table must not hide the others.
         """
         try:
-            found = None if self.known is None else self.observer.detect_changes(self.asset, self.known)
-            if self.is_written and not self.asset.writes_itself and (self.known is None or found is not None):
+            finding = None if self.known is None else self.observer.detect_changes(self.asset, self.known)
+            if self.is_written and not self.asset.writes_itself and (self.known is None or finding is not None):
                 version = self.observer.check_writable(self.asset)
                 if self.known is None and version is not None:
                     app, claimed = self.chain
                     self.observer.check_unrecorded_commits(self.asset, version, app=app, claimed=claimed)
         except SourceError as error:
             return error
-        return found
+        return finding

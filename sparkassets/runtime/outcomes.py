@@ -92,19 +92,22 @@ def read_discovered_segments(
     Raises:
         RunError: An outlet cannot be read.
     """
-    found: dict[str, set[str]] = {}
+    keys_by_column: dict[str, set[str]] = {}
     order = order if order.discovers_segments else order.restrict_to(order.discovered_partitions)
-    for target, own, commit in zip(targets, order.table_orders, done.commits, strict=True):
-        for column, keys in target.read_segments(own, commit).items():
-            found.setdefault(column, set()).update(keys)
-    return {column: sorted(keys) for column, keys in found.items()}
+    for target, outlet_order, commit in zip(targets, order.table_orders, done.commits, strict=True):
+        for column, keys in target.read_segments(outlet_order, commit).items():
+            keys_by_column.setdefault(column, set()).update(keys)
+    return {column: sorted(keys) for column, keys in keys_by_column.items()}
 
 
 def with_unchanged(done: CommittedRun, order: RunOrder, targets: Sequence[Target]) -> CommittedRun:
     """The run with the partitions whose rows did not change; if comparing fails, every partition counts as changed."""
     with suppress(Exception):
         outlets = zip(targets, order.table_orders, done.commits, strict=True)
-        return replace(done, commits=tuple(target.detect_unchanged(own, commit) for target, own, commit in outlets))
+        return replace(
+            done,
+            commits=tuple(target.detect_unchanged(outlet_order, commit) for target, outlet_order, commit in outlets),
+        )
     return done
 
 
@@ -128,12 +131,14 @@ def ask_to_complete(
     ``found`` holds the commit of ``run`` in each outlet, None where it is missing.
     """
     asset = order.asset
-    has = [each.asset.name for each, commit in zip(order.table_orders, found, strict=True) if commit]
-    there = f"{asset.name}: {run} is in {listing(has, last='and')} alone, and is completed with what it read"
+    committed_names = [each.asset.name for each, commit in zip(order.table_orders, found, strict=True) if commit]
+    situation = (
+        f"{asset.name}: {run} is in {listing(committed_names, last='and')} alone, and is completed with what it read"
+    )
     question = recovery_question(order, older, (run,))
     only_adds = asset.write is not None and asset.write.only_adds
     hint = completion_hint(asset.name, asset.partitioning, question, appends=only_adds)
-    error = RunError(f"{there}: {_describe_cause(failed.error)}", hint=hint)
+    error = RunError(f"{situation}: {_describe_cause(failed.error)}", hint=hint)
     error.__cause__ = failed.error
     commit = next(each for each in found if each is not None)
     return replace(failed, error=error, asks=(run,), watermarks=commit.measures.get("watermarks", {}))

@@ -15,7 +15,7 @@ from sparkassets.core.results import RunResult, Summary
 from sparkassets.errors import SparkAssetsError, describe_error
 from sparkassets.frozen import frozen
 
-MOST_TOLD = 3
+MOST_FAILURES = 3
 """The most failures that the text of one error names."""
 
 
@@ -43,12 +43,12 @@ class RunFailedError(SparkAssetsError):
 
     def __init__(self, summary: Summary) -> None:
         hint = next((run.hint for run in summary.runs if run.status == "failed" and run.hint), None)
-        super().__init__("; ".join([*summary.failures[:MOST_TOLD], *_rest(summary.failures)]), hint=hint)
+        super().__init__("; ".join([*summary.failures[:MOST_FAILURES], *_left_out_count(summary.failures)]), hint=hint)
         self.summary = summary
 
 
-def _rest(failures: tuple[str, ...]) -> list[str]:
-    return [f"and {len(failures) - MOST_TOLD} more"] if len(failures) > MOST_TOLD else []
+def _left_out_count(failures: tuple[str, ...]) -> list[str]:
+    return [f"and {len(failures) - MOST_FAILURES} more"] if len(failures) > MOST_FAILURES else []
 
 
 class Progress(Protocol):
@@ -123,7 +123,7 @@ class GuardedProgress:
             self._progress = SilentProgress()
             with contextlib.suppress(Warning):
                 warnings.warn(
-                    f"the progress raised {describe_error(error)}; it is told no more", RuntimeWarning, stacklevel=4
+                    f"the progress raised {describe_error(error)}; it is not called again", RuntimeWarning, stacklevel=4
                 )
 
 
@@ -149,40 +149,40 @@ class WatchedProgress:
     """Passes every call on to one progress and to all watchers."""
 
     def __init__(self, progress: Progress, watchers: Sequence[InvocationWatcher]) -> None:
-        self._watchers = [_GuardedWatcher(each) for each in watchers]
+        self._watchers = [_GuardedWatcher(watcher) for watcher in watchers]
         self._all: list[Progress] = [GuardedProgress(progress), *self._watchers]
 
     @contextmanager
     def watch_invocation(self) -> Iterator[InvocationEnding]:
         """Announces the beginning and the end of the invocation in the block, which fills in the yielded ending."""
         ending = InvocationEnding()
-        for each in self._watchers:
-            each.began()
+        for watcher in self._watchers:
+            watcher.began()
         try:
             yield ending
         finally:
-            for each in reversed(self._watchers):
-                each.ended(ending)
+            for watcher in reversed(self._watchers):
+                watcher.ended(ending)
 
     def planned(self, runs: int, waiting: int) -> None:
         """A plan with something to run was made."""
-        for each in self._all:
-            each.planned(runs, waiting)
+        for watcher in self._all:
+            watcher.planned(runs, waiting)
 
     def starting(self, what: str) -> None:
         """Something that takes seconds begins."""
-        for each in self._all:
-            each.starting(what)
+        for watcher in self._all:
+            watcher.starting(what)
 
     def started(self, run: PlannedRun, run_id: str) -> None:
         """A run began."""
-        for each in self._all:
-            each.started(run, run_id)
+        for watcher in self._all:
+            watcher.started(run, run_id)
 
     def finished(self, result: RunResult) -> None:
         """A run ended."""
-        for each in self._all:
-            each.finished(result)
+        for watcher in self._all:
+            watcher.finished(result)
 
 
 class _GuardedWatcher(GuardedProgress):

@@ -41,31 +41,30 @@ class SinkDispatcher:
         self._note = note
         self._grace_seconds = grace_seconds
         self._changed = threading.Condition()
-        self._lines = [_SinkQueue(sink, self._changed, most_waiting) for sink in sinks]
+        self._queues = [_SinkQueue(sink, self._changed, most_waiting) for sink in sinks]
 
     def dispatch(self, entries: Sequence[NumberedEntry], before: State, after: State) -> None:
         """Adds a commit to every sink's queue; returns at once."""
-        if not self._lines:
+        if not self._queues:
             return
         names = {name for each in entries for name in _assets_of_entry(each.entry)}
         commit = JournalCommit(self._project, entries, _asset_states(before, names), _asset_states(after, names))
         with self._changed:
-            for line in self._lines:
-                line.add(commit)
+            for sink_queue in self._queues:
+                sink_queue.add(commit)
 
     def end_invocation(self) -> None:
         """Waits up to the grace period until every sink has received all commits, then reports problems of the sinks.
 
         A sink that is still behind goes on by itself for as long as the process lives. Later invocations do not wait
-        for it
-        until it has caught up.
+        for it until it has caught up.
         """
         with self._changed:
-            waited = [line for line in self._lines if not line.behind]
-            for line in self._lines:
-                line.end_invocation()
-            self._changed.wait_for(lambda: not any(line.running for line in waited), self._grace_seconds)
-            notes = [note for line in self._lines for note in line.notes()]
+            waited = [sink_queue for sink_queue in self._queues if not sink_queue.behind]
+            for sink_queue in self._queues:
+                sink_queue.end_invocation()
+            self._changed.wait_for(lambda: not any(sink_queue.running for sink_queue in waited), self._grace_seconds)
+            notes = [note for sink_queue in self._queues for note in sink_queue.notes()]
         for note in notes:
             from sparkassets.core.redaction import redact
 
@@ -88,8 +87,8 @@ class _SinkQueue:
     """Commits that wait for one sink; callers of every method but `_serve` hold the lock of ``changed``.
 
     Attributes:
-        running: Whether a thread serves the line.
-        behind: Whether it was still served when an invocation had waited for it, and ever since.
+        is_running: Whether a thread serves the line.
+        is_behind: Whether it was still served when an invocation had waited for it, and ever since.
     """
 
     def __init__(self, sink: Sink, changed: threading.Condition, most_waiting: int) -> None:
@@ -102,7 +101,7 @@ class _SinkQueue:
         self._entries = 0
         self._dropped = 0
         self._error = ""
-        self._told_error = False
+        self._is_error_reported = False
 
     def add(self, commit: JournalCommit) -> None:
         """Queues a commit; drops and counts it if too many entries wait already."""
@@ -125,8 +124,8 @@ class _SinkQueue:
     def notes(self) -> list[str]:
         """Sentences about errors, dropped entries and delay that were not reported yet."""
         name, notes = _sink_name(self._sink), []
-        if self._error and not self._told_error:
-            self._told_error = True
+        if self._error and not self._is_error_reported:
+            self._is_error_reported = True
             notes.append(f"the sink {name} raised {self._error}; runs are not affected, and it is told what follows")
         if self._dropped:
             notes.append(

@@ -337,7 +337,7 @@ def test_the_tables_of_outlets_are_looked_at_but_while_a_run_of_the_asset_lives(
     dying(w, "write", "test")
     w.targets.looked.clear()
     ledger = w.driver().ledger
-    look_at_targets(w.project, ledger.open(), w.targets, gone=(), knows=ledger.knows_run)
+    look_at_targets(w.project, ledger.open(), w.targets, gone_claims=(), knows_run=ledger.knows_run)
     assert w.targets.looked == []
 
 

@@ -74,7 +74,7 @@ def test_a_table_that_a_live_run_writes_is_left_alone():
 def looked(world, *, gone):
     """What is looked at as another driver would."""
     targets, driver = FakeTargets(), world.driver()
-    look_at_targets(world.project, driver.ledger.open(), targets, gone=gone, knows=driver.ledger.knows_run)
+    look_at_targets(world.project, driver.ledger.open(), targets, gone_claims=gone, knows_run=driver.ledger.knows_run)
     return targets.looked
 
 
