@@ -77,8 +77,7 @@ class HistoryCommands:
         ``asset`` is a name or a dataset URI: all events of that dataset are listed, under whatever name they were
         announced.
         Each event has the ids of the runs that it ``triggered``, and of those that it was ``included_in``: they read
-        the update,
-        but had another cause.
+        the update, but had another cause.
 
         >>> project.history.events(asset="orders", last=1)  # doctest: +SKIP
         """

@@ -206,8 +206,7 @@ def _targets(
     """Profiles with a target in the bundle, the default one first; then a sentence for each that has none.
 
     Given ``--profile``, only that one is taken. Otherwise profiles whose state or tables are on this machine are left
-    out,
-    as long as another profile remains.
+    out, as long as another profile remains.
 
     Raises:
         InputError: A profile cannot run there, or there is none.

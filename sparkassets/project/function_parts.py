@@ -99,8 +99,7 @@ class FunctionParts:
         """The part that ``a.b.c`` names, if ``a`` is a module of the project; none otherwise.
 
         The nodes of such a chain are added to ``taken``, so that its beginning is not taken for a name of its own.
-        Access to a
-        name that is built at run time makes the whole module a part.
+        Access to a name that is built at run time makes the whole module a part.
         """
         steps, inner = [node.attr], node.value
         chain: list[ast.AST] = [node]

@@ -54,8 +54,7 @@ def locator() -> Callable[[str], StorageSite]:
     """A function that finds the site of an absolute path, so that two paths to one folder have the same site.
 
     It follows links, compares folders by device and inode, and ignores case where the disk does. Each folder is looked
-    at
-    once. URIs stay as written.
+    at once. URIs stay as written.
     """
 
     @cache

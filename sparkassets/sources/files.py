@@ -104,11 +104,10 @@ class FileObserver:
     """Compares a fingerprint of each slot's files with the last one.
 
     The cursor's keys are those of the slots (`FileSlot`), or ``""`` for a source without partitions; its values are
-    fingerprints, empty once a slot's segment has left the list: it is reported again when it returns.
-    It also has entries for single files that views need (`KnownFile`), and a digest of the whole look (`LISTING`), so
-    that a look which finds the same files and the same cursor ends with the listing.
-    A slot with a file younger than ``settle_seconds`` keeps its last fingerprint. An empty CSV or JSON file does not
-    count.
+    fingerprints, empty once a slot's segment has left the list: it is reported again when it returns. It also has
+    entries for single files that views need (`KnownFile`), and a digest of the whole look (`LISTING`), so that a look
+    which finds the same files and the same cursor ends with the listing. A slot with a file younger than
+    ``settle_seconds`` keeps its last fingerprint. An empty CSV or JSON file does not count.
 
     Args:
         texts: Reads CSV and JSON files for partitions by values.

@@ -24,23 +24,23 @@ def find_table_damages(journal: NumberedTable, watermarks: SnapshotTable, base: 
     Raises:
         StateError: The files cannot be reached.
     """
-    found = [*_file_damages(journal, repair=_RESTORE)]
-    if not found:
-        found += _gap_damages(journal)
+    damages = [*_file_damages(journal, repair=_RESTORE)]
+    if not damages:
+        damages += _gap_damages(journal)
     for table in (base, watermarks):
-        found += _snapshot_damages(table)
-    return found
+        damages += _snapshot_damages(table)
+    return damages
 
 
 def _file_damages(table: NumberedTable, *, repair: str) -> Iterator[StateDamage]:
     """Live files of the table that are missing or not as the log describes them; ``repair`` is the advice for each."""
     files = table.live_files()
     try:
-        there = table.files.modification_times([file.path for file in files])
+        existing = table.files.modification_times([file.path for file in files])
     except OSError as error:
         raise refusals.unreadable_error(table.uri, error) from error
     for file in files:
-        if file.path not in there:
+        if file.path not in existing:
             yield StateDamage(f"the file {table.uri}/{file.path} is missing ({_describe_content(file)})", repair)
         elif why := _broken_reason(table, file):
             yield StateDamage(f"the file {table.uri}/{file.path} is broken ({_describe_content(file)}): {why}", repair)
@@ -82,7 +82,7 @@ def _snapshot_damages(snapshots: SnapshotTable) -> Iterator[StateDamage]:
         yield StateDamage(str(error.args[0]), error.hint or snapshots.repair)
 
 
-def check_mended(
+def check_without_torn_files(
     state: str, journal: NumberedTable, snapshot: NumberedTable, base: NumberedTable, *, project: str
 ) -> None:
     """Checks that the state would be readable without the torn files at the end of its logs; nothing is changed.
@@ -91,24 +91,23 @@ def check_mended(
 
     Raises:
         StateError: It is another project's, or what is left of one table does not fit the others: the snapshot stands
-            for
-            an entry that the journal has lost, or entries between them are missing.
+            for an entry that the journal has lost, or entries between them are missing.
     """
     with ExitStack() as copies:
-        mended = [copies.enter_context(each.mended()) for each in (journal, snapshot, base)]
-        if not any(mended):
+        intact_copies = [copies.enter_context(table.copy_without_torn_files()) for table in (journal, snapshot, base)]
+        if not any(intact_copies):
             return
-        whole = [copy or each for copy, each in zip(mended, (journal, snapshot, base), strict=True)]
-        if not _is_there(whole[0], journal):
+        tables = [copy or table for copy, table in zip(intact_copies, (journal, snapshot, base), strict=True)]
+        if not _is_there(tables[0], journal):
             return
-        refusals.check_project(state, whole[0].properties, project=project)
-        last, begins = whole[0].last_seq, whole[0].oldest_seq
-        seq = whole[1].number if _is_there(whole[1], snapshot) else 0
+        refusals.check_project(state, tables[0].properties, project=project)
+        last, oldest = tables[0].last_seq, tables[0].oldest_seq
+        seq = tables[1].number if _is_there(tables[1], snapshot) else 0
         if last < seq:
-            raise refusals.behind(journal.uri, last, seq)
-        if seq + 1 < begins:
-            seq = whole[2].number if _is_there(whole[2], base) else 0
-        if seq + 1 < begins:
+            raise refusals.behind_error(journal.uri, last, seq)
+        if seq + 1 < oldest:
+            seq = tables[2].number if _is_there(tables[2], base) else 0
+        if seq + 1 < oldest:
             raise refusals.damaged_error(journal.uri, f"entry {seq + 1} is missing")
 
 

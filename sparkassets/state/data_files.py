@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deltalake._internal import DeltaFileSystemHandler
 from deltalake.transaction import AddAction, RemoveAction
@@ -21,6 +21,7 @@ from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from deltalake import DeltaTable
 
 _ROWS_IN_A_GROUP = 10_000
 """Row groups are pruned by ``seq``, too, so a large compacted file is read in parts."""
@@ -43,6 +44,19 @@ class DataFile:
     count: int | None = None
     first_seq: int | None = None
     last_seq: int | None = None
+
+    @classmethod
+    def list_live(cls, table: DeltaTable) -> list[DataFile]:
+        """The live files of an open table, ascending by ``seq``; those without statistics first."""
+        actions = table.get_add_actions(flatten=True)
+        names = actions.column_names
+
+        def column(name: str) -> Iterable[Any]:
+            return actions.column(name).to_pylist() if name in names else [None] * actions.num_rows
+
+        columns = map(column, ("path", "size_bytes", "modification_time", "num_records", "min.seq", "max.seq"))
+        files = [cls(*values) for values in zip(*columns, strict=True)]
+        return sorted(files, key=lambda file: (file.first_seq or 0, file.path))
 
     def remove(self, *, at: int, data_change: bool) -> RemoveAction:
         """The action that removes the file from the table; ``at`` in Unix milliseconds."""

@@ -47,11 +47,10 @@ class DeltaStore:
         """Creates both tables; if two processes do so at once, one creates them and both continue.
 
         First puts aside the files that a power failure left torn at the end of the logs. Their commits were never
-        confirmed, so
-        nobody acted upon them. Nothing is touched if the state could not be read without them either.
+        confirmed, so nobody acted upon them. Nothing is touched if the state could not be read without them either.
         """
         if not self._journal.is_open:
-            self._check_mended(project)
+            self._check_without_torn_files(project)
             for table in (self._journal, self._watermarks.table, self._base.table):
                 table.set_aside_torn()
         if not self.exists():
@@ -65,7 +64,7 @@ class DeltaStore:
         try:
             refusals.check_project(self._location.uri, self._open_journal().properties, project=project)
         except StateError:
-            self._check_mended(project)
+            self._check_without_torn_files(project)
             raise
 
     def read_image(self, *, project: str) -> JournalImage:
@@ -74,12 +73,12 @@ class DeltaStore:
         In this order the journal can only be ahead of the snapshot, never behind it.
         """
         try:
-            return self._read(project)
+            return self._read_consistent_image(project)
         except StateError:
-            self._check_mended(project)  # a run puts torn files aside: say here what it would say
+            self._check_without_torn_files(project)  # a run puts torn files aside: say here what it would say
             raise
 
-    def _read(self, project: str) -> JournalImage:
+    def _read_consistent_image(self, project: str) -> JournalImage:
         """The journal's image; see `read_image`."""
         journal = self._open_journal()
         refusals.check_project(self._location.uri, journal.properties, project=project)
@@ -87,7 +86,7 @@ class DeltaStore:
         with journal.lock:
             journal.refresh()
             if journal.last_seq < snapshot_seq:
-                raise refusals.behind(journal.uri, journal.last_seq, snapshot_seq)
+                raise refusals.behind_error(journal.uri, journal.last_seq, snapshot_seq)
             if snapshot_seq + 1 < journal.oldest_seq:
                 snapshot, snapshot_seq = self._base.read_snapshot()
                 journal.refresh()
@@ -205,15 +204,17 @@ class DeltaStore:
                 table.note_format()
         return changed
 
-    def _check_mended(self, project: str) -> None:
+    def _check_without_torn_files(self, project: str) -> None:
         """Checks that the state would be readable without the torn files at the end of its logs.
 
         Raises:
             StateError: It would not be, so the files stay as they are for a person to look at.
         """
-        from sparkassets.state.damages import check_mended
+        from sparkassets.state.damages import check_without_torn_files
 
-        check_mended(self._location.uri, self._journal, self._watermarks.table, self._base.table, project=project)
+        check_without_torn_files(
+            self._location.uri, self._journal, self._watermarks.table, self._base.table, project=project
+        )
 
     @cached_property
     def _options(self) -> Mapping[str, str]:
@@ -270,9 +271,9 @@ def _read_tail(journal: NumberedTable, seq: int) -> Sequence[JournalRow]:
     newest, seq = journal.last_seq, max(seq, journal.oldest_seq - 1)
     if newest <= seq:
         return ()
-    found = rows_from_table(JOURNAL_COLUMNS, journal.scan(f"seq > {seq}"), JournalRow)
-    if wrong := find_sequence_fault(found, seq):
-        raise refusals.damaged_error(journal.uri, wrong)
-    if len(found) != newest - seq:
-        raise refusals.damaged_error(journal.uri, f"entry {seq + len(found) + 1} is missing")
-    return found
+    rows = rows_from_table(JOURNAL_COLUMNS, journal.scan(f"seq > {seq}"), JournalRow)
+    if fault := find_sequence_fault(rows, seq):
+        raise refusals.damaged_error(journal.uri, fault)
+    if len(rows) != newest - seq:
+        raise refusals.damaged_error(journal.uri, f"entry {seq + len(rows) + 1} is missing")
+    return rows

@@ -13,7 +13,7 @@ WATERMARKS = "watermarks"
 BASE = "base"
 
 _LOG_ENTRY = re.compile(r"\d{20}\.(json|checkpoint\..*parquet|checkpoint\.parquet)")
-_NAMED_AT_MOST = 3
+_MOST_NAMED = 3
 
 
 class StateLocation:
@@ -65,7 +65,7 @@ class StateLocation:
             if log.is_dir() and any(_LOG_ENTRY.fullmatch(entry.name) for entry in log.iterdir()):
                 return True
             if name == JOURNAL:
-                self._refuse_other_things(self.folder)
+                self._refuse_foreign_folder(self.folder)
         except OSError as error:
             raise unreachable_error(self.uri, error) from error
         return False
@@ -76,23 +76,23 @@ class StateLocation:
             what = f"the state {self.uri} is" if file == folder else f"{file}, where the state {self.uri} is to be, is"
             raise StateError(f"{what} a file, not a folder", hint=_OTHER_FOLDER)
 
-    def _refuse_other_things(self, folder: Path) -> None:
+    def _refuse_foreign_folder(self, folder: Path) -> None:
         """Raises `StateError` for a folder without a journal that holds other files: no state may begin among them."""
         self._refuse_file(folder)
         if not folder.exists():
             return
-        others = sorted(
+        other_names = sorted(
             entry.name for entry in folder.iterdir() if entry.name != JOURNAL and not entry.name.startswith(".")
         )
-        if WATERMARKS in others and self.holds(WATERMARKS):
+        if WATERMARKS in other_names and self.holds(WATERMARKS):
             raise StateError(
                 f"the state {self.uri} has a {WATERMARKS} table but its {JOURNAL} table is gone",
                 hint=f"restore {JOURNAL} from a backup, or remove {WATERMARKS} to begin anew; nothing was changed",
             )
-        if others:
-            named = ", ".join(others[:_NAMED_AT_MOST]) + (", …" if len(others) > _NAMED_AT_MOST else "")
+        if other_names:
+            listed = ", ".join(other_names[:_MOST_NAMED]) + (", …" if len(other_names) > _MOST_NAMED else "")
             raise StateError(
-                f"the folder {self.uri} is not a state: it has no {JOURNAL} and holds other things ({named})",
+                f"the folder {self.uri} is not a state: it has no {JOURNAL} and holds other things ({listed})",
                 hint=_OTHER_FOLDER,
             )
 

@@ -37,7 +37,7 @@ TIDY_EVERY = 100
 """Versions between two clean-ups."""
 
 _RETENTION_MILLISECONDS = 3_600_000
-_ENTRY = re.compile(r"(\d{20})\.(?:json|checkpoint.*\.parquet)")
+_LOG_ENTRY = re.compile(r"(\d{20})\.(?:json|checkpoint.*\.parquet)")
 
 
 def checkpoint(table: NumberedTable) -> None:
@@ -86,18 +86,17 @@ def _delete_old_entries(table: NumberedTable) -> None:
     """Deletes log entries before the newest checkpoint that is at least ``LOG_KEPT`` versions old.
 
     By count, not by age as Delta does it: the time of a commit grows with the entries in the folder (3 ms at 300 of
-    them,
-    10 ms at 2,000), however young they are. A writer that sleeps through so many versions cannot commit afterwards
-    (tried):
-    the log entry that its own would follow is gone. A reader starts again from the newest checkpoint.
+    them, 10 ms at 2,000), however young they are. A writer that sleeps through so many versions cannot commit
+    afterwards (tried): the log entry that its own would follow is gone. A reader starts again from the newest
+    checkpoint.
     """
     entries = {
-        name: int(found[1]) for name in table.files.list_names("_delta_log") if (found := _ENTRY.fullmatch(name))
+        name: int(found[1]) for name in table.files.list_names("_delta_log") if (found := _LOG_ENTRY.fullmatch(name))
     }
     checkpoints = [version for name, version in entries.items() if name.endswith(".parquet")]
-    keep_from = max((version for version in checkpoints if version <= table.version - LOG_KEPT), default=0)
-    old = sorted(name for name, version in entries.items() if version < keep_from)
-    table.files.delete([f"_delta_log/{name}" for name in old])
+    oldest_kept = max((version for version in checkpoints if version <= table.version - LOG_KEPT), default=0)
+    outdated = sorted(name for name, version in entries.items() if version < oldest_kept)
+    table.files.delete([f"_delta_log/{name}" for name in outdated])
 
 
 def _delete_unreferenced(table: NumberedTable) -> None:
@@ -112,24 +111,24 @@ def _delete_unreferenced(table: NumberedTable) -> None:
     table.files.delete([path for path, at in written.items() if at < before])
 
 
-_FRESH_SECONDS = 600.0
+_MOST_SECONDS_UNCOMMITTED = 600.0
 """The greatest age of a written file at its commit: unreferenced ones are deleted after an hour."""
 
 
 def replace_files(
     journal: NumberedTable,
     inputs: Sequence[DataFile],
-    make: Callable[[Sequence[pa.Table]], pa.Table | None],
+    make_rows: Callable[[Sequence[pa.Table]], pa.Table | None],
     *,
     name: str,
     data_change: bool = False,
 ) -> bool:
-    """Replaces ``inputs`` by one file of the rows that ``make`` returns; False if another driver replaced one first.
+    """Replaces ``inputs`` by one file with the rows of ``make_rows``; False if another driver replaced one first.
 
     Args:
         journal: The journal's table.
         inputs: Live files.
-        make: Makes the new rows from the rows of each file; if it returns None, no file takes their place.
+        make_rows: Makes the new rows from the rows of each file; if it returns None, no file takes their place.
         name: The prefix of the new file's name.
         data_change: Whether rows change; false for a mere merge of files.
 
@@ -137,20 +136,20 @@ def replace_files(
         StateError: A file is broken, or cannot be written.
     """
     try:
-        rows = make([read_file(journal, file.path) for file in inputs])
+        rows = make_rows([read_file(journal, file.path) for file in inputs])
     except FileNotFoundError:
         check_files(journal)
         return False  # another driver replaced it: replaced files are deleted after an hour
     except (OSError, ValueError) as error:
         raise refusals.unreadable_error(journal.uri, error) from error
-    begun, written = time.time(), list[AddAction]()
+    began_at, written = time.time(), list[AddAction]()
     if rows is not None:
         with refusals.translate_write_errors(journal.uri):
             written.append(journal.files.write(rows, name=name, data_change=data_change))
         _check_written(journal, written[0].path, rows)
-    if commit_replacement(journal, written, inputs, begun=begun, data_change=data_change):
+    if commit_replacement(journal, written, inputs, began_at=began_at, data_change=data_change):
         return True
-    journal.files.delete([each.path for each in written])
+    journal.files.delete([add.path for add in written])
     return False
 
 
@@ -160,15 +159,15 @@ def check_files(journal: NumberedTable) -> None:
     Raises:
         StateError: A file is missing.
     """
-    for look in range(2):  # a file that another driver replaced is missing at the first look only
+    for attempt in range(2):  # a file that another driver replaced is missing at the first look only
         try:
-            there = set(journal.files.list_names(""))
+            existing = set(journal.files.list_names(""))
         except OSError as error:
             raise refusals.unreadable_error(journal.uri, error) from error
-        missing = [file.path for file in journal.live_files() if file.path not in there]
+        missing = [file.path for file in journal.live_files() if file.path not in existing]
         if not missing:
             return
-        if not look:
+        if not attempt:
             journal.refresh()
     repair = "restore it from a backup; `sparkassets state verify` lists all that is missing"
     raise refusals.damaged_error(journal.uri, f"its file {missing[0]} is missing", repair=repair)
@@ -185,16 +184,16 @@ def commit_replacement(
     written: Sequence[AddAction],
     inputs: Sequence[DataFile],
     *,
-    begun: float,
+    began_at: float,
     data_change: bool = False,
 ) -> bool:
     """Commits the written files in place of the inputs; False if one of these is no longer live.
 
-    Also False if ``begun``, the Unix time at which writing began, is too long ago: the new files may be deleted as
+    Also False if ``began_at``, the Unix time at which writing began, is too long ago: the new files may be deleted as
     unreferenced.
     """
     paths = {file.path for file in inputs}
-    while time.time() - begun < _FRESH_SECONDS:
+    while time.time() - began_at < _MOST_SECONDS_UNCOMMITTED:
         with journal.lock:
             journal.refresh()
             if not paths <= {file.path for file in journal.live_files()}:
@@ -218,10 +217,10 @@ def _check_written(journal: NumberedTable, path: str, rows: pa.Table) -> None:
 
 
 FAN_IN = 16
-_AT_REST_BYTES = 16 * 2**20
+_MOST_BYTES_TO_MERGE = 16 * 2**20
 """Files of this size are not merged: it would save little and need much memory."""
 
-_NAME = re.compile(r"level-(\d+)-")
+_LEVEL_NAME = re.compile(r"level-(\d+)-")
 
 
 def level_prefix(level: int) -> str:
@@ -231,15 +230,15 @@ def level_prefix(level: int) -> str:
 
 def compact(journal: NumberedTable, *, least: int = FAN_IN) -> int:
     """Merges files until no level has ``least`` of them; returns the number of merges."""
-    done = 0
+    merges = 0
     journal.refresh()
     check_files(journal)
-    while (full := _full_level(journal.live_files(), least)) is not None:
-        level, inputs = full
+    while (full_level := _full_level(journal.live_files(), least)) is not None:
+        level, inputs = full_level
         if not _merge(journal, inputs, level=level):
             break
-        done += 1
-    return done
+        merges += 1
+    return merges
 
 
 def _full_level(files: Sequence[DataFile], least: int) -> tuple[int, Sequence[DataFile]] | None:
@@ -249,15 +248,15 @@ def _full_level(files: Sequence[DataFile], least: int) -> tuple[int, Sequence[Da
     """
     levels: dict[int, list[DataFile]] = defaultdict(list)
     for file in files:
-        if file.size < _AT_REST_BYTES:
+        if file.size < _MOST_BYTES_TO_MERGE:
             levels[level_of_path(file.path)].append(file)
     return next(((level, levels[level][:FAN_IN]) for level in sorted(levels) if len(levels[level]) >= least), None)
 
 
 def level_of_path(path: str) -> int:
     """The level in a file's name."""
-    found = _NAME.match(path)
-    return int(found[1]) if found else 0  # what another program wrote
+    match = _LEVEL_NAME.match(path)
+    return int(match[1]) if match else 0  # what another program wrote
 
 
 def _merge(journal: NumberedTable, inputs: Sequence[DataFile], *, level: int) -> bool:
@@ -274,13 +273,12 @@ def expire(journal: NumberedTable, *, up_to: int) -> None:
     """Removes the entries up to ``up_to`` from the journal's newest version; their files are deleted an hour later.
 
     Makes one commit for all files without later entries, and one for each file that must be rewritten because it has
-    some.
-    If other drivers merge files meanwhile, it looks again; after many attempts the rest is left to the next call.
+    some. If other drivers merge files meanwhile, it looks again; after many attempts the rest is left to the next call.
     """
     journal.refresh()
     for _ in range(TRIES):
-        old = [file for file in journal.live_files() if file.last_seq is not None and file.last_seq <= up_to]
-        if not old or commit_replacement(journal, [], old, begun=time.time(), data_change=True):
+        outdated = [file for file in journal.live_files() if file.last_seq is not None and file.last_seq <= up_to]
+        if not outdated or commit_replacement(journal, [], outdated, began_at=time.time(), data_change=True):
             break
     for _ in range(TRIES):
         file = _oldest_file(journal, up_to)
@@ -331,14 +329,14 @@ def _migrate_file(journal: NumberedTable, file: DataFile, upgrade: FormatUpgrade
 
     def upgrade_tables(tables: Sequence[pa.Table]) -> pa.Table | None:
         nonlocal changed
-        old = rows_from_table(JOURNAL_COLUMNS, tables[0], JournalRow)
-        new = [upgrade.upgrade_entry(row) for row in old]
-        changed = sum(before != after for before, after in zip(old, new, strict=True))
-        return arrow_table(JOURNAL_COLUMNS, new) if changed else None
+        rows = rows_from_table(JOURNAL_COLUMNS, tables[0], JournalRow)
+        upgraded = [upgrade.upgrade_entry(row) for row in rows]
+        changed = sum(before != after for before, after in zip(rows, upgraded, strict=True))
+        return arrow_table(JOURNAL_COLUMNS, upgraded) if changed else None
 
-    found = journal.files
+    files = journal.files
     try:
-        table = found.read_table(file.path)
+        table = files.read_table(file.path)
     except FileNotFoundError as error:
         raise refusals.damaged_error(journal.uri, f"the file {file.path} is missing") from error
     if upgrade_tables([table]) is None:

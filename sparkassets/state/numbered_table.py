@@ -6,12 +6,12 @@ table object that commits, a commit is never retried by deltalake, and every com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -37,7 +37,7 @@ a commit took 28 ms instead of 3 after 400 of them."""
 LOG_KEPT = 200
 """How many versions of log entries are kept: no reader or writer falls behind by more in one step."""
 
-_UNSETTLED = 4
+_UNFLUSHED_VERSIONS = 4
 """Versions before a process's first commit that it flushes to disk as well, if their writers did not yet."""
 
 TRIES = 20
@@ -73,10 +73,10 @@ class NumberedTable:
         self._schema = delta_schema(columns)
         self.watched_from: int | None = None
         self._table: DeltaTable | None = None
-        self._loaded = 0
+        self._loaded_version = 0
         self._facts: dict[str, int] = {}
-        self._facts_of = -1
-        self._settled: int | None = None
+        self._facts_version = -1
+        self._flushed_version: int | None = None
         self._folder = None if "://" in uri else Path(uri)
 
     @property
@@ -96,9 +96,9 @@ class NumberedTable:
                 return False
             number = self._number_of(table)
             self._check_entries(table, number)
-            self._table, self._loaded, self._facts_of = table, table.version(), -1
+            self._table, self._loaded_version, self._facts_version = table, table.version(), -1
             self._cache_fact("number", number)
-            self.watched_from = self._loaded if self.watched_from is None else self.watched_from
+            self.watched_from = self._loaded_version if self.watched_from is None else self.watched_from
             return True
 
     def refresh(self) -> None:
@@ -108,7 +108,7 @@ class NumberedTable:
             StateError: The table is gone, damaged or out of reach.
         """
         with self.lock:
-            if self._table is not None and self._table.version() - self._loaded < RELOAD_EVERY:
+            if self._table is not None and self._table.version() - self._loaded_version < RELOAD_EVERY:
                 try:
                     self._table.update_incremental()
                 except (DeltaError, OSError):
@@ -161,25 +161,7 @@ class NumberedTable:
 
     def live_files(self) -> list[DataFile]:
         """The table's files, ascending by ``seq``; those without statistics first."""
-        actions = self._loaded_table.get_add_actions(flatten=True)
-        names = actions.column_names
-
-        def column(name: str) -> Iterable[Any]:
-            return actions.column(name).to_pylist() if name in names else [None] * actions.num_rows
-
-        files = [
-            DataFile(*values)
-            for values in zip(
-                column("path"),
-                column("size_bytes"),
-                column("modification_time"),
-                column("num_records"),
-                column("min.seq"),
-                column("max.seq"),
-                strict=True,
-            )
-        ]
-        return sorted(files, key=lambda file: (file.first_seq or 0, file.path))
+        return DataFile.list_live(self._loaded_table)
 
     def scan(self, predicate: str | None = None) -> Table:
         """The rows of this version for which the SQL ``predicate`` holds, as an Arrow table in no order.
@@ -209,7 +191,7 @@ class NumberedTable:
                 durability.put_aside_torn(self._folder)
 
     @contextmanager
-    def mended(self) -> Iterator[NumberedTable | None]:
+    def copy_without_torn_files(self) -> Iterator[NumberedTable | None]:
         """Yields a temporary copy of the table without its torn files; None if its log is whole or cannot be listed."""
         try:
             is_torn = self._folder is not None and bool(durability.find_torn_files(self._folder))
@@ -271,7 +253,7 @@ class NumberedTable:
             StateError: The table cannot be written, and nothing was; or it cannot be found out whether it was.
         """
         with self.lock:
-            table, before = self._loaded_table, self.version
+            table, previous = self._loaded_table, self.version
             failure: Exception | None = None
             try:
                 table.create_write_transaction(
@@ -293,28 +275,28 @@ class NumberedTable:
                 if failure is None:
                     return True  # the commit stands; the next call meets whatever is wrong
                 raise
-            if failure is not None and self.version == before:
+            if failure is not None and self.version == previous:
                 raise refusals.unwritable_error(self.uri, failure) from failure
             # the commit counts also if the refresh does not see it yet, or the folder was moved away since
-            stands = failure is None and self.version <= before + 1
+            is_certain = failure is None and self.version <= previous + 1
             paths = [*(add.path for add in adds), *(remove.path for remove in removes)]
-            if not (stands or self._is_committed(before + 1, paths, returned=failure is None)):
+            if not (is_certain or self._is_committed(previous + 1, paths, has_returned=failure is None)):
                 return False
-            if self.version == before + 1:
+            if self.version == previous + 1:
                 self._cache_fact("number", number)
-            self._sync_log(before + 1)
+            self._sync_log(previous + 1)
             return True
 
     def _sync_log(self, version: int) -> None:
         """Flushes the log up to that version to the disk; only then may anybody act upon it."""
         if self._folder is None:
             return
-        first = version - _UNSETTLED if self._settled is None else self._settled + 1
+        first = version - _UNFLUSHED_VERSIONS if self._flushed_version is None else self._flushed_version + 1
         try:
             durability.sync_files(self._folder, map(durability.entry_path, range(max(0, first), version + 1)))
         except OSError as error:
             raise refusals.unsettled_error(self.uri, error) from error
-        self._settled = version
+        self._flushed_version = version
 
     def checkpoint(self) -> None:
         """Writes a checkpoint of the loaded version and opens the table upon it.
@@ -370,14 +352,14 @@ class NumberedTable:
         """The value of ``find`` for the loaded version; computed once, as each call of deltalake takes 0.3 ms."""
         with self.lock:
             table = self._loaded_table
-            if self._facts_of != table.version() or name not in self._facts:
+            if self._facts_version != table.version() or name not in self._facts:
                 self._cache_fact(name, find(table))
             return self._facts[name]
 
     def _cache_fact(self, name: str, fact: int) -> None:
         """Caches a fact about the loaded version."""
-        if self._facts_of != self.version:
-            self._facts, self._facts_of = {}, self.version
+        if self._facts_version != self.version:
+            self._facts, self._facts_version = {}, self.version
         self._facts[name] = fact
 
     def _number_of(self, table: DeltaTable) -> int:
@@ -413,25 +395,24 @@ class NumberedTable:
         refusals.check_columns(self.uri, (field.name for field in table.schema().fields), self.columns)
         return table
 
-    def _is_committed(self, version: int, paths: Sequence[str], *, returned: bool) -> bool:
+    def _is_committed(self, version: int, paths: Sequence[str], *, has_returned: bool) -> bool:
         """Whether log entry ``version`` is this commit: whether it names all of ``paths``.
 
         An object store may carry out a put whose answer is lost, so a commit that raised may be in. If the entry has
-        been
-        deleted since, nobody can tell.
+        been deleted since, nobody can tell.
 
         Args:
             version: The version that the commit would have.
             paths: Files that it adds or removes; their names are unique.
-            returned: Whether deltalake reported success.
+            has_returned: Whether deltalake reported success.
 
         Raises:
             StateError: It cannot be found out, as too many commits followed.
         """
         entry = self._log_entry(version)
-        ours = entry is not None and all(path.encode() in entry for path in paths)
-        if self.version - version < LOG_KEPT or not (ours or returned):
-            return ours
+        is_ours = entry is not None and all(path.encode() in entry for path in paths)
+        if self.version - version < LOG_KEPT or not (is_ours or has_returned):
+            return is_ours
         raise StateError(
             f"cannot tell whether commit {version} of {self.uri} is in: this driver slept while others committed "
             f"{self.version - version} times",

@@ -17,7 +17,7 @@ FORMAT_PROPERTY = "sparkassets.format"
 PROJECT_PROPERTY = "sparkassets.project"
 JOURNAL_PROPERTY = "sparkassets.journal"
 
-_UNTOUCHED = "nothing was changed"
+_NOTHING_CHANGED = "nothing was changed"
 _OUT_OF_REACH = (
     "permission denied",
     "access denied",
@@ -42,10 +42,10 @@ _OUT_OF_REACH = (
 
 A message about a failed listing is among them: a missing bucket or container cannot be listed.
 """
-_WRITABLE = f"the state must be writable for whoever runs the project; {_UNTOUCHED}"
-_TO_WRITE = (
-    (("no space left", "file too large", "quota"), f"make room, and start again; {_UNTOUCHED}"),
-    (("permission denied", "access denied", "accessdenied", "forbidden"), _WRITABLE),
+_WRITABLE_HINT = f"the state must be writable for whoever runs the project; {_NOTHING_CHANGED}"
+_WRITE_HINTS = (
+    (("no space left", "file too large", "quota"), f"make room, and start again; {_NOTHING_CHANGED}"),
+    (("permission denied", "access denied", "accessdenied", "forbidden"), _WRITABLE_HINT),
     (_OUT_OF_REACH, "the store does not answer; start again when it does: what was recorded is found"),
 )
 """Parts of messages about failed writes, and what to do then."""
@@ -75,7 +75,7 @@ def removed_error(uri: str) -> StateError:
 def damaged_error(table: str, why: str, *, repair: str | None = None) -> StateError:
     """The error for missing or broken files of a table; ``repair`` is the advice, by default to restore a backup."""
     return StateError(
-        f"the table {table} is damaged: {why}", hint=f"{repair or 'restore it from a backup'}; {_UNTOUCHED}"
+        f"the table {table} is damaged: {why}", hint=f"{repair or 'restore it from a backup'}; {_NOTHING_CHANGED}"
     )
 
 
@@ -88,11 +88,11 @@ def torn_error(table: str, name: str) -> StateError:
     )
     return StateError(
         f"the table {table} is damaged: {why}",
-        hint=f"the next `sparkassets run` puts it aside and goes on; {_UNTOUCHED}",
+        hint=f"the next `sparkassets run` puts it aside and goes on; {_NOTHING_CHANGED}",
     )
 
 
-def behind(table: str, last_seq: int, snapshot_seq: int) -> StateError:
+def behind_error(table: str, last_seq: int, snapshot_seq: int) -> StateError:
     """The error for a journal that lacks entries from which the snapshot was made."""
     return damaged_error(table, f"it ends at entry {last_seq}, but the snapshot stands for entry {snapshot_seq}")
 
@@ -111,7 +111,7 @@ def unreadable_error(table: str, error: BaseException, *, repair: str | None = N
     if "Unsupported" in text:
         return StateError(
             f"the table {table} needs a newer reader: {text}",
-            hint=f"a newer release or another program changed its protocol: upgrade sparkassets; {_UNTOUCHED}",
+            hint=f"a newer release or another program changed its protocol: upgrade sparkassets; {_NOTHING_CHANGED}",
         )
     if any(sign in text.lower() for sign in _OUT_OF_REACH):
         return unreachable_error(table, error)
@@ -121,8 +121,8 @@ def unreadable_error(table: str, error: BaseException, *, repair: str | None = N
 def unwritable_error(table: str, error: BaseException) -> StateError:
     """The error for a commit that failed for another reason than a driver that was first."""
     text = reason(error)
-    what = next((hint for signs, hint in _TO_WRITE if any(sign in text.lower() for sign in signs)), _WRITABLE)
-    return StateError(f"cannot write to the table {table}: {text}", hint=what)
+    advice = next((hint for signs, hint in _WRITE_HINTS if any(sign in text.lower() for sign in signs)), _WRITABLE_HINT)
+    return StateError(f"cannot write to the table {table}: {text}", hint=advice)
 
 
 def busy_error(table: str) -> StateError:
@@ -158,14 +158,14 @@ def check_format(table: str, properties: Mapping[str, str]) -> None:
     if text is None:
         raise StateError(
             f"{table} is a Delta table that sparkassets did not create: it has no property {FORMAT_PROPERTY}",
-            hint=f"let `state` in project.yml name a new or empty folder; {_UNTOUCHED}",
+            hint=f"let `state` in project.yml name a new or empty folder; {_NOTHING_CHANGED}",
         )
     if not text.isdecimal():
         raise damaged_error(table, f"its property {FORMAT_PROPERTY} is {text!r}, expected a number")
     if int(text) > FORMAT:
         raise StateError(
             f"the state in {table} has format {text}, and this release reads formats up to {FORMAT}",
-            hint=f"upgrade sparkassets; {_UNTOUCHED}",
+            hint=f"upgrade sparkassets; {_NOTHING_CHANGED}",
         )
 
 
@@ -179,7 +179,8 @@ def check_project(table: str, properties: Mapping[str, str], *, project: str) ->
     if owner != project:
         raise StateError(
             f"the state in {table} belongs to the project {owner!r}, not to {project!r}",
-            hint=f"give each project a `state` of its own, or put the old name back into project.yml; {_UNTOUCHED}",
+            hint="give each project a `state` of its own, or put the old name back into project.yml; "
+            f"{_NOTHING_CHANGED}",
         )
 
 
@@ -192,7 +193,7 @@ def check_journal(table: str, properties: Mapping[str, str], *, journal_id: str)
     if properties.get(JOURNAL_PROPERTY) != journal_id:
         raise StateError(
             f"the table {table} is the snapshot of another journal",
-            hint=f"remove it, and it is made anew from the journal beside it; {_UNTOUCHED}",
+            hint=f"remove it, and it is made anew from the journal beside it; {_NOTHING_CHANGED}",
         )
 
 

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 20
 """How often a commit is repeated while other changes than the journal's own commits move the table."""
-_FEW: Final = 32
+_FEWEST_TO_MERGE: Final = 32
 """Fewer files than this are not merged, however short the journal is."""
 _VACUUM_EVERY: Final = 1_000
 """Commits between two vacuums: a session is slow at listing files."""
-_ONE_AT_A_TIME: Final = {
+_UNSAFE_SCHEMES: Final = {
     "file": "on a local disk Spark's commits are safe in one JVM only",
     "s3a": "on S3 Spark's own commits are safe from one driver at a time",
     "s3n": "on S3 Spark's own commits are safe from one driver at a time",
@@ -54,9 +54,9 @@ class SessionStore:
         self._session = session
         self._schema = schema
         self._uri = (uri or "").rstrip("/")
-        self._shown = format_table_name(schema) if schema else self._uri
+        self._display_name = format_table_name(schema) if schema else self._uri
         self._lock = RLock()
-        self._seen: tuple[NumberedVersion, int] | None = None
+        self._last_read: tuple[NumberedVersion, int] | None = None
         self._vacuumed_at = 0
         self._journal = self._table(JOURNAL, "sparkassets.journal", JOURNAL_COLUMNS)
         repair = f"remove {self._name(WATERMARKS)[1]}, which is made anew from the journal"
@@ -78,7 +78,7 @@ class SessionStore:
 
     def check(self, *, project: str) -> None:
         """Checks by the table's properties that the journal is this project's."""
-        refusals.check_project(self._shown, self._open_journal().properties, project=project)
+        refusals.check_project(self._display_name, self._open_journal().properties, project=project)
 
     def read_image(self, *, project: str) -> JournalImage:
         """Reads the snapshot, then the tail of the journal; if entries between them have expired, the base instead.
@@ -97,8 +97,8 @@ class SessionStore:
             last = tail[-1].seq if tail else self._last_seq(moment)
             if last < snapshot_seq:
                 why = f"it ends at entry {last}, but the snapshot stands for entry {snapshot_seq}"
-                raise refusals.damaged_error(self._journal.shown, why)
-            self._seen, self._vacuumed_at = (moment, last), self._vacuumed_at or moment.number
+                raise refusals.damaged_error(self._journal.display_name, why)
+            self._last_read, self._vacuumed_at = (moment, last), self._vacuumed_at or moment.number
             return JournalImage(self._journal.table_id, moment.number, snapshot, snapshot_seq, tail)
 
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
@@ -106,10 +106,10 @@ class SessionStore:
         self._open_journal()
         with self._lock:
             moment = self._journal.current_moment()
-            if self._seen is not None and self._seen[0] == moment and self._seen[1] <= seq:
+            if self._last_read is not None and self._last_read[0] == moment and self._last_read[1] <= seq:
                 return moment.number, ()
             tail = self._read_tail(moment, seq)
-            self._seen = (moment, tail[-1].seq if tail else self._last_seq(moment))
+            self._last_read = (moment, tail[-1].seq if tail else self._last_seq(moment))
             return moment.number, tail
 
     def read_history(self, query: HistoryQuery = ALL_HISTORY) -> Sequence[JournalRow]:
@@ -128,7 +128,7 @@ class SessionStore:
                 matching = matching.filter(sql.col(column).isin(list(values)))
             return matching if query.last is None else matching.orderBy(sql.desc("seq")).limit(query.last)
 
-        return journal.read_rows(JournalRow, choose=select_matching)
+        return journal.read_rows(JournalRow, select_rows=select_matching)
 
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
         """Commits under number ``after`` + 1; Spark skips a number that another has used, so the history decides."""
@@ -140,16 +140,16 @@ class SessionStore:
                     raise conflict_error(found=moment.number, after=after)
                 check_append(rows, last_seq=last)
                 if journal.commit(rows, number=after + 1, upon=moment):
-                    self._seen = (replace(moment, number=after + 1), rows[-1].seq)
+                    self._last_read = (replace(moment, number=after + 1), rows[-1].seq)
                     return
-                self._seen = None
-            raise refusals.busy_error(journal.shown)
+                self._last_read = None
+            raise refusals.busy_error(journal.display_name)
 
     def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
         """Replaces all rows in one commit under the number ``seq``; a greater one that is there already stays."""
         journal = self._open_journal()
         with self._lock:
-            last = self._seen[1] if self._seen is not None else 0
+            last = self._last_read[1] if self._last_read is not None else 0
             check_snapshot(rows, seq=seq, last_seq=last if seq <= last else self._last_seq(journal.current_moment()))
         self._save_rows(self._watermarks, rows, seq=seq)
 
@@ -160,7 +160,7 @@ class SessionStore:
         """
         journal = self._open_journal()
         number = journal.current_moment().number
-        if fully or journal.count_files() >= max(_FEW, isqrt(number)):
+        if fully or journal.count_files() >= max(_FEWEST_TO_MERGE, isqrt(number)):
             journal.merge_files()
         if fully or number // _VACUUM_EVERY > self._vacuumed_at // _VACUUM_EVERY:
             journal.vacuum()
@@ -189,8 +189,8 @@ class SessionStore:
         journal = self._open_journal()
         check_base(rows, seq=seq, last_seq=self._last_seq(journal.current_moment()))
         self._save_rows(self._base, rows, seq=seq)
-        known, up_to = self._read_snapshot_table(self._base)
-        if up_to < seq or (up_to == seq and sorted(known, key=str) != sorted(rows, key=str)):
+        stored, up_to = self._read_snapshot_table(self._base)
+        if up_to < seq or (up_to == seq and sorted(stored, key=str) != sorted(rows, key=str)):
             raise self._base.damaged_error(f"it holds something else than was written for entry {seq}")
         for _ in range(_TRIES):
             if (journal.smallest_seq() or 0) > up_to:
@@ -199,15 +199,17 @@ class SessionStore:
 
     def find_damages(self) -> Sequence[StateDamage]:
         """Damages that reading reveals; files are the session's business."""
-        found = list[StateDamage]()
-        asked: list[tuple[SessionTable, Callable[[], object]]] = [(self._journal, self._check_entries)]
-        asked += [(each, partial(self._read_snapshot_table, each)) for each in (self._watermarks, self._base)]
-        for table, read in asked:
+        damages = list[StateDamage]()
+        checks: list[tuple[SessionTable, Callable[[], object]]] = [(self._journal, self._check_entries)]
+        checks += [(table, partial(self._read_snapshot_table, table)) for table in (self._watermarks, self._base)]
+        for table, check in checks:
             try:
-                read()
+                check()
             except StateError as error:
-                found.append(StateDamage(str(error.args[0]), error.hint or f"restore {table.shown} from a backup"))
-        return found
+                damages.append(
+                    StateDamage(str(error.args[0]), error.hint or f"restore {table.display_name} from a backup")
+                )
+        return damages
 
     def migrate(self, upgrade: FormatUpgrade) -> int:
         """Does nothing: no release has stored an older format here."""
@@ -216,8 +218,10 @@ class SessionStore:
         return 0
 
     def _table(self, name: str, app_id: str, columns: Columns, repair: str | None = None) -> SessionTable:
-        sql, shown = self._name(name)
-        return SessionTable(self._session, sql, shown=shown, app_id=app_id, columns=columns, repair=repair)
+        sql, display_name = self._name(name)
+        return SessionTable(
+            self._session, sql, display_name=display_name, app_id=app_id, columns=columns, repair=repair
+        )
 
     def _name(self, table: str) -> tuple[str, str]:
         """The quoted SQL name of one of the state's tables, and its name for people."""
@@ -238,13 +242,13 @@ class SessionStore:
     def _warn_of_unsafe_commits(self) -> None:
         """Warns if the storage has no put-if-absent, so that two drivers could overwrite each other's commits."""
         scheme = self._journal.location.partition(":")[0].lower()
-        if scheme in _ONE_AT_A_TIME:
-            text = f"the state {self._shown} is in {self._journal.location}: {_ONE_AT_A_TIME[scheme]}; "
+        if scheme in _UNSAFE_SCHEMES:
+            text = f"the state {self._display_name} is in {self._journal.location}: {_UNSAFE_SCHEMES[scheme]}; "
             warnings.warn(f"{text}run one driver at a time, or give `state` a path", RuntimeWarning, stacklevel=2)
 
     def _open_journal(self) -> SessionTable:
         if not self.exists():
-            raise refusals.absent_error(self._shown)
+            raise refusals.absent_error(self._display_name)
         return self._journal
 
     def _ensure_open(self, table: SessionTable) -> bool:
@@ -252,7 +256,7 @@ class SessionStore:
         if not table.is_open:
             if not table.open():
                 return False
-            refusals.check_journal(table.shown, table.properties, journal_id=self._journal.table_id)
+            refusals.check_journal(table.display_name, table.properties, journal_id=self._journal.table_id)
         return True
 
     def _ensure_created(self, table: SessionTable) -> None:
@@ -266,10 +270,10 @@ class SessionStore:
         moment = table.current_moment()
         if not moment.number:
             return (), 0
-        found = table.read_rows(SnapshotRow, version=moment.version)
-        if any(row.seq != moment.number for row in found):
+        rows = table.read_rows(SnapshotRow, version=moment.version)
+        if any(row.seq != moment.number for row in rows):
             raise table.damaged_error(f"it stands for entry {moment.number} and holds rows of others")
-        return found, moment.number
+        return rows, moment.number
 
     def _save_rows(self, table: SessionTable, rows: Sequence[SnapshotRow], *, seq: int) -> None:
         """Replaces all rows of the table in one commit numbered ``seq``, unless its number is already that high."""
@@ -278,7 +282,7 @@ class SessionStore:
             moment = table.current_moment()
             if moment.number >= seq or table.commit(rows, number=seq, upon=moment, overwrite=True):
                 return
-        raise refusals.busy_error(table.shown)
+        raise refusals.busy_error(table.display_name)
 
     def _check_entries(self) -> None:
         """Reads all entries that are kept, to find missing or unreadable ones."""
@@ -286,15 +290,15 @@ class SessionStore:
 
     def _seen_or_current(self, after: int) -> tuple[NumberedVersion, int]:
         """The journal's version and last entry: as last seen if its number is ``after``, else looked up again."""
-        if self._seen is None or self._seen[0].number != after:
+        if self._last_read is None or self._last_read[0].number != after:
             moment = self._journal.current_moment()
-            self._seen = (moment, self._last_seq(moment))
-        return self._seen
+            self._last_read = (moment, self._last_seq(moment))
+        return self._last_read
 
     def _read_tail(self, moment: NumberedVersion, seq: int) -> Sequence[JournalRow]:
         """The rows after ``seq`` that are kept, each exactly once."""
         found = self._journal.read_rows(
-            JournalRow, version=moment.version, choose=lambda frame: frame.filter(f"seq > {seq}")
+            JournalRow, version=moment.version, select_rows=lambda frame: frame.filter(f"seq > {seq}")
         )
         if found and found[0].seq > seq + 1:
             seq = max(seq, min(found[0].seq - 1, self._read_snapshot_table(self._base)[1]))

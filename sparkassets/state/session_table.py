@@ -57,13 +57,15 @@ def build_frame(
 
 def collect_rows(frame: DataFrame, columns: Columns, make: type[Row]) -> list[Row]:
     """The rows of a frame with these columns, ascending by ``seq``."""
-    taken = [f"unix_micros({_quote(name)})" if kind == "timestamp" else _quote(name) for name, kind in columns.items()]
-    kinds = tuple(columns.values())
-    found = [
-        make(*(_decode_value(kind, value) for kind, value in zip(kinds, row, strict=True)))
-        for row in frame.selectExpr(*taken).collect()
+    expressions = [
+        f"unix_micros({_quote(name)})" if kind == "timestamp" else _quote(name) for name, kind in columns.items()
     ]
-    return sorted(found, key=lambda row: row.seq)
+    kinds = tuple(columns.values())
+    rows = [
+        make(*(_decode_value(kind, value) for kind, value in zip(kinds, row, strict=True)))
+        for row in frame.selectExpr(*expressions).collect()
+    ]
+    return sorted(rows, key=lambda row: row.seq)
 
 
 def _quote(name: str) -> str:
@@ -97,16 +99,16 @@ def _decode_value(kind: Kind, value: Any) -> Any:  # noqa: ANN401  likewise
             return value
 
 
-_MISSING: Final = (
+_MISSING_CONDITIONS: Final = (
     "TABLE_OR_VIEW_NOT_FOUND",
     "SCHEMA_NOT_FOUND",
     "DELTA_TABLE_NOT_FOUND",
     "DELTA_MISSING_DELTA_TABLE",
     "DELTA_PATH_DOES_NOT_EXIST",
 )
-_OTHERS: Final = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
+_CONFLICT_CONDITIONS: Final = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
 """Prefixes of Spark's error conditions if somebody else committed meanwhile."""
-_BROKEN: Final = (
+_DAMAGE_CONDITIONS: Final = (
     "DELTA_FILE_NOT_FOUND",
     "DELTA_LOG_FILE",
     "DELTA_STATE_RECOVER",
@@ -114,8 +116,8 @@ _BROKEN: Final = (
     "DELTA_VERSIONS_NOT_CONTIGUOUS",
     "FAILED_READ_FILE",
 )
-_CALLED: Final = re.compile(r"^An error occurred while calling [^\n]*\n: (?:[a-z]\w*\.)*")
-_PAGES: Final = (1, 20, 400, 2**31 - 1)
+_JVM_CALL_PREFIX: Final = re.compile(r"^An error occurred while calling [^\n]*\n: (?:[a-z]\w*\.)*")
+_HISTORY_PAGES: Final = (1, 20, 400, 2**31 - 1)
 """Numbers of newest commits to ask for, one after the other, until the one that is searched for is among them."""
 _PROPERTIES: Final = {
     "delta.deletedFileRetentionDuration": "interval 1 hours",
@@ -128,7 +130,7 @@ _PROPERTIES: Final = {
 }
 
 
-Choose = Callable[["DataFrame"], "DataFrame"]
+SelectRows = Callable[["DataFrame"], "DataFrame"]
 
 
 @frozen
@@ -143,7 +145,7 @@ class SessionTable:
     """One table; safe for the threads of a process.
 
     Attributes:
-        shown: The table's name for people.
+        display_name: The table's name for people.
 
     Args:
         session: Returns the session.
@@ -157,12 +159,12 @@ class SessionTable:
         session: Callable[[], SparkSession],
         name: str,
         *,
-        shown: str,
+        display_name: str,
         app_id: str,
         columns: Columns,
         repair: str | None = None,
     ) -> None:
-        self.shown = shown
+        self.display_name = display_name
         self._session = session
         self._name = name
         self._app_id = app_id
@@ -185,19 +187,19 @@ class SessionTable:
             (detail,) = self._session().sql(f"DESCRIBE DETAIL {self._name}").collect()
             columns = self._frame().columns
         except Exception as error:
-            if _has_condition(error, _MISSING):
+            if _has_condition(error, _MISSING_CONDITIONS):
                 return False
-            raise self._unreadable(error) from error
-        refusals.check_format(self.shown, detail["properties"])
-        refusals.check_columns(self.shown, columns, self._columns)
+            raise self._unreadable_error(error) from error
+        refusals.check_format(self.display_name, detail["properties"])
+        refusals.check_columns(self.display_name, columns, self._columns)
         self._detail = detail
         return True
 
     @property
     def properties(self) -> Mapping[str, str]:
         """The table's properties when it was opened."""
-        found: Mapping[str, str] = self._table_detail["properties"]
-        return found
+        properties: Mapping[str, str] = self._table_detail["properties"]
+        return properties
 
     @property
     def table_id(self) -> str:
@@ -220,46 +222,46 @@ class SessionTable:
             StateError: The table is gone or out of reach, or its history has writes and no mark, so the number is
                 unknown.
         """
-        newest, oldest, wrote = -1, -1, False
+        newest, oldest, has_writes = -1, -1, False
         for commit in self._newest_commits():
             newest = commit["version"] if newest < 0 else newest
             oldest, mark = commit["version"], StateCommitMark.parse(commit["userMetadata"], self._app_id)
             if mark is not None:
                 return NumberedVersion(newest, mark.number)
-            wrote = wrote or commit["operation"] == "WRITE"
-        if oldest or wrote:
+            has_writes = has_writes or commit["operation"] == "WRITE"
+        if oldest or has_writes:
             raise StateError(
-                f"the history of {self.shown} does not tell the number of its last commit",
+                f"the history of {self.display_name} does not tell the number of its last commit",
                 hint="an older release wrote it: run the project once with this one and its `state` as a path",
             )
         return NumberedVersion(newest, 0)
 
     def read_rows(
-        self, make: type[Row], *, version: int | None = None, choose: Choose = lambda frame: frame
+        self, make: type[Row], *, version: int | None = None, select_rows: SelectRows = lambda frame: frame
     ) -> list[Row]:
-        """Rows of a version, by default the newest, that ``choose`` selects from its frame; ascending by ``seq``.
+        """Rows of a version, by default the newest, that ``select_rows`` selects from its frame; ascending by ``seq``.
 
         Raises:
             StateError: They cannot be read.
         """
         try:
-            return collect_rows(choose(self._frame(version)), self._columns, make)
+            return collect_rows(select_rows(self._frame(version)), self._columns, make)
         except Exception as error:
-            raise self._unreadable(error) from error
+            raise self._unreadable_error(error) from error
 
     def greatest_seq(self, version: int) -> int:
         """The greatest ``seq`` in a version, 0 without rows."""
-        ((found,),) = self._query(f"SELECT max(seq) FROM {self._name} VERSION AS OF {version}")  # noqa: S608  quoted
-        return found or 0
+        ((greatest,),) = self._query(f"SELECT max(seq) FROM {self._name} VERSION AS OF {version}")  # noqa: S608  quoted
+        return greatest or 0
 
     def smallest_seq(self) -> int:
         """The smallest ``seq`` in the newest version, 0 without rows."""
-        ((found,),) = self._query(f"SELECT min(seq) FROM {self._name}")  # noqa: S608  quoted
-        return found or 0
+        ((smallest,),) = self._query(f"SELECT min(seq) FROM {self._name}")  # noqa: S608  quoted
+        return smallest or 0
 
     def damaged_error(self, why: str) -> StateError:
         """The error for surplus or missing rows."""
-        return refusals.damaged_error(self.shown, why, repair=self._repair)
+        return refusals.damaged_error(self.display_name, why, repair=self._repair)
 
     def create(self, properties: Mapping[str, str]) -> None:
         """Creates the empty table, or opens the one that another process has just created.
@@ -267,8 +269,8 @@ class SessionTable:
         Raises:
             StateError: It cannot be created.
         """
-        given = {refusals.FORMAT_PROPERTY: str(FORMAT), **_PROPERTIES, **properties}
-        literals = ", ".join(f"{_text_literal(key)} = {_text_literal(value)}" for key, value in given.items())
+        all_properties = {refusals.FORMAT_PROPERTY: str(FORMAT), **_PROPERTIES, **properties}
+        literals = ", ".join(f"{_text_literal(key)} = {_text_literal(value)}" for key, value in all_properties.items())
         columns = column_definitions(self._columns)
         query = f"CREATE TABLE IF NOT EXISTS {self._name} ({columns}) USING delta TBLPROPERTIES ({literals})"
         failure: Exception | None = None
@@ -277,7 +279,7 @@ class SessionTable:
         except Exception as error:  # noqa: BLE001  another process may have been quicker
             failure = error
         if not self.open():
-            raise self._unwritable(failure or Exception("it is not there")) from failure
+            raise self._unwritable_error(failure or Exception("it is not there")) from failure
 
     def commit(
         self,
@@ -312,9 +314,9 @@ class SessionTable:
             failure = error
         if self._is_committed(mark, after=upon.version):
             return True
-        if failure is None or _has_condition(failure, _OTHERS) or self.current_moment().number >= number:
+        if failure is None or _has_condition(failure, _CONFLICT_CONDITIONS) or self.current_moment().number >= number:
             return False
-        raise self._unwritable(failure) from failure
+        raise self._unwritable_error(failure) from failure
 
     def merge_files(self) -> None:
         """Merges many small files into few.
@@ -349,13 +351,13 @@ class SessionTable:
         try:
             self._session().sql(statement).collect()
         except Exception as error:
-            if not _has_condition(error, _OTHERS):
-                raise self._unwritable(error) from error
+            if not _has_condition(error, _CONFLICT_CONDITIONS):
+                raise self._unwritable_error(error) from error
 
     @property
     def _table_detail(self) -> Any:  # noqa: ANN401  a row of Spark's
         if self._detail is None and not self.open():
-            raise refusals.absent_error(self.shown)
+            raise refusals.absent_error(self.display_name)
         return self._detail
 
     def _frame(self, version: int | None = None) -> DataFrame:
@@ -369,23 +371,23 @@ class SessionTable:
             StateError: The table is missing or cannot be read.
         """
         try:
-            found: list[Any] = self._session().sql(statement).collect()
+            rows: list[Any] = self._session().sql(statement).collect()
         except Exception as error:
-            if _has_condition(error, _MISSING):
-                raise refusals.absent_error(self.shown) from error
-            raise self._unreadable(error) from error
-        return found
+            if _has_condition(error, _MISSING_CONDITIONS):
+                raise refusals.absent_error(self.display_name) from error
+            raise self._unreadable_error(error) from error
+        return rows
 
     def _newest_commits(self) -> Iterator[Any]:
         """The table's commits, newest first, as far back as its history goes; asked for in growing pages."""
-        seen: int | None = None
-        for page in _PAGES:
-            found = self._query(f"DESCRIBE HISTORY {self._name} LIMIT {page}")
-            for commit in found:
-                if seen is None or commit["version"] < seen:
-                    seen = commit["version"]
+        oldest_version: int | None = None
+        for page in _HISTORY_PAGES:
+            commits = self._query(f"DESCRIBE HISTORY {self._name} LIMIT {page}")
+            for commit in commits:
+                if oldest_version is None or commit["version"] < oldest_version:
+                    oldest_version = commit["version"]
                     yield commit
-            if len(found) < page:
+            if len(commits) < page:
                 return
 
     def _is_committed(self, mark: StateCommitMark, *, after: int) -> bool:
@@ -404,36 +406,36 @@ class SessionTable:
         if version == after + 1:
             return False
         raise StateError(
-            f"cannot tell whether a commit to {self.shown} is in: this driver slept while others committed, and its "
-            f"history begins at version {version}",
+            f"cannot tell whether a commit to {self.display_name} is in: this driver slept while others committed, "
+            f"and its history begins at version {version}",
             hint="start again; what was recorded is found",
         )
 
-    def _unreadable(self, error: Exception) -> StateError:
-        if _has_condition(error, _BROKEN):
-            return refusals.damaged_error(self.shown, str(_SparkMessage(error)), repair=self._repair)
-        return refusals.unreachable_error(self.shown, _SparkMessage(error))
+    def _unreadable_error(self, error: Exception) -> StateError:
+        if _has_condition(error, _DAMAGE_CONDITIONS):
+            return refusals.damaged_error(self.display_name, str(_SparkMessage(error)), repair=self._repair)
+        return refusals.unreachable_error(self.display_name, _SparkMessage(error))
 
-    def _unwritable(self, error: Exception) -> StateError:
-        return refusals.unwritable_error(self.shown, _SparkMessage(error))
+    def _unwritable_error(self, error: Exception) -> StateError:
+        return refusals.unwritable_error(self.display_name, _SparkMessage(error))
 
 
 class _SparkMessage(Exception):  # noqa: N818  it is never raised: what a refusal tells of
     """The message of a Spark error as one line, without credentials; made to be passed on, never raised."""
 
     def __init__(self, error: BaseException) -> None:
-        text = _CALLED.sub("", str(getattr(error, "_desc", None) or error).strip()).partition("\n")[0]
+        text = _JVM_CALL_PREFIX.sub("", str(getattr(error, "_desc", None) or error).strip()).partition("\n")[0]
         super().__init__(redact(text.partition(" SQLSTATE: ")[0]) or type(error).__name__)
 
 
 def _has_condition(error: BaseException, conditions: Sequence[str]) -> bool:
     """Whether the error or one of its causes names a Spark error condition that begins with one of ``conditions``."""
-    seen: BaseException | None = error
-    while seen is not None:
-        text = str(getattr(seen, "_desc", None) or seen)
+    cause: BaseException | None = error
+    while cause is not None:
+        text = str(getattr(cause, "_desc", None) or cause)
         if any(f"[{condition}" in text for condition in conditions):
             return True
-        seen = getattr(seen, "_cause", None) or seen.__cause__
+        cause = getattr(cause, "_cause", None) or cause.__cause__
     return False
 
 

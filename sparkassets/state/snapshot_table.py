@@ -47,50 +47,50 @@ class SnapshotTable:
 
     def read_snapshot(self) -> tuple[Sequence[SnapshotRow], int]:
         """The rows and the entry that they stand for; no rows and 0 if there is no table."""
-        opened_before = self.table.is_open
+        was_open = self.table.is_open
         if not self.open():
             return (), 0
         with self.table.lock:
-            if opened_before:
+            if was_open:
                 self.table.refresh()
             seq = self.table.number
-            found = rows_from_table(SNAPSHOT_COLUMNS, self.table.scan(), SnapshotRow) if seq else []
-        if any(row.seq != seq for row in found):
+            rows = rows_from_table(SNAPSHOT_COLUMNS, self.table.scan(), SnapshotRow) if seq else []
+        if any(row.seq != seq for row in rows):
             why = f"it stands for entry {seq} and holds rows of others"
             raise refusals.damaged_error(self.table.uri, why, repair=self.repair)
-        return found, seq
+        return rows, seq
 
-    def save(self, found: Sequence[SnapshotRow], *, seq: int) -> None:
+    def save(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
         """Replaces all rows in one commit numbered ``seq``, unless the table's number is already that high."""
         table = self.make()
         with table.lock:
             table.refresh()
             if table.number < seq:
-                self._replace(found, seq=seq, beaten=lambda: table.number >= seq)
+                self._replace(rows, seq=seq, is_superseded=lambda: table.number >= seq)
 
     def migrate(self, upgrade: FormatUpgrade) -> int:
         """Rewrites the rows with ``upgrade`` under the same number; returns how many changed."""
         table = self.table
         with table.lock:
-            known, seq = self.read_snapshot()
-            upgraded = [*map(upgrade.upgrade_snapshot, known)]
-            changed = sum(before != after for before, after in zip(known, upgraded, strict=True))
+            rows, seq = self.read_snapshot()
+            upgraded = [*map(upgrade.upgrade_snapshot, rows)]
+            changed = sum(before != after for before, after in zip(rows, upgraded, strict=True))
             if changed:
-                self._replace(upgraded, seq=seq, beaten=lambda: table.number != seq)
+                self._replace(upgraded, seq=seq, is_superseded=lambda: table.number != seq)
             return changed
 
-    def _replace(self, found: Sequence[SnapshotRow], *, seq: int, beaten: Callable[[], bool]) -> None:
-        """Commits the rows as the table's only ones; gives up when ``beaten`` says that another commit wins."""
+    def _replace(self, rows: Sequence[SnapshotRow], *, seq: int, is_superseded: Callable[[], bool]) -> None:
+        """Commits the rows as the table's only ones; gives up when ``is_superseded`` says that another commit wins."""
         from sparkassets.state.maintenance import checkpoint_after_commit
 
         table = self.table
         with refusals.translate_write_errors(table.uri):
-            written = table.files.write(arrow_table(SNAPSHOT_COLUMNS, found), name="snapshot")
+            written = table.files.write(arrow_table(SNAPSHOT_COLUMNS, rows), name="snapshot")
         for _ in range(TRIES):
             if table.commit([written], number=seq, overwrite=True):
                 checkpoint_after_commit(table)
                 return
-            if beaten():
+            if is_superseded():
                 table.files.delete([written.path])
                 return
         raise refusals.busy_error(table.uri)

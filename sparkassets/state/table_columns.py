@@ -112,9 +112,9 @@ def _microseconds(at: datetime) -> int:
 def rows_from_table(columns: Columns, table: Table, make: type[Row]) -> list[Row]:
     """The rows of an Arrow table with these columns, ascending by ``seq``: a scan returns batches in any order."""
     values = [_values(kind, table.column(name).to_pylist()) for name, kind in columns.items()]
-    found = list(map(make, *values))
-    found.sort(key=lambda row: row.seq)
-    return found
+    rows = list(map(make, *values))
+    rows.sort(key=lambda row: row.seq)
+    return rows
 
 
 def _values(kind: Kind, values: list[Any]) -> Iterable[Any]:

@@ -51,8 +51,8 @@ class Project(OpenProject):
     """A project with its state: what the command line does, in Python.
 
     `plan`, `status`, `explain` and `run` are here; the rest is in `assets`, `partitions`, `backfills`, `branches`,
-    `events`, `history`, `lineage`, `timetables` and `state`.
-    A Spark session that it starts is kept for the next run; `close`, or the end of a ``with``, stops it.
+    `events`, `history`, `lineage`, `timetables` and `state`. A Spark session that it starts is kept for the next run;
+    `close`, or the end of a ``with``, stops it.
 
     >>> Project.load("conf").run(spark)  # doctest: +SKIP
     """

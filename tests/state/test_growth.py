@@ -133,7 +133,7 @@ class TestMerging:
         append(DeltaStore(str(state)), 16)
         table = opened(state)
         written = table.files.write(table.files.read_table(table.live_files()[0].path), name="level-1")
-        assert not maintenance.commit_replacement(table, [written], table.live_files(), begun=time.time() - 3000)
+        assert not maintenance.commit_replacement(table, [written], table.live_files(), began_at=time.time() - 3000)
         assert table.number == 16
 
 
