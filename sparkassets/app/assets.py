@@ -81,7 +81,7 @@ class AssetCommands:
             InputError: One is not in the project, is a source, or is paused by its own YAML.
         """
         for name in assets:
-            spec = self._context.runnable(name, "resume")
+            spec = self._context.runnable_asset(name, "resume")
             if spec.paused:
                 raise InputError(
                     f"asset {name!r} is paused by `paused: true` in {spec.location.file}, which `resume` cannot change",
@@ -134,8 +134,8 @@ class AssetCommands:
             InputError: Some of them are not withheld, or run; several runs are, and none is named; the asset is a
                 source, or the reason is missing.
         """
-        named = PartitionSelection(tuple(partitions), interval, run or "")
-        return self._mark(asset, "accept", named, reason, verb="accept")
+        selection = PartitionSelection(tuple(partitions), interval, run or "")
+        return self._mark(asset, "accept", selection, reason, verb="accept")
 
     def roll_back(self, asset: str, run: str, spark: SparkSession | None = None, *, check: bool = True) -> Summary:
         """Makes the iteration of ``run`` the newest again, which consumers see as an update.
@@ -166,65 +166,74 @@ class AssetCommands:
         if not plan.runs:
             reasons = "; ".join(dict.fromkeys(each.reason for each in plan.waiting))
             raise InputError(f"nothing is rolled back: {asset}: {reasons}")
-        computing = partial(self._runner.open_lazy_engine, spark)
-        return self._runner.run([RollbackWork(spec, run)], spark, check=check, over_budget=True, computing=computing)
+        open_engine = partial(self._runner.open_lazy_engine, spark)
+        return self._runner.run(
+            [RollbackWork(spec, run)], spark, check=check, over_budget=True, open_engine=open_engine
+        )
 
-    def _mark(self, asset: str, kind: MarkKind, named: PartitionSelection, reason: str, *, verb: str) -> MarkResult:
+    def _mark(self, asset: str, kind: MarkKind, selection: PartitionSelection, reason: str, *, verb: str) -> MarkResult:
         """Looks at sources and tables, then records the mark for the partitions to which it applies by the state."""
         from sparkassets.core.planner.due.pending_partitions import resolve_partitions
         from sparkassets.core.planner.explain.partition_marks import build_mark_entries
 
-        asked = self._request_mark(asset, kind, named, reason, verb=verb)
-        spec = asked.asset
-        known: list[PartitionSet] = []
-        asking: list[ClaimState] = []
+        request = self._request_mark(asset, kind, selection, reason, verb=verb)
+        spec = request.asset
+        resolved: list[PartitionSet] = []
+        questions: list[ClaimState] = []
 
         def decide(state: State) -> Sequence[Entry]:
             context = self._make_planning(state)
-            own = context.state_of(spec)
-            known[:] = [resolve_partitions(context, spec, own, asked.partitions)]
-            asking[:] = [link for each in own.asking_claims for link in own.chains[each.slot] if link is not each]
-            return build_mark_entries(context, asked)
+            asset_state = context.state_of(spec)
+            resolved[:] = [resolve_partitions(context, spec, asset_state, request.partitions)]
+            questions[:] = [
+                link
+                for claim in asset_state.asking_claims
+                for link in asset_state.chains[claim.slot]
+                if link is not claim
+            ]
+            return build_mark_entries(context, request)
 
         with self._context.recording(verb) as ledger:
             ledger.commit(lambda state: changed_spec_entries(self._context.spec, state))
             ledger.commit(lambda state: self._find_news(ledger, state, asset))
             recorded = ledger.commit(decide)
-            left = {link.token for link in ledger.state.assets[asset].chain}
-        settled = tuple(link.entry.run for link in asking if link.token not in left)
-        return _mark_result(asked, recorded, known=known[0], settled=settled)
+            unsettled = {link.token for link in ledger.state.assets[asset].chain}
+        settled = tuple(link.entry.run for link in questions if link.token not in unsettled)
+        return _mark_result(request, recorded, resolved=resolved[0], settled=settled)
 
     def _request_mark(
-        self, asset: str, kind: MarkKind, named: PartitionSelection, reason: str, *, verb: str
+        self, asset: str, kind: MarkKind, selection: PartitionSelection, reason: str, *, verb: str
     ) -> MarkRequest:
         """The mark that a person asks for; checks that the asset can be marked, the keys and the reason."""
         from sparkassets.core.planner.explain.partition_marks import MarkRequest, check_reason
 
         self._context.refuse_scope(verb)
-        if self._context.runnable(asset, verb).source is not None:
+        if self._context.runnable_asset(asset, verb).source is not None:
             raise InputError(
                 f"asset {asset!r} is a source: others write it, so there is nothing to {verb}",
                 hint="`sparkassets events add` tells of an update",
             )
         spec = self._context.known_project(verb).assets[asset]
         partitions = (
-            EVERYTHING if kind == "accept" and not named.partitions else named_partitions(spec, named.partitions)
+            EVERYTHING
+            if kind == "accept" and not selection.partitions
+            else named_partitions(spec, selection.partitions)
         )
         by = self._context.adapters.user_name()
-        return MarkRequest(spec, partitions, kind, check_reason(reason), by, named.interval_of(spec), named.run)
+        return MarkRequest(spec, partitions, kind, check_reason(reason), by, selection.interval_of(spec), selection.run)
 
     def _find_news(self, ledger: JournalLedger, state: State, asset: str) -> Sequence[Entry]:
         """Entries for what changed until now in the sources, and in the tables of the asset and of its inlets.
 
         They are recorded before a mark, so that the mark covers these changes: a later run would find them too.
         """
-        given, gone = self._context.adapters, self._context.lost_claims(state)
-        news = observe_sources(self._context.spec, state, given.find_observer, now=given.clock.now())
+        adapters, lost = self._context.adapters, self._context.lost_claims(state)
+        news = observe_sources(self._context.spec, state, adapters.find_observer, now=adapters.clock.now())
         tables = look_at_targets(
             self._context.spec,
             state,
-            given.make_target_observer(),
-            gone_claims=gone,
+            adapters.make_target_observer(),
+            gone_claims=lost,
             knows_run=ledger.knows_run,
             select=[asset],
         )
@@ -239,7 +248,7 @@ class AssetCommands:
         verb = "pause" if paused else "resume"
         self._context.refuse_scope(verb)
         for name in assets:
-            if self._context.runnable(name, verb).source is not None:
+            if self._context.runnable_asset(name, verb).source is not None:
                 raise InputError(f"asset {name!r} is a source: others write it, so there is nothing to {verb}")
 
         def decide(state: State) -> Sequence[Entry]:
@@ -256,21 +265,21 @@ class AssetCommands:
 
 
 def _mark_result(
-    asked: MarkRequest, recorded: Iterable[NumberedEntry], *, known: PartitionSet, settled: tuple[str, ...]
+    request: MarkRequest, recorded: Iterable[NumberedEntry], *, resolved: PartitionSet, settled: tuple[str, ...]
 ) -> MarkResult:
     """What a mark changed.
 
     Args:
-        asked: The requested mark.
+        request: The requested mark.
         recorded: The entries that it made.
-        known: The partitions that were asked for; those that got no mark are reported as unchanged.
+        resolved: The partitions that were asked for; those that got no mark are reported as unchanged.
         settled: Names of runs whose open question the mark answered.
     """
     from sparkassets.core.journal.marks import MarkEntry, MarkResult
 
-    entries, spec = (each.entry for each in recorded), asked.asset
-    own = [entry for entry in entries if isinstance(entry, MarkEntry) and entry.asset == spec.name]
-    marked = PartitionSet.union(entry.partitions for entry in own)
-    instance = next((entry.instance for entry in own if entry.instance is not None), asked.interval)
-    rest = NOTHING if asked.accepts_all else known - marked
-    return MarkResult(spec.name, asked.kind, asked.reason, asked.by, marked, rest, settled, instance)
+    entries, spec = (each.entry for each in recorded), request.asset
+    mark_entries = [entry for entry in entries if isinstance(entry, MarkEntry) and entry.asset == spec.name]
+    marked = PartitionSet.union(entry.partitions for entry in mark_entries)
+    instance = next((entry.instance for entry in mark_entries if entry.instance is not None), request.interval)
+    unmarked = NOTHING if request.accepts_all else resolved - marked
+    return MarkResult(spec.name, request.kind, request.reason, request.by, marked, unmarked, settled, instance)

@@ -57,12 +57,12 @@ class BackfillRequest:
     max_runs: int | None = None
 
     @property
-    def names_some(self) -> bool:
+    def has_range(self) -> bool:
         """Whether it names partitions, segments or an interval."""
         return self.partition is not None or self.interval is not None or bool(self.segments)
 
 
-def backfill_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
+def make_backfill(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
     """The driver's work for this request.
 
     Raises:
@@ -73,44 +73,44 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | Re
     if asset.source is not None:
         raise InputError(f"asset {asset.name!r} is a source: others write it, so there is nothing to backfill")
     if request.rebuild:
-        return _rebuild_of(asset, request)
+        return _make_rebuild(asset, request)
     if asset.partitioning.is_partitioned:
-        partitions = _partitions_asked(asset, request)
+        partitions = _requested_partitions(asset, request)
         return BackfillWork(
             asset, partitions, force=request.force, newest_first=request.newest_first, max_runs=request.max_runs
         )
-    _refuse_of_partitions(asset, request)
+    _refuse_partition_options(asset, request)
     return BackfillWork(asset, EVERYTHING, interval=parse_interval(asset, request.interval), force=request.force)
 
 
-def _partitions_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
+def _requested_partitions(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
     """Partitions that the request names; without any, everything, which means all that are wanted or present."""
-    _refuse_misnamed(asset, request)
+    _refuse_wrong_range(asset, request)
     if request.whole:
         return EVERYTHING
     partitions = partitions_of(asset, request.partition) if request.partition is not None else EVERYTHING
     if not request.segments:
         return partitions
-    found = partitions & asset.partitioning.of_segments(request.segments)
-    if not found:
+    selected = partitions & asset.partitioning.of_segments(request.segments)
+    if not selected:
         raise InputError(f"--partition {request.partition} names none of the segments of --segment")
-    return found
+    return selected
 
 
-def _refuse_misnamed(asset: AssetSpec, request: BackfillRequest) -> None:
+def _refuse_wrong_range(asset: AssetSpec, request: BackfillRequest) -> None:
     """Raises `InputError` if the request names no partitions, or names something that the asset does not have."""
-    if request.whole and request.names_some:
+    if request.whole and request.has_range:
         raise InputError(_ALL_ALONE)
     if request.interval is not None and request.partition is not None:
         raise InputError(f"asset {asset.name!r} has partitions: leave --interval out, which is for those without")
-    if request.interval is not None or not (request.whole or request.names_some):
+    if request.interval is not None or not (request.whole or request.has_range):
         keys = asset.partitioning.placeholder
         raise InputError(f"asset {asset.name!r} has partitions: say which with --partition {keys}, or --all")
     if request.segments and not asset.partitioning.segments:
         raise InputError(f"asset {asset.name!r} has no segments: leave --segment out")
 
 
-def _refuse_of_partitions(asset: AssetSpec, request: BackfillRequest) -> None:
+def _refuse_partition_options(asset: AssetSpec, request: BackfillRequest) -> None:
     """Raises `InputError` for options that only make sense for an asset with partitions."""
     if request.partition is not None:
         raise InputError(f"asset {asset.name!r} has no partitions: use --interval A..B, or nothing for all of it")
@@ -142,7 +142,7 @@ def parse_interval(asset: AssetSpec, interval: str | None) -> tuple[int, int] | 
     return to_unix(start), to_unix(end)
 
 
-def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
+def _make_rebuild(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
     """The work of a rebuild; an ordinary backfill if every run of the asset replaces the whole table anyway."""
     from sparkassets.runtime.driver_work import BackfillWork, RebuildWork
 
@@ -154,7 +154,7 @@ def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | Re
 
 def _refuse_rebuild(asset: AssetSpec, request: BackfillRequest) -> None:
     """Raises `InputError` for a rebuild of part of a table, or of a table that one run cannot compute again."""
-    if request.whole or request.names_some:
+    if request.whole or request.has_range:
         raise InputError("--rebuild computes all of the table: leave --partition, --segment, --interval and --all out")
     if request.newest_first or request.max_runs is not None:
         raise InputError("--rebuild is one run: leave --newest-first and --max-runs out")
@@ -169,7 +169,7 @@ def _refuse_rebuild(asset: AssetSpec, request: BackfillRequest) -> None:
         raise InputError(f"asset {asset.name!r} has params for each segment, so no one run can compute all of it")
 
 
-def refuse_without_run(plan: Plan) -> None:
+def refuse_empty_rebuild(plan: Plan) -> None:
     """Raises `InputError`, with the reasons, if the plan of a rebuild has no run."""
     if not plan.runs:
         reasons = "; ".join(f"{wait.asset}: {wait.reason}" for wait in plan.waiting) or "there is nothing to compute"
@@ -255,14 +255,14 @@ class BackfillCommands:
 
         self._runner.lend(spark)
         if request.rebuild:
-            refuse_without_run(self.plan(request, at=at, over_budget=over_budget))
-        asset = self._context.runnable(request.asset, "backfill")
+            refuse_empty_rebuild(self.plan(request, at=at, over_budget=over_budget))
+        asset = self._context.runnable_asset(request.asset, "backfill")
         if asset.runs_elsewhere:
             hint = "start its job, which records itself by `project.run_of`"
             raise InputError(f"asset {asset.name!r} has no code here: its own job runs it", hint=hint)
         if asset.partitioning.is_open:
             asset = self._context.look(at=at).asset(asset.name)
-        works: list[DriverWork] = [backfill_of(asset, request)]
+        works: list[DriverWork] = [make_backfill(asset, request)]
         if request.downstream:
             works.append(TickWork(find_descendants(self._context.spec.assets, request.asset)))
         return self._runner.run(works, spark, at=at, progress=progress, check=check, over_budget=over_budget)
@@ -279,11 +279,11 @@ class BackfillCommands:
 
         >>> project.backfills.plan(BackfillRequest("daily_sales", "2025-01"), estimate=True).totals  # doctest: +SKIP
         """
-        self._context.runnable(request.asset, "backfill")
+        self._context.runnable_asset(request.asset, "backfill")
         works: list[DriverWork] = []
 
         def begin(context: PlanningContext) -> Sequence[Entry]:
-            works.append(backfill_of(context.asset(request.asset), request))
+            works.append(make_backfill(context.asset(request.asset), request))
             return works[0].begin(context)
 
         context = self._context.look(at=at, begin=begin)
@@ -305,7 +305,7 @@ class BackfillCommands:
         """Asset to the estimated cost of each run of a `downstream`, as if it read what is there now."""
         from sparkassets.core.planner.batch.cost_estimates import estimate_followers
 
-        return estimate_followers(self._context.look(at=at), due, self._context.weigh)
+        return estimate_followers(self._context.look(at=at), due, self._context.estimate_volume)
 
     def give_up(self, asset: str) -> PartitionSet:
         """Ends the asset's recorded (forced) backfills, so that no driver continues them; returns what was left.
@@ -315,12 +315,12 @@ class BackfillCommands:
         """
         from sparkassets.core.journal.entries import BackfillEntry
 
-        self._context.runnable(asset, "backfill --give-up")
+        self._context.runnable_asset(asset, "backfill --give-up")
         given_up: list[PartitionSet] = []
 
         def decide(state: State) -> Sequence[Entry]:
-            known = state.assets.get(asset)
-            given_up[:] = [each.left for each in known.redo] if known is not None else []
+            asset_state = state.assets.get(asset)
+            given_up[:] = [each.left for each in asset_state.redo] if asset_state is not None else []
             return [BackfillEntry(asset, NOTHING, PartitionSet.union(given_up))] if given_up else []
 
         with self._context.recording("backfill") as ledger:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -28,6 +28,7 @@ from sparkassets.core.results import RunResult
 from sparkassets.core.spec.column_changes import ColumnChanges
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
+from sparkassets.frozen import frozen
 from sparkassets.ports import Clock, HistoryQuery, JournalStore, LastLook, Observation, SourceObserver
 from sparkassets.runtime.driver_work import DriverWork
 from sparkassets.runtime.ledger import JournalLedger
@@ -48,27 +49,30 @@ class JournalReader:
         self.project = project
         self._store = store
         self._ledger = JournalLedger(store, project=project.name, driver="", clock=clock)
-        self._opened = False
+        self._is_open = False
 
     def state(self) -> State:
         """The newest state; an empty one if there is no journal."""
-        if self._opened:
+        if self._is_open:
             return self._ledger.refresh()
         if not self._store.exists():
             return State()
-        self._opened = True
+        self._is_open = True
         return self._ledger.open()
 
-    def since(self, seq: int, *, uri: str | None = None, kinds: Sequence[str] = EVENT_KINDS) -> list[NumberedEntry]:
+    def entries_after(
+        self, seq: int, *, uri: str | None = None, kinds: Sequence[str] = EVENT_KINDS
+    ) -> list[NumberedEntry]:
         """Entries of these kinds after sequence number ``seq``; with ``uri`` only those of a dataset."""
         if not self._store.exists():
             return []
         return [from_row(row) for row in self._store.read_history(HistoryQuery(kinds=kinds, uri=uri, after_seq=seq))]
 
-    def is_cut(self, seq: int) -> bool:
+    def has_expired(self, seq: int) -> bool:
         """Whether entries after ``seq`` have expired.
 
-        Call it after `since`: entries may expire between the two calls, and then the answer covers what `since` missed.
+        Call it after `entries_after`: entries may expire between the two calls, and then the answer covers what the
+        other call missed.
         """
         return self._store.exists() and self._store.oldest_seq() > seq + 1
 
@@ -98,29 +102,29 @@ class BaseObserver:
         state = self._base.state()
         if asset.name not in state.assets:
             raise SourceError(f"{asset.name} is not in the base any more", hint="run the branch with the base's code")
-        shared = sum(each.uri == asset.uri for each in self._base.project.assets.values()) > 1
-        read = read_up_to(last.cursor, state)
-        found = mirror_updates(
+        is_shared = sum(each.uri == asset.uri for each in self._base.project.assets.values()) > 1
+        read_seq = read_up_to(last.cursor, state)
+        entry = mirror_updates(
             asset,
             state,
-            self._base.since(read or 0, uri=asset.uri),
+            self._base.entries_after(read_seq or 0, uri=asset.uri),
             version=last.version,
             cursor=last.cursor,
-            coverage=state.dataset(asset.uri).coverage if shared and last.cursor else last.coverage,
+            coverage=state.dataset(asset.uri).coverage if is_shared and last.cursor else last.coverage,
             viewed=last.view_coverage,
-            cut=read is not None and self._base.is_cut(read),
+            cut=read_seq is not None and self._base.has_expired(read_seq),
         )
-        if found is None:
+        if entry is None:
             return None
         return Observation(
             asset.name,
-            found.changed,
-            found.removed,
-            whole=found.whole,
-            table_id=found.table_id,
-            version=found.version,
-            cursor=found.cursor,
-            views=found.views,
+            entry.changed,
+            entry.removed,
+            whole=entry.whole,
+            table_id=entry.table_id,
+            version=entry.version,
+            cursor=entry.cursor,
+            views=entry.views,
         )
 
 
@@ -138,9 +142,12 @@ class BranchWork(DriverWork):
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
         """For each computed asset without one, an event with the base's sequence number; then the work's entries."""
-        known, extra = context.state, {"seq": self._base.seq, "journal": self._base.journal_id}
-        began = [name for name in self._fork.computed_assets if not known.dataset(base_uri(name)).seq]
-        return [*(EventEntry(base_uri(name), extra=extra) for name in began), *self._work.begin(context)]
+        state, base_position = context.state, {"seq": self._base.seq, "journal": self._base.journal_id}
+        new_assets = [name for name in self._fork.computed_assets if not state.dataset(base_uri(name)).seq]
+        return [
+            *(EventEntry(base_uri(name), extra=base_position) for name in new_assets),
+            *self._work.begin(context),
+        ]
 
     def plan(self, context: PlanningContext) -> Plan:
         """The plan of the wrapped work."""
@@ -155,6 +162,22 @@ class BranchWork(DriverWork):
         self._work.record_result(run, result)
 
 
+@frozen
+class _BranchResults:
+    """What a branch has computed, as its journal says at one moment.
+
+    Attributes:
+        assumed_state: The state with the present specs of the assets.
+        successes: Asset to the number and the entry of each of its successful runs.
+        column_changes: Asset to the difference of its table's columns from the base, where there is one.
+    """
+
+    state: State
+    assumed_state: State
+    successes: Mapping[str, Sequence[tuple[int, SuccessEntry]]]
+    column_changes: Mapping[str, ColumnChanges]
+
+
 class Branch:
     """A branch with the journal of its base and its own, both as they are now.
 
@@ -165,26 +188,27 @@ class Branch:
     """
 
     def __init__(
-        self, name: str, base: JournalReader, beside: Callable[[ProjectSpec], Adapters], *, clock: Clock
+        self, name: str, base: JournalReader, make_adapters: Callable[[ProjectSpec], Adapters], *, clock: Clock
     ) -> None:
-        at = replace(base.project, state=branch_state_location(base.project, name))
-        state = JournalReader(beside(at).store, base.project, clock).state()
+        stored_in_branch = replace(base.project, state=branch_state_location(base.project, name))
+        state = JournalReader(make_adapters(stored_in_branch).store, base.project, clock).state()
         self.fork = build_branch_project(base.project, name, base.state(), state)
         self.base = base
-        found = beside(self.fork.project)
-        self.adapters = replace(found, find_observer=self._observer(found.find_observer))
+        adapters = make_adapters(self.fork.project)
+        self.adapters = replace(adapters, find_observer=self._observe_base(adapters.find_observer))
         self.own = JournalReader(self.adapters.store, self.fork.project, clock)
         self._clock = clock
         self._offers: dict[int, PromotionOffer] = {}
-        self._successes: dict[str, list[tuple[int, SuccessEntry]]] | None = None
+        self._results: _BranchResults | None = None
 
-    def _observer(
-        self, observer: Callable[[AssetSpec], SourceObserver | None]
+    def _observe_base(
+        self, find_observer: Callable[[AssetSpec], SourceObserver | None]
     ) -> Callable[[AssetSpec], SourceObserver | None]:
-        of_base = BaseObserver(self.base)
-        return lambda asset: of_base if asset.name in self.fork.reused_assets else observer(asset)
+        """Finds observers as ``find_observer``, but for assets that the branch reads from the base."""
+        base_observer = BaseObserver(self.base)
+        return lambda asset: base_observer if asset.name in self.fork.reused_assets else find_observer(asset)
 
-    def unknown(self) -> list[str]:
+    def assets_not_run(self) -> list[str]:
         """Assets that the branch computes and that did not run with their present code yet."""
         changed = {
             each.asset
@@ -196,12 +220,15 @@ class Branch:
     def notes(self, context: PlanningContext) -> tuple[AssetNote, ...]:
         """A note for each asset: computed in the branch and why, or read from the base and how far."""
         fork, state = self.fork, context.state
-        own = (AssetNote(name, f"computed in branch {fork.name}: {why}") for name, why in fork.computed_assets.items())
-        fresh = (
+        computed = (
+            AssetNote(name, f"computed in branch {fork.name}: {why}") for name, why in fork.computed_assets.items()
+        )
+        observed = (
             AssetNote(name, f"looked at by branch {fork.name} itself: {why}")
             for name, why in fork.changed_sources.items()
         )
-        return (*own, *fresh, *(AssetNote(name, self._reuse_note(name, state)) for name in fork.reused_assets))
+        reused = (AssetNote(name, self._reuse_note(name, state)) for name in fork.reused_assets)
+        return (*computed, *observed, *reused)
 
     def _reuse_note(self, name: str, state: State) -> str:
         """The note for an asset that the branch reads from the base."""
@@ -214,10 +241,10 @@ class Branch:
     def _has_missed(self, name: str) -> bool:
         """Whether changes of an asset that the branch has not read have expired in the base's journal."""
         asset, known, base = self.fork.project.assets[name], self.own.state().assets.get(name), self.base.state()
-        read = read_up_to(known.position, base) if known is not None else None
-        if read is None or not self.base.is_cut(read):
+        read_seq = read_up_to(known.position, base) if known is not None else None
+        if read_seq is None or not self.base.has_expired(read_seq):
             return False
-        return any(has_missed_entries(uri, read, base, cut=True) for uri in (asset.uri, *asset.views))
+        return any(has_missed_entries(uri, read_seq, base, cut=True) for uri in (asset.uri, *asset.views))
 
     def offer(self, context: PlanningContext) -> PromotionOffer:
         """What the branch offers for promotion, given what the base has recorded up to the state of ``context``.
@@ -235,43 +262,61 @@ class Branch:
         The branch is read once, at the first call, so that all plans of a promotion offer the same results.
         """
         fork = self.fork
-        if self._successes is None:  # read once: every plan of a promotion offers this state
-            state = self.own.state()
-            self._successes = {}
-            for each in self.own.since(0, kinds=("success",)):
-                if isinstance(each.entry, SuccessEntry) and each.seq <= state.seq:
-                    self._successes.setdefault(each.entry.asset, []).append((each.seq, each.entry))
-            self._known = self.own.assume(state, changed_spec_entries(fork.project, state))
-            self._read = state
-            reshaped = ((name, self._reshaping(name)) for name in fork.computed_assets)
-            self._reshaped = {name: found for name, found in reshaped if found}
-        news = [entry for name in fork.reused_assets if (entry := self._news(name, context.state)) is not None]
-        state = self.own.assume(self._known, news)
-        beside = PlanningContext(fork.project, state, context.now, to_unix(self._clock.now()))
-        own, fresh, read = tuple(fork.computed_assets), tuple(fork.changed_sources), self._read
-        more = (self._successes, fresh, self._reshaped)
-        return PromotionOffer(fork.name, beside, own, read.journal_id, read.seq, *more)
+        if self._results is None:
+            self._results = self._read_results()
+        results = self._results
+        news = [
+            entry
+            for name in fork.reused_assets
+            if (entry := self._base_news(name, results.assumed_state, context.state)) is not None
+        ]
+        state = self.own.assume(results.assumed_state, news)
+        return PromotionOffer(
+            fork.name,
+            PlanningContext(fork.project, state, context.now, to_unix(self._clock.now())),
+            tuple(fork.computed_assets),
+            results.state.journal_id,
+            results.state.seq,
+            results.successes,
+            tuple(fork.changed_sources),
+            results.column_changes,
+        )
 
-    def _reshaping(self, name: str) -> ColumnChanges:
+    def _read_results(self) -> _BranchResults:
+        """Reads what the branch has computed up to now."""
+        state, fork = self.own.state(), self.fork
+        successes: dict[str, list[tuple[int, SuccessEntry]]] = {}
+        for numbered in self.own.entries_after(0, kinds=("success",)):
+            if isinstance(numbered.entry, SuccessEntry) and numbered.seq <= state.seq:
+                successes.setdefault(numbered.entry.asset, []).append((numbered.seq, numbered.entry))
+        changes = {name: self._column_changes(name) for name in fork.computed_assets}
+        return _BranchResults(
+            state,
+            self.own.assume(state, changed_spec_entries(fork.project, state)),
+            successes,
+            {name: change for name, change in changes.items() if change},
+        )
+
+    def _column_changes(self, name: str) -> ColumnChanges:
         """Difference of the columns of an asset's table from base to branch; empty if either table's are not known."""
         assets = (self.base.project.assets[name], self.fork.project.assets[name])
         stored = (self.adapters.read_columns(each) if each.storage is not None else None for each in assets)
         before, after = (each or () for each in stored)
         return ColumnChanges.from_columns(before, after) if before and after else ColumnChanges()
 
-    def _news(self, name: str, base: State) -> Entry | None:
+    def _base_news(self, name: str, branch: State, base: State) -> Entry | None:
         """The entry for what the base has recorded of an asset and the branch has not seen; None without news."""
-        asset, known = self.fork.project.assets[name], self._known.assets[name]
-        read = read_up_to(known.position, base)
-        since = self.base.since(read or 0, uri=asset.uri)
-        shared = sum(each.uri == asset.uri for each in self.base.project.assets.values()) > 1
+        asset, known = self.fork.project.assets[name], branch.assets[name]
+        read_seq = read_up_to(known.position, base)
+        entries = self.base.entries_after(read_seq or 0, uri=asset.uri)
+        is_shared = sum(each.uri == asset.uri for each in self.base.project.assets.values()) > 1
         return mirror_updates(
             asset,
             base,
-            [each for each in since if each.seq <= base.seq],
+            [entry for entry in entries if entry.seq <= base.seq],
             version=known.version,
             cursor=known.position,
-            coverage=(base if shared and known.position else self._known).dataset(asset.uri).coverage,
-            viewed={uri: self._known.dataset(uri).coverage for uri in asset.views},
-            cut=read is not None and self.base.is_cut(read),
+            coverage=(base if is_shared and known.position else branch).dataset(asset.uri).coverage,
+            viewed={uri: branch.dataset(uri).coverage for uri in asset.views},
+            cut=read_seq is not None and self.base.has_expired(read_seq),
         )

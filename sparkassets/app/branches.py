@@ -64,7 +64,7 @@ class BranchCommands(Generic[P]):
         Raises:
             InputError: No branch may have that name, there is no base yet, or no such branch where there has to be.
         """
-        branch = self._existing(name) if existing else self._branch(name)
+        branch = self._existing_branch(name) if existing else self._branch(name)
         return self._open_in(branch.fork.project, branch.adapters, BranchScope(branch, self._context))
 
     def differs(self, name: str) -> bool:
@@ -83,9 +83,9 @@ class BranchCommands(Generic[P]):
         """
         from sparkassets.runtime.driver_work import PromotionWork
 
-        branch = self._promotable(name)
-        context = self._context.look(select=self._of_branch(branch, select))
-        work = PromotionWork(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
+        branch = self._promotable_branch(name)
+        context = self._context.look(select=self._computed_selection(branch, select))
+        work = PromotionWork(self._computed_selection(branch, select), branch.offer, rebuild=rebuild)
         return self._context.show_plan(work.plan(context), context)
 
     def promote(
@@ -116,8 +116,8 @@ class BranchCommands(Generic[P]):
         """
         from sparkassets.runtime.driver_work import PromotionWork
 
-        branch = self._promotable(name)
-        work = PromotionWork(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
+        branch = self._promotable_branch(name)
+        work = PromotionWork(self._computed_selection(branch, select), branch.offer, rebuild=rebuild)
         return self._runner.run([work], spark, progress=progress, check=check, over_budget=True)
 
     def diff(
@@ -136,11 +136,13 @@ class BranchCommands(Generic[P]):
             InputError: There is no such branch.
             RunError: A table cannot be read.
         """
-        branch = self._existing(name)
-        comparing = self._context.adapters.make_comparer
-        if comparing is None:
+        branch = self._existing_branch(name)
+        make_comparer = self._context.adapters.make_comparer
+        if make_comparer is None:
             raise InputError("nothing here compares tables")
-        return find_differences(branch, self._of_branch(branch, select), partial(comparing, spark), samples=samples)
+        return find_differences(
+            branch, self._computed_selection(branch, select), partial(make_comparer, spark), samples=samples
+        )
 
     def drop(self, name: str) -> Sequence[str]:
         """Removes a branch with its state and tables; returns its assets. Promoted rows stay in the base.
@@ -154,15 +156,15 @@ class BranchCommands(Generic[P]):
         if self._is_half_dropped(name):
             self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCHES}", name)
             return ()
-        branch = self._existing(name)
+        branch = self._existing_branch(name)
         self._refuse_promotions(name, branch.own.state().journal_id)
 
         def decide(state: State) -> Sequence[Entry]:
-            over = self._context.lost_claims(state)
+            lost = self._context.lost_claims(state)
             for known in state.assets.values():
-                live = [link for link in known.chain if link.status == "open" and link.token not in over]
-                if live:
-                    run, driver = live[-1].entry.run, live[-1].driver
+                running = [link for link in known.chain if link.status == "open" and link.token not in lost]
+                if running:
+                    run, driver = running[-1].entry.run, running[-1].driver
                     hint = "wait until it ends, or stop it; then drop the branch again"
                     raise InputError(f"branch {name!r} is in use: {run} runs, by {driver}", hint=hint)
             return [PauseEntry(known.name, paused=True) for known in state.assets.values() if not known.paused]
@@ -216,16 +218,16 @@ class BranchCommands(Generic[P]):
 
         if self._context.scope is not None:
             raise InputError(f"{self._context.scope.title} has no branches of its own")
-        beside = self._context.adapters.for_branch
+        make_adapters = self._context.adapters.for_branch
         branch_state_location(self._context.spec, check_branch_name(name))
-        if beside is None or not self._context.adapters.store.exists():
+        if make_adapters is None or not self._context.adapters.store.exists():
             message = f"there is no base to branch off: {self._context.spec.state} holds no state"
             raise InputError(message, hint="`sparkassets run` with the base's code makes it")
         clock = self._context.adapters.clock
         base = JournalReader(self._context.adapters.store, self._context.spec, clock)
-        return Branch(name, base, beside, clock=clock)
+        return Branch(name, base, make_adapters, clock=clock)
 
-    def _existing(self, name: str) -> Branch:
+    def _existing_branch(self, name: str) -> Branch:
         """The branch of this name.
 
         Raises:
@@ -239,19 +241,19 @@ class BranchCommands(Generic[P]):
             raise InputError(f"there is no branch {name!r}", hint=hint)
         return branch
 
-    def _promotable(self, name: str) -> Branch:
+    def _promotable_branch(self, name: str) -> Branch:
         """The branch of this name, if it has run all that it computes with the present code.
 
         Raises:
             InputError: There is no such branch, or some assets have not run.
         """
-        branch = self._existing(name)
-        if unknown := branch.unknown():
+        branch = self._existing_branch(name)
+        if assets_not_run := branch.assets_not_run():
             hint = f"`sparkassets run --branch {name}` computes what has changed; then promote it"
-            raise InputError(f"branch {name!r} has not run {listing(unknown)} as it is now", hint=hint)
+            raise InputError(f"branch {name!r} has not run {listing(assets_not_run)} as it is now", hint=hint)
         return branch
 
-    def _of_branch(self, branch: Branch, select: Collection[str] | None) -> tuple[str, ...]:
+    def _computed_selection(self, branch: Branch, select: Collection[str] | None) -> tuple[str, ...]:
         """The assets that the branch computes, limited to ``select``; all of them for None."""
         chosen = self._context.select(select)
         return tuple(name for name in branch.fork.computed_assets if chosen is None or name in chosen)
@@ -277,15 +279,15 @@ class BranchScope:
         Raises:
             InputError: An asset is not in the project, or the branch computes none of the selected ones.
         """
-        own = self._branch.fork.computed_assets
-        if select is None or not own:
+        computed = self._branch.fork.computed_assets
+        if select is None or not computed:
             return None
         chosen = self._base.select(select) or ()
-        found = tuple(name for name in chosen if name in own)
-        if not found:
+        selected = tuple(name for name in chosen if name in computed)
+        if not selected:
             message = f"{self.title} does not compute {listing(tuple(chosen))}"
             raise InputError(message, hint="the base has it as the code says; without --branch it runs there")
-        return found
+        return selected
 
     def check(self, name: str, verb: str) -> None:
         """Refuses an asset that the branch takes from the base.
@@ -308,44 +310,54 @@ class BranchScope:
 
 
 def find_differences(
-    branch: Branch, names: Collection[str], comparing: Callable[[], TableComparer], *, samples: int
+    branch: Branch, names: Collection[str], make_comparer: Callable[[], TableComparer], *, samples: int
 ) -> list[AssetDifference]:
     """How each of the named assets differs between base and branch; Spark starts only if rows are compared.
 
     Rows are compared in the partitions that both sides have; the others are listed as being on one side only.
     """
-    found: list[AssetDifference] = []
+    differences: list[AssetDifference] = []
     comparer: TableComparer | None = None
-    base, own = branch.base.state(), branch.own.state()
-    project = with_known_segments(branch.base.project, own)
+    base_state, branch_state = branch.base.state(), branch.own.state()
+    project = with_known_segments(branch.base.project, branch_state)
     try:
         for name in names:
             asset = project.assets[name]
             if asset.outlets or asset.storage is None:
                 continue
-            before = _side(asset, asset.storage.path, base.assets.get(name))
+            base_table = _compared_table(asset, asset.storage.path, base_state.assets.get(name))
             place = branch_storage(branch.base.project, branch.fork.name, asset)
-            after = _side(asset, place.path if place is not None else "", own.assets.get(name))
-            only_base, only_branch = _only(before, after), _only(after, before)
-            if before is None or after is None:
-                found.append(AssetDifference(name, only_base=only_base, only_branch=only_branch))
+            branch_table = _compared_table(
+                asset, place.path if place is not None else "", branch_state.assets.get(name)
+            )
+            only_base, only_branch = (
+                _partitions_only_in(base_table, branch_table),
+                _partitions_only_in(branch_table, base_table),
+            )
+            if base_table is None or branch_table is None:
+                differences.append(AssetDifference(name, only_base=only_base, only_branch=only_branch))
                 continue
-            comparer = comparer or comparing()
+            comparer = comparer or make_comparer()
             columns, rows = comparer.compare(
                 asset,
-                ComparedTable(before.path, before.table_id, before.version, before.partitions & after.partitions),
-                after,
+                ComparedTable(
+                    base_table.path,
+                    base_table.table_id,
+                    base_table.version,
+                    base_table.partitions & branch_table.partitions,
+                ),
+                branch_table,
                 keys=comparison_keys(project, asset),
                 samples=samples,
             )
-            found.append(AssetDifference(name, columns, only_base, only_branch, rows))
+            differences.append(AssetDifference(name, columns, only_base, only_branch, rows))
     finally:
         if comparer is not None:
             comparer.close()
-    return found
+    return differences
 
 
-def _side(asset: AssetSpec, path: str, known: AssetState | None) -> ComparedTable | None:
+def _compared_table(asset: AssetSpec, path: str, known: AssetState | None) -> ComparedTable | None:
     """The table of an asset on one side, with its partitions; None if that side has no rows."""
     if known is None or known.table_id is None or known.version is None:
         return None
@@ -353,7 +365,7 @@ def _side(asset: AssetSpec, path: str, known: AssetState | None) -> ComparedTabl
     return ComparedTable(path, known.table_id, known.version, partitions) if partitions else None
 
 
-def _only(one: ComparedTable | None, other: ComparedTable | None) -> PartitionSet:
+def _partitions_only_in(one: ComparedTable | None, other: ComparedTable | None) -> PartitionSet:
     """Partitions that the first table has and the second lacks."""
     if one is None:
         return NOTHING

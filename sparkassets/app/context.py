@@ -90,7 +90,7 @@ def select_assets(project: ProjectSpec, texts: Collection[str]) -> tuple[str, ..
 
     chosen: set[str] = set()
     for text in written:
-        names = _fitting(project, text.removeprefix("+").removesuffix("+"))
+        names = _matching_assets(project, text.removeprefix("+").removesuffix("+"))
         chosen.update(names)
         for name in names:
             if text.startswith("+"):
@@ -100,14 +100,14 @@ def select_assets(project: ProjectSpec, texts: Collection[str]) -> tuple[str, ..
     return tuple(name for name in project.assets if name in chosen)
 
 
-def _fitting(project: ProjectSpec, name: str) -> list[str]:
+def _matching_assets(project: ProjectSpec, name: str) -> list[str]:
     """The asset of that name, or all assets that match it as a pattern."""
     if name in project.assets:
         return [name]
     if any(mark in name for mark in "*?["):
-        fitting = [each for each in project.assets if fnmatchcase(each, name)]
-        if fitting:
-            return fitting
+        matching = [each for each in project.assets if fnmatchcase(each, name)]
+        if matching:
+            return matching
         raise InputError(
             f"no asset of project {project.name!r} fits {name!r}",
             hint="`sparkassets status` lists them; put a pattern in quotes, or the shell may replace it",
@@ -162,7 +162,7 @@ class ProjectContext:
         self._feeds: ChangeFeeds | None = None
         self._sinks = SinkDispatcher(adapters.sinks, project=spec, note=_warn)
 
-    def runnable(self, name: str, verb: str) -> AssetSpec:
+    def runnable_asset(self, name: str, verb: str) -> AssetSpec:
         """The asset of that name, if it has runs of its own; ``verb`` is the command, for messages.
 
         Raises:
@@ -248,31 +248,31 @@ class ProjectContext:
         if self.adapters.store.exists():
             ledger.open()
         ledger.state = ledger.assume(changed_spec_entries(self.spec, ledger.state))
-        news = observe_sources(self.spec, ledger.state, self.adapters.find_observer, now=self.adapters.clock.now())
-        gone = self.lost_claims(ledger.state)
+        sources = observe_sources(self.spec, ledger.state, self.adapters.find_observer, now=self.adapters.clock.now())
+        lost = self.lost_claims(ledger.state)
         targets = self.adapters.make_target_observer()
-        found = look_at_targets(
-            self.spec, ledger.state, targets, gone_claims=gone, knows_run=ledger.knows_run, select=names
+        tables = look_at_targets(
+            self.spec, ledger.state, targets, gone_claims=lost, knows_run=ledger.knows_run, select=names
         )
         clock = self.adapters.clock.now()
         context = PlanningContext(
             self.spec,
-            ledger.assume([*news.entries, *found.entries]),
+            ledger.assume([*sources.entries, *tables.entries]),
             to_unix(self.parse_time(at) or clock),
             to_unix(clock),
-            gone_claims=gone,
+            gone_claims=lost,
             select=names,
-            faults=news.faults | found.faults,
-            notes=news.notes,
-            unseen=news.session_needed | found.session_needed,
-            estimate_volume=self.weigh,
+            faults=sources.faults | tables.faults,
+            notes=sources.notes,
+            unseen=sources.session_needed | tables.session_needed,
+            estimate_volume=self.estimate_volume,
             check_availability=self.check_changes,
             stored_columns=self.adapters.read_columns,
         )
-        begun = begin(context) if begin is not None else ()
+        begin_entries = begin(context) if begin is not None else ()
         return (
-            dataclasses.replace(context, state=ledger.assume([*news.entries, *found.entries, *begun]))
-            if begun
+            replace(context, state=ledger.assume([*sources.entries, *tables.entries, *begin_entries]))
+            if begin_entries
             else context
         )
 
@@ -281,14 +281,14 @@ class ProjectContext:
         if estimate:
             from sparkassets.core.planner.batch.cost_estimates import add_cost_estimates
 
-            plan = add_cost_estimates(plan, planning, self.weigh)
+            plan = add_cost_estimates(plan, planning, self.estimate_volume)
         return plan_with_keys(plan, planning.project)
 
     def forget_volumes(self) -> None:
         """Drops what was read about tables' volumes and change feeds, since they may have changed."""
         self._volumes = self._feeds = None
 
-    def weigh(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
+    def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         """How much a run with that pin reads of the asset."""
         if self._volumes is None:
             self._volumes = self.adapters.make_volume_estimator()

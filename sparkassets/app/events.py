@@ -99,10 +99,10 @@ class EventCommands:
 
         spec, store = self._context.spec, self._context.adapters.store
         with self._context.recording("events add") as ledger:
-            found = record_events(ledger, store, entries, before=lambda state: changed_spec_entries(spec, state))
-        events = describe_events(spec, store, [each.recorded for each in found])
-        for each, event in zip(found, events, strict=True):
-            if each.known and on_known is not None:
+            receipts = record_events(ledger, store, entries, before=lambda state: changed_spec_entries(spec, state))
+        events = describe_events(spec, store, [receipt.recorded for receipt in receipts])
+        for receipt, event in zip(receipts, events, strict=True):
+            if receipt.known and on_known is not None:
                 on_known(event)
         return events
 
@@ -110,8 +110,8 @@ class EventCommands:
 T = TypeVar("T")
 
 
-def newest(
-    rows: Callable[[int | None], Sequence[JournalRow]],
+def read_newest(
+    read_rows: Callable[[int | None], Sequence[JournalRow]],
     parse: Callable[[Sequence[JournalRow]], list[T]],
     *,
     last: int | None,
@@ -121,43 +121,43 @@ def newest(
     Some rows make no item, so it reads more and more rows until there are enough items or no more rows.
 
     Args:
-        rows: Returns the newest so many rows of the journal, oldest first; all for None.
+        read_rows: Returns the newest so many rows of the journal, oldest first; all for None.
         parse: Makes items of rows, in their order.
         last: The number of items.
     """
     if last is None:
-        return parse(rows(None))
+        return parse(read_rows(None))
     limit = max(64, 4 * last)
     while True:
-        read = rows(limit)
-        found = parse(read)
-        if len(read) < limit or len(found) >= last:
-            return found[-last:]
+        rows = read_rows(limit)
+        items = parse(rows)
+        if len(rows) < limit or len(items) >= last:
+            return items[-last:]
         limit *= 4
 
 
 def describe_events(spec: ProjectSpec, store: JournalStore, entries: Sequence[NumberedEntry]) -> list[dict[str, Any]]:
     """Documents of the events in these entries, each with the runs that it triggered and those that included it."""
-    found = [(each, ref) for each in entries if (ref := EventRef.from_entry(each)) is not None]
-    if not found:
+    events = [(numbered, ref) for numbered in entries if (ref := EventRef.from_entry(numbered)) is not None]
+    if not events:
         return []
-    refs = {ref.seq: ref for _, ref in found}
+    refs = {ref.seq: ref for _, ref in events}
     later = store.read_history(HistoryQuery(kinds=history.USING_KINDS, after_seq=min(refs)))
     uses = history.EventUsage([refs[seq] for seq in sorted(refs)], map(from_row, later))
     return [
         {
-            **history.recorded_event_values(each, ref, event_partitioning(spec, asset=ref.asset, uri=ref.uri)),
+            **history.recorded_event_values(numbered, ref, event_partitioning(spec, asset=ref.asset, uri=ref.uri)),
             "triggered": uses.triggered[ref.seq],
             "included_in": uses.included_in[ref.seq],
         }
-        for each, ref in found
+        for numbered, ref in events
     ]
 
 
 EventIdentity = tuple[str, str]
 """Dataset URI and id: two events with both alike are one."""
 
-_AT_ONCE = 1000
+_MOST_IDS_PER_QUERY = 1000
 """The most ids that one query of the journal asks for."""
 
 
@@ -197,22 +197,22 @@ def record_events(
 
     def decide(state: State) -> Sequence[Entry]:
         fresh.clear()
-        seen = known.read_through(state.seq)
-        taken = set(seen)
+        known_identities = known.read_through(state.seq)
+        identities = set(known_identities)
         for entry in entries:
-            if entry.id is None or (entry.uri, entry.id) not in taken:
+            if entry.id is None or (entry.uri, entry.id) not in identities:
                 fresh.append(entry)
             if entry.id is not None:
-                taken.add((entry.uri, entry.id))
+                identities.add((entry.uri, entry.id))
         return [*before(state), *fresh]
 
     recorded = [each for each in ledger.commit(decide) if isinstance(each.entry, EventEntry)]
-    own = dict(zip(map(id, fresh), recorded, strict=True))
-    first = known.first | {identity: each for each in recorded if (identity := _identity(each)) is not None}
+    recorded_by_object = dict(zip(map(id, fresh), recorded, strict=True))
+    first_recorded = known.first | {identity: each for each in recorded if (identity := _identity(each)) is not None}
     return [
-        EventReceipt(own[id(entry)], known=False)
-        if id(entry) in own
-        else EventReceipt(first[entry.uri, entry.id or ""], known=True)
+        EventReceipt(recorded_by_object[id(entry)], known=False)
+        if id(entry) in recorded_by_object
+        else EventReceipt(first_recorded[entry.uri, entry.id or ""], known=True)
         for entry in entries
     ]
 
@@ -224,15 +224,15 @@ class _KnownEvents:
         self.first: dict[EventIdentity, NumberedEntry] = {}
         self._store = store
         self._ids = sorted(ids)
-        self._read = 0
+        self._read_seq = 0
 
     def read_through(self, seq: int) -> dict[EventIdentity, NumberedEntry]:
         """(Dataset URI, id) to its first event, for all events up to the entry ``seq`` at least."""
-        for at in range(0, len(self._ids), _AT_ONCE):
-            ids = self._ids[at : at + _AT_ONCE]
-            for row in self._store.read_history(HistoryQuery(kinds=("event",), ids=ids, after_seq=self._read)):
+        for start in range(0, len(self._ids), _MOST_IDS_PER_QUERY):
+            ids = self._ids[start : start + _MOST_IDS_PER_QUERY]
+            for row in self._store.read_history(HistoryQuery(kinds=("event",), ids=ids, after_seq=self._read_seq)):
                 self.first.setdefault((row.uri or "", row.id or ""), from_row(row))
-        self._read = seq
+        self._read_seq = seq
         return self.first
 
 

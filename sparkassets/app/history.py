@@ -32,24 +32,22 @@ class HistoryCommands:
 
         ``asset`` may also be one that has left the project. For an outlet, the runs of its multi-asset are listed.
 
-        Those of an asset that is in the project, or was: of an outlet those that write it.
-
         >>> [run.run for run in project.history.runs(status="failed", last=5)]  # doctest: +SKIP
 
         Raises:
             InputError: There is no such asset, nor was there one.
         """
-        from sparkassets.app.events import newest
+        from sparkassets.app.events import read_newest
         from sparkassets.core.journal.history import RUN_KINDS, run_records
 
-        maker = self._known_by(asset) if asset is not None else None
-        gone = self._context.lost_claims(self._context.read_state("runs"))
+        recorded_name = self._recorded_name(asset) if asset is not None else None
+        lost = self._context.lost_claims(self._context.read_state("runs"))
 
         def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
-            found = run_records(map(from_row, rows), gone)
-            return [with_keys(run, self._context.spec) for run in found if status in (None, run.status)]
+            records = run_records(map(from_row, rows), lost)
+            return [with_keys(run, self._context.spec) for run in records if status in (None, run.status)]
 
-        return newest(lambda limit: self.rows(kinds=RUN_KINDS, asset=maker, last=limit), parse, last=last)
+        return read_newest(lambda limit: self.rows(kinds=RUN_KINDS, asset=recorded_name, last=limit), parse, last=last)
 
     def run(self, run: str) -> tuple[RunRecord, str]:
         """One run, and the name of its driver: host and process.
@@ -64,12 +62,12 @@ class HistoryCommands:
         if not claims:
             hint = "; ".join(filter(None, ["`sparkassets runs` lists them", self.cut_note()]))
             raise InputError(f"no run {run!r} in project {spec.name!r}", hint=hint)
-        gone = self._context.lost_claims(self._context.read_state("runs"))
+        lost = self._context.lost_claims(self._context.read_state("runs"))
         name = claims[0].asset if claims[0].asset in spec.assets else None
         store = self._context.adapters.store
         rows = store.read_history(HistoryQuery(kinds=RUN_KINDS, asset=name, after_seq=claims[0].seq - 1))
-        found = next(each for each in run_records(map(from_row, rows), gone) if each.run == run)
-        return with_keys(found, spec), claims[0].driver
+        record = next(each for each in run_records(map(from_row, rows), lost) if each.run == run)
+        return with_keys(record, spec), claims[0].driver
 
     def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
         """Dataset events, oldest first; with ``last`` only the newest so many.
@@ -81,7 +79,7 @@ class HistoryCommands:
 
         >>> project.history.events(asset="orders", last=1)  # doctest: +SKIP
         """
-        from sparkassets.app.events import describe_events, newest
+        from sparkassets.app.events import describe_events, read_newest
         from sparkassets.core.journal.announcements import dataset_uri_of
         from sparkassets.core.journal.history import EVENT_KINDS
         from sparkassets.core.journal.state import EventRef
@@ -90,7 +88,7 @@ class HistoryCommands:
             return [each for each in map(from_row, rows) if EventRef.from_entry(each) is not None]
 
         uri = None if asset is None else dataset_uri_of(self._context.spec, asset)
-        found = newest(lambda limit: self.rows(kinds=EVENT_KINDS, uri=uri, last=limit), parse, last=last)
+        found = read_newest(lambda limit: self.rows(kinds=EVENT_KINDS, uri=uri, last=limit), parse, last=last)
         return describe_events(self._context.spec, self._context.adapters.store, found)
 
     def iterations(self, asset: str) -> list[ListedIteration]:
@@ -103,12 +101,12 @@ class HistoryCommands:
         """
         from sparkassets.core.documents.records import list_iterations
         from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
-        from sparkassets.core.spec.outlets import list_outlet_names as told_names
+        from sparkassets.core.spec.outlets import list_outlet_names
 
         spec = publishing_asset(self._context.spec, asset)
         if spec.outlets:
             message = f"{asset!r} is a multi-asset, which holds no data: its outlets have iterations"
-            raise InputError(message, hint=f"name {told_names(spec.outlets)}")
+            raise InputError(message, hint=f"name {list_outlet_names(spec.outlets)}")
         known = self._context.read_state("iterations").assets.get(asset)
         if known is None or not known.iterations:
             return []
@@ -136,7 +134,7 @@ class HistoryCommands:
             InputError: The asset is not in the project and never was.
         """
         if asset is not None:
-            self._known_by(asset)
+            self._recorded_name(asset)
         store = self._context.adapters.store
         if not store.exists():
             return ()
@@ -154,7 +152,7 @@ class HistoryCommands:
         when = format_zoned(oldest[1], self._context.spec.timezone, seconds=True) if oldest is not None else "now"
         return f"what was before {when} is not kept (`retention` of the state)"
 
-    def _known_by(self, asset: str) -> str:
+    def _recorded_name(self, asset: str) -> str:
         """The name under which the journal has an asset's runs: the multi-asset of an outlet, else its own.
 
         Raises:

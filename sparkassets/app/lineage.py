@@ -58,7 +58,12 @@ class LineageCommands:
         spec = project.assets[asset]
         chosen = named_partitions(spec, partitions)
         return trace_lineage(
-            project, state, _DatasetHistory(self._context.adapters.store).of, asset=spec, partitions=chosen, depth=depth
+            project,
+            state,
+            _DatasetHistory(self._context.adapters.store).iterate_entries,
+            asset=spec,
+            partitions=chosen,
+            depth=depth,
         )
 
     def impact(self, asset: str, *partitions: str, at: datetime | str | None = None) -> UpdateImpact:
@@ -111,17 +116,17 @@ class _DatasetHistory:
         self._read: dict[str, list[NumberedEntry]] = {}
         self._limits: dict[str, int | None] = {}
 
-    def of(self, uri: str) -> Iterator[NumberedEntry]:
+    def iterate_entries(self, uri: str) -> Iterator[NumberedEntry]:
         """Entries of one dataset, newest first; reads more of the journal as they are consumed."""
-        at = 0
+        position = 0
         while True:
-            known = self._read.get(uri, [])
-            yield from known[at:]
-            at = len(known)
-            if not self._more(uri):
+            entries = self._read.get(uri, [])
+            yield from entries[position:]
+            position = len(entries)
+            if not self._read_further(uri):
                 return
 
-    def _more(self, uri: str) -> bool:
+    def _read_further(self, uri: str) -> bool:
         """Reads further back; returns whether that was possible."""
         from sparkassets.core.journal.lineage import KINDS
 
@@ -129,8 +134,8 @@ class _DatasetHistory:
         if limit is None or not self._store.exists():
             return False
         rows = self._store.read_history(HistoryQuery(kinds=KINDS, uri=uri, last=limit))
-        known = self._read.setdefault(uri, [])
-        oldest = known[-1].seq if known else None
-        known += [from_row(row) for row in reversed(rows) if oldest is None or row.seq < oldest]
+        entries = self._read.setdefault(uri, [])
+        oldest = entries[-1].seq if entries else None
+        entries += [from_row(row) for row in reversed(rows) if oldest is None or row.seq < oldest]
         self._limits[uri] = limit * 8 if len(rows) == limit else None
         return True

@@ -62,9 +62,9 @@ class PartitionCommands:
         spec = context.asset(spec.maker) if spec.maker else spec
         state = context.state_of(spec)
         return {
-            key: made.definition.id
-            for made in state.made
-            for key in spec.partitioning.keys(partitions_made_by(spec, state, made))
+            key: output.definition.id
+            for output in state.made
+            for key in spec.partitioning.keys(partitions_made_by(spec, state, output))
         }
 
     def add(self, asset: str, *keys: str, dimension: str | None = None) -> list[str]:
@@ -118,7 +118,7 @@ class PartitionCommands:
 
         verb = "partitions add" if adds else "partitions remove"
         self._context.refuse_scope(verb)
-        asset = self._context.runnable(name, "partitions")
+        asset = self._context.runnable_asset(name, "partitions")
         column = find_open_column(asset, dimension)
         segments = [parse_added_segment(asset, key, column)[1] for key in dict.fromkeys(keys)]
 
@@ -128,6 +128,6 @@ class PartitionCommands:
 
         with self._context.recording(verb) as ledger:
             recorded = ledger.commit(decide)
-        found = [each.entry for each in recorded if isinstance(each.entry, SegmentEntry)]
-        changed = {key for entry in found for key in (*entry.added, *entry.removed)}
+        entries = [each.entry for each in recorded if isinstance(each.entry, SegmentEntry)]
+        changed = {key for entry in entries for key in (*entry.added, *entry.removed)}
         return [key for key in segments if key in changed]

@@ -79,19 +79,19 @@ class OpenProject:
         from sparkassets.core.planner.planner import make_plan
 
         context = self._context.look(at=at, select=select)
-        found = make_plan(context)
+        plan = make_plan(context)
         if self._context.scope is not None:
-            found = replace(found, notes=(*found.notes, *self._context.scope.notes(context)))
-        found = self._context.show_plan(found, context, estimate=estimate)
+            plan = replace(plan, notes=(*plan.notes, *self._context.scope.notes(context)))
+        plan = self._context.show_plan(plan, context, estimate=estimate)
         if any(asset.deadlines is not None for asset in context.project.assets.values()):
             from sparkassets.core.planner.explain.lateness import find_all_lateness
 
-            found = replace(found, late=find_all_lateness(context))
+            plan = replace(plan, late=find_all_lateness(context))
         if not any(outputs_of_other_code(asset, context.state_of(asset)) for asset in context.project.assets.values()):
-            return found
+            return plan
         from sparkassets.core.planner.explain.code_changes import find_code_changes
 
-        return replace(found, changes=find_code_changes(context))
+        return replace(plan, changes=find_code_changes(context))
 
     def run(
         self,
@@ -137,8 +137,8 @@ class OpenProject:
 
         context = self._context.look(at=at)
         make_plan(context)
-        found = tuple(asset_status(context, asset) for asset in context.project.assets.values())
-        return ProjectStatus(context.now, found)
+        statuses = tuple(asset_status(context, asset) for asset in context.project.assets.values())
+        return ProjectStatus(context.now, statuses)
 
     def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> ExplanationNode:
         """The whole decision for one asset as a tree of ``text``, ``holds`` and ``children``.
@@ -173,12 +173,12 @@ class OpenProject:
 
     def _committers(self, tables: list[AssetSpec]) -> Iterator[str]:
         """Sentences on who commits the asset's runs, the driver or Spark, and why; one a table if they differ."""
-        whys = {
+        reasons = {
             table.name: self._context.adapters.make_target_observer().spark_commit_reason(table) for table in tables
         }
-        for name, why in whys.items() if len({*whys.values()}) > 1 else [("", next(iter(whys.values())))]:
-            who = "the driver" if why is None else f"Spark: {why}"
-            yield f"{name}: runs are committed by {who}" if name else f"runs are committed by {who}"
+        for name, reason in reasons.items() if len({*reasons.values()}) > 1 else [("", next(iter(reasons.values())))]:
+            committer = "the driver" if reason is None else f"Spark: {reason}"
+            yield f"{name}: runs are committed by {committer}" if name else f"runs are committed by {committer}"
 
     def connect(self, spark: SparkSession | None = None) -> Self:
         """Looks at tables in catalogs through a session from now on: the given, the active or a new one.

@@ -71,8 +71,8 @@ class StateCommands:
         self._context.adapters.store.check(project=self._context.spec.name)
         ledger = self._context.make_ledger("state compact")
         ledger.open()
-        gone = ledger.compact()
-        return CompactionResult(ledger.state.seq + 1 - self._context.adapters.store.oldest_seq(), gone)
+        expired = ledger.compact()
+        return CompactionResult(ledger.state.seq + 1 - self._context.adapters.store.oldest_seq(), expired)
 
     def verify(self) -> VerificationResult:
         """Reads all of the state, replays it, and looks at the assets' tables; writes nothing.
@@ -107,18 +107,18 @@ class StateCommands:
         store, snapshot = self._context.adapters.store, decode(image.snapshot, journal_id=image.journal_id)
         rows, seq = store.read_base()
         if seq + 1 < store.oldest_seq():
-            what = f"what was known before entry {store.oldest_seq()} is not there, and the snapshot alone tells it"
-            yield StateDamage(what, "restore the state's `base` from a backup; do not remove `watermarks`")
+            problem = f"what was known before entry {store.oldest_seq()} is not there, and the snapshot alone tells it"
+            yield StateDamage(problem, "restore the state's `base` from a backup; do not remove `watermarks`")
             return
         state = replace(decode(rows, journal_id=image.journal_id), seq=seq)
-        for part in read_entries(store, after=seq, up_to=image.snapshot_seq):
-            state = fold(state, part, commit=image.commit)
+        for entries in read_entries(store, after=seq, up_to=image.snapshot_seq):
+            state = fold(state, entries, commit=image.commit)
         if state.seq == image.snapshot_seq and (names := find_differences(state, snapshot)):
             from sparkassets.core.phrases import few
 
-            what = f"the snapshot of entry {image.snapshot_seq} is not what the journal comes to, of {few(names)}"
+            problem = f"the snapshot of entry {image.snapshot_seq} is not what the journal comes to, of {few(names)}"
             yield StateDamage(
-                what, "stop the drivers and remove the state's `watermarks`: it is made anew from the journal"
+                problem, "stop the drivers and remove the state's `watermarks`: it is made anew from the journal"
             )
 
     def export_lines(self) -> Iterator[dict[str, Any]]:
@@ -175,13 +175,13 @@ class StateCommands:
         from sparkassets.core.planner.planner import make_plan
 
         context = self._context.look(at=at)
-        found = make_plan(context)
+        plan = make_plan(context)
         store = self._context.adapters.store
         rows = store.read_history(HistoryQuery(kinds=KINDS, last=MOST_ENTRIES)) if store.exists() else ()
-        past = ReportHistory.from_entries(
+        report_history = ReportHistory.from_entries(
             [*map(from_row, rows)], whole=len(rows) < MOST_ENTRIES, gone=context.gone_claims
         )
-        return build_report(context, found, past)
+        return build_report(context, plan, report_history)
 
     def newest_entry(self) -> int:
         """The number of the journal's newest entry, which grows whenever anything is recorded."""
@@ -209,24 +209,31 @@ class StateCommands:
 
 def find_differences(replayed: State, snapshot: State) -> list[str]:
     """Names of assets and URIs of datasets whose rows differ between the two states, ascending."""
-    ours, theirs = _encoded_rows(replayed), _encoded_rows(snapshot)
+    replayed_rows, stored_rows = _encoded_rows(replayed), _encoded_rows(snapshot)
     return sorted(
-        {asset or uri for asset, uri in ours.keys() | theirs.keys() if _rows_differ(ours, theirs, (asset, uri))}
+        {
+            asset or uri
+            for asset, uri in replayed_rows.keys() | stored_rows.keys()
+            if _rows_differ(replayed_rows, stored_rows, (asset, uri))
+        }
     )
 
 
 def _encoded_rows(state: State) -> dict[tuple[str, str], SnapshotRow]:
     """(Asset name, dataset URI) to its snapshot row, in a form in which a replayed state equals a stored snapshot."""
-    alike = {
-        uri: replace(known, recent=RecentEvents.from_events(known.recent)) for uri, known in state.datasets.items()
+    datasets = {
+        uri: replace(dataset, recent=RecentEvents.from_events(dataset.recent))
+        for uri, dataset in state.datasets.items()
     }
-    packed = encode(replace(state, datasets=alike))  # decoding packs events as if all had come at once
+    packed = encode(replace(state, datasets=datasets))  # decoding packs events as if all had come at once
     encoded = encode(decode(packed, journal_id=""))  # encoding leaves out empty values
     rows = ((row.asset or "", "" if row.asset else row.uri or "", row) for row in encoded)
     return {(asset, uri): replace(row, commit=0) for asset, uri, row in rows}
 
 
 def _rows_differ(
-    ours: Mapping[tuple[str, str], SnapshotRow], theirs: Mapping[tuple[str, str], SnapshotRow], key: tuple[str, str]
+    replayed_rows: Mapping[tuple[str, str], SnapshotRow],
+    stored_rows: Mapping[tuple[str, str], SnapshotRow],
+    key: tuple[str, str],
 ) -> bool:
-    return ours.get(key) != theirs.get(key)
+    return replayed_rows.get(key) != stored_rows.get(key)

@@ -31,7 +31,7 @@ class WorkRunner:
         self.watchers: list[InvocationWatcher] = []
         self._context = context
         self._driver: Driver | None = None
-        self._computing: tuple[Engine, TargetFactory] | None = None
+        self._engine: tuple[Engine, TargetFactory] | None = None
 
     def run(
         self,
@@ -42,7 +42,7 @@ class WorkRunner:
         progress: Progress | None = None,
         check: bool = True,
         over_budget: bool = False,
-        computing: Callable[[], tuple[Engine, TargetFactory]] | None = None,
+        open_engine: Callable[[], tuple[Engine, TargetFactory]] | None = None,
     ) -> Summary:
         """Runs the works in one invocation.
 
@@ -53,7 +53,7 @@ class WorkRunner:
             progress: Called at plans, starts and ends of runs.
             check: Whether a failure is raised.
             over_budget: Whether runs may exceed their asset's budget.
-            computing: Makes the engine and the targets once something is due; Spark by default.
+            open_engine: Makes the engine and the targets once something is due; Spark by default.
 
         Raises:
             RunFailedError: Something failed, and ``check`` is on; it holds the summary.
@@ -62,32 +62,32 @@ class WorkRunner:
         from sparkassets.runtime.driver import Driver, DriverIdentity
         from sparkassets.runtime.progress import RunFailedError, SilentProgress, WatchedProgress
 
-        context, given = self._context, self._context.adapters
+        context, adapters = self._context, self._context.adapters
         if context.scope is not None:
             works = context.scope.begin(works)
         self._check_selection(works)
-        fixed = context.parse_time(at)
+        fixed_now = context.parse_time(at)
         context.forget_volumes()
         self.lend(spark)
-        given.check_storage()  # links may have come since the project was loaded
-        given.store.create(project=context.spec.name)
-        watched = WatchedProgress(progress or SilentProgress(), [*given.make_watchers(), *self.watchers])
+        adapters.check_storage()  # links may have come since the project was loaded
+        adapters.store.create(project=context.spec.name)
+        watched = WatchedProgress(progress or SilentProgress(), [*adapters.make_watchers(), *self.watchers])
         driver = Driver(
             project=context.spec,
             ledger=context.make_ledger("run"),
-            open_engine=computing or (lambda: self.open_engine(spark)),
-            find_observer=given.find_observer,
-            targets=given.make_target_observer(),
-            leases=given.make_lease_monitor(),
-            clock=given.clock,
-            ids=given.ids,
-            identity=DriverIdentity(given.process_name(), given.ids.invocation_id()),
+            open_engine=open_engine or (lambda: self.open_engine(spark)),
+            find_observer=adapters.find_observer,
+            targets=adapters.make_target_observer(),
+            leases=adapters.make_lease_monitor(),
+            clock=adapters.clock,
+            ids=adapters.ids,
+            identity=DriverIdentity(adapters.process_name(), adapters.ids.invocation_id()),
             progress=watched,
-            explain_failure=given.explain_failure,
-            fixed_now=fixed,
-            estimate_volume=context.weigh,
+            explain_failure=adapters.explain_failure,
+            fixed_now=fixed_now,
+            estimate_volume=context.estimate_volume,
             check_availability=context.check_changes,
-            stored_columns=given.read_columns,
+            stored_columns=adapters.read_columns,
             over_budget=over_budget,
         )
         self._driver = driver
@@ -121,9 +121,9 @@ class WorkRunner:
 
     def open_engine(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
         """The engine for this session, and the factory of targets; without a session, those of the last call."""
-        if self._computing is None or spark is not None:
-            self._computing = self._context.adapters.open_engine(spark)
-        return self._computing
+        if self._engine is None or spark is not None:
+            self._engine = self._context.adapters.open_engine(spark)
+        return self._engine
 
     def open_lazy_engine(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
         """As `open_engine`, but the engine starts only when it computes: some runs only commit."""
@@ -132,9 +132,9 @@ class WorkRunner:
 
     def close(self) -> None:
         """Stops the Spark session that runs started; never one that was there before."""
-        if self._computing is not None:
-            self._computing[0].close()
-            self._computing = None
+        if self._engine is not None:
+            self._engine[0].close()
+            self._engine = None
         self._context.adapters.close()
 
 

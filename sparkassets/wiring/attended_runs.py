@@ -71,7 +71,7 @@ def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str
     from sparkassets.app.backfills import named_partitions, parse_interval
     from sparkassets.runtime.driver_work import AttendedWork
 
-    asset = context.runnable(name, "run --select")
+    asset = context.runnable_asset(name, "run --select")
     if not asset.writes_itself:
         hint = "write 'write: self' where the asset's own code writes its table"
         raise InputError(f"asset {name!r} is written by sparkassets, which computes its rows itself", hint=hint)
@@ -87,11 +87,11 @@ def _drive(
     """Runs the work with an engine whose computation is the caller's block."""
     from sparkassets.spark.engine import AttendedEngine
 
-    def computing() -> tuple[Engine, TargetFactory]:
+    def open_engine() -> tuple[Engine, TargetFactory]:
         engine, outlets = runner.open_engine(spark)
         return AttendedEngine(context.spec, meeting.attend, meeting.give_up, engine), outlets
 
-    return runner.run([work], spark, check=False, over_budget=True, computing=computing)
+    return runner.run([work], spark, check=False, over_budget=True, open_engine=open_engine)
 
 
 class _RunMeeting:

@@ -167,7 +167,7 @@ class History:
 
     def promote(self, moment: str | None = None) -> None:
         """As `BranchCommands.promote`: code that the branch has not run is refused before the base hears of it."""
-        if self.branch().unknown():
+        if self.branch().assets_not_run():
             return
         engine = PromotingEngine(self.lake, self.beside)
         if (stuck := drive(self.lake, engine, self.promoting(), self.random, moment)) is not None:
@@ -257,7 +257,7 @@ class History:
                 assert is_as_told(told.result(60))
         self.lake.alive = self.beside.alive = False
         own = {base_uri(name) for name in self.plain.assets}
-        events = [each.entry for each in self.branch().own.since(0, kinds=("event",))]
+        events = [each.entry for each in self.branch().own.entries_after(0, kinds=("event",))]
         begun = [each.uri for each in events if isinstance(each, EventEntry) and each.uri in own]
         assert len(begun) == len(set(begun))
 
@@ -267,7 +267,7 @@ class History:
         return lambda: driver.run_works([work])
 
     def a_promotion(self) -> Callable[[], Summary]:
-        if self.branch().unknown():
+        if self.branch().assets_not_run():
             return self.a_run()
         work, engine = self.promoting(), PromotingEngine(self.lake, self.beside)
         driver = self.lake.driver(engine=engine)
@@ -428,7 +428,7 @@ def test_code_that_comes_back_in_a_branch_is_computed_again() -> None:
         for code in (1, 2, 1):
             history.codes = {"one": code}
             history.run_branch()
-            assert not history.branch().unknown()
+            assert not history.branch().assets_not_run()
         history.promote()
         assert {order.asset.name for order in history.promoted} >= {"one"}
         is_promoted(history)
