@@ -33,12 +33,12 @@ def make_observer(
 
         if asset.views:
             return DeltaObserver()
-        alone = by_session(DeltaObserver())
+        table_observer = by_session(DeltaObserver())
         if asset.source is None or asset.source.kind == "delta":
-            return alone
+            return table_observer
         from sparkassets.sources.table_sets import ListedFolders, TableSetObserver
 
-        return TableSetObserver(ListedFolders(), alone)
+        return TableSetObserver(ListedFolders(), table_observer)
     from sparkassets.sources.files import FileObserver
 
     return FileObserver(texts)

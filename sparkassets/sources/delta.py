@@ -71,70 +71,70 @@ class DeltaObserver:
 
         Each view has its inspection position in the cursor: a new view begins with all that the table holds.
         """
-        moved = seen is not None and seen.version is not None
-        version = seen.version if seen is not None and moved else inspection.last.version
+        has_moved = seen is not None and seen.version is not None
+        version = seen.version if seen is not None and has_moved else inspection.last.version
         if version is None:
             return seen
-        known: Mapping[str, Any] = inspection.last.cursor.get(_VIEWS) or {}
-        found = {
+        view_cursors: Mapping[str, Any] = inspection.last.cursor.get(_VIEWS) or {}
+        looks = {
             uri: _observe_view(
                 inspection,
                 partitioning,
-                known.get(uri),
+                view_cursors.get(uri),
                 inspection.last.view_coverage[uri],
                 version=version,
-                moved=moved,
+                has_moved=has_moved,
             )
             for uri, partitioning in inspection.asset.views.items()
         }
-        cursors = {uri: cursor for uri, (_, cursor) in found.items()}
-        news = {uri: each for uri, (each, _) in found.items() if each is not None}
-        base = seen or Observation(inspection.asset.name, NOTHING)
-        if cursors != known:
-            base = replace(base, cursor={**base.cursor, _VIEWS: cursors or None})
-        merged = _merge_views(base, news)
+        cursors = {uri: cursor for uri, (_, cursor) in looks.items()}
+        news = {uri: each for uri, (each, _) in looks.items() if each is not None}
+        observation = seen or Observation(inspection.asset.name, NOTHING)
+        if cursors != view_cursors:
+            observation = replace(observation, cursor={**observation.cursor, _VIEWS: cursors or None})
+        merged = _merge_views(observation, news)
         return merged if merged.has_news or merged.notes else None
 
 
 def _merge_views(base: Observation, views: Mapping[str, Observation]) -> Observation:
     """The observation of a table, with the changes that each of its views found, by the views' identities."""
-    every = (base, *views.values())
-    read = sum(each.extra.get("files_read", 0) for each in every)
-    changes = {uri: ViewChanges(each.changed, each.removed) for uri, each in views.items()}
+    observations = (base, *views.values())
+    files_read = sum(observation.extra.get("files_read", 0) for observation in observations)
+    changes = {uri: ViewChanges(observation.changed, observation.removed) for uri, observation in views.items()}
     return replace(
         base,
-        views={uri: each for uri, each in changes.items() if each.changed or each.removed},
-        notes=tuple(dict.fromkeys(note for each in every for note in each.notes)),
-        extra={**base.extra, "files_read": read} if read else base.extra,
+        views={uri: observation for uri, observation in changes.items() if observation.changed or observation.removed},
+        notes=tuple(dict.fromkeys(note for observation in observations for note in observation.notes)),
+        extra={**base.extra, "files_read": files_read} if files_read else base.extra,
     )
 
 
 def _observe_view(
     inspection: TableInspection,
     partitioning: Partitioning,
-    known: Mapping[str, Any] | None,
+    view_cursor: Mapping[str, Any] | None,
     coverage: PartitionSet,
     *,
     version: int,
-    moved: bool,
+    has_moved: bool,
 ) -> tuple[Observation | None, Mapping[str, Any]]:
     """The news of a view, up to the version at which the table was looked at, and the view's new cursor.
 
-    None in place of news without any. ``known`` is the view's cursor, None for a new view: whatever the view is
-    recorded to hold, and the table no longer has, is then removed. ``moved`` says that the table was replaced or went
-    back.
+    None in place of news without any. ``view_cursor`` is the view's cursor, None for a new view: whatever the view is
+    recorded to hold, and the table no longer has, is then removed. ``has_moved`` says that the table was replaced or
+    went back.
     """
-    cursor = known or {}
+    cursor = view_cursor or {}
     asset = replace(inspection.asset, partitioning=partitioning, views={})
     last = LastLook(cursor.get("table_id"), cursor.get("version"), cursor, coverage)
-    look = TableInspection(asset, inspection.path, last, until=version)
-    same = cursor.get("version") == version and cursor.get("table_id") == inspection.last.table_id
-    if not moved and same and look.is_known():
-        return look.without_news(), cursor
-    seen = look.observation()
-    if seen is None or seen.version is None:
-        return seen, cursor
-    if known is None:
-        seen = replace(seen, removed=coverage - seen.changed)
-    position = {**cursor, **seen.cursor, "table_id": seen.table_id, "version": seen.version}
-    return seen, {key: value for key, value in position.items() if value is not None}
+    view_inspection = TableInspection(asset, inspection.path, last, until=version)
+    is_same_version = cursor.get("version") == version and cursor.get("table_id") == inspection.last.table_id
+    if not has_moved and is_same_version and view_inspection.is_known():
+        return view_inspection.without_news(), cursor
+    observation = view_inspection.observation()
+    if observation is None or observation.version is None:
+        return observation, cursor
+    if view_cursor is None:
+        observation = replace(observation, removed=coverage - observation.changed)
+    position = {**cursor, **observation.cursor, "table_id": observation.table_id, "version": observation.version}
+    return observation, {key: value for key, value in position.items() if value is not None}

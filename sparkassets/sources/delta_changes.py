@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyarrow import Array
 
-_ONLY_LESS = frozenset({"DELETE"})
+_DELETING_OPERATIONS = frozenset({"DELETE"})
 """Operations after which a partition with an unchanged number of rows has the same rows."""
-_VECTORS_GROW = frozenset({"DELETE", "UPDATE", "MERGE"})
+_VECTOR_OPERATIONS = frozenset({"DELETE", "UPDATE", "MERGE"})
 """Operations after which a file has the same rows in a partition if its deletion vector removed none there."""
-_AT_ONCE = 64
+_MOST_FILES_PER_READ = 64
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:/+")
 
 
@@ -79,7 +79,7 @@ class TableParts:
             SourceError: A file does not tell, and cannot be read.
         """
         rows = self._rows(self.file_parts.read_live(flat_adds(table)), self._read_kept_rows(table))
-        return PartitionSet.from_slots(cell for path in rows for cell in self._readable(path, rows[path]))
+        return PartitionSet.from_slots(cell for path in rows for cell in self._check_readable(path, rows[path]))
 
     def ignored_values(self, version: int) -> Mapping[str, set[str]]:
         """Values in that version that name no partition, by column.
@@ -88,12 +88,12 @@ class TableParts:
             SourceError: A file does not tell, and cannot be read.
         """
         file_parts = FileParts.from_columns(self.file_parts.columns, self.file_parts.partitioning)
-        anew = TableParts(self.source, self.path, file_parts, self.open_version)
-        live = file_parts.read_live(flat_adds(self._at(version)))
-        open_ = {path: part for path, part in live.items() if not file_parts.notes_all(part)}
-        rows = anew._rows(open_, self._read_kept_rows(self._at(version)) if open_ else {})
+        fresh_parts = TableParts(self.source, self.path, file_parts, self.open_version)
+        live = file_parts.read_live(flat_adds(self._table_at(version)))
+        unread = {path: part for path, part in live.items() if not file_parts.notes_all(part)}
+        rows = fresh_parts._rows(unread, self._read_kept_rows(self._table_at(version)) if unread else {})
         for path, each in rows.items():
-            anew._readable(path, each)
+            fresh_parts._check_readable(path, each)
         return file_parts.ignored_values
 
     def find_lost(self, parts: PartitionSet, version: int) -> PartitionSet:
@@ -104,24 +104,26 @@ class TableParts:
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
-        table = self._at(version)
+        table = self._table_at(version)
         kept = self._read_kept_rows(table)
-        open_: dict[str, FilePart] = {}
-        found: list[Cell] = []
+        unread: dict[str, FilePart] = {}
+        cells: list[Cell] = []
         for path, part in self.file_parts.read_live(flat_adds(table)).items():
             known = _known_rows(part, kept.get(path))
             if known is None:
-                open_[path] = part
+                unread[path] = part
             else:
-                found += known
-        left = parts - PartitionSet.from_slots(found)
-        while left:
-            near = [path for path, part in open_.items() if self.file_parts.within(part, left)]
-            if not near:
+                cells += known
+        missing = parts - PartitionSet.from_slots(cells)
+        while missing:
+            candidates = [path for path, part in unread.items() if self.file_parts.within(part, missing)]
+            if not candidates:
                 break
-            rows = self._rows({path: open_.pop(path) for path in near[:_AT_ONCE]}, kept)
-            left = left - PartitionSet.from_slots(cell for path in rows for cell in self._readable(path, rows[path]))
-        return left
+            rows = self._rows({path: unread.pop(path) for path in candidates[:_MOST_FILES_PER_READ]}, kept)
+            missing = missing - PartitionSet.from_slots(
+                cell for path in rows for cell in self._check_readable(path, rows[path])
+            )
+        return missing
 
     def find_changes(
         self, commits: Sequence[LogCommit], *, seen: int, version: int, coverage: PartitionSet
@@ -134,44 +136,50 @@ class TableParts:
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
-        removed_files, added_files, passed = _net_files(commits)
-        moved = any(commit.moves_rows for commit in commits)
-        before, after = self._of_gone(removed_files, commits, seen), self._of_came(added_files, version)
-        lost, maybe = _separate_unreadable(before)
-        new, unread = _separate_unreadable(after)
-        if unread and not moved:
-            self._readable(added_files[unread[0]].path, after[unread[0]])
-        were, are = _cells(lost.values()), _cells(new.values())
-        if unread:  # these were compacted and vacuumed since they came
-            are = are | self.find_partitions(self._at(version))
-        if maybe:
-            were = were | self._find_possible([removed_files[key] for key in maybe], seen, version, coverage)
-        touched = were | are
-        if not (moved or passed or maybe or unread):
-            touched = _find_touched(
-                commits, {removed_files[key]: lost[key] for key in lost}, {added_files[key]: new[key] for key in new}
+        removed_files, added_files, has_passing_files = _net_files(commits)
+        has_moved_rows = any(commit.moves_rows for commit in commits)
+        before, after = self._rows_of_removed(removed_files, commits, seen), self._rows_of_added(added_files, version)
+        removed_rows, unknown_keys = _separate_unreadable(before)
+        added_rows, unread_keys = _separate_unreadable(after)
+        if unread_keys and not has_moved_rows:
+            self._check_readable(added_files[unread_keys[0]].path, after[unread_keys[0]])
+        before_partitions, after_partitions = _cells(removed_rows.values()), _cells(added_rows.values())
+        if unread_keys:  # these were compacted and vacuumed since they came
+            after_partitions = after_partitions | self.find_partitions(self._table_at(version))
+        if unknown_keys:
+            before_partitions = before_partitions | self._find_possible(
+                [removed_files[key] for key in unknown_keys], seen, version, coverage
             )
-        touched, rewritten = touched & self._read_feed_partitions(commits), _count_rewritten(commits, lost)
+        changed = before_partitions | after_partitions
+        if not (has_moved_rows or has_passing_files or unknown_keys or unread_keys):
+            changed = _find_touched(
+                commits,
+                {removed_files[key]: removed_rows[key] for key in removed_rows},
+                {added_files[key]: added_rows[key] for key in added_rows},
+            )
+        changed, rewritten = changed & self._read_feed_partitions(commits), _count_rewritten(commits, removed_rows)
         if not removed_files:
-            return PartitionChanges(touched, unknown_files=len(unread))
-        empty = self.find_lost(were | are if moved else were - are, version)
-        removed = self._held_before(empty, seen, coverage) if moved else empty
-        return PartitionChanges(touched - empty, removed, len(maybe) + len(unread), rewritten)
+            return PartitionChanges(changed, unknown_files=len(unread_keys))
+        empty = self.find_lost(
+            before_partitions | after_partitions if has_moved_rows else before_partitions - after_partitions, version
+        )
+        removed = self._held_before(empty, seen, coverage) if has_moved_rows else empty
+        return PartitionChanges(changed - empty, removed, len(unknown_keys) + len(unread_keys), rewritten)
 
     def _find_possible(
-        self, gone: Sequence[FileAction], seen: int, version: int, coverage: PartitionSet
+        self, files: Sequence[FileAction], seen: int, version: int, coverage: PartitionSet
     ) -> PartitionSet:
         """The partitions that removed files may have held, where nothing is known about their rows."""
-        known, there = self._before(seen), coverage or self.find_partitions(self._at(version))
-        parts = (known.get(file.path, self.file_parts.unknown_part) for file in gone)
-        return PartitionSet.union([self.file_parts.within(part, there) for part in parts])
+        known, held = self._file_parts_at(seen), coverage or self.find_partitions(self._table_at(version))
+        parts = (known.get(file.path, self.file_parts.unknown_part) for file in files)
+        return PartitionSet.union([self.file_parts.within(part, held) for part in parts])
 
     def _read_feed_partitions(self, commits: Sequence[LogCommit]) -> PartitionSet:
         """The partitions of rows in the change feed; everything where commits have no feed, or files of it are gone."""
         if not any(commit.changes for commit in commits):
             return EVERYTHING
         files = [file for commit in commits for file in commit.changes or commit.files]
-        rows = self._by_key({file.key: file for file in files}, {file.key: self._part(file) for file in files}, {})
+        rows = self._rows_by_key({file.key: file for file in files}, {file.key: self._part(file) for file in files}, {})
         if any(isinstance(each, OSError) for each in rows.values()):  # one was vacuumed
             return EVERYTHING
         return _cells(_separate_unreadable(rows)[0].values())
@@ -188,68 +196,72 @@ class TableParts:
         except SourceError:  # the log, or a file, is not there any more
             return NOTHING
 
-    def _of_gone(
-        self, gone: Mapping[str, FileAction], commits: Sequence[LogCommit], seen: int
+    def _rows_of_removed(
+        self, removed: Mapping[str, FileAction], commits: Sequence[LogCommit], seen: int
     ) -> dict[str, Rows | OSError]:
         """The rows of removed files by their keys, or the error of a file that cannot be read any more.
 
         Remove actions often lack statistics; they are completed from the add action, or from the log at ``seen``.
         """
         added_parts = {file.path: self._part(file) for commit in commits for file in commit.files if file.added}
-        parts = _complete_parts(gone, {key: self._part(file) for key, file in gone.items()}, added_parts)
-        if any(not parts[key].is_known and file.partition is None for key, file in gone.items()):
-            parts = _complete_parts(gone, parts, self._before(seen))
+        parts = _complete_parts(removed, {key: self._part(file) for key, file in removed.items()}, added_parts)
+        if any(not parts[key].is_known and file.partition is None for key, file in removed.items()):
+            parts = _complete_parts(removed, parts, self._file_parts_at(seen))
         kept: Mapping[str, Array] = {}
-        if any(file.has_deletion_vector for file in gone.values()):
+        if any(file.has_deletion_vector for file in removed.values()):
             with suppress(SourceError):  # where the log goes back that far no more, more rows went than did
-                kept = self._read_kept_rows(self._at(seen))
-        rows = self._by_key(gone, parts, kept)
-        deleted = [key for key, each in rows.items() if isinstance(each, OSError)]
-        if deleted:
-            old = {key: gone[key] for key in deleted}
-            completed = _complete_parts(old, parts, self._before(seen))
+                kept = self._read_kept_rows(self._table_at(seen))
+        rows = self._rows_by_key(removed, parts, kept)
+        unreadable_keys = [key for key, each in rows.items() if isinstance(each, OSError)]
+        if unreadable_keys:
+            unreadable = {key: removed[key] for key in unreadable_keys}
+            completed = _complete_parts(unreadable, parts, self._file_parts_at(seen))
             rows |= {key: _known_rows(part, None) or rows[key] for key, part in completed.items()}
         return rows
 
-    def _of_came(self, came: Mapping[str, FileAction], version: int) -> dict[str, Rows | OSError]:
+    def _rows_of_added(self, added: Mapping[str, FileAction], version: int) -> dict[str, Rows | OSError]:
         """The rows of added files by their keys, or the error of a file that was vacuumed meanwhile."""
         kept = (
-            self._read_kept_rows(self._at(version)) if any(file.has_deletion_vector for file in came.values()) else {}
+            self._read_kept_rows(self._table_at(version))
+            if any(file.has_deletion_vector for file in added.values())
+            else {}
         )
-        return self._by_key(came, {key: self._part(file) for key, file in came.items()}, kept)
+        return self._rows_by_key(added, {key: self._part(file) for key, file in added.items()}, kept)
 
-    def _by_key(
+    def _rows_by_key(
         self, files: Mapping[str, FileAction], parts: Mapping[str, FilePart], kept: Mapping[str, Array]
     ) -> dict[str, Rows | OSError]:
         """The rows of each file by its key, or the error of reading it.
 
         Where deleted rows of a file are unknown, its partitions are known and their numbers of rows are not (None).
         """
-        plain = {files[key].path: part for key, part in parts.items() if not files[key].has_deletion_vector}
-        cut = {files[key].path: part for key, part in parts.items() if files[key].has_deletion_vector}
-        rows = self._rows(plain, {})
-        fewer = {
+        without_vector = {files[key].path: part for key, part in parts.items() if not files[key].has_deletion_vector}
+        with_vector = {files[key].path: part for key, part in parts.items() if files[key].has_deletion_vector}
+        rows = self._rows(without_vector, {})
+        remaining_rows = {
             path: each if path in kept or isinstance(each, OSError) else dict.fromkeys(each)  # some of them
-            for path, each in self._rows(cut, kept).items()
+            for path, each in self._rows(with_vector, kept).items()
         }
-        return {key: (fewer if file.has_deletion_vector else rows)[file.path] for key, file in files.items()}
+        return {key: (remaining_rows if file.has_deletion_vector else rows)[file.path] for key, file in files.items()}
 
     def _rows(self, files: Mapping[str, FilePart], kept: Mapping[str, Array]) -> dict[str, Rows | OSError]:
         """The rows of files by path, by the log or by reading the file; the error where that fails."""
-        found: dict[str, Rows | OSError] = {}
+        rows_by_path: dict[str, Rows | OSError] = {}
         unknown: dict[str, FilePart] = {}
         for path, part in files.items():
-            known = _known_rows(part, kept.get(path))
-            if known is None:
+            known_rows = _known_rows(part, kept.get(path))
+            if known_rows is None:
                 unknown[path] = part
             else:
-                found[path] = known
+                rows_by_path[path] = known_rows
         if unknown:
             self.files_read += len(unknown)
-            found |= zip(unknown, DataFiles(self.path, self.file_parts).read_rows(unknown, kept=kept), strict=True)
-        return found
+            rows_by_path |= zip(
+                unknown, DataFiles(self.path, self.file_parts).read_rows(unknown, kept=kept), strict=True
+            )
+        return rows_by_path
 
-    def _readable(self, path: str, rows: Rows | OSError) -> Rows:
+    def _check_readable(self, path: str, rows: Rows | OSError) -> Rows:
         """The rows of a file.
 
         Raises:
@@ -281,14 +293,14 @@ class TableParts:
             self.uncertainty_reason = error.args[0]
             return {}
 
-    def _before(self, seen: int) -> dict[str, FilePart]:
+    def _file_parts_at(self, seen: int) -> dict[str, FilePart]:
         """Path and partitions of every file of the seen version; empty when the log lacks it."""
         try:
-            return self.file_parts.read_live(flat_adds(self._at(seen)))
+            return self.file_parts.read_live(flat_adds(self._table_at(seen)))
         except SourceError:
             return {}
 
-    def _at(self, version: int) -> DeltaTable:
+    def _table_at(self, version: int) -> DeltaTable:
         if version not in self._versions:
             self._versions[version] = self.open_version(version)
         return self._versions[version]
@@ -305,7 +317,7 @@ def kept_rows(table: DeltaTable) -> dict[str, Array]:
 
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return {}
-    paths = {_place(table, path): path for path in flat_adds(table).column("path").to_pylist()}
+    paths = {_path_without_scheme(table, path): path for path in flat_adds(table).column("path").to_pylist()}
     kept: dict[str, Array] = {}
     try:
         for each in table.deletion_vectors():
@@ -317,7 +329,7 @@ def kept_rows(table: DeltaTable) -> dict[str, Array]:
     return kept
 
 
-def _place(table: DeltaTable, path: str) -> str:
+def _path_without_scheme(table: DeltaTable, path: str) -> str:
     """The place of a live file without scheme: a clone has the files of its source as URIs, in short ``file:/``."""
     return _SCHEME.sub("", path if _SCHEME.match(path) else table.table_uri + path)
 
@@ -370,18 +382,18 @@ def _known_rows(part: FilePart, kept: Array | None) -> Rows | None:
     return {cell: left} if left else {}
 
 
-def _count_rewritten(commits: Sequence[LogCommit], gone: Mapping[str, Rows]) -> int:
+def _count_rewritten(commits: Sequence[LogCommit], removed: Mapping[str, Rows]) -> int:
     """How many files of several partitions were rewritten without a record of which rows changed.
 
     All partitions of such a file count as changed, which the observation explains.
     """
-    rewriting = (commit for commit in commits if not commit.changes and commit.operation not in _ONLY_LESS)
-    for_others = (commit for commit in rewriting if len({file.added for file in commit.files}) > 1)
-    return sum(len(gone.get(file.key, ())) > 1 for commit in for_others for file in commit.files if not file.added)
+    rewriting = (commit for commit in commits if not commit.changes and commit.operation not in _DELETING_OPERATIONS)
+    replacing = (commit for commit in rewriting if len({file.added for file in commit.files}) > 1)
+    return sum(len(removed.get(file.key, ())) > 1 for commit in replacing for file in commit.files if not file.added)
 
 
 def _find_touched(
-    commits: Sequence[LogCommit], gone: Mapping[FileAction, Rows], came: Mapping[FileAction, Rows]
+    commits: Sequence[LogCommit], removed: Mapping[FileAction, Rows], added: Mapping[FileAction, Rows]
 ) -> PartitionSet:
     """The partitions with rows that were added, removed or changed, from the rows of files before and after.
 
@@ -390,14 +402,18 @@ def _find_touched(
     rewriting = [commit for commit in commits if any(not file.added for file in commit.files)]
     operations = {commit.operation for commit in rewriting}
     rewritten = {file.key for commit in rewriting for file in commit.files}
-    if operations <= _ONLY_LESS:
-        fewer = _find_fewer(gone.values(), (rows for file, rows in came.items() if file.key in rewritten))
-        return fewer | _cells(rows for file, rows in came.items() if file.key not in rewritten)
-    before = {file.path: rows for file, rows in gone.items()}
-    after = {file.path: rows for file, rows in came.items()}
-    same = before.keys() & after.keys() if operations <= _VECTORS_GROW else set()
-    whole = _cells(rows for side in (before, after) for path, rows in side.items() if path not in same)
-    return PartitionSet.union([whole, *(_find_fewer([before[path]], [after[path]]) for path in same)])
+    if operations <= _DELETING_OPERATIONS:
+        fewer = _find_differing_counts(
+            removed.values(), (rows for file, rows in added.items() if file.key in rewritten)
+        )
+        return fewer | _cells(rows for file, rows in added.items() if file.key not in rewritten)
+    before = {file.path: rows for file, rows in removed.items()}
+    after = {file.path: rows for file, rows in added.items()}
+    kept_paths = before.keys() & after.keys() if operations <= _VECTOR_OPERATIONS else set()
+    replaced = _cells(rows for side in (before, after) for path, rows in side.items() if path not in kept_paths)
+    return PartitionSet.union(
+        [replaced, *(_find_differing_counts([before[path]], [after[path]]) for path in kept_paths)]
+    )
 
 
 def _cells(files: Iterable[Rows]) -> PartitionSet:
@@ -405,14 +421,14 @@ def _cells(files: Iterable[Rows]) -> PartitionSet:
     return PartitionSet.from_slots(cell for rows in files for cell in rows)
 
 
-def _find_fewer(before: Iterable[Rows], after: Iterable[Rows]) -> PartitionSet:
+def _find_differing_counts(before: Iterable[Rows], after: Iterable[Rows]) -> PartitionSet:
     """The partitions whose number of rows differs, or is unknown."""
-    rest: Counter[Cell] = Counter()
+    differences: Counter[Cell] = Counter()
     unknown = set()
     for sign, side in ((1, before), (-1, after)):
         for rows in side:
             for cell, count in rows.items():
-                rest[cell] += sign * (count or 0)
+                differences[cell] += sign * (count or 0)
                 if count is None:
                     unknown.add(cell)
-    return PartitionSet.from_slots([*unknown, *(cell for cell, count in rest.items() if count)])
+    return PartitionSet.from_slots([*unknown, *(cell for cell, count in differences.items() if count)])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PHYSICAL = "delta.columnMapping.physicalName"
 _SYNONYMS = {"timestamp_ltz": "timestamp"}
-_OF_ARROW = {
+_DELTA_TYPES = {
     "date32[day]": "date",
     "string": "string",
     "large_string": "string",
@@ -64,7 +64,7 @@ class FileValues:
         types = {column: fields[column] for column in self.view.columns if column in fields}
         try:
             with closing(self._open(path)) as stream:
-                parts, cells = self._cells(stream, types)
+                parts, cells = self._read_cells(stream, types)
         except SourceError as error:
             raise SourceError(f"{error.args[0]} (in the file '{escape_unwritable(path)}')", hint=error.hint) from error
         except (OSError, ValueError, EOFError) as error:
@@ -73,34 +73,38 @@ class FileValues:
                 f"the file '{escape_unwritable(path)}' of the source '{self.asset.name}' cannot be read: {reason}",
                 hint="take it away or write it again; 'settle' leaves alone what is still being written",
             ) from error
-        left = {column: sorted(some) for column, some in parts.ignored_values.items()}
-        return FileContent(PartitionSet.from_slots(cells), left)
+        excluded = {column: sorted(values) for column, values in parts.ignored_values.items()}
+        return FileContent(PartitionSet.from_slots(cells), excluded)
 
     def _open(self, path: str) -> BinaryIO:
         return open_file(self.root, quote(path))
 
-    def _parts(self, columns: Mapping[str, str], types: Mapping[str, str]) -> FileParts:
+    def _make_parts(self, columns: Mapping[str, str], types: Mapping[str, str]) -> FileParts:
         """Maps rows with these columns to partitions; case is ignored, as in Spark.
 
         Raises:
             SourceError: A column of the view is missing, or its type tells no partition.
         """
-        asked = {column.lower(): column for column in self.view.columns}
+        view_columns = {column.lower(): column for column in self.view.columns}
         fields = [
-            {"name": asked.get(name.lower(), name), "type": _SYNONYMS.get(kind, kind), "metadata": {_PHYSICAL: name}}
+            {
+                "name": view_columns.get(name.lower(), name),
+                "type": _SYNONYMS.get(kind, kind),
+                "metadata": {_PHYSICAL: name},
+            }
             for name, kind in ({**columns, **dict.fromkeys(types, "string")}).items()
         ]
         schema = json.dumps({"fields": fields})
         return FileParts.from_columns(columns_of(schema, self.view, source=self.asset.name), self.view)
 
-    def _cells(self, stream: BinaryIO, types: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
+    def _read_cells(self, stream: BinaryIO, types: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
         """The partition of each distinct combination of values in the file, and what noted values of no partition."""
         from pyarrow.parquet import ParquetFile
 
         from sparkassets.delta.rows import RowRequest, rows_of
 
         with ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:
-            parts = self._parts(_types(file), types)
+            parts = self._make_parts(_column_types(file), types)
             same = tuple(types.get(each.name) for each in parts.columns.segments)
             rows = rows_of(file, RowRequest(parts.columns, self.view.time, None, same), parts.times)
         cells: list[Cell] = []
@@ -110,19 +114,19 @@ class FileValues:
         return parts, cells
 
 
-def _types(file: ParquetFile) -> dict[str, str]:
+def _column_types(file: ParquetFile) -> dict[str, str]:
     """The types of a file's columns, as Spark reads them and Delta names them."""
-    ancient = {
+    int96_columns = {
         file.schema.column(index).name
         for index in range(len(file.schema))
         if file.schema.column(index).physical_type == "INT96"
     }
-    found = {}
+    types = {}
     for field in file.schema_arrow:
         text = str(getattr(field.type, "value_type", field.type))
         if text.startswith("timestamp"):
-            text = "timestamp" if "tz=" in text or field.name in ancient else "timestamp_ntz"
+            text = "timestamp" if "tz=" in text or field.name in int96_columns else "timestamp_ntz"
         elif text.startswith("decimal128"):
             text = text.replace("decimal128", "decimal").replace(" ", "")
-        found[str(field.name)] = _OF_ARROW.get(text, text)
-    return found
+        types[str(field.name)] = _DELTA_TYPES.get(text, text)
+    return types

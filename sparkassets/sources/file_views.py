@@ -91,25 +91,31 @@ class _ViewInspection:
 
     def find_changes(self, view_coverage: Mapping[str, PartitionSet]) -> FileViewChanges:
         """The news, and the changes of the cursor."""
-        there = {
+        settled_files = {
             file_key(file[0]): (slot, file)
             for slot, (_, files) in self.slots.items()
             if slot not in self.unsettled
             for file in files
         }
-        gone = {key: each for key, each in self.before.items() if key not in there and each.slot not in self.unsettled}
-        specs = {uri: (view_id(uri), view_digest(self.asset, uri)) for uri in self.asset.views}
-        read = {key: found for key, found in there.items() if self._is_new(key, found[1], specs.values())}
-        now = self._read_files(read, specs)
-        if now is None:
-            return FileViewChanges(unread=len(read))
-        after = {key: each for key, each in self.before.items() if key not in gone} | now
-        views = {uri: self._view(uri, now, gone, after, view_coverage[uri]) for uri in specs}
+        gone = {
+            key: each
+            for key, each in self.before.items()
+            if key not in settled_files and each.slot not in self.unsettled
+        }
+        view_specs = {uri: (view_id(uri), view_digest(self.asset, uri)) for uri in self.asset.views}
+        files_to_read = {
+            key: settled for key, settled in settled_files.items() if self._is_new(key, settled[1], view_specs.values())
+        }
+        contents = self._read_files(files_to_read, view_specs)
+        if contents is None:
+            return FileViewChanges(unread=len(files_to_read))
+        after = {key: each for key, each in self.before.items() if key not in gone} | contents
+        views = {uri: self._view(uri, contents, gone, after, view_coverage[uri]) for uri in view_specs}
         return FileViewChanges(
             views={uri: each for uri, each in views.items() if each},
-            cursor=dict.fromkeys(gone) | {key: each.encode() for key, each in now.items()},
+            cursor=dict.fromkeys(gone) | {key: each.encode() for key, each in contents.items()},
             notes=self._notes(after.values()),
-            read=len(read),
+            read=len(files_to_read),
         )
 
     def _is_new(self, key: str, file: File, specs: Collection[tuple[str, str]]) -> bool:
@@ -125,19 +131,21 @@ class _ViewInspection:
         """What the cursor keeps of each of these files, by its key; None if only a session can read them."""
         contents = {uri: self._contents(view, files) for uri, view in self.asset.views.items()} if files else {}
 
-        def one(key: str) -> KnownFile:
+        def make_known_file(key: str) -> KnownFile:
             slot, file = files[key]
             held: dict[str, list[Any]] = {}
-            left: defaultdict[str, set[str]] = defaultdict(set)
-            for uri, found in known.items():
+            excluded: defaultdict[str, set[str]] = defaultdict(set)
+            for uri, view_contents in contents_by_view.items():
                 view, spec = specs[uri]
-                held[view] = [spec, encode_partitions(found[file[0]].parts)]
-                for column, some in found[file[0]].excluded_values.items():
-                    left[column].update(some)
-            return KnownFile(fingerprint([file]), slot, held, {column: sorted(left[column])[:NAMED] for column in left})
+                held[view] = [spec, encode_partitions(view_contents[file[0]].parts)]
+                for column, values in view_contents[file[0]].excluded_values.items():
+                    excluded[column].update(values)
+            return KnownFile(
+                fingerprint([file]), slot, held, {column: sorted(excluded[column])[:NAMED] for column in excluded}
+            )
 
-        known = {uri: found for uri, found in contents.items() if found is not None}
-        return {key: one(key) for key in files} if len(known) == len(contents) else None
+        contents_by_view = {uri: view_contents for uri, view_contents in contents.items() if view_contents is not None}
+        return {key: make_known_file(key) for key in files} if len(contents_by_view) == len(contents) else None
 
     def _contents(self, view: Partitioning, files: Mapping[str, tuple[str, File]]) -> Mapping[str, FileContent] | None:
         """The partitions of a view in each file, by its path; None if only a session can read them."""
@@ -163,7 +171,7 @@ class _ViewInspection:
     def _view(
         self,
         uri: str,
-        now: Mapping[str, KnownFile],
+        contents: Mapping[str, KnownFile],
         gone: Mapping[str, KnownFile],
         after: Mapping[str, KnownFile],
         coverage: PartitionSet,
@@ -174,33 +182,33 @@ class _ViewInspection:
         was in a changed file, or in one removed from a remaining slot, has changed.
         """
         view = view_id(uri)
-        touched: list[PartitionSet] = []
-        lost: list[PartitionSet] = []
-        aged: list[PartitionSet] = []
-        for key, each in now.items():
+        changed_parts: list[PartitionSet] = []
+        lost_parts: list[PartitionSet] = []
+        gone_parts: list[PartitionSet] = []
+        for key, each in contents.items():
             known = self.before.get(key)
-            was, is_now = NOTHING if known is None else known.parts(view), each.parts(view)
+            previous, is_now = NOTHING if known is None else known.parts(view), each.parts(view)
             if known is not None and known.seen == each.seen:
-                touched.append(is_now - was)
+                changed_parts.append(is_now - previous)
             else:
-                touched.append(is_now | was)
-                lost.append(was - is_now)
+                changed_parts.append(is_now | previous)
+                lost_parts.append(previous - is_now)
         for each in gone.values():
             is_gone = each.slot not in self.slots or not self.asset.path_partitioning.is_partitioned
-            (aged if is_gone else lost).append(each.parts(view))
-        changed, taken = PartitionSet.union([*touched, *lost]), PartitionSet.union(aged)
-        first = not any(view in each.held for each in self.before.values())
-        unknown = self.asset.views[uri].admissible_partitions(coverage) if first else NOTHING
-        if not taken and not unknown:
+            (gone_parts if is_gone else lost_parts).append(each.parts(view))
+        changed, removed = PartitionSet.union([*changed_parts, *lost_parts]), PartitionSet.union(gone_parts)
+        is_first_look = not any(view in each.held for each in self.before.values())
+        unknown = self.asset.views[uri].admissible_partitions(coverage) if is_first_look else NOTHING
+        if not removed and not unknown:
             return ViewChanges(changed)
-        present = PartitionSet.union([*lost, *(each.parts(view) for each in after.values())])
-        return ViewChanges(changed | (taken & present), (taken | unknown) - present)
+        present = PartitionSet.union([*lost_parts, *(each.parts(view) for each in after.values())])
+        return ViewChanges(changed | (removed & present), (removed | unknown) - present)
 
     def _notes(self, files: Collection[KnownFile]) -> tuple[str, ...]:
-        left: defaultdict[str, set[str]] = defaultdict(set)
+        excluded: defaultdict[str, set[str]] = defaultdict(set)
         for each in files:
-            for column, some in each.left.items():
-                left[column].update(some)
-        ordered = {column: sorted(left[column]) for column in sorted(left)}
+            for column, values in each.left.items():
+                excluded[column].update(values)
+        ordered = {column: sorted(excluded[column]) for column in sorted(excluded)}
         notes = (note for view in self.asset.views.values() for note in describe_ignored_values(ordered, view))
         return tuple(dict.fromkeys(notes))

@@ -20,14 +20,14 @@ from sparkassets.frozen import frozen
 from sparkassets.ports import LastLook, Observation, TextFileReader
 from sparkassets.sources.file_views import observe_views
 
-_NAMED = 5
-"""How many files are named."""
-_HELD = 100_000
+_MOST_NAMED = 5
+"""How many files a note names."""
+_MOST_FILES_IN_MEMORY = 100_000
 """So many files of a disk are held in memory before it is known whether anything is new; where there are more, and
 something is, they are listed again."""
-_RULES = 1
+_DIGEST_VERSION = 1
 """To be raised when the same files come to mean something else."""
-_AHEAD = 24 * 3600
+_MOST_SECONDS_AHEAD = 24 * 3600
 """Seconds by which a writer's clock may be ahead, for ``settle``."""
 
 
@@ -130,42 +130,49 @@ class FileObserver:
             raise SourceError(f"the source '{asset.name}' has no path")
         partitioning = asset.partitioning
         pattern = PathPattern.parse(asset.storage.path, partitioning.segment_columns)
-        own = {key: value for key, value in cursor.items() if is_of_slot(key)}
+        slot_cursor = {key: value for key, value in cursor.items() if is_of_slot(key)}
         try:
-            listed = _list_unless_known(asset, pattern, own, cursor)
+            listing = _list_unless_known(asset, pattern, slot_cursor, cursor)
         except FileNotFoundError:
             return _without_folder(asset, pattern, seen=bool(cursor))
-        if listed is None:
+        if listing is None:
             return None
-        files, skipped = listed
+        files, skipped = listing
         slots, ignored = _group(pattern, partitioning, files)
         ignored.undecodable.extend(sorted(filter(pattern.resembles, skipped.undecodable)))
         ignored.outside.extend(sorted(skipped.outside))
         unsettled = _find_unsettled(asset, slots, now)
         empty = _without_empty(asset, slots, unsettled)
-        news = _find_news(slots, own, unsettled)
-        cells = {key: (slot.segment, slot.time) for key, slot in slots.items()}
-        lost = LostSlots.find(own, cells, pattern, partitioning)
-        of_slots = {key: (slot.segment, slot.files) for key, slot in slots.items()}
-        values = observe_views(asset, of_slots, unsettled=unsettled, last=last, texts=self._texts)
-        unseen = f"{_count(values.unread, 'new file')} not read yet" if values.unread else ""
-        notes = (*_notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled)), *values.notes)
-        notes += (f"{unseen}: Spark alone reads {asset.source.kind} (`plan --spark` starts it)",) if unseen else ()
-        fresh: dict[str, Any] = {**news, **lost.cursor}
-        if not (fresh or notes or values.views or values.cursor):
+        new_fingerprints = _find_news(slots, slot_cursor, unsettled)
+        slots_now = {key: (slot.segment, slot.time) for key, slot in slots.items()}
+        lost = LostSlots.find(slot_cursor, slots_now, pattern, partitioning)
+        files_by_slot = {key: (slot.segment, slot.files) for key, slot in slots.items()}
+        view_changes = observe_views(asset, files_by_slot, unsettled=unsettled, last=last, texts=self._texts)
+        unread_note = f"{_count(view_changes.unread, 'new file')} not read yet" if view_changes.unread else ""
+        notes = (*_notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled)), *view_changes.notes)
+        notes += (
+            (f"{unread_note}: Spark alone reads {asset.source.kind} (`plan --spark` starts it)",) if unread_note else ()
+        )
+        cursor_changes: dict[str, Any] = {**new_fingerprints, **lost.cursor}
+        if not (cursor_changes or notes or view_changes.views or view_changes.cursor):
             return None
-        if fresh and not (notes or asset.views):
-            fresh[LISTING] = _digest(asset, _without_lost({**own, **fresh}), files)
+        if cursor_changes and not (notes or asset.views):
+            cursor_changes[LISTING] = _digest(asset, _without_lost({**slot_cursor, **cursor_changes}), files)
         return Observation(
             asset=asset.name,
-            changed=PartitionSet.from_slots(cells[key] for key in news),
+            changed=PartitionSet.from_slots(slots_now[key] for key in new_fingerprints),
             removed=lost.removed,
-            whole=not partitioning.is_partitioned and bool(news or lost.gone),
-            cursor={**fresh, **values.cursor},
-            extra=_extra([slots[key] for key in news], ignored, files_read=values.read, unsettled=len(unsettled)),
+            whole=not partitioning.is_partitioned and bool(new_fingerprints or lost.gone),
+            cursor={**cursor_changes, **view_changes.cursor},
+            extra=_extra(
+                [slots[key] for key in new_fingerprints],
+                ignored,
+                files_read=view_changes.read,
+                unsettled=len(unsettled),
+            ),
             notes=notes,
-            views=values.views,
-            session_needed_reason=unseen,
+            views=view_changes.views,
+            session_needed_reason=unread_note,
         )
 
 
@@ -184,13 +191,13 @@ def _find_news(
     slots: Mapping[str, _SlotFiles], cursor: Mapping[str, Any], unsettled: Collection[str]
 ) -> dict[str, str]:
     """The fingerprints of settled slots that differ from the cursor's."""
-    seen = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
-    return {key: value for key, value in seen.items() if cursor.get(key) != value}
+    fingerprints = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
+    return {key: value for key, value in fingerprints.items() if cursor.get(key) != value}
 
 
 def _digest(asset: AssetSpec, slots: Mapping[str, Any], files: Iterable[File]) -> str:
     """A digest of the source, the slots in the cursor, and all files; equal only if a look would find no news."""
-    return digest_look(repr((_RULES, asset.storage, asset.source, asset.partitioning)), slots, files)
+    return digest_look(repr((_DIGEST_VERSION, asset.storage, asset.source, asset.partitioning)), slots, files)
 
 
 def _list_unless_known(
@@ -198,7 +205,7 @@ def _list_unless_known(
 ) -> tuple[list[File], SkippedFiles] | None:
     """The files, and entries that were skipped; None if the digest in the cursor proves that nothing changed.
 
-    On a disk only the first `_HELD` files are kept in memory meanwhile, and all are listed again if they differ.
+    On a disk only the first `_MOST_FILES_IN_MEMORY` files are kept meanwhile, and all are listed again if they differ.
 
     Args:
         asset: The source.
@@ -210,15 +217,15 @@ def _list_unless_known(
         FileNotFoundError: The pattern's root does not exist.
     """
     skipped = SkippedFiles()
-    found = iterate_files(pattern, skipped=skipped)
+    listed_files = iterate_files(pattern, skipped=skipped)
     if LISTING not in cursor or asset.views or len(cursor) > len(slots) + 1:
-        return list(found), skipped
-    most = None if local_path(pattern.root) is None else _HELD
-    files, beyond = list(islice(found, most)), list(islice(found, 1))
-    digest = _digest(asset, slots, chain(files, beyond, found))
+        return list(listed_files), skipped
+    limit = None if local_path(pattern.root) is None else _MOST_FILES_IN_MEMORY
+    files, one_more = list(islice(listed_files, limit)), list(islice(listed_files, 1))
+    digest = _digest(asset, slots, chain(files, one_more, listed_files))
     if digest == cursor[LISTING] and not (skipped.outside or skipped.undecodable):
         return None
-    if not beyond:
+    if not one_more:
         return files, skipped
     skipped = SkippedFiles()
     return list(iterate_files(pattern, skipped=skipped)), skipped
@@ -234,7 +241,9 @@ def _without_folder(asset: AssetSpec, pattern: PathPattern, *, seen: bool) -> Ob
 def _list_ignored(ignored: _IgnoredFiles) -> dict[str, Any]:
     paths = sorted(chain.from_iterable(ignored.kinds))
     return (
-        {"ignored": [escape_unwritable(path) for path in paths[:_NAMED]], "ignored_count": len(paths)} if paths else {}
+        {"ignored": [escape_unwritable(path) for path in paths[:_MOST_NAMED]], "ignored_count": len(paths)}
+        if paths
+        else {}
     )
 
 
@@ -248,9 +257,9 @@ def slots_of(
 
 def find_unlisted(partitioning: Partitioning, keys: Iterable[str]) -> set[str]:
     """Those of the keys whose slots have segments that are not in the list now."""
-    found = {key: FileSlot.of_key(key, partitioning) for key in keys} if partitioning.segments else {}
-    lists = partitioning.listed_segment_test()
-    return {key for key, slot in found.items() if slot is not None and not lists(slot.segment)}
+    slots = {key: FileSlot.of_key(key, partitioning) for key in keys} if partitioning.segments else {}
+    is_listed = partitioning.listed_segment_test()
+    return {key for key, slot in slots.items() if slot is not None and not is_listed(slot.segment)}
 
 
 def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _IgnoredFiles, unsettled: int) -> tuple[str, ...]:
@@ -259,22 +268,22 @@ def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _IgnoredFiles, un
     columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)
     notes = []
     if empty:
-        notes.append(f"{_count(len(empty), 'empty file')} without rows left out: {_some(empty)}")
+        notes.append(f"{_count(len(empty), 'empty file')} without rows left out: {_name_some(empty)}")
     if names := ignored.unnamed:
-        notes.append(f"{_count(len(names), 'file')} whose name tells no {by} left out: {_some(names)}")
+        notes.append(f"{_count(len(names), 'file')} whose name tells no {by} left out: {_name_some(names)}")
     if names := ignored.out_of_range:
         years = f"of the years {YEARS[0]} to {YEARS[-1]}"
-        notes.append(f"{_count(len(names), 'file')} of no {by} {years} left out: {_some(names)}")
+        notes.append(f"{_count(len(names), 'file')} of no {by} {years} left out: {_name_some(names)}")
     if names := ignored.excluded:
-        notes.append(f"{_count(len(names), 'file')} of an excluded {by} left out: {_some(names)}")
+        notes.append(f"{_count(len(names), 'file')} of an excluded {by} left out: {_name_some(names)}")
     if names := ignored.unlisted:
-        notes.append(f"{_count(len(names), 'file')} of no segment of {columns} left out: {_some(names)}")
+        notes.append(f"{_count(len(names), 'file')} of no segment of {columns} left out: {_name_some(names)}")
     if names := ignored.undecodable:
         are = "is" if len(names) == 1 else "are"
         whose = f"{_count(len(names), 'file')} whose name{'' if len(names) == 1 else 's'} {are} not UTF-8"
-        notes.append(f"{whose} left out, which Spark cannot read: {_some(names)}")
+        notes.append(f"{whose} left out, which Spark cannot read: {_name_some(names)}")
     if names := ignored.outside:
-        notes.append(f"{_count(len(names), 'link')} out of the source's folder left out: {_some(names)}")
+        notes.append(f"{_count(len(names), 'link')} out of the source's folder left out: {_name_some(names)}")
     if unsettled:
         notes.append(f"{_count(unsettled, by)} not settled yet")
     return tuple(notes)
@@ -284,8 +293,8 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
-def _some(paths: Sequence[str]) -> str:
-    return few([escape_unwritable(path) for path in paths], most=_NAMED)
+def _name_some(paths: Sequence[str]) -> str:
+    return few([escape_unwritable(path) for path in paths], most=_MOST_NAMED)
 
 
 def _find_unsettled(asset: AssetSpec, slots: Mapping[str, _SlotFiles], now: datetime) -> set[str]:
@@ -298,16 +307,19 @@ def _find_unsettled(asset: AssetSpec, slots: Mapping[str, _SlotFiles], now: date
     if not settle_seconds:
         return set()
     second = 10**9
-    quiet, ahead = (int(now.timestamp()) - settle_seconds) * second, (int(now.timestamp()) + _AHEAD) * second
+    latest_settled, latest_possible = (
+        (int(now.timestamp()) - settle_seconds) * second,
+        (int(now.timestamp()) + _MOST_SECONDS_AHEAD) * second,
+    )
     for slot in slots.values():
         for path, _, changed in slot.files:
-            if changed > ahead:
+            if changed > latest_possible:
                 raise SourceError(
                     f"the file '{escape_unwritable(path)}' of the source '{asset.name}' was changed in the future, "
                     "so 'settle' never ends for it",
                     hint="set its time (touch it), and the clock of who wrote it",
                 )
-    return {key for key, slot in slots.items() if any(changed > quiet for _, _, changed in slot.files)}
+    return {key for key, slot in slots.items() if any(changed > latest_settled for _, _, changed in slot.files)}
 
 
 def _without_empty(asset: AssetSpec, slots: dict[str, _SlotFiles], unsettled: Collection[str]) -> list[str]:
@@ -322,9 +334,9 @@ def _without_empty(asset: AssetSpec, slots: dict[str, _SlotFiles], unsettled: Co
         if key in unsettled:
             continue
         _check_readable(asset.name, form, slot.files)
-        without = [path for path, size, _ in slot.files if form.is_rowless(size)]
-        if without:
-            empty += without
+        rowless = [path for path, size, _ in slot.files if form.is_rowless(size)]
+        if rowless:
+            empty += rowless
             slot.files[:] = [file for file in slot.files if not form.is_rowless(file[1])]
         if not slot.files:
             del slots[key]
@@ -348,7 +360,7 @@ def _group(
     slots: dict[str, _SlotFiles] = {}
     ignored = _IgnoredFiles()
     by_text: dict[tuple[Segment | None, str], list[File]] = {}
-    lists = partitioning.listed_segment_test()
+    is_listed = partitioning.listed_segment_test()
     for file in files:
         text = pattern.match(file[0])
         if text is not None:
@@ -357,18 +369,20 @@ def _group(
         elif pattern.resembles(file[0]):
             ignored.unnamed.append(file[0])
     for (segment, text), members in by_text.items():
-        found = pattern.time_of_text(text, partitioning)
-        if segment is None or not lists(segment):
+        time = pattern.time_of_text(text, partitioning)
+        if segment is None or not is_listed(segment):
             ignored.unlisted.extend(path for path, _, _ in members)
-        elif found is None:
-            left = ignored.out_of_range if pattern.is_outside_calendar(text) else ignored.unnamed
-            left = (
-                ignored.excluded if pattern.time_of_text(text, partitioning.with_excluded_slots) is not None else left
+        elif time is None:
+            ignored_paths = ignored.out_of_range if pattern.is_outside_calendar(text) else ignored.unnamed
+            ignored_paths = (
+                ignored.excluded
+                if pattern.time_of_text(text, partitioning.with_excluded_slots) is not None
+                else ignored_paths
             )
-            left.extend(path for path, _, _ in members)
+            ignored_paths.extend(path for path, _, _ in members)
         else:
-            key = FileSlot(segment, None if partitioning.time is None else found[0]).key
-            slots.setdefault(key, _SlotFiles(segment, found)).files.extend(members)
+            key = FileSlot(segment, None if partitioning.time is None else time[0]).key
+            slots.setdefault(key, _SlotFiles(segment, time)).files.extend(members)
     for paths in ignored.kinds:
         paths.sort()
     return slots, ignored

@@ -75,21 +75,21 @@ def missing_storage(project: ProjectSpec) -> tuple[SpecProblem, ...]:
 
 def _hint(path: Path) -> str:
     """The most similar existing name, or how to confirm the folder."""
-    present = path.parent
-    while not present.is_dir():
-        path, present = present, present.parent
+    parent = path.parent
+    while not parent.is_dir():
+        path, parent = parent, parent.parent
     try:
-        names = sorted(each.name for each in present.iterdir())
+        names = sorted(each.name for each in parent.iterdir())
     except OSError:
         names = []
     same = [name for name in names if normalize("NFC", name) == normalize("NFC", path.name)]
     if same:
-        return f"'{present}' has this name composed of other characters (NFC and NFD); rename one of the two"
+        return f"'{parent}' has this name composed of other characters (NFC and NFD); rename one of the two"
     from difflib import get_close_matches
 
-    near = get_close_matches(path.name, names, n=1, cutoff=_SIMILAR)
-    if near:
-        return f"did you mean '{present / near[0]}'? if not, create the folder: an empty one is waited for"
+    similar = get_close_matches(path.name, names, n=1, cutoff=_SIMILAR)
+    if similar:
+        return f"did you mean '{parent / similar[0]}'? if not, create the folder: an empty one is waited for"
     return "create the folder: an empty one is waited for"
 
 
@@ -111,11 +111,11 @@ def describe_ignored_values(left: LeftOut, partitioning: Partitioning) -> tuple[
     what = {} if time is None else {time.column: f"no {time.noun} of the years {YEARS[0]} to {YEARS[-1]}"}
     what |= {each.column: "no segment" if each.is_open else "none of its segments" for each in partitioning.segments}
     return tuple(
-        f"rows left out whose '{column}' is {what[column]}: {_some(values)}"
+        f"rows left out whose '{column}' is {what[column]}: {_name_some(values)}"
         for column, values in left.items()
         if column in what
     )
 
 
-def _some(values: Sequence[str]) -> str:
+def _name_some(values: Sequence[str]) -> str:
     return few([escape_unwritable(value) or "''" for value in values], most=NAMED)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _DIGEST_SIZE = 8
-_KEPT = 100
+_MOST_KEPT = 100
 """How many values that name no partition are kept for later observations."""
 
 
@@ -62,10 +62,10 @@ class TableInspection:
         """
         log = self._log()
         commits = [commit for commit in log.read_after(seen) if self.until is None or commit.version <= self.until]
-        unmoved = self.last.cursor.get("log") is not None and self.last.cursor["log"] == log.token(seen)
-        same = self.is_known()
-        if unmoved and same and (commits or log.checkpoint() <= seen):
-            return self._changes(commits, self._known_columns(), log, seen) if commits else self.without_news()
+        is_same_table = self.last.cursor.get("log") is not None and self.last.cursor["log"] == log.token(seen)
+        is_known = self.is_known()
+        if is_same_table and is_known and (commits or log.checkpoint() <= seen):
+            return self._observe_commits(commits, self._known_columns(), log, seen) if commits else self.without_news()
         self._exists()  # or it has vanished
         return self._observe_opened(self._open(), log, seen)
 
@@ -74,17 +74,17 @@ class TableInspection:
 
         Everything in the table counts as changed if it is another one, went back, or lost commits from its log.
         """
-        found = table.version()
+        version = table.version()
         if _id(table) != self.last.table_id:
             return self._observe_everything(table, reason="another table stands there now")
-        if found < seen:
-            return self._observe_everything(table, reason=f"the table went back from version {seen} to {found}")
+        if version < seen:
+            return self._observe_everything(table, reason=f"the table went back from version {seen} to {version}")
         if "columns" in self.last.cursor and not self._same_columns():
             return self._observe_everything(table, reason="the partition goes by another column now")
-        commits = [commit for commit in log.read_after(seen) if commit.version <= found]
-        if len(commits) < found - seen:
+        commits = [commit for commit in log.read_after(seen) if commit.version <= version]
+        if len(commits) < version - seen:
             return self._observe_everything(table, reason=f"the log no longer holds every version after {seen}")
-        return self._changes(commits, self._columns(table), log, seen)
+        return self._observe_commits(commits, self._columns(table), log, seen)
 
     def _observe_everything(self, table: DeltaTable, *, reason: str | None) -> Observation:
         """Everything that the table holds, as changed.
@@ -110,7 +110,7 @@ class TableInspection:
             notes=self._notes(left),
         )
 
-    def _changes(
+    def _observe_commits(
         self, commits: Sequence[LogCommit], columns: PartitionColumns, log: DeltaLog, seen: int
     ) -> Observation | None:
         """News from the commits after version ``seen``; None if nothing changed.
@@ -126,22 +126,22 @@ class TableInspection:
             return self._observe_everything(self._open(), reason="another table stands there now")
         if metadata and self._columns_of(metadata[-1]["schemaString"]) != columns:
             return self._observe_everything(self._open(), reason="the partition's column is stored in another way now")
-        left = self._left_before()
-        cursor = self._cursor(log, version, columns, left)
+        ignored = self._ignored_before()
+        cursor = self._cursor(log, version, columns, ignored)
         if not commits and all(self.last.cursor.get(key) == value for key, value in cursor.items()):
             return self.without_news()
         files = [file for commit in commits for file in commit.files]
         parts = self._parts(columns)
         changes, added, removed = PartitionChanges(), NOTHING, NOTHING
         if parts and files:
-            grew = all(file.added for file in files)
-            covered = NOTHING if grew else self._listed_coverage()
+            only_adds = all(file.added for file in files)
+            covered = NOTHING if only_adds else self._listed_coverage()
             changes = parts.find_changes(commits, seen=seen, version=version, coverage=covered)
-            left = self._left_out(parts, version, grew=grew)
-        if parts and self.last.cursor.get("keys") != self._keys():
-            held, back = parts.find_partitions(self._open(version)), self._relisted_partitions()
-            added, removed = (held - self.last.coverage) | (held & back), back - held
-            left = _sort_left_out(parts.ignored_values(version))
+            ignored = self._find_ignored(parts, version, only_adds=only_adds)
+        if parts and self.last.cursor.get("keys") != self._segments_digest():
+            held, relisted = parts.find_partitions(self._open(version)), self._relisted_partitions()
+            added, removed = (held - self.last.coverage) | (held & relisted), relisted - held
+            ignored = _sort_left_out(parts.ignored_values(version))
         uncertainty = _describe_uncertainty(changes, columns)
         return Observation(
             asset=self.asset.name,
@@ -150,31 +150,31 @@ class TableInspection:
             whole=parts is None and bool(files),
             table_id=self.last.table_id,
             version=version,
-            cursor=self._cursor(log, version, columns, left),
+            cursor=self._cursor(log, version, columns, ignored),
             extra=_describe_commits(commits) | uncertainty | _describe_reads(parts),
-            notes=(*self._notes(left), *([uncertainty["reason"]] if "rewritten" in uncertainty else [])),
+            notes=(*self._notes(ignored), *([uncertainty["reason"]] if "rewritten" in uncertainty else [])),
         )
 
     def without_news(self) -> Observation | None:
         """An observation without changes that repeats the notes about left-out values; None if there are none."""
-        notes = self._notes(self._left_before())
+        notes = self._notes(self._ignored_before())
         return Observation(asset=self.asset.name, changed=NOTHING, notes=notes) if notes else None
 
-    def _left_out(self, parts: TableParts, version: int, *, grew: bool) -> LeftOut:
+    def _find_ignored(self, parts: TableParts, version: int, *, only_adds: bool) -> LeftOut:
         """The values in ``version`` whose rows are in no partition, by column.
 
-        If rows were only added (``grew``), earlier values are still there; otherwise the whole table is asked.
+        If rows were only added (``only_adds``), earlier values are still there; otherwise the whole table is asked.
         """
-        now, before = parts.file_parts.ignored_values, self._left_before()
+        now, before = parts.file_parts.ignored_values, self._ignored_before()
         known: Mapping[str, Iterable[str]] = {
             column: {*now.get(column, ()), *before.get(column, ())} for column in {*now, *before}
         }
-        if known and not grew:
+        if known and not only_adds:
             with suppress(SourceError):  # a file is not there any more
                 known = parts.ignored_values(version)
         return _sort_left_out(known)
 
-    def _left_before(self) -> LeftOut:
+    def _ignored_before(self) -> LeftOut:
         return dict(self.last.cursor.get("unnamed") or {})
 
     def _notes(self, left: LeftOut) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ class TableInspection:
 
     def is_known(self) -> bool:
         """Whether the last look used the same partition columns and the same known segments."""
-        return self._same_columns() and self.last.cursor.get("keys") == self._keys()
+        return self._same_columns() and self.last.cursor.get("keys") == self._segments_digest()
 
     def _same_columns(self) -> bool:
         """Whether the asset's partitions use the columns that the position was found with."""
@@ -257,17 +257,17 @@ class TableInspection:
 
     def _cursor(self, log: DeltaLog, version: int, columns: PartitionColumns, left: LeftOut) -> dict[str, Any]:
         """What the next look needs: proof of the table's identity, its columns, its known and unlisted segments."""
-        kept = {column: list(values[:_KEPT]) for column, values in left.items()}
+        kept = {column: list(values[:_MOST_KEPT]) for column, values in left.items()}
         token, stored = log.token(version), columns.to_json()
         return {
             "log": token,
             "columns": stored,
-            "keys": self._keys(),
+            "keys": self._segments_digest(),
             "unlisted": self._unlisted_labels(),
             "unnamed": kept or None,
         }
 
-    def _keys(self) -> str | None:
+    def _segments_digest(self) -> str | None:
         """A digest of the known segments, which changes when they do; None without dimensions of segments."""
         segments = self.asset.partitioning.segments
         return _digest(segments) if segments else None
@@ -277,7 +277,7 @@ class TableInspection:
 
         They are remembered because their rows are still there, and count again if the segments return.
         """
-        if self.last.cursor.get("keys") == self._keys():
+        if self.last.cursor.get("keys") == self._segments_digest():
             return self.last.cursor.get("unlisted")
         partitioning = self.asset.partitioning
         return partitioning.labels(self.last.coverage - partitioning.admissible_partitions(self.last.coverage)) or None

@@ -21,27 +21,27 @@ class TableSchemas:
     """Reads the columns of tables; for one thread."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[int, dict[str, str]]] = {}
+        self._columns_by_path: dict[str, tuple[int, dict[str, str]]] = {}
 
     def read_columns(self, path: str, version: int) -> Mapping[str, str] | None:
         """The columns of the table in a folder at a version, in order, with Spark's names of their types.
 
         None where the log lacks them, or cannot be read.
         """
-        before = self._known.get(path)
-        if before is not None and before[0] == version:
-            return before[1]
-        since = before[0] if before is not None and before[0] < version <= before[0] + MOST_READ_BACK else -1
+        known = self._columns_by_path.get(path)
+        if known is not None and known[0] == version:
+            return known[1]
+        after = known[0] if known is not None and known[0] < version <= known[0] + MOST_READ_BACK else -1
         try:
-            found = _schema_between(DeltaLog(path), version, since)
+            columns = _schema_between(DeltaLog(path), version, after)
         except (SourceError, OSError, ValueError, LookupError, TypeError):
             return None
-        if found is None:
-            if since < 0 or before is None:
+        if columns is None:
+            if after < 0 or known is None:
                 return None
-            found = before[1]
-        self._known[path] = version, found
-        return found
+            columns = known[1]
+        self._columns_by_path[path] = version, columns
+        return columns
 
 
 def newest_columns(path: str) -> list[str] | None:
@@ -54,16 +54,16 @@ def newest_columns(path: str) -> list[str] | None:
         return None
 
 
-def _schema_between(log: DeltaLog, version: int, since: int) -> dict[str, str] | None:
+def _schema_between(log: DeltaLog, version: int, after: int) -> dict[str, str] | None:
     """Columns set by the latest metadata action in (after, version], or None; all where ``after`` is -1."""
-    if since < 0:
+    if after < 0:
         metadata = log.read_metadata(version)
         return parse_columns(metadata["schemaString"]) if metadata is not None else None
-    for each in range(version, since, -1):
-        content = log.read_content(each)
+    for number in range(version, after, -1):
+        content = log.read_content(number)
         if content is None:
-            raise SourceError(f"version {each} of the Delta table at '{log.path}' is not in its log any more")
-        if b'"metaData"' in content and (metadata := log.parse_commit(each, content).metadata) is not None:
+            raise SourceError(f"version {number} of the Delta table at '{log.path}' is not in its log any more")
+        if b'"metaData"' in content and (metadata := log.parse_commit(number, content).metadata) is not None:
             return parse_columns(metadata["schemaString"])
     return None
 
@@ -74,21 +74,21 @@ def parse_columns(schema: str) -> dict[str, str]:
     >>> parse_columns('{"fields": [{"name": "a", "type": {"type": "array", "elementType": "long"}}]}')
     {'a': 'array<bigint>'}
     """
-    return {str(each["name"]): _type(each["type"]) for each in json.loads(schema)["fields"]}
+    return {str(each["name"]): _type_name(each["type"]) for each in json.loads(schema)["fields"]}
 
 
-def _type(kind: Any) -> str:  # noqa: ANN401  as JSON has it
+def _type_name(kind: Any) -> str:  # noqa: ANN401  as JSON has it
     """Spark's name of a type in Delta's JSON, such as ``array<bigint>`` for an array of ``long``."""
     if not isinstance(kind, Mapping):
         return _NAMES.get(kind, str(kind))
     match kind["type"]:
         case "struct":
-            inner = ",".join(f"{each['name']}:{_type(each['type'])}" for each in kind["fields"])
+            inner = ",".join(f"{each['name']}:{_type_name(each['type'])}" for each in kind["fields"])
             return f"struct<{inner}>"
         case "array":
-            return f"array<{_type(kind['elementType'])}>"
+            return f"array<{_type_name(kind['elementType'])}>"
         case "map":
-            return f"map<{_type(kind['keyType'])},{_type(kind['valueType'])}>"
+            return f"map<{_type_name(kind['keyType'])},{_type_name(kind['valueType'])}>"
     return str(kind["type"])
 
 

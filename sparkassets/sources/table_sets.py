@@ -20,10 +20,10 @@ from sparkassets.ports import LastLook, Observation, SourceObserver
 from sparkassets.sources.files import LostSlots
 from sparkassets.sources.problems import missing_root
 
-_NAMED = 5
-"""How many tables are named."""
-_ALONE: Final = SourceSpec("delta")
-"""The partitioning of each single table."""
+_MOST_NAMED = 5
+"""How many tables a note names."""
+_SINGLE_TABLE_SOURCE: Final = SourceSpec("delta")
+"""The source that each single table of a set is looked at as."""
 
 
 @frozen
@@ -45,7 +45,7 @@ class _IgnoredFolders:
 
 
 @frozen
-class _Seen:
+class _TableLook:
     """One table as it is now.
 
     Attributes:
@@ -70,7 +70,7 @@ class _SlotLook:
 
     slot: _SlotTables
     known: Mapping[str, Any]
-    tables: Mapping[str, _Seen]
+    tables: Mapping[str, _TableLook]
 
     @property
     def positions(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class TableListing(Protocol):
     def nouns(self) -> tuple[str, str]:
         """What is listed, and what an entry that is no Delta table is called."""
 
-    def listed(
+    def list_tables(
         self, asset: AssetSpec, tables: TableSet, skipped: SkippedFiles, *, seen: bool
     ) -> list[str] | Observation:
         """The names that may be tables, as `TableSet.place` takes them; an observation if none can be listed.
@@ -111,7 +111,7 @@ class ListedFolders:
 
     nouns = ("folder", "without a Delta table")
 
-    def listed(
+    def list_tables(
         self, asset: AssetSpec, tables: TableSet, skipped: SkippedFiles, *, seen: bool
     ) -> list[str] | Observation:
         """As `TableListing` has it."""
@@ -147,20 +147,22 @@ class TableSetObserver:
         """
         cursor = last.cursor  # which knows every table
         tables, partitioning, skipped = TableSet.of_source(asset), asset.partitioning, SkippedFiles()
-        found = self._listing.listed(asset, tables, skipped, seen=bool(cursor))
-        if isinstance(found, Observation):
-            return found
-        slots, left_out = _group(tables.pattern, partitioning, found)
-        every = {key: self._look_at_slot(asset, tables, slot, cursor.get(key), now) for key, slot in slots.items()}
-        for look in every.values():
+        names = self._listing.list_tables(asset, tables, skipped, seen=bool(cursor))
+        if isinstance(names, Observation):
+            return names
+        slots, left_out = _group(tables.pattern, partitioning, names)
+        all_looks = {key: self._look_at_slot(asset, tables, slot, cursor.get(key), now) for key, slot in slots.items()}
+        for look in all_looks.values():
             left_out.without_table.extend(set(look.slot.tables) - look.tables.keys())
-        looks = {key: look for key, look in every.items() if look.tables}
+        looks = {key: look for key, look in all_looks.items() if look.tables}
         news = {key: look.positions for key, look in looks.items() if look.positions != look.known}
         changed = [look.slot for look in looks.values() if look.is_changed]
-        unseen = {name: each.unseen for look in looks.values() for name, each in look.tables.items() if each.unseen}
-        cells = {key: (look.slot.segment, look.slot.time) for key, look in looks.items()}
-        lost = LostSlots.find(cursor, cells, tables.pattern, partitioning)
-        notes = _notes(asset, left_out, skipped, self._listing.nouns) + _notes_unseen(unseen)
+        unseen_reasons = {
+            name: each.unseen for look in looks.values() for name, each in look.tables.items() if each.unseen
+        }
+        slots_now = {key: (look.slot.segment, look.slot.time) for key, look in looks.items()}
+        lost = LostSlots.find(cursor, slots_now, tables.pattern, partitioning)
+        notes = _notes(asset, left_out, skipped, self._listing.nouns) + _notes_unseen(unseen_reasons)
         if not (news or lost.cursor or notes):
             return None
         return Observation(
@@ -170,50 +172,53 @@ class TableSetObserver:
             cursor={**news, **lost.cursor},
             extra={"tables": sum(len(slot.tables) for slot in changed), **_list_ignored(left_out, skipped)},
             notes=notes,
-            session_needed_reason=next(iter(unseen.values()), ""),
+            session_needed_reason=next(iter(unseen_reasons.values()), ""),
         )
 
     def _look_at_slot(
         self, asset: AssetSpec, tables: TableSet, slot: _SlotTables, known: Mapping[str, Any] | None, now: datetime
     ) -> _SlotLook:
         known = known or {}
-        seen = {each: self._look(asset, tables.place(each), known.get(each), now) for each in slot.tables}
-        return _SlotLook(slot, known, {each: one for each, one in seen.items() if one is not None})
+        looks = {name: self._look(asset, tables.place(name), known.get(name), now) for name in slot.tables}
+        return _SlotLook(slot, known, {name: look for name, look in looks.items() if look is not None})
 
     def _look(
         self, asset: AssetSpec, place: StorageLocation, known: Mapping[str, Any] | None, now: datetime
-    ) -> _Seen | None:
+    ) -> _TableLook | None:
         """One table as it is now; None if there is none. ``known`` is its position in the cursor."""
         known = known or {}
-        table = replace(asset, storage=place, partitioning=UNPARTITIONED, source=_ALONE, views={})
+        table = replace(asset, storage=place, partitioning=UNPARTITIONED, source=_SINGLE_TABLE_SOURCE, views={})
         try:
             last = LastLook(known.get("table_id"), known.get("version"), known)
-            seen = self._observer.observe(table, last, now=now)
+            observation = self._observer.observe(table, last, now=now)
         except NoTableError:
             return None
-        if seen is None or seen.session_needed_reason:
-            return _Seen(known, unseen="" if seen is None else f"{place.display_text}: {seen.session_needed_reason}")
-        if seen.version is None:
-            return None if not known else _Seen(known)
-        position = {**known, **seen.cursor, "table_id": seen.table_id, "version": seen.version}
-        return _Seen({key: value for key, value in position.items() if value is not None}, seen.whole)
+        if observation is None or observation.session_needed_reason:
+            return _TableLook(
+                known,
+                unseen="" if observation is None else f"{place.display_text}: {observation.session_needed_reason}",
+            )
+        if observation.version is None:
+            return None if not known else _TableLook(known)
+        position = {**known, **observation.cursor, "table_id": observation.table_id, "version": observation.version}
+        return _TableLook({key: value for key, value in position.items() if value is not None}, observation.whole)
 
 
 def _group(
-    pattern: PathPattern, partitioning: Partitioning, found: Sequence[str]
+    pattern: PathPattern, partitioning: Partitioning, names: Sequence[str]
 ) -> tuple[dict[str, _SlotTables], _IgnoredFolders]:
     """The names by the key of their slot, and those that are left out."""
     slots: dict[str, _SlotTables] = {}
-    left_out, lists = _IgnoredFolders(), partitioning.listed_segment_test()
-    for each in found:
-        segment, time = pattern.segments_of_path(each), pattern.time_of_text(pattern.match(each) or "", partitioning)
-        if segment is None or not lists(segment):
-            left_out.unlisted.append(each)
+    left_out, is_listed = _IgnoredFolders(), partitioning.listed_segment_test()
+    for name in names:
+        segment, time = pattern.segments_of_path(name), pattern.time_of_text(pattern.match(name) or "", partitioning)
+        if segment is None or not is_listed(segment):
+            left_out.unlisted.append(name)
         elif time is None:
-            left_out.unnamed.append(each)
+            left_out.unnamed.append(name)
         else:
             key = FileSlot(segment, None if partitioning.time is None else time[0]).key
-            slots.setdefault(key, _SlotTables(segment, time)).tables.append(each)
+            slots.setdefault(key, _SlotTables(segment, time)).tables.append(name)
     return slots, left_out
 
 
@@ -221,7 +226,9 @@ def _list_ignored(left_out: _IgnoredFolders, skipped: SkippedFiles) -> dict[str,
     kinds = (left_out.without_table, left_out.unnamed, left_out.unlisted, skipped.outside, skipped.undecodable)
     paths = sorted(folder for kind in kinds for folder in kind)
     return (
-        {"ignored": [escape_unwritable(path) for path in paths[:_NAMED]], "ignored_count": len(paths)} if paths else {}
+        {"ignored": [escape_unwritable(path) for path in paths[:_MOST_NAMED]], "ignored_count": len(paths)}
+        if paths
+        else {}
     )
 
 
@@ -229,20 +236,19 @@ def _notes_unseen(unseen: Mapping[str, str]) -> tuple[str, ...]:
     """A note on tables that only a session can look at."""
     if not unseen:
         return ()
-    return (
-        f"not looked at without a Spark session (`plan --spark` starts one): {few([*unseen.values()], most=_NAMED)}",
-    )
+    reasons = few([*unseen.values()], most=_MOST_NAMED)
+    return (f"not looked at without a Spark session (`plan --spark` starts one): {reasons}",)
 
 
 def _notes(
     asset: AssetSpec, left_out: _IgnoredFolders, skipped: SkippedFiles, nouns: tuple[str, str]
 ) -> tuple[str, ...]:
     """A note for each kind of names that are left out, with the reason."""
-    noun, bare = nouns
+    noun, not_a_table = nouns
     by = asset.partitioning.time.noun if asset.partitioning.time is not None else "partition"
     columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)
     reasons = (
-        (left_out.without_table, noun, bare),
+        (left_out.without_table, noun, not_a_table),
         (left_out.unnamed, noun, f"whose name tells no {by}"),
         (left_out.unlisted, noun, f"of no segment of {columns}"),
         (skipped.undecodable, noun, "whose name is not UTF-8"),
@@ -250,7 +256,7 @@ def _notes(
     )
     return tuple(
         f"{len(paths):,} {what}{'' if len(paths) == 1 else 's'} {why} left out:"
-        f" {few([escape_unwritable(path) for path in sorted(paths)], most=_NAMED)}"
+        f" {few([escape_unwritable(path) for path in sorted(paths)], most=_MOST_NAMED)}"
         for paths, what, why in reasons
         if paths
     )

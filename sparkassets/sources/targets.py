@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _DIGEST_SIZE = 16
-_NEWEST = 20
+_MOST_COMMITS_CHECKED = 20
 """Commits of a table of which nothing is recorded, of which one would be of a run that the journal does not know."""
 
 
@@ -60,11 +60,11 @@ class DeltaTargets:
 
         from sparkassets.delta.features import spark_commit_reason, spark_creation_reason
 
-        known = spark_commit_reason(asset, None)
-        if known is None and asset.write is not None and asset.write.by_keys:
-            known = "its rows are merged by their keys"
-        if known is not None or asset.storage is None:
-            return known
+        reason = spark_commit_reason(asset, None)
+        if reason is None and asset.write is not None and asset.write.by_keys:
+            reason = "its rows are merged by their keys"
+        if reason is not None or asset.storage is None:
+            return reason
         try:
             return spark_commit_reason(asset, load_table(asset.storage.path))
         except TableNotFoundError:
@@ -96,13 +96,12 @@ class DeltaTargets:
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
-            found = unreadable(path, error)
-            if isinstance(found, SessionNeededError):
-                what = (
-                    f"no run can write to the Delta table at '{path}': {found.why}, which only Spark's own reader knows"
-                )
-                raise SourceError(what, hint="register it in a catalog, and write to it by its name") from error
-            raise found from error
+            refusal = unreadable(path, error)
+            if isinstance(refusal, SessionNeededError):
+                reason = f"{refusal.why}, which only Spark's own reader knows"
+                message = f"no run can write to the Delta table at '{path}': {reason}"
+                raise SourceError(message, hint="register it in a catalog, and write to it by its name") from error
+            raise refusal from error
 
     def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
         """As `ports.TargetObserver` has it.
@@ -114,7 +113,7 @@ class DeltaTargets:
         if asset.storage is None:
             return
         path = asset.storage.path
-        for info in islice(DeltaLog(path, near=version).iterate_commit_info(version), _NEWEST):
+        for info in islice(DeltaLog(path, near=version).iterate_commit_info(version), _MOST_COMMITS_CHECKED):
             marker = parse_run_metadata(info)
             if marker.get("kind") == "data" and asset_app(str(marker.get("app"))) == app:
                 refuse_unknown(marker, info["version"], claimed=claimed, place=f"at {path}")
@@ -212,17 +211,17 @@ class _PathCommitInspector(CommitInspector):
         If that version's commit file is still the seen one, only later commits are read; otherwise the table is opened.
         An asset that was renamed is looked at under the application id of the run that was seen.
         """
-        seen = self.known.accounted_version
-        content = self.log.read_content(seen)
-        by = None if content is None else self._find_writer(content)
-        if by is not None and by not in ("", self.known.app_id, self.former_app_id):
-            return replace(self, former_app_id=by).detect_changes()
-        known = by is not None
-        if known:
-            commits = self.log.read_after(seen)
-            if commits or self.log.checkpoint() <= seen:
+        seen_version = self.known.accounted_version
+        content = self.log.read_content(seen_version)
+        writer = None if content is None else self._find_writer(content)
+        if writer is not None and writer not in ("", self.known.app_id, self.former_app_id):
+            return replace(self, former_app_id=writer).detect_changes()
+        is_known = writer is not None
+        if is_known:
+            commits = self.log.read_after(seen_version)
+            if commits or self.log.checkpoint() <= seen_version:
                 return self.judge_commits(commits)
-        return self._inspect_opened(rewritten=content is not None and not known)
+        return self._inspect_opened(rewritten=content is not None and not is_known)
 
     def _inspect_opened(self, *, rewritten: bool) -> TableFinding | None:
         """The finding with the table opened; ``rewritten`` says that the seen version is another commit now.
@@ -232,18 +231,18 @@ class _PathCommitInspector(CommitInspector):
         table = self._table()
         if table is None:
             return TableFinding("gone", f"its table at {self.path} is gone", EVERYTHING)
-        found, seen = table.version(), self.known.accounted_version
+        version, seen_version = table.version(), self.known.accounted_version
         if str(table.metadata().id) != self.known.table_id:
             return self._all_lost("replaced", f"another table stands at {self.path} now", table)
-        if found < self.known.version:
-            reason = f"its table at {self.path} went back from version {self.known.version} to {found}"
+        if version < self.known.version:
+            reason = f"its table at {self.path} went back from version {self.known.version} to {version}"
             return self._all_lost("restored", reason, table)
         if rewritten:
             return self._all_lost("restored", f"the log of its table at {self.path} was written anew", table)
-        commits = self.log.read_after(seen)
-        if len(commits) >= found - seen:
+        commits = self.log.read_after(seen_version)
+        if len(commits) >= version - seen_version:
             return self.judge_commits(commits) if commits else None
-        return self.judge_gap(found)
+        return self.judge_gap(version)
 
     def _all_lost(self, kind: FindingKind, reason: str, table: DeltaTable) -> TableFinding:
         """The finding that all partitions are lost, and that the table is accounted for as it is now."""
@@ -263,12 +262,14 @@ class _PathCommitInspector(CommitInspector):
         if columns is None:
             return None
         file_parts = FileParts.from_columns(columns, self.asset.partitioning)
-        found = {file.path: file_parts.read_action(file.partition or {}, file.stats) for file in commit.files}
-        if not all(part.is_known for part in found.values()):
-            before = self._table(commit.version - 1)
-            adds = {} if before is None else file_parts.read_live(before.get_add_actions(flatten=True))
-            found = {path: part if part.is_known else adds.get(path, part) for path, part in found.items()}
-        return PartitionSet.union([file_parts.within(part, self.known.coverage) for part in found.values()])
+        parts_by_path = {file.path: file_parts.read_action(file.partition or {}, file.stats) for file in commit.files}
+        if not all(part.is_known for part in parts_by_path.values()):
+            previous = self._table(commit.version - 1)
+            previous_parts = {} if previous is None else file_parts.read_live(previous.get_add_actions(flatten=True))
+            parts_by_path = {
+                path: part if part.is_known else previous_parts.get(path, part) for path, part in parts_by_path.items()
+            }
+        return PartitionSet.union([file_parts.within(part, self.known.coverage) for part in parts_by_path.values()])
 
     def _table(self, version: int | None = None) -> DeltaTable | None:
         """The table, at a version if one is given; None if there is none, or that version cannot be read any more."""
@@ -296,9 +297,13 @@ class _PathCommitInspector(CommitInspector):
         """
         mark = self.known.mark
         if mark.startswith("epoch:"):
-            project = self.known.app_id.rpartition("/")[0] + "/"
-            ours = {app: version for app, version in parse_transactions(content).items() if app.startswith(project)}
-            return next((asset_app(app) for app, version in ours.items() if mark == f"epoch:{version // 2}"), None)
+            journal_prefix = self.known.app_id.rpartition("/")[0] + "/"
+            versions_by_app = {
+                app: version for app, version in parse_transactions(content).items() if app.startswith(journal_prefix)
+            }
+            return next(
+                (asset_app(app) for app, version in versions_by_app.items() if mark == f"epoch:{version // 2}"), None
+            )
         return "" if mark == _digest(content) else None
 
 

@@ -32,30 +32,30 @@ class LogVolumeEstimator:
     def __init__(self) -> None:
         self._tables: dict[tuple[str, str | None, int], TableFiles | str] = {}
         self._slots: dict[tuple[str, int, bool], list[_Slot] | str] = {}
-        self._known: dict[tuple[str, InletPin], InletVolume] = {}
+        self._estimates: dict[tuple[str, InletPin], InletVolume] = {}
 
     def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         """As `sparkassets.ports.VolumeEstimator` has it."""
         source, key = asset.source, (asset.name, pin)
-        if key not in self._known:
+        if key not in self._estimates:
             if asset.storage is None or (source is not None and source.kind == "events"):
-                self._known[key] = InletVolume()
+                self._estimates[key] = InletVolume()
             elif source is not None and source.kind == "tables":
-                self._known[key] = self._of_tables(asset, pin, known)
+                self._estimates[key] = self._table_set_volume(asset, pin, known)
             elif source is not None and source.kind != "delta":
-                self._known[key] = self._of_files(asset, pin, known)
+                self._estimates[key] = self._file_volume(asset, pin, known)
             else:
-                self._known[key] = self._of_table(asset, asset.storage.path, pin)
-        return self._known[key]
+                self._estimates[key] = self._table_volume(asset, asset.storage.path, pin)
+        return self._estimates[key]
 
-    def _of_table(self, asset: AssetSpec, path: str, pin: InletPin) -> InletVolume:
+    def _table_volume(self, asset: AssetSpec, path: str, pin: InletPin) -> InletVolume:
         if pin.version is None:
             return InletVolume()  # it was never written: a run reads a table without rows
         if pin.low is not None and (since := TablePosition.parse(pin.low)) is not None:
-            return _of_changes(path, since, pin.version)
-        return self._of_version(path, pin.table_id, pin.version, parts=pin.parts, partitioning=asset.partitioning)
+            return _change_volume(path, since, pin.version)
+        return self._version_volume(path, pin.table_id, pin.version, parts=pin.parts, partitioning=asset.partitioning)
 
-    def _of_version(
+    def _version_volume(
         self,
         path: str,
         table_id: str | None,
@@ -70,43 +70,45 @@ class LogVolumeEstimator:
         """
         key = path, table_id, version
         if key not in self._tables:
-            self._tables[key] = _files_of(*key)
+            self._tables[key] = _load_files(*key)
         files = self._tables[key]
         if isinstance(files, str):
             return InletVolume(None, None, files)
         read = files.find_holding(parts, partitioning=partitioning)
         return InletVolume(sum(file.size for file in read), len(read))
 
-    def _of_tables(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
+    def _table_set_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         """The files of each pinned table of a table set."""
         partitioning, tables = asset.partitioning, TableSet.of_source(asset)
         size = count = 0
         for each in known_tables(known.position, partitioning):
             if not pin.parts.overlaps(each.slot.parts(tables.pattern, partitioning)):
                 continue
-            read = self._of_version(tables.place(each.relative).path, each.table_id, each.version)
+            read = self._version_volume(tables.place(each.relative).path, each.table_id, each.version)
             if read.bytes is None:
                 return read
             size, count = size + read.bytes, count + (read.files or 0)
         return InletVolume(size, count)
 
-    def _of_files(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
+    def _file_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         key = asset.name, pin.seq, asset.in_paths is None  # whoever looked since has seen another list
         if key not in self._slots:
-            self._slots[key] = _slots_of(asset)
+            self._slots[key] = _list_slots(asset)
         slots = self._slots[key]
         if isinstance(slots, str):
             return InletVolume(None, None, slots)
-        seen = (each for each in slots if known.position.get(each[0]))
+        observed = (each for each in slots if known.position.get(each[0]))
         if asset.in_paths is not None:
             view = view_id(*asset.views)
-            held = ((each, KnownFile.decode(known.position[each[0]]).parts(view)) for each in seen)
-            return _sum(each for each, parts in held if pin.parts.is_everything or parts.overlaps(pin.parts))
+            files_with_parts = ((each, KnownFile.decode(known.position[each[0]]).parts(view)) for each in observed)
+            return _sum_slots(
+                each for each, parts in files_with_parts if pin.parts.is_everything or parts.overlaps(pin.parts)
+            )
         partitioned = asset.partitioning.is_partitioned
-        return _sum(each for each in seen if not partitioned or pin.parts.overlaps(each[1]))
+        return _sum_slots(each for each in observed if not partitioned or pin.parts.overlaps(each[1]))
 
 
-def _of_changes(path: str, since: TablePosition, version: int) -> InletVolume:
+def _change_volume(path: str, since: TablePosition, version: int) -> InletVolume:
     """Bytes and number of the files with the changes after a position; None for both, with the reason, if unknown."""
     try:
         changes = table_changes(path, since, version)
@@ -117,7 +119,7 @@ def _of_changes(path: str, since: TablePosition, version: int) -> InletVolume:
     return InletVolume(sum(file.size for file in changes.files), len(changes.files))
 
 
-def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str:
+def _load_files(path: str, table_id: str | None, version: int) -> TableFiles | str:
     """The live files of a version; a text that says why, if they are unknown."""
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -127,15 +129,15 @@ def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str
             return "the table was made anew since"
         return TableFiles.load_files(table)
     except TableNotFoundError:
-        there = is_table(path)
-        return f"its log has no version {version} any more" if there else f"there is no Delta table at '{path}'"
+        exists = is_table(path)
+        return f"its log has no version {version} any more" if exists else f"there is no Delta table at '{path}'"
     except SourceError as error:
         return str(error.args[0])
     except (DeltaError, OSError, ValueError) as error:
         return f"version {version} of the table cannot be read without Spark: {reason(error)}"
 
 
-def _slots_of(asset: AssetSpec) -> list[_Slot] | str:
+def _list_slots(asset: AssetSpec) -> list[_Slot] | str:
     """Key, partitions, bytes and number of files of each slot as it is now; a text that says why, if unknown."""
     path = asset.storage.path if asset.storage is not None else ""
     pattern = PathPattern.parse(path, asset.path_partitioning.segment_columns)
@@ -145,14 +147,14 @@ def _slots_of(asset: AssetSpec) -> list[_Slot] | str:
         return str(error.args[0])
     if files is None:
         return f"'{pattern.root}' is not there"
-    held = [file for file in files if not asset.file_format.is_rowless(file[1])]
-    slots = slots_of(pattern, asset.path_partitioning, held)
+    files_with_rows = [file for file in files if not asset.file_format.is_rowless(file[1])]
+    slots = slots_of(pattern, asset.path_partitioning, files_with_rows)
     if asset.in_paths is not None:
         return [(file_key(file[0]), parts, file[1], 1) for parts, each in slots.values() for file in each]
     return [(key, parts, sum(file[1] for file in each), len(each)) for key, (parts, each) in slots.items()]
 
 
-def _sum(slots: Iterable[_Slot]) -> InletVolume:
+def _sum_slots(slots: Iterable[_Slot]) -> InletVolume:
     size = count = 0
     for _, _, more, files in slots:
         size, count = size + more, count + files
@@ -163,16 +165,16 @@ class DeltaChangeFeeds:
     """Reads every range of a table's log once; implements `ports.ChangeFeeds`."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, TablePosition, int], ChangeAvailability] = {}
+        self._answers: dict[tuple[str, TablePosition, int], ChangeAvailability] = {}
 
     def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
         """As `sparkassets.ports.ChangeFeeds` has it."""
         if asset.storage is None:
             return ChangeAvailability()
         key = asset.storage.path, position, version
-        if key not in self._known:
-            self._known[key] = _check_availability(*key)
-        return self._known[key]
+        if key not in self._answers:
+            self._answers[key] = _check_availability(*key)
+        return self._answers[key]
 
 
 def _check_availability(path: str, position: TablePosition, version: int) -> ChangeAvailability:

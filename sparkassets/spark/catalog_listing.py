@@ -35,7 +35,7 @@ class ListedTables:
     def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
         self._workplace = workplace
 
-    def listed(
+    def list_tables(
         self, asset: AssetSpec, tables: TableSet, skipped: SkippedFiles, *, seen: bool
     ) -> list[str] | Observation:
         """Schemas and tables by lower-case name, as a catalog compares them; no temporary views.

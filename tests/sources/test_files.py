@@ -103,7 +103,7 @@ def test_a_look_that_finds_the_same_ends_with_the_listing(landing, monkeypatch):
 @pytest.mark.parametrize("held", [2, 100])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_digest_of_a_look_hides_nothing(tmp_path, monkeypatch, seed, held):
-    monkeypatch.setattr(files, "_HELD", held)
+    monkeypatch.setattr(files, "_MOST_FILES_IN_MEMORY", held)
     random, folder = Random(seed), tmp_path / "landing"  # noqa: S311 - the same in every run
     (tmp_path / "elsewhere.csv").write_text("1")
     folder.mkdir()
