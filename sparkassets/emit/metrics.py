@@ -47,7 +47,7 @@ class MetricsWatcher:
             raise InputError("metrics need the client of Prometheus, which is not installed", hint=hint) from error
         if not file.absolute().parent.is_dir():
             raise InputError(f"there is no folder {str(file.absolute().parent)!r} to write metrics to")
-        if not _is_ours(file):
+        if not _may_replace(file):
             hint = "name a file that is not there yet, such as sparkassets.prom"
             raise InputError(f"{str(file)!r} holds no metrics, and is not written over", hint=hint)
         self._client: Any = prometheus_client
@@ -77,11 +77,11 @@ class MetricsWatcher:
         if summary is None or state is None:
             return
         registry = self._client.CollectorRegistry()
-        self._count(registry, summary)
-        self._gauge(registry, summary, state)
+        self._register_counters(registry, summary)
+        self._register_gauges(registry, summary, state)
         self._client.write_to_textfile(str(self._file), registry)
 
-    def _count(self, registry: Any, summary: Summary) -> None:  # noqa: ANN401  of the client, which tells no types
+    def _register_counters(self, registry: Any, summary: Summary) -> None:  # noqa: ANN401  of the client, which tells no types
         """Registers the counters: those in the file plus this tick's runs, without assets that left the project."""
         from prometheus_client.core import CounterMetricFamily
 
@@ -90,51 +90,51 @@ class MetricsWatcher:
         for run in summary.runs:
             key = run.asset, run.status
             runs[key], seconds[key] = runs.get(key, 0) + 1, seconds.get(key, 0.0) + run.seconds
-        before, families = _read_counters(self._file), []
-        for name, told, counts in (
+        previous, families = _read_counters(self._file), []
+        for name, description, counts in (
             (RUNS, "Runs that ended, by how they did.", runs),
             (SECONDS, "What they took together, in seconds.", seconds),
         ):
-            known = {key: value for (metric, key), value in before.items() if metric == f"{name}_total"}
-            family = CounterMetricFamily(name, told, labels=("project", "asset", "status"))
-            for asset, status in sorted({*known, *counts}):
+            previous_counts = {key: value for (metric, key), value in previous.items() if metric == f"{name}_total"}
+            family = CounterMetricFamily(name, description, labels=("project", "asset", "status"))
+            for asset, status in sorted({*previous_counts, *counts}):
                 if asset in self._project.assets:
-                    total = known.get((asset, status), 0.0) + counts.get((asset, status), 0)
+                    total = previous_counts.get((asset, status), 0.0) + counts.get((asset, status), 0)
                     family.add_metric((self._project.name, asset, status), total)
             families.append(family)
         ticks = CounterMetricFamily(TICKS, "Ticks that were made.", labels=("project",))
-        ticks.add_metric((self._project.name,), before.get((f"{TICKS}_total", ("", "")), 0.0) + 1)
+        ticks.add_metric((self._project.name,), previous.get((f"{TICKS}_total", ("", "")), 0.0) + 1)
         registry.register(_MetricFamilies([*families, ticks]))
 
-    def _gauge(self, registry: Any, summary: Summary, state: State) -> None:  # noqa: ANN401
+    def _register_gauges(self, registry: Any, summary: Summary, state: State) -> None:  # noqa: ANN401
         """Registers the gauges for the present state of each asset."""
 
-        def gauge(name: str, told: str, *labels: str) -> Any:  # noqa: ANN401
-            return self._client.Gauge(f"sparkassets_{name}", told, ("project", *labels), registry=registry)
+        def make_gauge(name: str, description: str, *labels: str) -> Any:  # noqa: ANN401
+            return self._client.Gauge(f"sparkassets_{name}", description, ("project", *labels), registry=registry)
 
         project = self._project.name
-        own = {name: asset for name, asset in self._project.assets.items() if not asset.maker}
-        gauge("tick_seconds", "What the last tick took.").labels(project).set(time.monotonic() - self._began)
-        gauge("tick_timestamp_seconds", "When the last tick ended.").labels(project).set(self._now().timestamp())
-        last = gauge("last_success_timestamp_seconds", "When a run of it last succeeded.", "asset")
-        partitions = gauge("partitions", "Partitions by what is wrong with them.", "asset", "state")
+        assets = {name: asset for name, asset in self._project.assets.items() if not asset.maker}
+        make_gauge("tick_seconds", "What the last tick took.").labels(project).set(time.monotonic() - self._began)
+        make_gauge("tick_timestamp_seconds", "When the last tick ended.").labels(project).set(self._now().timestamp())
+        last = make_gauge("last_success_timestamp_seconds", "When a run of it last succeeded.", "asset")
+        partitions = make_gauge("partitions", "Partitions by what is wrong with them.", "asset", "state")
         computed = {
-            name: state.assets[name] for name, asset in own.items() if asset.source is None and name in state.assets
+            name: state.assets[name] for name, asset in assets.items() if asset.source is None and name in state.assets
         }
-        for name, known in computed.items():
-            if known.last is not None:
-                last.labels(project, name).set(known.last.at)
-            for what, count in self._count_wrong(name, known).items():
-                partitions.labels(project, name, what).set(count)
+        for name, asset_state in computed.items():
+            if asset_state.last is not None:
+                last.labels(project, name).set(asset_state.last.at)
+            for problem, count in self._count_wrong(name, asset_state).items():
+                partitions.labels(project, name, problem).set(count)
         waiting = Counter(item.asset for item in summary.waiting if not item.quiet)
-        late = {each.asset for each in summary.late}
-        waits = gauge("waiting", "Whether something of it is due and waits.", "asset")
-        lates = gauge("late", "Whether it was to be there by now and is not.", "asset")
-        for name, asset in own.items():
+        late = {lateness.asset for lateness in summary.late}
+        waiting_gauge = make_gauge("waiting", "Whether something of it is due and waits.", "asset")
+        late_gauge = make_gauge("late", "Whether it was to be there by now and is not.", "asset")
+        for name, asset in assets.items():
             if asset.source is None:
-                waits.labels(project, name).set(int(bool(waiting[name])))
+                waiting_gauge.labels(project, name).set(int(bool(waiting[name])))
             if asset.deadlines is not None:
-                lates.labels(project, name).set(int(name in late))
+                late_gauge.labels(project, name).set(int(name in late))
 
     def _count_wrong(self, name: str, known: AssetState) -> Mapping[str, int]:
         """How many partitions failed or are withheld; an asset without partitions counts as one."""
@@ -157,7 +157,7 @@ class _MetricFamilies:
         return self._families
 
 
-def _is_ours(file: Path) -> bool:
+def _may_replace(file: Path) -> bool:
     """Whether the file may be replaced: it does not exist, is empty, or holds earlier metrics.
 
     Not a device or a pipe: writing would put a regular file in its place.
@@ -174,10 +174,10 @@ def _read_counters(file: Path) -> dict[tuple[str, tuple[str, str]], float]:
     """(Metric, (asset, status)) to value, from an earlier file; empty if it cannot be read."""
     from prometheus_client.parser import text_string_to_metric_families
 
-    found: dict[tuple[str, tuple[str, str]], float] = {}
+    counters: dict[tuple[str, tuple[str, str]], float] = {}
     with suppress(OSError, ValueError):
         for family in text_string_to_metric_families(file.read_text(encoding="utf-8")):
             for sample in family.samples if family.type == "counter" else ():
                 key = sample.labels.get("asset", ""), sample.labels.get("status", "")
-                found[sample.name, key] = sample.value
-    return found
+                counters[sample.name, key] = sample.value
+    return counters

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 SEND_SECONDS: Final = 4.0
 """How long an invocation waits for all receivers together."""
 
-_TYPES: Final = {"failure": "failure", "withheld": "warning", "late": "warning", "recovery": "success"}
+_APPRISE_TYPES: Final = {"failure": "failure", "withheld": "warning", "late": "warning", "recovery": "success"}
 """The type of a message in Apprise, by its most severe notice."""
 
-_THREAD: Final = "notify "
+_THREAD_PREFIX: Final = "notify "
 
 
 class NotifyError(SparkAssetsError):
@@ -134,7 +134,7 @@ class _PendingDeliveries:
             if fault:
                 self.faults.append(f"{who}: {fault}")
 
-        thread = threading.Thread(target=sending, name=f"{_THREAD}{who}", daemon=True)
+        thread = threading.Thread(target=sending, name=f"{_THREAD_PREFIX}{who}", daemon=True)
         thread.start()
         self._threads.append(thread)
 
@@ -145,7 +145,7 @@ class _PendingDeliveries:
         end = monotonic() + seconds
         for thread in self._threads:
             thread.join(max(0.0, end - monotonic()))
-        slow = [thread.name.removeprefix(_THREAD) for thread in self._threads if thread.is_alive()]
+        slow = [thread.name.removeprefix(_THREAD_PREFIX) for thread in self._threads if thread.is_alive()]
         return [*self.faults, *(f"{who}: no answer within {seconds:g} s" for who in slow)]
 
 
@@ -161,10 +161,10 @@ def _call(hook: PythonBody, message: NotificationMessage, project: ProjectSpec) 
 def _receivers(urls: str) -> list[Any]:
     """The receivers that Apprise finds in the URLs; ``[None]`` if it finds none, so that this is reported."""
     apprise = _apprise()
-    found = apprise.Apprise()
+    receivers = apprise.Apprise()
     with _SILENCE.silence_logs():
-        found.add(urls)
-    return list(found) or [None]
+        receivers.add(urls)
+    return list(receivers) or [None]
 
 
 def _notify(receiver: Any, message: NotificationMessage) -> str:  # noqa: ANN401  a plug-in of Apprise
@@ -172,15 +172,15 @@ def _notify(receiver: Any, message: NotificationMessage) -> str:  # noqa: ANN401
     if receiver is None:
         return "it holds no URL that Apprise knows"
     apprise = _apprise()
-    one = apprise.Apprise()
-    one.add(receiver)
-    taken = one.notify(
+    sender = apprise.Apprise()
+    sender.add(receiver)
+    is_sent = sender.notify(
         title=message.title,
         body=message.text,
-        notify_type=apprise.NotifyType(_TYPES[message.severity]),
+        notify_type=apprise.NotifyType(_APPRISE_TYPES[message.severity]),
         body_format=apprise.NotifyFormat.TEXT,
     )
-    return "" if taken else "the receiver did not take it"
+    return "" if is_sent else "the receiver did not take it"
 
 
 def _apprise() -> Any:  # noqa: ANN401  the package, which has no types
@@ -195,26 +195,26 @@ class _LogSilencer(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._sending = 0
+        self._senders = 0
         self._lock = threading.Lock()
 
     @contextmanager
     def silence_logs(self) -> Iterator[None]:
         """Drops the records while entered; safe in several threads at once."""
         with self._lock:
-            self._sending += 1
+            self._senders += 1
             for name in _LOGGERS:
                 logging.getLogger(name).addFilter(self)  # adding it again has no effect
         try:
             yield
         finally:
             with self._lock:
-                self._sending -= 1
+                self._senders -= 1
 
     def filter(self, record: logging.LogRecord) -> bool:
         """True, so that the record passes, if nothing is being sent."""
         del record
-        return not self._sending
+        return not self._senders
 
 
 _LOGGERS: Final = ("apprise", "urllib3.connectionpool")

@@ -117,7 +117,7 @@ class CacheFile:
 
     def __init__(self, folder: Path, kind: str, *, of: tuple[str, ...]) -> None:
         # "\0" occurs in no path, so two lists of inputs never have the same key
-        key = "\0".join((*of, sys.version, _code()))
+        key = "\0".join((*of, sys.version, _compiler_fingerprint()))
         self._folder = folder
         self.path = folder / kind / blake2b(key.encode(errors="surrogateescape"), digest_size=16).hexdigest()
 
@@ -173,11 +173,11 @@ class CompiledCache(Generic[T]):
     def find(self, env: Mapping[str, str]) -> tuple[T, CompileTrace] | None:
         """The value and its trace; None if there is none, or if an input has changed since."""
         payload = self._file.read_content()
-        found = None if payload is None else _unpickle_value(payload, env)
-        if found is None or not isinstance(found[0], self._kind):
+        value_and_trace = None if payload is None else _unpickle_value(payload, env)
+        if value_and_trace is None or not isinstance(value_and_trace[0], self._kind):
             return None
         note_use(self._file.path)
-        return found
+        return value_and_trace
 
     def keep(self, value: T, trace: CompileTrace, env: Mapping[str, str]) -> None:
         """Writes the value, completely or not at all; does nothing if the folder cannot be written."""
@@ -225,14 +225,16 @@ def _is_own(path: Path) -> bool:
 
 
 @cache
-def _code() -> str:
+def _compiler_fingerprint() -> str:
     """A text that changes with the code that compiles projects, also if that is edited in place."""
     package = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120  this and the next at a fifth of pathlib's time
     folders = (f"{package}/{name}" for name in ("authoring", "core", "project"))
-    return ",".join(sorted([*_stamps(package, deep=False), *(each for folder in folders for each in _stamps(folder))]))
+    return ",".join(
+        sorted([*_file_stamps(package, deep=False), *(each for folder in folders for each in _file_stamps(folder))])
+    )
 
 
-def _stamps(folder: str, *, deep: bool = True) -> Iterator[str]:
+def _file_stamps(folder: str, *, deep: bool = True) -> Iterator[str]:
     """Path, time and size of every Python file in a folder; with ``deep`` also below it."""
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -240,4 +242,4 @@ def _stamps(folder: str, *, deep: bool = True) -> Iterator[str]:
                 status = entry.stat()
                 yield f"{entry.path}:{status.st_mtime_ns}:{status.st_size}"
             elif deep and entry.name != "__pycache__" and entry.is_dir():
-                yield from _stamps(entry.path)
+                yield from _file_stamps(entry.path)

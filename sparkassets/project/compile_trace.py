@@ -20,7 +20,7 @@ MOST_NAMES: Final = 50_000
 """The most files and folders below `assets`."""
 
 _ABSENT: Final = ""
-_METADATA: Final = (".dist-info", ".egg-info", ".egg-link")
+_METADATA_SUFFIXES: Final = (".dist-info", ".egg-info", ".egg-link")
 
 
 class CompileTrace:
@@ -32,7 +32,7 @@ class CompileTrace:
         variables: Names of the variables that were read.
         packages: A digest of the installed packages; empty if none was used.
         modules: Path to time and size, of modules that define a timetable or that the project's modules import.
-        seen: Number of names in all folders that were read.
+        name_count: Number of names in all folders that were read.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class CompileTrace:
         self.variables: set[str] = set()
         self.packages = ""
         self.modules: dict[str, str] = {}
-        self.seen = 0
+        self.name_count = 0
 
     def read_file(self, path: Path | str) -> bytes | None:
         """The content of a file; None if it does not exist.
@@ -51,7 +51,7 @@ class CompileTrace:
                 `MOST_BYTES`.
         """
         try:
-            content = _content(path)
+            content = _read_regular_file(path)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             content = None
         self.files[str(path)] = _ABSENT if content is None else _digest(content)
@@ -71,14 +71,14 @@ class CompileTrace:
         self.folders[str(folder)] = (
             _ABSENT if names is None else _digest("\n".join(names).encode(errors="surrogateescape"))
         )
-        self.seen += len(names or ())
-        if names and self.seen > MOST_NAMES:
+        self.name_count += len(names or ())
+        if names and self.name_count > MOST_NAMES:
             raise OSError(errno.E2BIG, f"the folders of the project hold more than {MOST_NAMES:,} files")
         return names
 
     def record_packages(self) -> None:
         """Remembers which packages are installed, and when each was."""
-        self.packages = _digest("\n".join(_packages()).encode(errors="surrogateescape"))
+        self.packages = _digest("\n".join(_package_stamps()).encode(errors="surrogateescape"))
 
     def record_module(self, path: str) -> None:
         """Remembers time and size of a module's file; empty if it is gone."""
@@ -146,13 +146,13 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _packages() -> Iterator[str]:
+def _package_stamps() -> Iterator[str]:
     """A line for each folder of package metadata and each archive on Python's path, with its time of change."""
     for place in dict.fromkeys(sys.path):
         try:
             with os.scandir(place or ".") as entries:
-                found = [entry for entry in entries if entry.name.endswith(_METADATA)]
-                yield from sorted(f"{entry.path}:{entry.stat().st_mtime_ns}" for entry in found)
+                metadata = [entry for entry in entries if entry.name.endswith(_METADATA_SUFFIXES)]
+                yield from sorted(f"{entry.path}:{entry.stat().st_mtime_ns}" for entry in metadata)
         except NotADirectoryError:
             with suppress(OSError):
                 yield f"{place}:{os.stat(place).st_mtime_ns}"  # noqa: PTH116
@@ -160,7 +160,7 @@ def _packages() -> Iterator[str]:
             continue
 
 
-def _content(path: Path | str) -> bytes:
+def _read_regular_file(path: Path | str) -> bytes:
     """The bytes of a regular file; nothing else is opened, as reading a pipe would block."""
     try:
         status = os.stat(path)  # noqa: PTH116  at a fifth of pathlib's time

@@ -27,18 +27,18 @@ from sparkassets.project.python_modules import (
     PythonFile,
     PythonModule,
     PythonModules,
-    broken_in,
-    function_at,
+    describe_function,
+    find_syntax_fault,
 )
 from sparkassets.project.yaml_nodes import CodeSpan, NodeBuilder, keywords_of
 
-_SECONDS: Final = 60
+_MOST_SECONDS: Final = 60
 """Seconds that the import of all modules together may take."""
 _MOST_BYTES: Final = 32 * 1024 * 1024
 """The greatest size of all declarations as JSON."""
 _NEEDS_SESSION: Final = "SESSION_OR_CONTEXT_NOT_EXISTS"
 """Part of pyspark's error if a name needs a session, such as ``pandas_udf("long")``, which parses its type by one."""
-_CODE: Final = (
+_IMPORT_CODE: Final = (
     "import json, sys; sys.path[:] = json.loads({path!r}); from sparkassets.authoring.discovery import main; main()"
 )
 
@@ -88,9 +88,9 @@ def _import_in_process(
     with TemporaryDirectory(prefix="sparkassets-") as folder:
         result = Path(folder, "result.json")
         request = {"modules": wanted, "result": str(result), "without_spark": without_spark}
-        ended = _run_import(json.dumps(request), env)
+        ending = _run_import(json.dumps(request), env)
         if not result.exists():
-            return ImportResult(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": ended}])
+            return ImportResult(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": ending}])
         if result.stat().st_size > _MOST_BYTES:
             problem = f"it declares more than {_MOST_BYTES // 1024**2} MiB"
             return ImportResult(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": problem}])
@@ -99,7 +99,7 @@ def _import_in_process(
 
 def _run_import(request: str, env: Mapping[str, str]) -> str:
     """Runs the importing process; returns a clause on how it ended. Output of the modules is discarded."""
-    code = _CODE.format(path=json.dumps(sys.path))
+    code = _IMPORT_CODE.format(path=json.dumps(sys.path))
     process = subprocess.Popen(  # noqa: S603  this very Python
         [sys.executable, "-B", "-c", code],
         stdin=subprocess.PIPE,
@@ -109,9 +109,9 @@ def _run_import(request: str, env: Mapping[str, str]) -> str:
         start_new_session=True,
     )
     try:
-        process.communicate(request.encode(), timeout=_SECONDS)
+        process.communicate(request.encode(), timeout=_MOST_SECONDS)
     except subprocess.TimeoutExpired:
-        return f"it did not end within {_SECONDS} s"
+        return f"it did not end within {_MOST_SECONDS} s"
     finally:
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -119,8 +119,8 @@ def _run_import(request: str, env: Mapping[str, str]) -> str:
     return f"the process that imported it ended with exit code {process.returncode}"
 
 
-_HINT: Final = "modules that declare assets are imported to find these, in a process of their own"
-_NAMED: Final = re.compile(r"\basset\(\s*['\"](\w+)|\bname\s*=\s*['\"](\w+)|\bdef\s+(\w+)")
+_IMPORT_HINT: Final = "modules that declare assets are imported to find these, in a process of their own"
+_POSSIBLE_NAME: Final = re.compile(r"\basset\(\s*['\"](\w+)|\bname\s*=\s*['\"](\w+)|\bdef\s+(\w+)")
 
 
 @frozen
@@ -173,24 +173,24 @@ def declared_assets(
     problems: list[SpecProblem] = []
     unreadable: set[str] = set()
     for broken in modules.find_broken():
-        line, column, message = broken_in(broken.file)
+        line, column, message = find_syntax_fault(broken.file)
         problems.append(broken.file.problem(line, column, f"this is not Python: {message}"))
         unreadable |= _possible_names(broken.file)
     declaring = modules.find_declaring()
     result = import_all(declaring) if declaring else ImportResult()
-    own = {_real_path(each): each for each in files.values()}
+    files_by_path = {_real_path(each): each for each in files.values()}
     for failure in result.failures:
         if modules.find_module(failure["module"]) is not None:
-            problem, file = _failed_import(files, own, failure)
+            problem, file = _failed_import(files, files_by_path, failure)
             problems.append(problem)
             unreadable |= _possible_names(file)
     variables = {name: environment[name] for name in result.variables if environment.get(name)}
-    found = [
-        _ReportedDeclaration(modules, own, module, each).asset(variables)
+    assets = [
+        _ReportedDeclaration(modules, files_by_path, module, each).asset(variables)
         for each in result.assets
-        if (module := own.get(os.path.realpath(each["file"]))) is not None
+        if (module := files_by_path.get(os.path.realpath(each["file"]))) is not None
     ]
-    return DeclaredAssets(tuple(found), tuple(problems), frozenset(unreadable))
+    return DeclaredAssets(tuple(assets), tuple(problems), frozenset(unreadable))
 
 
 def _failed_import(
@@ -204,19 +204,19 @@ def _failed_import(
         failure: One of the `ImportResult.failures`.
     """
     module = files[failure["module"]]
-    place = by_path.get(os.path.realpath(failure["file"])) if failure["file"] else None
-    file, line = (place.file, failure["line"]) if place is not None else (module.file, 1)
+    raising_module = by_path.get(os.path.realpath(failure["file"])) if failure["file"] else None
+    file, line = (raising_module.file, failure["line"]) if raising_module is not None else (module.file, 1)
     text = file.lines[line - 1] if line <= len(file.lines) else ""
     column = len(text) - len(text.lstrip()) + 1
     message = f"the module {module.name!r} cannot be imported: {failure['error']}"
-    lacks = failure.get("lacks")
-    hint = f"{missing_module_hint(lacks, module.name)}; {_HINT}" if lacks else _HINT
+    missing_module = failure.get("lacks")
+    hint = f"{missing_module_hint(missing_module, module.name)}; {_IMPORT_HINT}" if missing_module else _IMPORT_HINT
     return file.problem(line, column, message, hint=hint, width=len(text.strip())), module.file
 
 
 def _possible_names(file: SourceFile) -> set[str]:
     """Possible names of assets in a module that cannot be parsed or imported."""
-    return {name for found in _NAMED.findall(file.text) for name in found if name}
+    return {name for match in _POSSIBLE_NAME.findall(file.text) for name in match if name}
 
 
 def _real_path(file: PythonFile) -> str:
@@ -245,10 +245,10 @@ class _ReportedDeclaration:
 
     def asset(self, variables: Mapping[str, str]) -> DeclaredAsset:
         """The declared asset; ``variables`` are the environment variables that modules read, with their values."""
-        call = self._expression()
-        spot = self._nodes.spot(call) if call is not None else self._line()
+        call = self._find_expression()
+        spot = self._nodes.spot(call) if call is not None else self._reported_line()
         name, keys = self._reported["name"], self._reported["keys"]
-        function = self._function()
+        function = self._find_function()
         failed = set(self._refused_keys(call, spot))
         root = self._nodes.document(call, keys, name=name, code=self._body(function, spot), spot=spot)
         texts = dict(_find_used_variables(variables, keys, name))
@@ -256,15 +256,15 @@ class _ReportedDeclaration:
         if function is None:
             return DeclaredAsset(document, self._module, is_reference=self._reported["is_reference"])
         module, node = function
-        known = function_at(node, module.of.file, module.names, elsewhere=True)
-        return DeclaredAsset(document, self._module, known, tuple(self._parts(module.of)))
+        known = describe_function(node, module.of.file, module.names, elsewhere=True)
+        return DeclaredAsset(document, self._module, known, tuple(self._code_parts(module.of)))
 
     def _refused_keys(self, call: ast.expr | None, spot: CodeSpan) -> Iterator[str]:
         """Names of keys whose values the decorator refused; adds a problem for each."""
         places = keywords_of(call)
         for key, message in self._reported["problems"]:
             at = self._nodes.spot(places[key]) if key in places else spot
-            self._add(at, message)
+            self._add_problem(at, message)
             yield OTHERWISE.get(key, key)
 
     def _body(self, function: tuple[PythonModule, ast.stmt] | None, spot: CodeSpan) -> tuple[str, CodeSpan] | None:
@@ -277,7 +277,7 @@ class _ReportedDeclaration:
             return None
         if function is None:
             what = f"asset {self._reported['name']!r} is made by {reported['name']}"
-            self._add(spot, f"{what}; expected a function by 'def' in the project's packages")
+            self._add_problem(spot, f"{what}; expected a function by 'def' in the project's packages")
             return f"{self._module.name}:unknown", spot
         module, node = function
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -285,14 +285,14 @@ class _ReportedDeclaration:
             return f"{self._module.name}:{node.name}", at
         return None
 
-    def _parts(self, file: PythonFile) -> Iterator[Part]:
+    def _code_parts(self, file: PythonFile) -> Iterator[Part]:
         """The function as (module, name); also the whole declaring module if no statement of it is the declaration."""
         top, _, inner = self._reported["function"]["name"].partition(".")
         yield file.name, top
         if inner or file.name != self._module.name:
             yield self._module.name, WHOLE
 
-    def _expression(self) -> ast.expr | None:
+    def _find_expression(self) -> ast.expr | None:
         """The decorator, call or name at the reported position in the declaring module; None if there is none."""
         module = self._modules.find_module(self._module.name)
         first, last, column, end = self._reported["positions"] or (None, None, None, None)
@@ -303,12 +303,12 @@ class _ReportedDeclaration:
                     return node
         return None
 
-    def _line(self) -> CodeSpan:
+    def _reported_line(self) -> CodeSpan:
         """The first character of the reported line, for problems without an exact position."""
         line = (self._reported["positions"] or [1])[0] or 1
         return CodeSpan(line - 1, 0, line - 1, 1)
 
-    def _function(self) -> tuple[PythonModule, ast.FunctionDef | ast.AsyncFunctionDef] | None:
+    def _find_function(self) -> tuple[PythonModule, ast.FunctionDef | ast.AsyncFunctionDef] | None:
         """Module and definition of the reported function, found by its first line and name; None if not found."""
         reported = self._reported["function"]
         file = self._files.get(os.path.realpath(reported["file"])) if reported and reported["file"] else None
@@ -322,7 +322,7 @@ class _ReportedDeclaration:
                     return module, node
         return None
 
-    def _add(self, spot: CodeSpan, message: str) -> None:
+    def _add_problem(self, spot: CodeSpan, message: str) -> None:
         width = spot.end_column - spot.column if spot.end_line == spot.line else 1
         self._problems.append(self._module.file.problem(spot.line + 1, spot.column + 1, message, width=width))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from sparkassets.core.definitions.definition import digest
-from sparkassets.project.python_modules import FUNCTIONS, WHOLE, ModuleNames, Part, imported_in, parse_names
+from sparkassets.project.python_modules import FUNCTIONS, WHOLE, ModuleNames, Part, find_imports, parse_names
 
 DECLARING: Final = frozenset({("sparkassets", "asset"), ("sparkassets", "multi_asset")})
 """The decorators that declare assets."""
@@ -85,7 +85,7 @@ class FunctionParts:
     def _find_named_parts(self, module: ModuleNames, nodes: list[ast.stmt]) -> Iterator[Part]:
         """The parts that the code of these statements names."""
         for top in nodes:
-            local = dict(imported_in(top, module))
+            local = dict(find_imports(top, module))
             taken = _arguments_in(top)
             for node in ast.walk(top):
                 if isinstance(node, ast.Attribute) and id(node) not in taken:

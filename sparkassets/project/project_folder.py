@@ -97,7 +97,7 @@ def compile_folder(
     by_document = {id(each.document): each for each in declared.assets}
     found = ((draft.name, by_document.get(id(draft.at.document))) for draft in assets.drafts.values())
     own = {name: each for name, each in found if each is not None and each.function is not None}
-    sql, modules, functions = _code(project, assets, reader, own)
+    sql, modules, functions = _find_code(project, assets, reader, own)
     unreadable = assets.unreadable | (declared.unreadable - assets.drafts.keys())
     unread = tuple(_find_unread(project, reader))
     problems = (*assets.problems, *reader.problems, *declared.problems, *(() if assets.drafts else unread))
@@ -124,11 +124,11 @@ def _load_declared(
 
     def import_all(modules: Sequence[PythonFile]) -> ImportResult:
         names = (each.name for each in modules)
-        compiled = CompiledCache(cache, ImportResult, of=(str(reader.root), *names)) if cache else None
-        found = compiled.find(env) if compiled else None
-        result, trace = found or _import(modules, env)
-        if compiled and found is None and not result.failures:
-            compiled.keep(result, trace, env)
+        compiled_cache = CompiledCache(cache, ImportResult, of=(str(reader.root), *names)) if cache else None
+        cached = compiled_cache.find(env) if compiled_cache else None
+        result, trace = cached or _import(modules, env)
+        if compiled_cache and cached is None and not result.failures:
+            compiled_cache.keep(result, trace, env)
         reader.trace.include(trace)
         return result
 
@@ -169,7 +169,7 @@ class SourceReader:
         try:
             return self.trace.list_names(folder)
         except OSError as error:
-            problem = SpecProblem(FileLocation(_label(folder)), f"cannot be read: {error.strerror}")
+            problem = SpecProblem(FileLocation(_shown_path(folder)), f"cannot be read: {error.strerror}")
             if error.errno == errno.E2BIG:  # or each further folder would add the same problem
                 raise SpecError([problem]) from None
             self.problems.append(problem)
@@ -184,7 +184,7 @@ class SourceReader:
         try:
             content = self.trace.read_file(path)
         except OSError as error:
-            self._refuse(path, SpecProblem(FileLocation(_label(path)), f"cannot be read: {error.strerror}"))
+            self._refuse(path, SpecProblem(FileLocation(_shown_path(path)), f"cannot be read: {error.strerror}"))
             return None
         if content is None:
             return None
@@ -194,9 +194,9 @@ class SourceReader:
             line = content.count(b"\n", 0, error.start) + 1
             column = error.start - content.rfind(b"\n", 0, error.start)
             message = f"the byte 0x{content[error.start]:02x} is not UTF-8; files of a project are UTF-8 text"
-            self._refuse(path, SpecProblem(FileLocation(_label(path), line, column), message))
+            self._refuse(path, SpecProblem(FileLocation(_shown_path(path), line, column), message))
             return None
-        return SourceFile(_label(path), _relative(str(path), str(self.root)).replace(os.sep, "/"), text)
+        return SourceFile(_shown_path(path), _relative(str(path), str(self.root)).replace(os.sep, "/"), text)
 
     def read_declaring(self, path: Path) -> SourceFile | None:
         """A module that may declare assets; None for a file that its encoding cannot decode, which is not reported."""
@@ -225,7 +225,7 @@ def _encoding(module: bytes) -> str:
         return "utf-8-sig"
 
 
-def _label(path: Path) -> str:
+def _shown_path(path: Path) -> str:
     """The path for messages: relative to the working folder if that is shorter."""
     return min(_relative(str(path), os.getcwd()), str(path), key=len)  # noqa: PTH109  at a fifth of pathlib's time
 
@@ -238,36 +238,36 @@ def _relative(path: str, folder: str) -> str:
 
 def _asset_paths(project: ProjectDraft, reader: SourceReader) -> Iterable[Path]:
     """The files of the `assets` folders, by name within a folder; of the project's own folder without subfolders."""
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for index, entry in enumerate(project.keys.assets):
         path = Path(os.path.normpath(reader.root / entry))
         names = reader.list_names(path)
         if names is not None:
-            found |= dict.fromkeys(yaml_files(path, names, reader, deep=path != reader.root))
+            paths |= dict.fromkeys(yaml_files(path, names, reader, deep=path != reader.root))
         elif reader.exists(path):
-            found[path] = None
-        elif (at := project.at / "assets").exists:
-            (at / index).add_problem(f"there is no folder {entry!r} in the project's folder")
-    found.pop(reader.root / PROJECT_FILE, None)
-    return found
+            paths[path] = None
+        elif (assets_key := project.at / "assets").exists:
+            (assets_key / index).add_problem(f"there is no folder {entry!r} in the project's folder")
+    paths.pop(reader.root / PROJECT_FILE, None)
+    return paths
 
 
 def _find_unread(project: ProjectDraft, reader: SourceReader) -> Iterator[SpecProblem]:
     """Warnings for modules beside the YAML files that declare assets but are in no package that the project allows."""
-    read = {each.file.path for each in _python_files(project, reader).values()}
+    read_paths = {module.file.path for module in _python_files(project, reader).values()}
     for entry in project.keys.assets:
         folder = Path(os.path.normpath(reader.root / entry))
         for path in yaml_files(
             folder, reader.list_names(folder) or [], reader, deep=folder != reader.root, ends=(".py",)
         ):
             text = reader.read_python(path) or ""
-            found = _DECLARES.search(text) if "sparkassets" in text else None
-            if found is None or Path(os.path.relpath(path, reader.root)).as_posix() in read:
+            declaration = _DECLARES.search(text) if "sparkassets" in text else None
+            if declaration is None or Path(os.path.relpath(path, reader.root)).as_posix() in read_paths:
                 continue
-            within = path.parent.relative_to(reader.root) if path.is_relative_to(reader.root) else Path()
-            package = ".".join(within.parts) or path.stem
+            subfolder = path.parent.relative_to(reader.root) if path.is_relative_to(reader.root) else Path()
+            package = ".".join(subfolder.parts) or path.stem
             yield SpecProblem(
-                FileLocation(_label(path), text.count("\n", 0, found.start()) + 1, 1),
+                FileLocation(_shown_path(path), text.count("\n", 0, declaration.start()) + 1, 1),
                 "assets in Python are only read in packages that the project file allows, and this is in none",
                 hint=f"write python: [{package}] in {PROJECT_FILE}",
             )
@@ -290,16 +290,16 @@ def yaml_files(
 
 def _python_files(project: ProjectDraft, reader: SourceReader) -> dict[str, PythonFile]:
     """Dotted name to module, for the allowed packages; one in the project's folder goes before one beside it."""
-    found: dict[str, PythonFile] = {}
+    modules: dict[str, PythonFile] = {}
     for package in project.keys.python:
         for base in (reader.root, reader.root.parent):
             place = base / package.replace(".", "/")
             paths = [place.with_name(f"{place.name}.py"), *_module_paths(place, reader)]
             for path in paths:
                 name = ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
-                if name not in found and (file := reader.read_declaring(path)) is not None:
-                    found[name] = PythonFile(name, file, str(base), is_package=path.name == "__init__.py")
-    return found
+                if name not in modules and (file := reader.read_declaring(path)) is not None:
+                    modules[name] = PythonFile(name, file, str(base), is_package=path.name == "__init__.py")
+    return modules
 
 
 def _module_paths(folder: Path, reader: SourceReader) -> Iterator[Path]:
@@ -314,7 +314,7 @@ def _module_paths(folder: Path, reader: SourceReader) -> Iterator[Path]:
             yield folder / name
 
 
-def _code(
+def _find_code(
     project: ProjectDraft, assets: AssetFiles, reader: SourceReader, declared: Mapping[str, DeclaredAsset]
 ) -> tuple[dict[str, SourceFile | None], dict[str, ModuleSource], dict[str, ModuleFunction]]:
     """The code that assets need: SQL files by path, modules by name, and functions that declare assets by asset.
@@ -323,28 +323,28 @@ def _code(
     """
     sql: dict[str, SourceFile | None] = {}
     functions = [each for draft in assets.drafts.values() for each in functions_of_rules(draft)]
-    modules = _modules((name for name, _ in functions if is_allowed(name, project)), reader)
+    modules = _find_modules((name for name, _ in functions if is_allowed(name, project)), reader)
     for draft in assets.drafts.values():
         if draft.name in declared:
             continue
         match find_required_code(draft, project):
             case WantedSql(paths):
-                sql |= _first(paths, reader)
+                sql |= _first_existing(paths, reader)
             case WantedModule(name):
                 functions.append((name, (draft.keys.python or "").partition(":")[2]))
-                if name not in modules and (module := _module(name, reader)):
+                if name not in modules and (module := _find_module(name, reader)):
                     modules[name] = module
     modules |= _hook_modules(project, assets, reader, known=modules)
-    calls = FunctionParts(lambda name: _source(name, project, reader))
+    function_parts = FunctionParts(lambda name: _read_source(name, project, reader))
     for name, function in functions:
         if name in modules:
-            modules[name] = _with_parts(modules[name], function, calls.digest_parts(name, function))
-    own: dict[str, ModuleFunction] = {}
+            modules[name] = _with_parts(modules[name], function, function_parts.digest_parts(name, function))
+    declared_functions: dict[str, ModuleFunction] = {}
     for name, asset in declared.items():
         if asset.function is not None:
             modules.setdefault(asset.module.name, ModuleSource(asset.module.file, asset.module.search_path))
-            own[name] = replace(asset.function, parts=_digest_code(asset, calls))
-    return sql, modules, own
+            declared_functions[name] = replace(asset.function, parts=_digest_code(asset, function_parts))
+    return sql, modules, declared_functions
 
 
 def _digest_code(asset: DeclaredAsset, calls: FunctionParts) -> dict[str, str]:
@@ -352,10 +352,10 @@ def _digest_code(asset: DeclaredAsset, calls: FunctionParts) -> dict[str, str]:
     return {name: digest for code in asset.code for name, digest in calls.digest_parts(*code).items()}
 
 
-def _modules(names: Iterable[str], reader: SourceReader) -> dict[str, ModuleSource]:
+def _find_modules(names: Iterable[str], reader: SourceReader) -> dict[str, ModuleSource]:
     """The existing modules, by name."""
-    found = ((name, _module(name, reader)) for name in dict.fromkeys(names))
-    return {name: module for name, module in found if module is not None}
+    modules = ((name, _find_module(name, reader)) for name in dict.fromkeys(names))
+    return {name: module for name, module in modules if module is not None}
 
 
 def _hook_modules(
@@ -367,26 +367,30 @@ def _hook_modules(
         rule.python.partition(":")[0] for keys in written for rule in written_rules(keys) if rule.python is not None
     ]
     wanted = (name for name in dict.fromkeys(hooks) if name not in known and is_allowed(name, project))
-    return {name: module for name in wanted if (module := _module(name, reader)) is not None}
+    return {name: module for name in wanted if (module := _find_module(name, reader)) is not None}
 
 
 def _with_parts(module: ModuleSource, function: str, parts: Mapping[str, str]) -> ModuleSource:
     """The module with the digests of the parts of one of its functions filled in."""
-    known = module.functions.get(function)
-    return replace(module, functions={**module.functions, function: replace(known, parts=parts)}) if known else module
+    described = module.functions.get(function)
+    return (
+        replace(module, functions={**module.functions, function: replace(described, parts=parts)})
+        if described
+        else module
+    )
 
 
-def _source(name: str, project: ProjectDraft, reader: SourceReader) -> tuple[str, bool] | None:
+def _read_source(name: str, project: ProjectDraft, reader: SourceReader) -> tuple[str, bool] | None:
     """A module's text and whether it is a package; None for a module outside the allowed packages."""
     if not is_allowed(name, project):
         return None
-    for _, path in _places(name, reader):
+    for _, path in _possible_files(name, reader):
         if (text := reader.read_python(path)) is not None:
             return text, path.name == "__init__.py"
     return None
 
 
-def _first(paths: Iterable[str], reader: SourceReader) -> dict[str, SourceFile | None]:
+def _first_existing(paths: Iterable[str], reader: SourceReader) -> dict[str, SourceFile | None]:
     """Path to the first of these files that exists, None as value if it is unreadable; empty if none exists."""
     for path in paths:
         file = reader.read_file(reader.root / path)
@@ -395,17 +399,17 @@ def _first(paths: Iterable[str], reader: SourceReader) -> dict[str, SourceFile |
     return {}
 
 
-def _module(name: str, reader: SourceReader) -> ModuleSource | None:
+def _find_module(name: str, reader: SourceReader) -> ModuleSource | None:
     """The module in the project's folder or beside it; None if there is none."""
-    for base, path in _places(name, reader):
+    for base, path in _possible_files(name, reader):
         if file := reader.read_file(path, is_python=True):
             return read_module(file, search_path=str(base))
         if path in reader.unreadable:
-            return ModuleSource(SourceFile(_label(path), name.replace(".", "/"), ""), str(base), is_readable=False)
+            return ModuleSource(SourceFile(_shown_path(path), name.replace(".", "/"), ""), str(base), is_readable=False)
     return None
 
 
-def _places(name: str, reader: SourceReader) -> Iterator[tuple[Path, Path]]:
+def _possible_files(name: str, reader: SourceReader) -> Iterator[tuple[Path, Path]]:
     """(Folder on the search path, file) of each place where a module may be; the first that exists counts."""
     relative = name.replace(".", "/")
     for base in (reader.root, reader.root.parent):
@@ -413,7 +417,7 @@ def _places(name: str, reader: SourceReader) -> Iterator[tuple[Path, Path]]:
         yield base, base / relative / "__init__.py"
 
 
-FOLDER: Final = "tests"
+_TESTS_FOLDER: Final = "tests"
 """In the project's folder."""
 
 
@@ -425,8 +429,8 @@ def load_cases(project: ProjectSpec, env: Mapping[str, str]) -> tuple[Case, ...]
     """
     root = Path(project.root)
     reader = SourceReader(root, CompileTrace())
-    names = reader.list_names(root / FOLDER)
-    paths = yaml_files(root / FOLDER, names, reader, deep=True) if names is not None else ()
+    names = reader.list_names(root / _TESTS_FOLDER)
+    paths = yaml_files(root / _TESTS_FOLDER, names, reader, deep=True) if names is not None else ()
     files = [file for path in paths if (file := reader.read_file(path))]
     if reader.problems:
         raise SpecError(reader.problems)

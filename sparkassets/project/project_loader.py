@@ -29,14 +29,14 @@ def check_storage(project: ProjectSpec) -> None:
     Raises:
         SpecError: With every overlap, at the asset or the project file that names the place.
     """
-    places = storage_uses(
+    uses = storage_uses(
         root=project.root, state=(project.state, project.state), folders=project.folders, assets=project.assets
     )
     problems = []
-    for found in find_overlaps(places, locator()):
-        where = _location(project, found.other)
-        place = "" if where is NOWHERE else str(where)
-        problems.append(SpecProblem(_location(project, found.place), found.sentence(place), found.hint))
+    for overlap in find_overlaps(uses, make_site_finder()):
+        other_location = _location(project, overlap.other)
+        other_place = "" if other_location is NOWHERE else str(other_location)
+        problems.append(SpecProblem(_location(project, overlap.place), overlap.sentence(other_place), overlap.hint))
     if problems:
         raise SpecError(sorted(dict.fromkeys(problems), key=lambda each: (each.location, each.message)))
 
@@ -50,7 +50,7 @@ def _location(project: ProjectSpec, place: StorageUse) -> FileLocation:
     return NOWHERE
 
 
-def locator() -> Callable[[str], StorageSite]:
+def make_site_finder() -> Callable[[str], StorageSite]:
     """A function that finds the site of an absolute path, so that two paths to one folder have the same site.
 
     It follows links, compares folders by device and inode, and ignores case where the disk does. Each folder is looked
@@ -66,61 +66,61 @@ def locator() -> Callable[[str], StorageSite]:
         return f"{status.st_dev}:{status.st_ino}"
 
     @cache
-    def folds(folder: str) -> bool:
+    def ignores_case(folder: str) -> bool:
         """Whether names in a folder that exists are the same in any case, as the names that lead to it are."""
-        told = _with_letters(folder)
-        return told is not None and identity(told[1]) == identity(told[0])
+        folder_and_swapped = _with_swapped_case(folder)
+        return folder_and_swapped is not None and identity(folder_and_swapped[1]) == identity(folder_and_swapped[0])
 
     @cache
-    def way(folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def folders_on_way(folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """(The names that lead to a real path, the identities of those folders on the way that exist)."""
-        above, name = os.path.split(folder)
+        parent, name = os.path.split(folder)
         if not name:
             return (), ()
-        names, folders = way(above)
+        names, folders = folders_on_way(parent)
         missing = len(names) - len(folders)
-        there = None if missing else identity(folder)
-        if there is not None:
-            return (*names, name), (*folders, there)
-        if folds("/" + "/".join(names[: len(folders)])):
+        existing = None if missing else identity(folder)
+        if existing is not None:
+            return (*names, name), (*folders, existing)
+        if ignores_case("/" + "/".join(names[: len(folders)])):
             name = unicodedata.normalize("NFC", name).casefold()
         return (*names, name), folders
 
-    real = _following()
+    resolve_links = _make_link_resolver()
 
     def locate(path: str) -> StorageSite:
         site = parse_site(path)
         if site.store:
             return site
-        return StorageSite("", *way(real(f"/{'/'.join(site.names)}")))
+        return StorageSite("", *folders_on_way(resolve_links(f"/{'/'.join(site.names)}")))
 
     return locate
 
 
-def _following() -> Callable[[str], str]:
+def _make_link_resolver() -> Callable[[str], str]:
     """A function that follows the links in an absolute path; looks at each folder once."""
 
     @cache
-    def real(path: str) -> str:
-        above, name = os.path.split(path)
+    def resolve_links(path: str) -> str:
+        parent, name = os.path.split(path)
         if not name:
             return path
-        there = os.path.join(real(above), name)  # noqa: PTH118
-        return os.path.realpath(there) if os.path.islink(there) else there  # noqa: PTH114
+        joined = os.path.join(resolve_links(parent), name)  # noqa: PTH118
+        return os.path.realpath(joined) if os.path.islink(joined) else joined  # noqa: PTH114
 
-    return real
+    return resolve_links
 
 
-def _with_letters(folder: str) -> tuple[str, str] | None:
+def _with_swapped_case(folder: str) -> tuple[str, str] | None:
     """(The folder or its nearest ancestor with letters in its name, the same path with that name's case swapped).
 
     If both are the same folder on disk, names there ignore case. None if no name has letters.
     """
     while folder != "/":
-        above, name = os.path.split(folder)
+        parent, name = os.path.split(folder)
         if name.swapcase() != name:
-            return folder, os.path.join(above, name.swapcase())  # noqa: PTH118
-        folder = above
+            return folder, os.path.join(parent, name.swapcase())  # noqa: PTH118
+        folder = parent
     return None
 
 
@@ -151,10 +151,10 @@ def load_project(
             f"{missing} {show_value(str(folder))}", hint="give the project's folder, or make one: sparkassets init"
         )
     root = folder.resolve()
-    compiled = CompiledCache(cache, ProjectSpec, of=(str(root),)) if cache else None
-    found = compiled.find(env) if compiled else None
-    if found is not None:
-        project, _ = found
+    compiled_cache = CompiledCache(cache, ProjectSpec, of=(str(root),)) if cache else None
+    cached = compiled_cache.find(env) if compiled_cache else None
+    if cached is not None:
+        project, _ = cached
     else:
         # pydantic, PyYAML and Jinja take most of a cold start: only where something is compiled
         from sparkassets.project.project_folder import compile_folder
@@ -162,8 +162,8 @@ def load_project(
         trace = CompileTrace()
         with _collector_paused():
             project = compile_folder(root, trace, env=TracedVariables(env, trace), tables=tables, cache=cache)
-        if compiled:
-            compiled.keep(project, trace, env)
+        if compiled_cache:
+            compiled_cache.keep(project, trace, env)
     refuse_unknown(env, project.asked)
     check_storage(project)
     return project

@@ -37,23 +37,23 @@ class ModuleNames:
     @cached_property
     def bound(self) -> dict[str, list[ast.stmt]]:
         """Each name of the top level to the statements that bind it, or that change it at import time."""
-        found: dict[str, list[ast.stmt]] = defaultdict(list)
+        statements: dict[str, list[ast.stmt]] = defaultdict(list)
         for node in self.tree.body:
             for name in dict.fromkeys(_find_bound_names(node)):
-                found[name].append(node)
-        return dict(found)
+                statements[name].append(node)
+        return dict(statements)
 
     @cached_property
     def imports(self) -> dict[str, Part]:
         """Each imported name to the module and the name in it that it refers to."""
         plain = [node for node in self.tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
-        return {name: part for node in plain for name, part in imported_in(node, self)}
+        return {name: part for node in plain for name, part in find_imports(node, self)}
 
     @cached_property
     def stars(self) -> list[str]:
         """The modules of star imports."""
-        found = (node for node in self.tree.body if isinstance(node, ast.ImportFrom))
-        return [absolute(node, self) for node in found if any(each.name == WHOLE for each in node.names)]
+        imports = (node for node in self.tree.body if isinstance(node, ast.ImportFrom))
+        return [absolute_module_name(node, self) for node in imports if any(each.name == WHOLE for each in node.names)]
 
 
 def parse_names(name: str, text: str, *, is_package: bool) -> ModuleNames | None:
@@ -98,7 +98,7 @@ def _names_within(statement: ast.stmt) -> Iterator[str]:
                 yield from (alias.asname or alias.name.partition(".")[0] for alias in aliases)
 
 
-def imported_in(top: ast.AST, module: ModuleNames) -> Iterator[tuple[str, Part]]:
+def find_imports(top: ast.AST, module: ModuleNames) -> Iterator[tuple[str, Part]]:
     """Names imported anywhere in a statement, each with the part that it refers to."""
     for node in ast.walk(top):
         if isinstance(node, ast.Import):
@@ -106,11 +106,11 @@ def imported_in(top: ast.AST, module: ModuleNames) -> Iterator[tuple[str, Part]]
                 first = alias.name.partition(".")[0]
                 yield (alias.asname, (alias.name, WHOLE)) if alias.asname else (first, (first, WHOLE))
         elif isinstance(node, ast.ImportFrom):
-            owner = absolute(node, module)
+            owner = absolute_module_name(node, module)
             yield from ((alias.asname or alias.name, (owner, alias.name)) for alias in node.names if alias.name != "*")
 
 
-def absolute(node: ast.ImportFrom, module: ModuleNames) -> str:
+def absolute_module_name(node: ast.ImportFrom, module: ModuleNames) -> str:
     """The dotted name of the module that is imported from."""
     if not node.level:
         return node.module or ""
@@ -137,10 +137,10 @@ def read_module(file: SourceFile, *, search_path: str) -> ModuleSource:
     """
     tree = parse(file.text)
     if tree is None:
-        return ModuleSource(file, search_path, syntax_fault=broken_in(file))
+        return ModuleSource(file, search_path, syntax_fault=find_syntax_fault(file))
     names = ModuleNames("", tree, is_package=False)
     functions = {
-        node.name: function_at(node, file, names)
+        node.name: describe_function(node, file, names)
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
@@ -155,7 +155,7 @@ def parse(text: str) -> ast.Module | None:
         return None
 
 
-def broken_in(file: SourceFile) -> tuple[int, int, str]:
+def find_syntax_fault(file: SourceFile) -> tuple[int, int, str]:
     """Line, column and message of the error that keeps a file from being parsed."""
     try:
         ast.parse(file.text)
@@ -168,7 +168,7 @@ def broken_in(file: SourceFile) -> tuple[int, int, str]:
     return 1, 1, "it is nested too deep"
 
 
-def function_at(
+def describe_function(
     node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile, names: ModuleNames, *, elsewhere: bool = False
 ) -> ModuleFunction:
     """What a compiled project knows of a function: position, arguments, and uses of the context.
@@ -179,14 +179,14 @@ def function_at(
         names: The names of that file.
         elsewhere: Whether that file may differ from the module by which the asset names the function.
     """
-    given = node.args
-    plain = [_argument(each, file, names) for each in [*given.posonlyargs, *given.args, *given.kwonlyargs]]
-    collecting = [_argument(each, file, names, collects=True) for each in (given.vararg, given.kwarg) if each]
+    arguments = node.args
+    named = [_argument(each, file, names) for each in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
+    collecting = [_argument(each, file, names, collects=True) for each in (arguments.vararg, arguments.kwarg) if each]
     return ModuleFunction(
         line=node.lineno,
         column=_column(node, file),
-        arguments=(*plain, *collecting),
-        context_accesses=tuple(_find_context_uses(node, file)) if any(each.name == CONTEXT for each in plain) else (),
+        arguments=(*named, *collecting),
+        context_accesses=tuple(_find_context_uses(node, file)) if any(each.name == CONTEXT for each in named) else (),
         is_async=isinstance(node, ast.AsyncFunctionDef),
         file=file if elsewhere else None,
     )
@@ -194,13 +194,17 @@ def function_at(
 
 def _find_context_uses(function: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile) -> Iterator[ContextAccess]:
     """Uses of ``context`` in a function, unless it rebinds that name."""
-    inside = [each for statement in function.body for each in ast.walk(statement)]
-    if any(_binds_context(each) for each in inside):
+    nodes = [inner for statement in function.body for inner in ast.walk(statement)]
+    if any(_binds_context(inner) for inner in nodes):
         return
-    for node in inside:
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _path(node)[:1] == [CONTEXT]:
+    for node in nodes:
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Load)
+            and _attribute_steps(node)[:1] == [CONTEXT]
+        ):
             line, end = node.end_lineno or node.lineno, (node.end_col_offset or 0) - len(node.attr.encode())
-            yield ContextAccess(tuple(_path(node)), line, _characters(file, line, end))
+            yield ContextAccess(tuple(_attribute_steps(node)), line, _character_column(file, line, end))
 
 
 def _binds_context(node: ast.AST) -> bool:
@@ -213,7 +217,7 @@ def _binds_context(node: ast.AST) -> bool:
     return False
 
 
-def _path(node: ast.AST) -> list[str | None]:
+def _attribute_steps(node: ast.AST) -> list[str | None]:
     """The steps of an attribute chain: ``["a", "b", None]`` for ``a.b[0]``; empty if it does not begin with a name.
 
     None stands for an index that is not a literal text.
@@ -230,38 +234,38 @@ def _path(node: ast.AST) -> list[str | None]:
 
 
 def _argument(node: ast.arg, file: SourceFile, names: ModuleNames, *, collects: bool = False) -> FunctionArgument:
-    takes = _LIBRARIES.get(_class(node.annotation, names))
-    return FunctionArgument(node.arg, node.lineno, _column(node, file), collects=collects, row_library=takes)
+    library = _LIBRARIES.get(_annotated_class(node.annotation, names))
+    return FunctionArgument(node.arg, node.lineno, _column(node, file), collects=collects, row_library=library)
 
 
-def _class(annotation: ast.expr | None, names: ModuleNames) -> Part:
+def _annotated_class(annotation: ast.expr | None, names: ModuleNames) -> Part:
     """(Library, class) that an annotation names, also in quotes; two empty texts for any other annotation."""
     match annotation:
         case ast.Constant(value=str(text)):
             with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-                return _class(ast.parse(text.strip(), mode="eval").body, names)
+                return _annotated_class(ast.parse(text.strip(), mode="eval").body, names)
         case ast.Name(id=name):
             return names.imports.get(name, ("", ""))
         case ast.Attribute(value=ast.Name(id=name), attr=attr):
-            owner, own = names.imports.get(name, ("", ""))
-            return (owner, attr) if own == WHOLE else ("", "")
+            owner, name_in_module = names.imports.get(name, ("", ""))
+            return (owner, attr) if name_in_module == WHOLE else ("", "")
     return "", ""
 
 
 def _column(node: ast.stmt | ast.arg, file: SourceFile) -> int:
     """The column in characters from 1."""
-    return _characters(file, node.lineno, node.col_offset)
+    return _character_column(file, node.lineno, node.col_offset)
 
 
-def _characters(file: SourceFile, line: int, offset: int) -> int:
+def _character_column(file: SourceFile, line: int, offset: int) -> int:
     """A column in characters from 1; Python's own counts bytes."""
     text = file.lines[line - 1] if line <= len(file.lines) else ""
     return len(text.encode()[:offset].decode(errors="replace")) + 1
 
 
-OURS: Final = "sparkassets"
+_PACKAGE_NAME: Final = "sparkassets"
 _DECORATORS: Final = ("asset", "multi_asset")
-_MENTIONS: Final = re.compile(rf"\b{OURS}\b")
+_MENTIONS: Final = re.compile(rf"\b{_PACKAGE_NAME}\b")
 
 
 @frozen
@@ -308,41 +312,41 @@ class PythonModule:
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
-                owner = absolute(node, self.names)
+                owner = absolute_module_name(node, self.names)
                 yield owner
                 yield from (f"{owner}.{alias.name}" for alias in node.names)
 
     @cached_property
     def _aliases(self) -> frozenset[str]:
         """Local names of the imported decorators, in whatever scope."""
-        found = set[str]()
+        aliases = set[str]()
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.ImportFrom) and not node.level and _is_ours(node.module or ""):
+            if isinstance(node, ast.ImportFrom) and not node.level and _is_of_package(node.module or ""):
                 for alias in node.names:
                     if alias.name == WHOLE:
-                        found.update(_DECORATORS)
+                        aliases.update(_DECORATORS)
                     elif alias.name in _DECORATORS:
-                        found.add(alias.asname or alias.name)
-        return frozenset(found)
+                        aliases.add(alias.asname or alias.name)
+        return frozenset(aliases)
 
     @cached_property
     def _packages(self) -> frozenset[str]:
         """Local names of the package sparkassets."""
         imports = (node for node in ast.walk(self.tree) if isinstance(node, ast.Import))
-        aliases = (alias for node in imports for alias in node.names if _is_ours(alias.name))
-        return frozenset(alias.asname or OURS for alias in aliases)
+        aliases = (alias for node in imports for alias in node.names if _is_of_package(alias.name))
+        return frozenset(alias.asname or _PACKAGE_NAME for alias in aliases)
 
     def _decorators_used(self, top: ast.AST) -> list[ast.expr]:
         """The nodes in ``top`` that name a decorator."""
-        found: list[ast.expr] = []
+        nodes: list[ast.expr] = []
         for node in ast.walk(top):
             match node:
                 case ast.Name(id=name) if name in self._aliases:
-                    found.append(node)
+                    nodes.append(node)
                 case ast.Attribute(value=ast.Name(id=owner), attr=attr) if attr in _DECORATORS:
                     if owner in self._packages:
-                        found.append(node)
-        return found
+                        nodes.append(node)
+        return nodes
 
 
 class PythonModules:
@@ -384,8 +388,8 @@ class PythonModules:
         yield from (each for each in self.files.values() if _MENTIONS.search(each.file.text))
 
 
-def _is_ours(module: str) -> bool:
-    return module == OURS or module.startswith(f"{OURS}.")
+def _is_of_package(module: str) -> bool:
+    return module == _PACKAGE_NAME or module.startswith(f"{_PACKAGE_NAME}.")
 
 
 def _answer(module: PythonModule, question: str) -> bool:

@@ -15,7 +15,7 @@ from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.core.spec.yaml_text import UNTAGGED
 from sparkassets.frozen import frozen
 
-_FIRST: Final = ("by", "segments", "dimensions")
+_POSITIONAL_KEYS: Final = ("by", "segments", "dimensions")
 """YAML keys that the first positional argument of a partition may stand for, by the class of the partition."""
 _QUOTES: Final = re.compile(r"[rRuU]?(\"\"\"|'''|\"|')")
 
@@ -35,7 +35,7 @@ class NodeBuilder:
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
-        self._plain = file.text.isascii()
+        self._is_ascii = file.text.isascii()
 
     def document(
         self,
@@ -78,21 +78,21 @@ class NodeBuilder:
 
     def _column(self, line: int, offset: int) -> int:
         """The column in characters of a position that Python gives in UTF-8 bytes."""
-        if self._plain or line > len(self._file.lines):
+        if self._is_ascii or line > len(self._file.lines):
             return offset
         return len(self._file.lines[line - 1].encode()[:offset].decode(errors="replace"))
 
     def _pair(
-        self, key: str, value: object, given: tuple[ast.expr | ast.keyword, ast.expr] | None, spot: CodeSpan
+        self, key: str, value: object, position: tuple[ast.expr | ast.keyword, ast.expr] | None, spot: CodeSpan
     ) -> tuple[Node, Node]:
-        """Nodes of a key and its value: at the positions in ``given``, where they are written, or else at ``spot``."""
-        if given is None:
+        """Nodes of a key and its value: at ``position``, where they are written, or else at ``spot``."""
+        if position is None:
             return self._scalar(key, None, spot), self._node(value, None, spot)
-        at, expression = given
-        begin = self.spot(at)
-        width = len(at.arg or "") if isinstance(at, ast.keyword) else 0
-        own = CodeSpan(begin.line, begin.column, begin.line, begin.column + width) if width else begin
-        return self._scalar(key, None, own), self._node(value, expression, self.spot(expression))
+        named_at, expression = position
+        span = self.spot(named_at)
+        width = len(named_at.arg or "") if isinstance(named_at, ast.keyword) else 0
+        key_span = CodeSpan(span.line, span.column, span.line, span.column + width) if width else span
+        return self._scalar(key, None, key_span), self._node(value, expression, self.spot(expression))
 
     def _node(self, value: object, at: ast.expr | None, spot: CodeSpan) -> Node:
         """The node of a value; its parts get positions of their own if the expression has the same parts."""
@@ -100,13 +100,13 @@ class NodeBuilder:
         spot = self.spot(at) if at is not None else spot
         match value:
             case dict():
-                places = {} if at is None else _places(at)
-                pairs = [self._entry(key, each, places, spot) for key, each in value.items()]
+                positions = {} if at is None else _value_positions(at)
+                pairs = [self._entry(key, each, positions, spot) for key, each in value.items()]
                 return MappingNode(UNTAGGED, pairs, *self._marks(spot))
             case list():
-                items = _parts(at)
-                inner: Sequence[ast.expr | None] = items if len(items) == len(value) else [None] * len(value)
-                nodes = [self._node(each, part, spot) for each, part in zip(value, inner, strict=True)]
+                items = _list_items(at)
+                item_nodes: Sequence[ast.expr | None] = items if len(items) == len(value) else [None] * len(value)
+                nodes = [self._node(each, part, spot) for each, part in zip(value, item_nodes, strict=True)]
                 return SequenceNode(UNTAGGED, nodes, *self._marks(spot))
         return self._scalar(value, at, spot)
 
@@ -114,14 +114,14 @@ class NodeBuilder:
         self, key: str, value: object, places: Mapping[str, tuple[ast.AST, ast.expr | None]], spot: CodeSpan
     ) -> tuple[Node, Node]:
         """Nodes of one key and value of a mapping; ``places`` holds the positions that are known."""
-        at, inner = places.get(key, (None, None))
-        own = self.spot(at) if isinstance(at, ast.expr | ast.keyword) else spot
-        return self._scalar(key, None, own), self._node(value, inner, own)
+        at, expression = places.get(key, (None, None))
+        span = self.spot(at) if isinstance(at, ast.expr | ast.keyword) else spot
+        return self._scalar(key, None, span), self._node(value, expression, span)
 
     def _scalar(self, value: object, at: ast.expr | None, spot: CodeSpan) -> ScalarNode:
         if isinstance(value, str):
             return ScalarNode(UNTAGGED, value, *self._marks(spot), style=self._quote(at, spot))
-        return ScalarNode(UNTAGGED, _text(value), *self._marks(spot))
+        return ScalarNode(UNTAGGED, _scalar_text(value), *self._marks(spot))
 
     def _quote(self, at: ast.expr | None, spot: CodeSpan) -> str:
         """The quote of a text literal, by which places inside the text are found; ``python`` if it is unknown."""
@@ -137,7 +137,7 @@ class NodeBuilder:
         )
 
 
-def _text(value: object) -> str:
+def _scalar_text(value: object) -> str:
     """A value other than text as YAML writes it."""
     match value:
         case None:
@@ -182,15 +182,15 @@ def _arguments(call: ast.expr | None) -> Iterator[tuple[str, tuple[ast.expr | as
                 yield OTHERWISE.get(name, name), (key, value)
 
 
-def _places(at: ast.expr) -> dict[str, tuple[ast.AST, ast.expr | None]]:
+def _value_positions(at: ast.expr) -> dict[str, tuple[ast.AST, ast.expr | None]]:
     """YAML key to (where it is named, its value), of an expression that is a mapping in YAML; else empty."""
     match at:
         case ast.Dict(keys=keys, values=values):
-            found = zip(keys, values, strict=True)
-            return {_name(key): (key, value) for key, value in found if key is not None and _name(key)}
+            pairs = zip(keys, values, strict=True)
+            return {_key_text(key): (key, value) for key, value in pairs if key is not None and _key_text(key)}
         case ast.Call(args=args, keywords=keywords):
-            first = {key: (each, each) for each in args[:1] for key in _FIRST}
-            return first | {each.arg: (each, each.value) for each in keywords if each.arg is not None}
+            positional = {key: (each, each) for each in args[:1] for key in _POSITIONAL_KEYS}
+            return positional | {each.arg: (each, each.value) for each in keywords if each.arg is not None}
         case ast.BinOp(op=ast.BitOr()):
             return {"any": (at, at)}
         case ast.BinOp(op=ast.BitAnd()):
@@ -198,7 +198,7 @@ def _places(at: ast.expr) -> dict[str, tuple[ast.AST, ast.expr | None]]:
     return {}
 
 
-def _name(key: ast.expr) -> str:
+def _key_text(key: ast.expr) -> str:
     """The text of a literal key, or the name of a function that is used as key; empty for any other."""
     if isinstance(key, ast.Constant):
         return key.value if isinstance(key.value, str) else ""
@@ -213,17 +213,17 @@ def _text_in(at: ast.expr | None, value: object) -> ast.expr | None:
     return at
 
 
-def _parts(at: ast.expr | None) -> Sequence[ast.expr]:
+def _list_items(at: ast.expr | None) -> Sequence[ast.expr]:
     """Items of an expression that is a list in YAML, such as a tuple or the operands of ``a | b``; else empty."""
     match at:
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return items
         case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() as op, right=right):
-            return [each for side in (left, right) for each in _same(side, op)]
+            return [each for side in (left, right) for each in _operands(side, op)]
         case ast.Call(args=[ast.expr() as first]) | ast.Call(args=[], keywords=[ast.keyword(value=first)]):
-            return _parts(first)
+            return _list_items(first)
     return ()
 
 
-def _same(side: ast.expr, op: ast.operator) -> Sequence[ast.expr]:
-    return _parts(side) if isinstance(side, ast.BinOp) and type(side.op) is type(op) else [side]
+def _operands(side: ast.expr, op: ast.operator) -> Sequence[ast.expr]:
+    return _list_items(side) if isinstance(side, ast.BinOp) and type(side.op) is type(op) else [side]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sparkassets.core.spec.storage_overlaps import StorageSite, sites_overlap
 from sparkassets.errors import SpecError
 from sparkassets.project import load_project
-from sparkassets.project.project_loader import check_storage, locator
+from sparkassets.project.project_loader import check_storage, make_site_finder
 
 
 def write(folder, **files):
@@ -48,15 +48,15 @@ def test_a_link_that_comes_after_the_project_was_loaded_is_found_before_anything
 def test_names_that_differ_by_case_are_one_place_where_the_disk_says_so(tmp_path):
     (tmp_path / "Lake").mkdir()
     (tmp_path / "lAKE").symlink_to("Lake")  # as a disk that folds case would have it
-    inside = locator()
+    inside = make_site_finder()
     assert sites_overlap(inside(f"{tmp_path}/Lake/New/x"), inside(f"{tmp_path}/Lake/new"))
-    apart = locator()
+    apart = make_site_finder()
     (tmp_path / "lAKE").unlink()
     assert not sites_overlap(apart(f"{tmp_path}/Lake/New/x"), apart(f"{tmp_path}/Lake/new"))
 
 
 def test_what_is_no_path_of_this_disk_is_as_it_is_written():
-    assert locator()("s3://lake/x") == StorageSite("s3://lake", ("x",))
+    assert make_site_finder()("s3://lake/x") == StorageSite("s3://lake", ("x",))
 
 
 def test_a_project_with_places_in_each_other_is_refused_with_all_of_them(tmp_path):
@@ -82,7 +82,7 @@ def test_what_overlaps_is_what_the_disk_puts_into_each_other(linked, made, one, 
         for name, to in linked.items():
             if not os.path.lexists(root / name) and (root / name).parent.is_dir():
                 (root / name).symlink_to(root / to)
-        locate = locator()
+        locate = make_site_finder()
         first, second = locate(f"{root}/{one}"), locate(f"{root}/{other}")
         real = [Path(os.path.realpath(os.path.normpath(f"{root}/{each}"))) for each in (one, other)]
         expected = real[0].is_relative_to(real[1]) or real[1].is_relative_to(real[0])
