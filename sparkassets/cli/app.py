@@ -130,19 +130,19 @@ def run_command(args: Sequence[str]) -> int:
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
     """Shows the package's own warnings as one line, without file and line of its code."""
-    usual = warnings.formatwarning
+    format_usually = warnings.formatwarning
 
-    def plain(
+    def format_plainly(
         message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
     ) -> str:
-        own = category is RuntimeWarning and Path(filename).is_relative_to(_PACKAGE)
-        return f"warning: {message}\n" if own else usual(message, category, filename, lineno, line)
+        is_own = category is RuntimeWarning and Path(filename).is_relative_to(_PACKAGE)
+        return f"warning: {message}\n" if is_own else format_usually(message, category, filename, lineno, line)
 
-    warnings.formatwarning = plain
+    warnings.formatwarning = format_plainly
     try:
         yield
     finally:
-        warnings.formatwarning = usual
+        warnings.formatwarning = format_usually
 
 
 def _make_streams_safe() -> None:
@@ -170,8 +170,8 @@ def _drop_output() -> None:
 
 def _invoke(arguments: list[str]) -> int:
     """Finds and runs the command; answers the shell instead if it asks for completions. Returns the exit code."""
-    if asked := os.environ.get("_SPARKASSETS_COMPLETE"):
-        return answer(cli, asked)
+    if instruction := os.environ.get("_SPARKASSETS_COMPLETE"):
+        return print_completions(cli, instruction)
     refuse_placeholders(arguments)
     if not arguments:
         click.echo(cli.get_help(click.Context(cli, info_name="sparkassets")), err=True)
@@ -213,7 +213,7 @@ def script(shell: str, program: click.Command) -> str:
     return ShellComplete.source(kind(program, {}, PROGRAM, VARIABLE))
 
 
-def answer(program: click.Command, instruction: str) -> int:
+def print_completions(program: click.Command, instruction: str) -> int:
     """Prints the completions of the words that the shell has put into the environment; returns the exit code."""
     from click.shell_completion import shell_complete
 
@@ -227,29 +227,27 @@ PATIENCE_SECONDS: Final = 5.0
 def end_in_time(code: int, *, before: Collection[threading.Thread]) -> None:
     """Ends the process soon after its main thread, even if a user's function has left threads running; names them.
 
-    Does nothing visible in a process that goes on, such as a notebook: its main thread does not end.
-
-    In a process that goes on, such as a notebook, nothing happens.
+    In a process that goes on, such as a notebook, nothing happens: its main thread does not end.
 
     Args:
         code: Exit code of the command.
         before: The threads that existed before it.
     """
-    left = [each for each in threading.enumerate() if not each.daemon and each not in before]
-    if left:
-        threading.Thread(target=_watch, args=(code, left), name="sparkassets-leaving", daemon=True).start()
+    remaining = [each for each in threading.enumerate() if not each.daemon and each not in before]
+    if remaining:
+        threading.Thread(target=_end_when_late, args=(code, remaining), name="sparkassets-leaving", daemon=True).start()
 
 
-def _watch(code: int, left: list[threading.Thread]) -> None:
-    """Waits for the main thread, then some time for the threads in ``left``, then ends the process with ``code``."""
+def _end_when_late(code: int, remaining: list[threading.Thread]) -> None:
+    """Waits for the main thread, then a while for the ``remaining`` threads, then ends the process with ``code``."""
     threading.main_thread().join()
-    end = time.monotonic() + PATIENCE_SECONDS
-    while left and time.monotonic() < end:
-        left[0].join(max(0.0, end - time.monotonic()))
-        left = [each for each in left if each.is_alive()]
-    if not left:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while remaining and time.monotonic() < deadline:
+        remaining[0].join(max(0.0, deadline - time.monotonic()))
+        remaining = [each for each in remaining if each.is_alive()]
+    if not remaining:
         return
-    names = ", ".join(repr(each.name) for each in left)
+    names = ", ".join(repr(each.name) for each in remaining)
     with suppress(OSError, ValueError):
         sys.stderr.write(f"warning: the process ends without its threads {names}, which a function has left running\n")
         sys.stderr.flush()

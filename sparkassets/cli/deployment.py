@@ -34,7 +34,7 @@ from sparkassets.frozen import frozen
 from sparkassets.project.compile_trace import CompileTrace, TracedVariables
 from sparkassets.project.project_folder import compile_folder
 
-_IN_A_WHEEL = ("databricks", "kubernetes")
+_WHEEL_KINDS = ("databricks", "kubernetes")
 """Kinds of deployment that pack the project's folder into a wheel."""
 
 
@@ -81,12 +81,12 @@ def write_deployment(kind: Kind, wanted: DeployRequest) -> tuple[DeploymentSpec,
     wanted = replace(wanted, cron=" ".join(AS_CRONS.get(wanted.cron, wanted.cron).split()))
     _check(wanted, project)
     environment = variables()
-    profiles, left = _usual_first(project.profiles, project.profile), list[str]()
+    profiles, left = _default_first(project.profiles, project.profile), list[str]()
     if kind == "kubernetes":
         _refuse_inside(project)
     elif kind == "databricks":
         profiles, left = _targets(project, environment, wanted.set_variables)
-    wheel = _wheel(kind, project, environment, wanted.library) if kind in _IN_A_WHEEL else None
+    wheel = _wheel(kind, project, environment, wanted.library) if kind in _WHEEL_KINDS else None
     deployment = DeploymentSpec(
         project=project.name,
         folder=project.root,
@@ -130,14 +130,14 @@ def _check(wanted: DeployRequest, project: ProjectSpec) -> None:
 
 def next_commands(kind: Kind, deployment: DeploymentSpec, out: Path) -> list[str]:
     """The commands to type next."""
-    there = f"cd {shlex.quote(str(out))}"
+    change_folder = f"cd {shlex.quote(str(out))}"
     unit = f"sparkassets-{deployment.resource}"
     match kind:
         case "databricks":
             target = deployment.profiles[0]
             return [
-                f"{there} && databricks bundle validate -t {target}",
-                f"{there} && databricks bundle deploy -t {target}",
+                f"{change_folder} && databricks bundle validate -t {target}",
+                f"{change_folder} && databricks bundle deploy -t {target}",
             ]
         case "airflow":
             return [f"cp {shlex.quote(str(out / f'{deployment.name}.py'))} $AIRFLOW_HOME/dags/"]
@@ -145,37 +145,39 @@ def next_commands(kind: Kind, deployment: DeploymentSpec, out: Path) -> list[str
             file = "deployment.yaml" if deployment.loop else "cronjob.yaml"
             version = deployment.wheel.version.replace("+", "-") if deployment.wheel else ""
             return [
-                f"{there} && docker build -t {deployment.resource}:{version} .",
-                f"{there} && kubectl apply -f {file}",
+                f"{change_folder} && docker build -t {deployment.resource}:{version} .",
+                f"{change_folder} && kubectl apply -f {file}",
             ]
         case "cron":
             script, line = str((out / f"{deployment.name}.sh").absolute()), shlex.quote(str(out / "crontab"))
-            others = f"crontab -l 2>/dev/null | grep -vF {shlex.quote(shlex.quote(script).replace('%', chr(92) + '%'))}"
-            return [f"({others}; tail -n 1 {line}) | crontab -"]
+            other_lines = (
+                f"crontab -l 2>/dev/null | grep -vF {shlex.quote(shlex.quote(script).replace('%', chr(92) + '%'))}"
+            )
+            return [f"({other_lines}; tail -n 1 {line}) | crontab -"]
         case "systemd":
-            started = f"{unit}.service" if deployment.loop else f"{unit}.timer"
+            unit_to_start = f"{unit}.service" if deployment.loop else f"{unit}.timer"
             return [
                 f"cp {shlex.quote(str(out))}/{unit}.* ~/.config/systemd/user/",
-                f"systemctl --user daemon-reload && systemctl --user enable --now {started}",
+                f"systemctl --user daemon-reload && systemctl --user enable --now {unit_to_start}",
             ]
 
 
-def _usual_first(profiles: Sequence[str], usual: str) -> tuple[str, ...]:
+def _default_first(profiles: Sequence[str], usual: str) -> tuple[str, ...]:
     return tuple(sorted(profiles, key=lambda each: each != usual))
 
 
-def _arguments(select: Sequence[str], given: Mapping[str, str]) -> tuple[str, ...]:
+def _arguments(select: Sequence[str], set_variables: Mapping[str, str]) -> tuple[str, ...]:
     """The options that `run` gets there.
 
     Raises:
         InputError: A value would write a credential into a file.
     """
-    for name, value in given.items():
+    for name, value in set_variables.items():
         if secret_in_text(f"{name}={value}") or secret_in_text(value):
             hint = "let the file name a variable of the environment there"
             raise InputError(f"--set {name} would write a credential into a file", hint=hint)
     chosen = [word for each in select for word in ("--select", each)]
-    return (*chosen, *(word for name, value in given.items() for word in ("--set", f"{name}={value}")))
+    return (*chosen, *(word for name, value in set_variables.items() for word in ("--set", f"{name}={value}")))
 
 
 def _seconds(timeout: str) -> int:
@@ -184,9 +186,9 @@ def _seconds(timeout: str) -> int:
     Raises:
         InputError: It is not positive, or has months, whose length varies.
     """
-    found = Duration.parse(timeout)
-    seconds = found.days * 86_400 + found.seconds
-    if found.months or seconds <= 0:
+    duration = Duration.parse(timeout)
+    seconds = duration.days * 86_400 + duration.seconds
+    if duration.months or seconds <= 0:
         raise InputError(f"--timeout {timeout} is no time that a start may take; expected one such as 6h or 1d")
     return seconds
 
@@ -194,14 +196,14 @@ def _seconds(timeout: str) -> int:
 def _wheel(kind: Kind, project: ProjectSpec, environment: Mapping[str, str], library: Path | None) -> ProjectWheel:
     """The wheel with the project's files; on Kubernetes its requirements include Spark, which Databricks has."""
     files = collect_files(project, environment)
-    brings = "sparkassets" if library is not None else f"sparkassets=={version('sparkassets')}"
-    requires = requirements_of(project, brings, spark=kind == "kubernetes")
+    library_requirement = "sparkassets" if library is not None else f"sparkassets=={version('sparkassets')}"
+    requirements = requirements_of(project, library_requirement, spark=kind == "kubernetes")
     folder = Path(project.root).name
-    return build_wheel(project.name, files, folder=folder, base=version("sparkassets"), requires=requires)
+    return build_wheel(project.name, files, folder=folder, base=version("sparkassets"), requires=requirements)
 
 
 def _targets(
-    project: ProjectSpec, environment: Mapping[str, str], given: Mapping[str, str]
+    project: ProjectSpec, environment: Mapping[str, str], set_variables: Mapping[str, str]
 ) -> tuple[tuple[str, ...], list[str]]:
     """Profiles with a target in the bundle, the default one first; then a sentence for each that has none.
 
@@ -216,51 +218,51 @@ def _targets(
         raise InputError("a bundle has a target for each profile, and the project has no `profiles`", hint=hint)
     from sparkassets.wiring import Project
 
-    asked_for = environment.get(PROFILE)
-    found, refused = list[str](), dict[str, InputError]()
-    for name in (asked_for,) if asked_for else _usual_first(project.profiles, project.profile):
-        own = Project.load(project.root, env=merge_requested(environment, profile=name, given={})).spec
+    requested_profile = environment.get(PROFILE)
+    targets, refused = list[str](), dict[str, InputError]()
+    for name in (requested_profile,) if requested_profile else _default_first(project.profiles, project.profile):
+        profiled_project = Project.load(project.root, env=merge_requested(environment, profile=name, given={})).spec
         try:
-            _refuse_inside(own)
+            _refuse_inside(profiled_project)
         except InputError as error:
             refused[name] = error
             continue
-        _refuse_unset(own, given)
-        found.append(name)
-    if not found:
+        _refuse_unset(profiled_project, set_variables)
+        targets.append(name)
+    if not targets:
         raise next(iter(refused.values()))
-    return tuple(found), [f"no target {name!r}: {error.args[0]}" for name, error in refused.items()]
+    return tuple(targets), [f"no target {name!r}: {error.args[0]}" for name, error in refused.items()]
 
 
-def _refuse_unset(project: ProjectSpec, given: Mapping[str, str]) -> None:
+def _refuse_unset(project: ProjectSpec, set_variables: Mapping[str, str]) -> None:
     """Refuses a project that needs variables which a task's environment lacks."""
     name = project.profile
-    missing = sorted(project.variables.keys() - given.keys() - project.secrets.keys())
+    missing = sorted(project.variables.keys() - set_variables.keys() - project.secrets.keys())
     if missing:
         hint = f"let `variables` of the profile say {listing(missing, last='and')}, or give --set"
         raise InputError(f"profile {name!r} takes {few(missing)} from the environment, which a task has not", hint=hint)
     receivers = {each for asset in project.assets.values() for rule in asset.notify for each in rule.to}
-    if unknown := sorted(receivers - project.secrets.keys() - project.given.keys() - given.keys()):
+    if unknown := sorted(receivers - project.secrets.keys() - project.given.keys() - set_variables.keys()):
         hint = f"say where it is: `secrets: {{{unknown[0]}: {{scope: …, key: …}}}}`"
         raise InputError(f"`notify` names {few(unknown)}, which a task's environment has not", hint=hint)
 
 
 def _refuse_inside(project: ProjectSpec) -> None:
     """Refuses a state or tables in the project's folder, which becomes part of a wheel there."""
-    around = Path(project.root).parent
+    parent = Path(project.root).parent
     places = {"the state": project.state, "the warehouse": project.warehouse}
     places |= {
         f"asset {each.name!r}": each.storage.path for each in project.assets.values() if each.storage is not None
     }
     for what, place in places.items():
-        if "://" not in place and Path(place).is_relative_to(around):
+        if "://" not in place and Path(place).is_relative_to(parent):
             under = f" under profile {project.profile!r}" if project.profile else ""
             shown = os.path.relpath(place, project.root)
             hint = "give it an absolute path or a URI, such as /Volumes/main/ops/shop or s3://lake/shop"
             raise InputError(f"{what}{under} is in the project's folder ({shown}), which runs elsewhere", hint=hint)
 
 
-_COMPILED = "__pycache__"
+_BYTECODE_FOLDER = "__pycache__"
 MOST_BYTES = 100 * 1024 * 1024
 """The most bytes of all files together: they are code and YAML, no data."""
 
@@ -278,22 +280,22 @@ def collect_files(project: ProjectSpec, env: Mapping[str, str]) -> dict[str, byt
     trace = CompileTrace()
     compile_folder(root, trace, env=TracedVariables(env, trace))
     paths = {Path(path) for path, digest in trace.files.items() if digest}
-    paths |= set(_of_packages(project, root))
-    found: dict[str, bytes] = {}
+    paths |= set(_package_files(project, root))
+    files: dict[str, bytes] = {}
     for path in sorted(paths):
         if not path.is_relative_to(root.parent):
             raise InputError(
                 f"{str(path)!r} is part of the project and lies outside {str(root.parent)!r}",
                 hint="what is taken elsewhere lies in the project's folder or beside it",
             )
-        found[path.relative_to(root.parent).as_posix()] = path.read_bytes()
-    size = sum(map(len, found.values()))
+        files[path.relative_to(root.parent).as_posix()] = path.read_bytes()
+    size = sum(map(len, files.values()))
     if size > MOST_BYTES:
         raise InputError(f"the files of the project have {size:,} bytes; expected at most {MOST_BYTES:,}")
-    return found
+    return files
 
 
-def _of_packages(project: ProjectSpec, root: Path) -> Iterator[Path]:
+def _package_files(project: ProjectSpec, root: Path) -> Iterator[Path]:
     """All files of the allowed packages, data files included, without hidden and compiled ones."""
     for package in project.python:
         for base in (root, root.parent):
@@ -302,5 +304,9 @@ def _of_packages(project: ProjectSpec, root: Path) -> Iterator[Path]:
                 yield place.with_suffix(".py")
             for path in sorted(place.rglob("*")) if place.is_dir() else ():
                 inside = path.relative_to(place).parts
-                if path.is_file() and _COMPILED not in inside and not any(each.startswith(".") for each in inside):
+                if (
+                    path.is_file()
+                    and _BYTECODE_FOLDER not in inside
+                    and not any(each.startswith(".") for each in inside)
+                ):
                     yield path

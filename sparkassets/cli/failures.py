@@ -17,7 +17,7 @@ from sparkassets.errors import InputError, SparkAssetsError, SpecError, SpecProb
 INTERRUPTED = 130
 """128 + SIGINT."""
 
-MOST_SAID = 1_500
+MOST_CHARACTERS = 1_500
 """Longest line of a message, in characters."""
 
 
@@ -48,13 +48,13 @@ def _has_bytes(argument: str) -> bool:
     return True
 
 
-_VARIABLES: dict[str, str] = {}
+_HIDDEN_VARIABLES: dict[str, str] = {}
 """Variables of the environment that the project of this invocation uses."""
 
 
 def hide_values(variables: Mapping[str, str]) -> None:
     """Replaces the values of these variables by their names in all later messages."""
-    _VARIABLES.update(variables)
+    _HIDDEN_VARIABLES.update(variables)
 
 
 def report_error(error: Exception, *, as_json: bool) -> int:
@@ -70,7 +70,7 @@ def report_error(error: Exception, *, as_json: bool) -> int:
     else:
         terminal.print(f"{terminal.paint('error:', 'red', 'bold')} {message_of(known)}")
         if known.hint:
-            terminal.print(f"  hint: {_safe(known.hint)}")
+            terminal.print(f"  hint: {_redact_text(known.hint)}")
     if as_json:
         from sparkassets.cli.output import print_json
 
@@ -99,25 +99,25 @@ def message_of(error: SparkAssetsError) -> str:
     """The message without the hint; for an invalid project, the number of its problems."""
     if isinstance(error, SpecError):
         return f"{len(error.problems)} problem{'' if len(error.problems) == 1 else 's'} in the project's files"
-    return "\n".join(map(_shorten_line, _safe(str(error.args[0])).split("\n")))
+    return "\n".join(map(_shorten_line, _redact_text(str(error.args[0])).split("\n")))
 
 
 def _shorten_line(line: str) -> str:
     """An overlong line with its middle left out; the end stays, as the reason is there."""
-    half = MOST_SAID // 2
-    return line if len(line) <= MOST_SAID else f"{line[:half]} … {line[-half:]}"
+    half = MOST_CHARACTERS // 2
+    return line if len(line) <= MOST_CHARACTERS else f"{line[:half]} … {line[-half:]}"
 
 
-def _safe(text: str) -> str:
+def _redact_text(text: str) -> str:
     """The text with credentials and values of the environment redacted."""
     from sparkassets.core.redaction import redact
 
-    return redact(text, variables=_VARIABLES)
+    return redact(text, variables=_HIDDEN_VARIABLES)
 
 
 def error_document(error: SparkAssetsError) -> dict[str, Any]:
     """``{"error": {"message", "hint"}}``, and ``problems`` of a project that is not valid."""
-    document: dict[str, Any] = {"message": message_of(error), "hint": error.hint and _safe(error.hint)}
+    document: dict[str, Any] = {"message": message_of(error), "hint": error.hint and _redact_text(error.hint)}
     if isinstance(error, SpecError):
         from sparkassets.core.documents.document_values import problems_document
 
@@ -181,10 +181,10 @@ def _option_hint(error: click.NoSuchOption) -> str | None:
 
 def _unknown_command(error: click.UsageError) -> InputError | None:
     """The error of an unknown command in a group, in the program's own words; None for any other error."""
-    named = re.match(r"No such command '(.*?)'", error.message)
-    if named is None or error.ctx is None or not isinstance(error.ctx.command, click.Group):
+    match = re.match(r"No such command '(.*?)'", error.message)
+    if match is None or error.ctx is None or not isinstance(error.ctx.command, click.Group):
         return None
-    return no_such_command(named[1], error.ctx.command.list_commands(error.ctx), error.ctx.command_path)
+    return no_such_command(match[1], error.ctx.command.list_commands(error.ctx), error.ctx.command_path)
 
 
 def no_such_command(name: str, known: Iterable[str], path: str) -> InputError:
@@ -198,17 +198,17 @@ def no_such_command(name: str, known: Iterable[str], path: str) -> InputError:
 
 def _wrap_unexpected(error: Exception) -> SparkAssetsError:
     """The error for a bug: its traceback goes to a temporary file, which the hint names."""
-    story = _safe("".join(traceback.format_exception(error)))
-    first = _safe(f"{type(error).__name__}: {str(error).strip()}".splitlines()[0])
+    traceback_text = _redact_text("".join(traceback.format_exception(error)))
+    first_line = _redact_text(f"{type(error).__name__}: {str(error).strip()}".splitlines()[0])
     try:
         from tempfile import NamedTemporaryFile
 
         with NamedTemporaryFile(
             "w", prefix="sparkassets-", suffix=".log", delete=False, encoding="utf-8", errors="backslashreplace"
         ) as file:
-            file.write(story)
+            file.write(traceback_text)
     except OSError:
-        return SparkAssetsError(f"unexpected {first}", hint="this is a bug of sparkassets: please report it")
+        return SparkAssetsError(f"unexpected {first_line}", hint="this is a bug of sparkassets: please report it")
     return SparkAssetsError(
-        f"unexpected {first}", hint=f"this is a bug of sparkassets: please report it with {file.name}"
+        f"unexpected {first_line}", hint=f"this is a bug of sparkassets: please report it with {file.name}"
     )

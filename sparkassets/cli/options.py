@@ -52,53 +52,53 @@ _folder_option: Callable[[F], F] = click.option(
     help="Folder that contains project.yml.",
 )
 _PROFILE = "sparkassets.profile"
-_GIVEN = "sparkassets.given"
+_SET_VARIABLES = "sparkassets.given"
 
 
 def project_option(command: F) -> F:
     """Adds ``--project``, ``--profile`` and ``--set``; `open_project` finds the last two in click's context."""
-    given = click.option(
+    add_variables = click.option(
         "--set",
         expose_value=False,
         multiple=True,
-        callback=_remember_given,
+        callback=_remember_variables,
         metavar="NAME=VALUE",
         help="Value of `${NAME}` in the project's files; overrides the profile and the environment. Repeatable.",
     )
-    profile = click.option(
+    add_profile = click.option(
         "--profile",
         expose_value=False,
         callback=_remember_profile,
         metavar="NAME",
         help="Profile to use, one of the project's `profiles`; default: SPARKASSETS_PROFILE.",
     )
-    return _folder_option(profile(given(command)))
+    return _folder_option(add_profile(add_variables(command)))
 
 
 def _remember_profile(context: click.Context, _: click.Parameter, profile: str | None) -> None:
     context.meta[_PROFILE] = profile
 
 
-def _remember_given(context: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:
+def _remember_variables(context: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:
     """Parses the values of ``--set`` and keeps them in click's context.
 
     Raises:
         InputError: One is not NAME=VALUE, or a name is given twice.
     """
-    given: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for text in values:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier() or not name.isascii():
             raise InputError(f"--set {name}: expected NAME=VALUE, such as --set REGION=de")
-        if name in given:
+        if name in variables:
             raise InputError(f"--set {name} is given twice")
-        given[name] = value
-    context.meta[_GIVEN] = given
+        variables[name] = value
+    context.meta[_SET_VARIABLES] = variables
 
 
 def given_variables() -> Mapping[str, str]:
     """Variables given by ``--set`` of this command."""
-    return click.get_current_context().meta.get(_GIVEN) or {}
+    return click.get_current_context().meta.get(_SET_VARIABLES) or {}
 
 
 def variables() -> dict[str, str]:
@@ -107,7 +107,7 @@ def variables() -> dict[str, str]:
 
     context = click.get_current_context(silent=True)
     meta = context.meta if context is not None else {}
-    return merge_requested(os.environ, profile=meta.get(_PROFILE), given=meta.get(_GIVEN) or {})
+    return merge_requested(os.environ, profile=meta.get(_PROFILE), given=meta.get(_SET_VARIABLES) or {})
 
 
 class AssetNameParam(click.ParamType):  # type: ignore[type-arg]  # that of older clicks takes no argument
@@ -132,8 +132,8 @@ class SelectionParam(AssetNameParam):
 
         head, comma, last = incomplete.rpartition(",")
         plus = "+" if last.startswith("+") else ""
-        found = super().shell_complete(ctx, param, last.removeprefix("+"))
-        return [CompletionItem(f"{head}{comma}{plus}{item.value}") for item in found]
+        items = super().shell_complete(ctx, param, last.removeprefix("+"))
+        return [CompletionItem(f"{head}{comma}{plus}{item.value}") for item in items]
 
 
 json_option: Callable[[F], F] = click.option(
@@ -191,7 +191,7 @@ PLAINLY = ProgressOptions()
 
 
 def progress_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Adds the options on progress, which the command gets as one `ProgressOptions` named ``telling``.
+    """Adds the options on progress, which the command gets as one `ProgressOptions` named ``reporting``.
 
     Raises:
         InputError: Two formats of progress are requested.
@@ -202,7 +202,7 @@ def progress_options(command: Callable[..., int]) -> Callable[..., int]:
         if log_format and json_progress:
             raise InputError("--log-format and --json-progress both write to stderr; give one of them")
         style: Style = "progress" if json_progress else "json" if log_format == "json" else "text"
-        return command(telling=ProgressOptions(style if log_format or json_progress else "", metrics), **rest)
+        return command(reporting=ProgressOptions(style if log_format or json_progress else "", metrics), **rest)
 
     for option in (
         click.option(
@@ -226,7 +226,7 @@ def progress_options(command: Callable[..., int]) -> Callable[..., int]:
     return call_command
 
 
-def print_forgotten(project: Project) -> None:
+def print_history_start(project: Project) -> None:
     """Writes to stderr where the history begins, if older entries have expired."""
     from sparkassets.cli.output import Terminal
 
@@ -257,8 +257,8 @@ def open_branch(project: Project, branch: str | None, *, existing: bool = False)
 
 def explain_no_runs(base: Project, branch: str | None, otherwise: str) -> str:
     """The text for no runs: that the branch equals the base, or else ``otherwise``."""
-    same = branch is not None and not base.branches.differs(branch)
-    return "nothing differs from the base: the branch computes nothing" if same else otherwise
+    equals_base = branch is not None and not base.branches.differs(branch)
+    return "nothing differs from the base: the branch computes nothing" if equals_base else otherwise
 
 
 def open_project(folder: Path, *, tables: bool = False) -> Project:
@@ -288,7 +288,7 @@ def _asset_names(ctx: click.Context) -> Iterator[str]:
     yield from project.spec.assets
 
 
-_WHOLE: Final = 1000
+_MOST_SUMMARY_CHARACTERS: Final = 1000
 """More characters than any first sentence has, so that click cuts none off."""
 
 
@@ -299,7 +299,10 @@ class WrappedGroup(click.Group):
         """Lists the commands."""
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, self.commands[name].get_short_help_str(_WHOLE)) for name in self.list_commands(ctx)]
+                [
+                    (name, self.commands[name].get_short_help_str(_MOST_SUMMARY_CHARACTERS))
+                    for name in self.list_commands(ctx)
+                ]
             )
 
 

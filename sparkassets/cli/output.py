@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_USUAL = {"COLUMNS": 80, "LINES": 24}
-_LEAST = {"COLUMNS": 40, "LINES": 10}
+_DEFAULT_SIZES = {"COLUMNS": 80, "LINES": 24}
+_LEAST_SIZES = {"COLUMNS": 40, "LINES": 10}
 
 
 @frozen
@@ -43,12 +43,12 @@ class Terminal:
     def from_stream(cls, stream: TextIO, env: Mapping[str, str] | None = None) -> Terminal:
         """The terminal behind ``stream``; colour only on a real terminal, and not with NO_COLOR or ``TERM=dumb``."""
         env = os.environ if env is None else env
-        live = stream.isatty()
+        is_terminal = stream.isatty()
         return cls(
             stream,
-            width=_size(stream, env, "COLUMNS") if live else None,
-            height=_size(stream, env, "LINES") if live else None,
-            colour=live and not env.get("NO_COLOR") and env.get("TERM") != "dumb",
+            width=_terminal_size(stream, env, "COLUMNS") if is_terminal else None,
+            height=_terminal_size(stream, env, "LINES") if is_terminal else None,
+            colour=is_terminal and not env.get("NO_COLOR") and env.get("TERM") != "dumb",
             unicode=(getattr(stream, "encoding", None) or "ascii").lower().startswith("utf"),
         )
 
@@ -63,14 +63,16 @@ class Terminal:
         return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if self.colour and codes and text else text
 
 
-def _size(stream: TextIO, env: Mapping[str, str], name: Literal["COLUMNS", "LINES"]) -> int:
+def _terminal_size(stream: TextIO, env: Mapping[str, str], name: Literal["COLUMNS", "LINES"]) -> int:
     """One side of the terminal, as the environment or else the terminal itself says."""
-    said = env.get(name, "")
+    configured = env.get(name, "")
     try:
-        size = int(said) if said.isdecimal() else getattr(os.get_terminal_size(stream.fileno()), name.lower())
+        size = (
+            int(configured) if configured.isdecimal() else getattr(os.get_terminal_size(stream.fileno()), name.lower())
+        )
     except (OSError, ValueError):
-        size = _USUAL[name]
-    return max(_LEAST[name], size)
+        size = _DEFAULT_SIZES[name]
+    return max(_LEAST_SIZES[name], size)
 
 
 def strip_controls(text: str) -> str:
@@ -94,7 +96,7 @@ def json_text(document: object) -> str:
 
 GAP = 2
 INDENT = 2
-LEAST, LAST_RESORT = 15, 8
+LEAST, LEAST_WHEN_TOO_WIDE = 15, 8
 """A column of free text is made no narrower than the first; where that is not enough, no column than the second."""
 
 
@@ -129,7 +131,8 @@ def print_table(terminal: Terminal, columns: Sequence[TableColumn], rows: Sequen
     """Prints a table; columns that are empty in every row are left out."""
     cells = [[_cell(cell) for cell in row] for row in rows]
     natural = [
-        max([len(column.title), *(_longest(row[index].text) for row in cells)]) for index, column in enumerate(columns)
+        max([len(column.title), *(_longest_line(row[index].text) for row in cells)])
+        for index, column in enumerate(columns)
     ]
     used = _shown_columns(columns, cells, natural, terminal.width)
     shown = [columns[index] for index in used]
@@ -144,12 +147,12 @@ def _shown_columns(
     columns: Sequence[TableColumn], cells: Sequence[Sequence[TableCell]], natural: Sequence[int], width: int | None
 ) -> list[int]:
     """The indices of columns with any text, without the optional ones that a table of that width has no room for."""
-    used = [index for index in range(len(columns)) if any(row[index].text for row in cells)]
-    for index in [index for index in used if columns[index].is_optional]:
-        least = [min(natural[each], LEAST) if columns[each].wraps else natural[each] for each in used]
-        if width is not None and _table_width(least) > width:
-            used.remove(index)
-    return used
+    shown = [index for index in range(len(columns)) if any(row[index].text for row in cells)]
+    for index in [index for index in shown if columns[index].is_optional]:
+        least_widths = [min(natural[each], LEAST) if columns[each].wraps else natural[each] for each in shown]
+        if width is not None and _table_width(least_widths) > width:
+            shown.remove(index)
+    return shown
 
 
 def fit_widths(natural: Sequence[int], width: int | None, *, free: Sequence[bool]) -> list[int]:
@@ -162,10 +165,10 @@ def fit_widths(natural: Sequence[int], width: int | None, *, free: Sequence[bool
     if width is None:
         return widths
     excess = _table_width(widths) - width
-    some, every = [index for index, wraps in enumerate(free) if wraps], list(range(len(widths)))
-    for among, least in ((some, LEAST), (every, LAST_RESORT)):
-        while excess > 0 and among:
-            widest = max(among, key=widths.__getitem__)
+    free_columns, all_columns = [index for index, wraps in enumerate(free) if wraps], list(range(len(widths)))
+    for candidates, least in ((free_columns, LEAST), (all_columns, LEAST_WHEN_TOO_WIDE)):
+        while excess > 0 and candidates:
+            widest = max(candidates, key=widths.__getitem__)
             if widths[widest] <= least:
                 break
             widths[widest] -= 1
@@ -187,7 +190,7 @@ def _cell(cell: str | TableCell) -> TableCell:
     )
 
 
-def _longest(text: str) -> int:
+def _longest_line(text: str) -> int:
     return max((len(line) for line in text.split("\n")), default=0)
 
 
@@ -228,7 +231,7 @@ def _break_words(words: Sequence[str], width: int) -> list[str]:
     """Lines of at most ``width`` characters; only a longer word is broken."""
     lines = [""]
     for word in words:
-        for number, piece in enumerate([word] if len(word) <= width else _pieces(word, width)):
+        for number, piece in enumerate([word] if len(word) <= width else _split_word(word, width)):
             joint = " " if lines[-1] and not number else ""
             if len(lines[-1]) + len(joint) + len(piece) <= width:
                 lines[-1] += joint + piece
@@ -237,10 +240,10 @@ def _break_words(words: Sequence[str], width: int) -> list[str]:
     return lines if lines[0] else lines[1:]
 
 
-def _pieces(word: str, width: int) -> list[str]:
+def _split_word(word: str, width: int) -> list[str]:
     first, dots, rest = word.partition("..")
     parts = [first + dots, rest] if dots and rest else [word]
-    return [part[at : at + width] for part in parts for at in range(0, len(part), width)]
+    return [part[start : start + width] for part in parts for start in range(0, len(part), width)]
 
 
 def render_tree(node: ExplanationNode, terminal: Terminal, *, head: str = "", indent: str = "") -> Iterator[str]:
@@ -253,19 +256,19 @@ def render_tree(node: ExplanationNode, terminal: Terminal, *, head: str = "", in
         indent: The branches drawn before all further lines.
     """
     tee, end, bar = ("├─ ", "└─ ", "│  ") if terminal.unicode else ("|- ", "`- ", "|  ")
-    mark = _mark(node, terminal)
-    room = sys.maxsize if terminal.width is None else max(terminal.width - len(head) - len(mark), LEAST)
+    outcome = _outcome_mark(node, terminal)
+    room = sys.maxsize if terminal.width is None else max(terminal.width - len(head) - len(outcome), LEAST)
     first, *rest = wrap(strip_controls(node.text), room)
-    yield terminal.paint(head, "dim") + terminal.paint(mark, "green" if node.holds else "red") + first
+    yield terminal.paint(head, "dim") + terminal.paint(outcome, "green" if node.holds else "red") + first
     for line in rest:
-        yield terminal.paint(indent, "dim") + " " * len(mark) + line
+        yield terminal.paint(indent, "dim") + " " * len(outcome) + line
     for child in node.children:
-        last = child is node.children[-1]
-        below = indent + ("   " if last else bar)
-        yield from render_tree(child, terminal, head=indent + (end if last else tee), indent=below)
+        is_last = child is node.children[-1]
+        child_indent = indent + ("   " if is_last else bar)
+        yield from render_tree(child, terminal, head=indent + (end if is_last else tee), indent=child_indent)
 
 
-def _mark(node: ExplanationNode, terminal: Terminal) -> str:
+def _outcome_mark(node: ExplanationNode, terminal: Terminal) -> str:
     """A tick if the node holds, a cross if not, empty if it is neither."""
     match node.holds:
         case True:

@@ -53,31 +53,33 @@ def cost_cells(estimate: CostEstimate) -> list[str]:
 
 def sum_cells(estimates: Sequence[CostEstimate]) -> list[str]:
     """The total size and duration of several runs of an asset, or ``unknown``."""
-    found = sum_estimates(estimates)
-    reads = "unknown" if "bytes" in found.unknown else size_text(found.bytes)
-    takes = "unknown" if "seconds" in found.unknown else f"~{duration_text(found.seconds)}"
-    runs = f" in {plural(found.runs, 'run')}" if found.runs > 1 else ""
+    totals = sum_estimates(estimates)
+    reads = "unknown" if "bytes" in totals.unknown else size_text(totals.bytes)
+    takes = "unknown" if "seconds" in totals.unknown else f"~{duration_text(totals.seconds)}"
+    runs = f" in {plural(totals.runs, 'run')}" if totals.runs > 1 else ""
     return [reads, takes + runs]
 
 
-def in_all(found: CostTotals) -> str:
+def totals_line(totals: CostTotals) -> str:
     """One line with the total cost of all runs, and for how many of them it is not known."""
     parts = [
-        _figure("reads", f"{size_text(found.bytes)} in {plural(found.files, 'file')}", found, "bytes"),
-        _figure("takes", f"~{duration_text(found.seconds)}", found, "seconds"),
-        _figure("writes", f"~{plural(found.rows, 'row')}", found, "rows"),
+        _figure("reads", f"{size_text(totals.bytes)} in {plural(totals.files, 'file')}", totals, "bytes"),
+        _figure("takes", f"~{duration_text(totals.seconds)}", totals, "seconds"),
+        _figure("writes", f"~{plural(totals.rows, 'row')}", totals, "rows"),
     ]
-    return f"in all {plural(found.runs, 'run')}: {', '.join(parts)}"
+    return f"in all {plural(totals.runs, 'run')}: {', '.join(parts)}"
 
 
-def _figure(verb: str, told: str, found: CostTotals, name: str) -> str:
-    count = found.unknown.get(name, 0)
-    if count == found.runs > 0:
+def _figure(verb: str, known_text: str, totals: CostTotals, name: str) -> str:
+    count = totals.unknown.get(name, 0)
+    if count == totals.runs > 0:
         return f"{verb} unknown" + (" rows" if name == "rows" else "")
-    return f"{verb} {told}" + (f" (not known of {plural(count, 'run')})" if count else "")
+    return f"{verb} {known_text}" + (f" (not known of {plural(count, 'run')})" if count else "")
 
 
 def print_late(late: Sequence[AssetLateness], project: ProjectSpec, terminal: Terminal) -> None:
     """Prints a line for each late asset."""
-    for each in late:
-        terminal.print(f"{terminal.paint(each.asset, 'yellow')}: {describe_lateness(each, project.assets[each.asset])}")
+    for lateness in late:
+        terminal.print(
+            f"{terminal.paint(lateness.asset, 'yellow')}: {describe_lateness(lateness, project.assets[lateness.asset])}"
+        )

@@ -109,21 +109,21 @@ def _print_notes(notes: Sequence[AssetNote], project: ProjectSpec, terminal: Ter
 
 def _print_runs(plan: Plan, project: ProjectSpec, terminal: Terminal) -> None:
     """Prints the planned runs with their reasons and, if they were estimated, their costs."""
-    asset, partitions, reason = (
+    asset_column, partitions_column, reason_column = (
         TableColumn("asset"),
         TableColumn("partitions", wraps=True),
         TableColumn("reason", wraps=True),
     )
     rows = [_planned_row(run, project, whole=terminal.width is None) for run in plan.runs]
     if plan.totals is None:
-        print_table(terminal, [asset, partitions, reason], rows)
+        print_table(terminal, [asset_column, partitions_column, reason_column], rows)
         return
-    from sparkassets.cli.plan_details import COST_COLUMNS, cost_cells, in_all
+    from sparkassets.cli.plan_details import COST_COLUMNS, cost_cells, totals_line
 
     costs = [["", ""] if run.estimate is None else cost_cells(run.estimate) for run in plan.runs]
-    told = [[name, which, *cost, why] for (name, which, why), cost in zip(rows, costs, strict=True)]
-    print_table(terminal, [asset, partitions, *COST_COLUMNS, reason], told)
-    terminal.print("", in_all(plan.totals))
+    rows_with_costs = [[name, which, *cost, why] for (name, which, why), cost in zip(rows, costs, strict=True)]
+    print_table(terminal, [asset_column, partitions_column, *COST_COLUMNS, reason_column], rows_with_costs)
+    terminal.print("", totals_line(plan.totals))
     for run in plan.runs:
         for unknown in run.estimate.unknown if run.estimate is not None else ():
             terminal.print(f"not known what {run.asset} reads of {unknown}")
@@ -205,8 +205,8 @@ def print_summary(
         print_table(terminal, [TableColumn("asset"), TableColumn("reason", wraps=True)], rows)
     if summary.interrupted:
         return  # the reasons of the last plan are out of date
-    said = {*summary.faults, *((result.asset, f"failed: {result.error}") for result in summary.runs)}
-    waiting = [item for item in summary.waiting if (item.asset, item.reason) not in said]
+    reported = {*summary.faults, *((result.asset, f"failed: {result.error}") for result in summary.runs)}
+    waiting = [item for item in summary.waiting if (item.asset, item.reason) not in reported]
     print_waiting(waiting, project, terminal, quiet=False)
     _print_notes(summary.notes, project, terminal)
     if summary.late:
@@ -267,27 +267,27 @@ def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, 
 def print_other_findings(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
     """Prints findings of validations that withheld nothing, such as warnings."""
     spec = project.assets.get(run.asset)
-    beside = quarantine_path(spec) if spec is not None and run.partitions - run.withheld else ""  # else no rows
-    for outcome in describe_other_outcomes(run.verdicts, beside=beside):
+    quarantine = quarantine_path(spec) if spec is not None and run.partitions - run.withheld else ""  # else no rows
+    for outcome in describe_other_outcomes(run.verdicts, beside=quarantine):
         print_text(terminal, f"{name} {outcome}", style="yellow")
 
 
-MOST_SHOWN = 10
+MOST_PARTITIONS_SHOWN = 10
 """At most so many partitions of one rule have a line each."""
 
 
 def print_figures(asset: str, verdicts: Sequence[RuleVerdict], project: ProjectSpec, terminal: Terminal) -> None:
     """Prints withheld partitions one by one if there are several, and samples of failing rows, a line each."""
     for verdict in verdicts:
-        apart = verdict.by_partition
-        for each in apart[:MOST_SHOWN]:
-            if len(apart) > 1:
-                print_text(terminal, f"{partitions_text(asset, each.partitions, project)}: {each.text}", indent=2)
-            for sample in each.samples:
+        by_partition = verdict.by_partition
+        for finding in by_partition[:MOST_PARTITIONS_SHOWN]:
+            if len(by_partition) > 1:
+                print_text(terminal, f"{partitions_text(asset, finding.partitions, project)}: {finding.text}", indent=2)
+            for sample in finding.samples:
                 values = ", ".join(f"{name}={value}" for name, value in sample.items())
-                print_text(terminal, f"{each.name}: {values}", indent=2)
-        if len(apart) > MOST_SHOWN:
-            terminal.print(f"  and {len(apart) - MOST_SHOWN} more")
+                print_text(terminal, f"{finding.name}: {values}", indent=2)
+        if len(by_partition) > MOST_PARTITIONS_SHOWN:
+            terminal.print(f"  and {len(by_partition) - MOST_PARTITIONS_SHOWN} more")
 
 
 def print_preview(previews: Sequence[SchedulePreview], now: datetime, terminal: Terminal) -> None:
@@ -299,20 +299,21 @@ def print_preview(previews: Sequence[SchedulePreview], now: datetime, terminal: 
         terminal: Where to.
     """
     rows: list[Row] = []
-    for each in previews:
-        for number, slot in enumerate(each.slots):
-            name = TableCell(each.asset, "" if number else "green")
-            far = relative_time(to_unix(slot.run_after) - to_unix(now))
-            rows.append([name, *slot_cells(slot, each.timezone), far + _paused_suffix(each)])
+    for preview in previews:
+        for number, slot in enumerate(preview.slots):
+            name = TableCell(preview.asset, "" if number else "green")
+            distance = relative_time(to_unix(slot.run_after) - to_unix(now))
+            rows.append([name, *slot_cells(slot, preview.timezone), distance + _paused_suffix(preview)])
     if rows:
         print_table(terminal, [TableColumn("asset"), *SLOT_COLUMNS, TableColumn("from now")], rows)
     else:
         terminal.print("time alone starts no run")
-    without = [each for each in previews if not each.slots]
-    if without:
+    idle = [preview for preview in previews if not preview.slots]
+    if idle:
         terminal.print("", terminal.paint("without a coming run:", "dim"))
         reasons = [
-            [TableCell(each.asset, "dim"), TableCell(each.reason + _paused_suffix(each), "dim")] for each in without
+            [TableCell(preview.asset, "dim"), TableCell(preview.reason + _paused_suffix(preview), "dim")]
+            for preview in idle
         ]
         print_table(terminal, [TableColumn("asset"), TableColumn("reason", wraps=True)], reasons)
 
@@ -403,9 +404,9 @@ def _waiting_rows(items: Sequence[Waiting], project: ProjectSpec, style: str, *,
     for item in items:
         by_reason.setdefault((item.reason, item.until), []).append(item)
     rows: list[Row] = []
-    for (reason, until), same in by_reason.items():
-        names = list(dict.fromkeys(item.asset for item in same))
-        partitions = PartitionSet.union(item.partitions for item in same)
+    for (reason, until), waits in by_reason.items():
+        names = list(dict.fromkeys(item.asset for item in waits))
+        partitions = PartitionSet.union(item.partitions for item in waits)
         which = partitions_text(names[0], partitions, project, whole=whole) if len(names) == 1 else ""
         shown = ", ".join(names) if whole else few(names)
         rows.append([TableCell(text, style) for text in (shown, which, reason, clock_text(until, project))])

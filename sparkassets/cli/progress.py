@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from sparkassets.core.results import Summary
 
-BAR = 12
+BAR_WIDTH = 12
 """Columns of a bar, so that the longest sentence beside it fits into 80."""
 
 
@@ -52,8 +52,8 @@ class ProgressReporter(Progress, Protocol):
 
 def make_reporter(project: ProjectSpec, terminal: Terminal, clock: Callable[[], datetime]) -> ProgressReporter:
     """Bars where ``terminal`` can draw them, else lines, each with the time of ``clock``."""
-    drawn = terminal.width is not None and os.environ.get("TERM") != "dumb"
-    return BarReporter(project, terminal) if drawn else LineReporter(project, terminal, clock)
+    can_draw = terminal.width is not None and os.environ.get("TERM") != "dumb"
+    return BarReporter(project, terminal) if can_draw else LineReporter(project, terminal, clock)
 
 
 class LineReporter:
@@ -122,7 +122,7 @@ class BarReporter:
         count = TextColumn("{task.fields[count]}", markup=False)
         self._progress = Progress(
             name,
-            BarColumn(bar_width=BAR),
+            BarColumn(bar_width=BAR_WIDTH),
             count,
             TimeElapsedColumn(),
             console=console,
@@ -130,7 +130,7 @@ class BarReporter:
             expand=True,
             redirect_stdout=sys.stdout.isatty(),  # what people's functions print scrolls above the bars; a pipe gets it
         )
-        self._whole = self._progress.add_task("planning", total=None, count="")
+        self._overall = self._progress.add_task("planning", total=None, count="")
         self._running: dict[str, TaskID] = {}
         self._done = 0
 
@@ -139,7 +139,7 @@ class BarReporter:
         del waiting
         total = self._done + len(self._running) + runs
         self._progress.start()
-        self._progress.update(self._whole, total=total)
+        self._progress.update(self._overall, total=total)
         self._count()
 
     def starting(self, what: str) -> None:
@@ -167,7 +167,7 @@ class BarReporter:
 
     def stopping(self, text: str) -> None:
         """Reports that the invocation ends early, at the next redraw."""
-        self._progress.update(self._whole, description=text)
+        self._progress.update(self._overall, description=text)
 
     def __enter__(self) -> Self:
         """Begins to draw."""
@@ -183,7 +183,7 @@ class BarReporter:
     def _count(self) -> None:
         total = self._progress.tasks[0].total
         text = "" if total is None else f"{self._done}/{total:.0f}"
-        self._progress.update(self._whole, completed=self._done, count=text, description="runs")
+        self._progress.update(self._overall, completed=self._done, count=text, description="runs")
 
 
 def run_label(run: PlannedRun | RunResult, project: ProjectSpec) -> str:
@@ -207,10 +207,10 @@ def ended_line(result: RunResult, project: ProjectSpec, terminal: Terminal) -> s
 
 
 LOGGER: Final = "sparkassets"
-_FACTS: Final = "facts"
+_FACTS_FIELD: Final = "facts"
 _LEVELS: Final[Mapping[str, int]] = {"failed": logging.ERROR, "cancelled": logging.WARNING}
 
-Tell = Callable[[str, str, Mapping[str, Any], int], None]
+ReportEvent = Callable[[str, str, Mapping[str, Any], int], None]
 """Reports an event: its name, a sentence, its facts and a logging level."""
 
 
@@ -220,46 +220,46 @@ class ProgressEvents:
     They are ``planned``, ``starting``, ``run_started``, ``run_ended``, ``interrupted`` and ``ended``.
     """
 
-    def __init__(self, project: ProjectSpec, tell: Tell) -> None:
+    def __init__(self, project: ProjectSpec, report_event: ReportEvent) -> None:
         self._project = project
-        self._tell = tell
+        self._report_event = report_event
 
     def planned(self, runs: int, waiting: int) -> None:
         """A plan with something to run was made."""
         facts = {"runs": runs, "waiting": waiting}
-        self._tell("planned", f"{runs} to run, {waiting} waiting", facts, logging.INFO)
+        self._report_event("planned", f"{runs} to run, {waiting} waiting", facts, logging.INFO)
 
     def starting(self, what: str) -> None:
         """Something that takes seconds begins."""
-        self._tell("starting", f"starting {what}", {"what": what}, logging.INFO)
+        self._report_event("starting", f"starting {what}", {"what": what}, logging.INFO)
 
     def started(self, run: PlannedRun, run_id: str) -> None:
         """A run began."""
         partitions = partitions_document(run.partitions, self._project.assets.get(run.asset))
         facts = {"asset": run.asset, "run": run_id, "partitions": partitions, "reason": run.reason}
-        self._tell("run_started", f"started {run_label(run, self._project)}: {run.reason}", facts, logging.INFO)
+        self._report_event("run_started", f"started {run_label(run, self._project)}: {run.reason}", facts, logging.INFO)
 
     def finished(self, result: RunResult) -> None:
         """A run ended."""
         facts, level = result_document(result, self._project), _LEVELS.get(result.status, logging.INFO)
-        said = f"{result.status} {run_label(result, self._project)} after {result.seconds:.1f} s"
+        sentence = f"{result.status} {run_label(result, self._project)} after {result.seconds:.1f} s"
         if result.withheld:
-            level, said = logging.ERROR, f"{said}, withheld: {result.withheld_by}"
-        why = result.error or result.skipped
-        self._tell("run_ended", f"{said}: {why}" if why else said, facts, level)
+            level, sentence = logging.ERROR, f"{sentence}, withheld: {result.withheld_by}"
+        reason = result.error or result.skipped
+        self._report_event("run_ended", f"{sentence}: {reason}" if reason else sentence, facts, level)
 
     def stopping(self, text: str) -> None:
         """Reports that the invocation ends early."""
-        self._tell("interrupted", text, {}, logging.WARNING)
+        self._report_event("interrupted", text, {}, logging.WARNING)
 
     def report_end(self, summary: Summary) -> None:
         """An invocation has ended."""
         counts = {status: sum(run.status == status for run in summary.runs) for status in ("success", "failed")}
         waiting = sum(not item.quiet for item in summary.waiting)
         facts = {"ok": summary.ok, "runs": len(summary.runs), **counts, "waiting": waiting, "late": len(summary.late)}
-        said = f"{len(summary.runs)} runs, {counts['failed']} failed, {waiting} waiting"
-        why = f": {few(summary.failures)}" if summary.failures else ""
-        self._tell("ended", f"{said}{why}", facts, logging.INFO if summary.ok else logging.ERROR)
+        sentence = f"{len(summary.runs)} runs, {counts['failed']} failed, {waiting} waiting"
+        reason = f": {few(summary.failures)}" if summary.failures else ""
+        self._report_event("ended", f"{sentence}{reason}", facts, logging.INFO if summary.ok else logging.ERROR)
 
     def __enter__(self) -> Self:
         """Returns itself: there is nothing to set up."""
@@ -298,7 +298,7 @@ def open_events(project: ProjectSpec, style: Style) -> Iterator[ProgressEvents |
 
 
 def _log_event(event: str, text: str, facts: Mapping[str, Any], level: int) -> None:
-    logging.getLogger(LOGGER).log(level, "%s", text, extra={_FACTS: {"event": event, **facts}})
+    logging.getLogger(LOGGER).log(level, "%s", text, extra={_FACTS_FIELD: {"event": event, **facts}})
 
 
 class _JsonLineWriter:
@@ -331,7 +331,7 @@ class _JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
             "thread": record.threadName,
-            **getattr(record, _FACTS, {}),
+            **getattr(record, _FACTS_FIELD, {}),
         }
         if record.exc_info:
             document["exception"] = self.formatException(record.exc_info)

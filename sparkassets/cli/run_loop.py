@@ -41,12 +41,12 @@ class GuardedStream:
 
     Args:
         stream: The stream to write to.
-        ends: Returns whether a signal has come.
+        has_ended: Returns whether a signal has come.
     """
 
-    def __init__(self, stream: TextIO, ends: Callable[[], bool]) -> None:
+    def __init__(self, stream: TextIO, has_ended: Callable[[], bool]) -> None:
         self._stream = stream
-        self._ends = ends
+        self._has_ended = has_ended
 
     def write(self, text: str) -> int:
         """Writes the text, unless the reader has gone."""
@@ -68,7 +68,7 @@ class GuardedStream:
         try:
             yield
         except OSError as error:
-            if error.errno != EIO and not self._ends():
+            if error.errno != EIO and not self._has_ended():
                 raise
 
 
@@ -95,9 +95,9 @@ class SignalStopper:
     def __init__(self, stop: Callable[[], bool]) -> None:
         """``stop`` returns whether there was something to stop."""
         self.signum: int | None = None
-        self.tell: Callable[[str], None] = _nobody
+        self.tell: Callable[[str], None] = _ignore_message
         self._stop = stop
-        self._former: dict[int, Any] = {}
+        self._former_handlers: dict[int, Any] = {}
 
     def install(self) -> None:
         """Installs the handlers, also again: pyspark takes SIGINT whenever a session starts."""
@@ -106,7 +106,7 @@ class SignalStopper:
                 if signum == _HANGUP and signal.getsignal(signum) == signal.SIG_IGN:
                     continue  # started by nohup: it is to outlive its terminal
                 handler = signal.signal(signum, self._handle)
-                self._former.setdefault(signum, handler)
+                self._former_handlers.setdefault(signum, handler)
 
     def sleep_until(self, seconds: float) -> None:
         """Sleeps that many seconds; a signal raises `InterruptedBySignalError` here."""
@@ -121,7 +121,7 @@ class SignalStopper:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Restores the former handlers."""
-        for signum, handler in self._former.items():
+        for signum, handler in self._former_handlers.items():
             signal.signal(signum, handler)
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:  # noqa: ARG002  the signal module's signature
@@ -135,11 +135,11 @@ class SignalStopper:
             self.tell(STOPPING)
 
 
-def _nobody(text: str) -> None:
-    """Ignores the message."""
+def _ignore_message(text: str) -> None:
+    """Shows nothing: there is no progress yet."""
 
 
-RUNS_TOLD = 1000
+MOST_RUNS_KEPT = 1000
 """The most runs that the document of a loop holds, the newest ones."""
 
 STDOUT, STDERR = 1, 2
@@ -162,7 +162,7 @@ def drive(
     *,
     as_json: bool,
     every_seconds: float | None = None,
-    telling: ProgressOptions = PLAINLY,
+    reporting: ProgressOptions = PLAINLY,
     idle: Idle = nothing_was_due,
 ) -> int:
     """Runs ``work``, once or in a loop, reports the result and returns the exit code.
@@ -173,21 +173,21 @@ def drive(
         as_json: The summary is one document on stdout; else a table on stderr, as stdout is for what people's own
             functions print.
         every_seconds: Does it again and again, with this pause between, until a signal comes.
-        telling: Progress for programs.
+        reporting: Progress for programs.
         idle: The text for a summary without runs.
     """
-    if telling.metrics is not None:
+    if reporting.metrics is not None:
         from sparkassets.wiring.watchers import metrics_to
 
-        project.watch(metrics_to(project.spec, telling.metrics))
+        project.watch(metrics_to(project.spec, reporting.metrics))
     stopper = SignalStopper(project.stop)
     terminal = Terminal.from_stream(cast("TextIO", GuardedStream(sys.stderr, lambda: stopper.signum is not None)))
-    tally = LoopSummary()
+    loop_summary = LoopSummary()
     with stdout_for_one_document() if as_json else nullcontext():
         try:
-            with stopper, project, _events(project.spec, telling.style) as events:
-                told = ProgressOutput(terminal, events, prints_summary=not as_json, idle=idle)
-                _ticks(project, work, stopper, told, tally, every_seconds=every_seconds)
+            with stopper, project, _events(project.spec, reporting.style) as events:
+                output = ProgressOutput(terminal, events, prints_summary=not as_json, idle=idle)
+                _run_ticks(project, work, stopper, output, loop_summary, every_seconds=every_seconds)
         except (InterruptedBySignalError, KeyboardInterrupt):
             stopper.signum = stopper.signum or SIGINT
             terminal.print("interrupted")
@@ -196,13 +196,13 @@ def drive(
                 raise
             terminal.print(f"interrupted: {error}")
     if as_json:
-        summary = tally.summary(interrupted=stopper.signum is not None)
+        summary = loop_summary.summary(interrupted=stopper.signum is not None)
         from sparkassets.core.documents.runs import summary_document
 
         print_json(summary_document(summary, project.spec))
     if stopper.signum is not None:
         return 128 + stopper.signum
-    return 0 if tally.ok else 1
+    return 0 if loop_summary.ok else 1
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -216,16 +216,16 @@ class LoopSummary:
             waits for a person.
     """
 
-    runs: deque[RunResult] = field(default_factory=lambda: deque(maxlen=RUNS_TOLD))
+    runs: deque[RunResult] = field(default_factory=lambda: deque(maxlen=MOST_RUNS_KEPT))
     last_tick: Summary | None = None
     ok: bool = True
-    _unfailed: bool = True
+    _has_no_failure: bool = True
 
     def add(self, tick: Summary) -> None:
         """Adds a finished tick."""
         self.runs.extend(tick.runs)
-        self._unfailed &= replace(tick, faults=(), waiting=()).ok
-        self.ok = self._unfailed and not tick.faults and not tick.stuck
+        self._has_no_failure &= replace(tick, faults=(), waiting=()).ok
+        self.ok = self._has_no_failure and not tick.faults and not tick.stuck
         self.last_tick = replace(tick, runs=())
 
     def summary(self, *, interrupted: bool) -> Summary:
@@ -273,24 +273,24 @@ class ProgressOutput:
             print_summary(summary, project, self.terminal, idle=self.idle(summary))
 
 
-def _ticks(
+def _run_ticks(
     project: OpenProject,
     work: Work,
     stopper: SignalStopper,
-    told: ProgressOutput,
-    tally: LoopSummary,
+    output: ProgressOutput,
+    loop_summary: LoopSummary,
     *,
     every_seconds: float | None,
 ) -> None:
     """Runs ``work`` once, or again and again with a pause, until a signal comes or Spark has died."""
     while True:
-        with told.progress(project.spec) as progress:
+        with output.progress(project.spec) as progress:
             stopper.tell = progress.stopping
             summary = work(_SignalProgress(progress, stopper))
-        before = tally.last_tick.failures if tally.last_tick is not None else None
-        quiet = not summary.runs and summary.failures == before  # a loop reports an unchanged state only once
-        tally.add(summary)
-        told.report_tick(summary, project.spec, quiet=quiet, loops=every_seconds is not None)
+        last_failures = loop_summary.last_tick.failures if loop_summary.last_tick is not None else None
+        is_quiet = not summary.runs and summary.failures == last_failures  # a loop reports an unchanged state only once
+        loop_summary.add(summary)
+        output.report_tick(summary, project.spec, quiet=is_quiet, loops=every_seconds is not None)
         if every_seconds is None or summary.interrupted or summary.lost:
             return
         stopper.sleep_until(every_seconds)
@@ -322,12 +322,12 @@ def stdout_for_one_document() -> Iterator[None]:
     """Redirects stdout of this process, and of the JVM that it starts, to stderr while entered."""
     stdout = sys.stdout
     stdout.flush()
-    kept = os.dup(STDOUT)
+    saved = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
         stdout.flush()
-        os.dup2(kept, STDOUT)
-        os.close(kept)
+        os.dup2(saved, STDOUT)
+        os.close(saved)

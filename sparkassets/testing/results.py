@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from sparkassets.errors import FileLocation
 from sparkassets.frozen import frozen
 
-MOST_SHOWN: Final = 20
+MOST_PARTITIONS_SHOWN: Final = 20
 """Rows of a difference that are shown, of each kind."""
 
 MOST_WIDE: Final = 60
@@ -68,10 +68,10 @@ def _rows(count: int) -> str:
 
 def _sign_rows(sign: str, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
     """The first rows, each with its sign, and a row that counts the rest."""
-    for row in rows[:MOST_SHOWN]:
+    for row in rows[:MOST_PARTITIONS_SHOWN]:
         yield sign, row
-    if len(rows) > MOST_SHOWN:
-        rest = f"and {len(rows) - MOST_SHOWN:,} more"
+    if len(rows) > MOST_PARTITIONS_SHOWN:
+        rest = f"and {len(rows) - MOST_PARTITIONS_SHOWN:,} more"
         yield sign, dict.fromkeys(rows[0], "") | {next(iter(rows[0])): rest}
 
 

@@ -11,7 +11,7 @@ from inspect import signature
 
 import pytest
 
-from sparkassets.cli.run_loop import RUNS_TOLD, STOPPING, LoopSummary, drive
+from sparkassets.cli.run_loop import MOST_RUNS_KEPT, STOPPING, LoopSummary, drive
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.results import RunResult, Summary
@@ -259,19 +259,19 @@ def test_a_loop_tells_the_time_of_its_ticks(capfd):
 
 def test_what_a_loop_keeps_does_not_grow_with_its_ticks():
     tally = LoopSummary()
-    for number in range(3 * RUNS_TOLD):
+    for number in range(3 * MOST_RUNS_KEPT):
         waiting = tuple(Waiting(f"a{each}", "kept by whom?") for each in range(3))
         tally.add(Summary((run("success", number),), waiting))
-    assert (len(tally.runs), len(tally.last_tick.waiting), len(tally.last_tick.runs)) == (RUNS_TOLD, 3, 0)
+    assert (len(tally.runs), len(tally.last_tick.waiting), len(tally.last_tick.runs)) == (MOST_RUNS_KEPT, 3, 0)
     alive = [each for each in gc.get_objects() if type(each) is Waiting and each.reason == "kept by whom?"]
     assert len(alive) <= 6, "of the newest tick, and of the one being made"
-    assert tally.summary(interrupted=False).runs[-1].run == f"delays-{3 * RUNS_TOLD - 1}"
+    assert tally.summary(interrupted=False).runs[-1].run == f"delays-{3 * MOST_RUNS_KEPT - 1}"
 
 
 def test_a_failure_of_an_early_tick_is_not_forgotten_though_its_run_is():
     tally = LoopSummary()
     tally.add(Summary((run("failed"),), ()))
-    for number in range(RUNS_TOLD):
+    for number in range(MOST_RUNS_KEPT):
         tally.add(Summary((run("success", number),), ()))
     assert not tally.ok
     assert tally.summary(interrupted=False).ok, "its run is beyond those that are told"

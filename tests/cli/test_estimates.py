@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.cli.plan_details import cost_cells, in_all, sum_cells
+from sparkassets.cli.plan_details import cost_cells, sum_cells, totals_line
 from sparkassets.core.planner.plan import CostEstimate, CostTotals
 
 DAYS = "2025-01-01..2025-01-02"
@@ -73,10 +73,10 @@ def test_figures_are_told_in_units_that_fit():
     assert sum_cells([one, one]) == ["24.7 GB", "~3 min in 2 runs"]
     assert sum_cells([one, CostEstimate(None, None, None, None)]) == ["unknown", "unknown in 2 runs"]
     told = "in all 2 runs: reads 5 B in 1 file (not known of 1 run), takes ~2 min, writes ~7 rows"
-    assert in_all(CostTotals(2, 5, 1, 90.0, 7, {"bytes": 1, "files": 1})) == told
+    assert totals_line(CostTotals(2, 5, 1, 90.0, 7, {"bytes": 1, "files": 1})) == told
     nothing = dict.fromkeys(("bytes", "files", "seconds", "rows"), 2)
     assert (
-        in_all(CostTotals(2, 0, 0, 0.0, 0, nothing))
+        totals_line(CostTotals(2, 0, 0, 0.0, 0, nothing))
         == "in all 2 runs: reads unknown, takes unknown, writes unknown rows"
     )
 

@@ -87,7 +87,7 @@ def command(
     give_up: bool,
     dry_run: bool,
     over_budget: bool,
-    telling: ProgressOptions,
+    reporting: ProgressOptions,
     as_json: bool,
     **asked: Any,  # noqa: ANN401  the fields of a request, by their names
 ) -> int:
@@ -115,7 +115,7 @@ def command(
             project,
             lambda progress: project.backfills.run(request, progress=progress, check=False, over_budget=over_budget),
             as_json=as_json,
-            telling=telling,
+            reporting=reporting,
         )
     plan = project.backfills.plan(request, estimate=True, over_budget=over_budget)
     after = project.backfills.downstream(plan) if request.downstream else None

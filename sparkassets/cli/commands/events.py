@@ -17,7 +17,7 @@ from sparkassets.cli.options import (
     json_option,
     last_option,
     open_project,
-    print_forgotten,
+    print_history_start,
     project_option,
 )
 from sparkassets.cli.output import Row, TableColumn, Terminal, print_json, print_table
@@ -55,17 +55,17 @@ def command() -> None:
 def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> int:
     """List dataset events, newest last."""
     project = open_project(folder)
-    found = project.history.events(asset=asset, last=last)
-    if len(found) < last:
-        print_forgotten(project)
+    events = project.history.events(asset=asset, last=last)
+    if len(events) < last:
+        print_history_start(project)
     if as_json:
-        print_json([event_document(event, project.spec) for event in found])
+        print_json([event_document(event, project.spec) for event in events])
         return 0
     terminal = Terminal.from_stream(sys.stdout)
-    if not found:
+    if not events:
         terminal.print("no events")
         return 0
-    _print(terminal, found, project.spec)
+    _print_events(terminal, events, project.spec)
     return 0
 
 
@@ -117,14 +117,14 @@ def add_event(
         return _add_file(folder, file, as_json=as_json)
     if target is None:
         raise InputError("expected ASSET_OR_URI, or --file FILE")
-    extra = _extra(extras)
+    extra = _parse_extra(extras)
     project, known = open_project(folder), list[Event]()
     event = project.events.add(target, partition=partition, extra=extra, id=ident, at=at, on_known=known.append)
     if as_json:
         print_json(event_document(event, project.spec))
     else:
         _print_added([event], known, project.spec)
-    _warn_of_unheard([event], project.spec)
+    _warn_of_unread_datasets([event], project.spec)
     return 0
 
 
@@ -145,23 +145,23 @@ def _add_file(folder: Path, file: Path, *, as_json: bool) -> int:
         _print_added(added, known, project.spec)
     else:
         Terminal.from_stream(sys.stdout).print("no events")
-    _warn_of_unheard(added, project.spec)
+    _warn_of_unread_datasets(added, project.spec)
     return 0
 
 
 def _print_added(added: Sequence[Event], known: Sequence[Event], project: ProjectSpec) -> None:
     """Prints the events, then which of them had an id that was known already."""
     terminal = Terminal.from_stream(sys.stdout)
-    _print(terminal, added, project)
+    _print_events(terminal, added, project)
     if numbers := list(dict.fromkeys(str(event["seq"]) for event in known)):
         noun = "event" if len(numbers) == 1 else "events"
         terminal.print(f"known already by its id, so not recorded again: {noun} {few(numbers)}")
 
 
-def _warn_of_unheard(added: Sequence[Event], project: ProjectSpec) -> None:
+def _warn_of_unread_datasets(added: Sequence[Event], project: ProjectSpec) -> None:
     """Says which datasets were announced in vain, as far as this project goes."""
-    heard = {uri for asset in project.assets.values() for uri in build_fold_spec(asset, project).listens}
-    if names := list(dict.fromkeys(event["asset"] or event["uri"] for event in added if event["uri"] not in heard)):
+    read_uris = {uri for asset in project.assets.values() for uri in build_fold_spec(asset, project).listens}
+    if names := list(dict.fromkeys(event["asset"] or event["uri"] for event in added if event["uri"] not in read_uris)):
         Terminal.from_stream(sys.stderr).print(f"nothing in project {project.name!r} reads or waits for {few(names)}")
     announced = {event["uri"] for event in added}
     inlets = ((asset, inlet) for asset in project.assets.values() for inlet in asset.inlets.values())
@@ -172,7 +172,7 @@ def _warn_of_unheard(added: Sequence[Event], project: ProjectSpec) -> None:
             Terminal.from_stream(sys.stderr).print(f"{problem}, of which an event tells nothing: {hint}")
 
 
-def _extra(texts: Sequence[str]) -> dict[str, Any]:
+def _parse_extra(texts: Sequence[str]) -> dict[str, Any]:
     """The values of all ``--extra`` options as one object.
 
     Raises:
@@ -180,27 +180,27 @@ def _extra(texts: Sequence[str]) -> dict[str, Any]:
     """
     extra: dict[str, Any] = {}
     for text in texts:
-        for key, value in _pairs(text).items():
+        for key, value in _parse_pairs(text).items():
             if key in extra:
                 raise InputError(f"--extra: {key!r} is given twice")
             extra[key] = value
     return extra
 
 
-def _pairs(text: str) -> dict[str, Any]:
+def _parse_pairs(text: str) -> dict[str, Any]:
     """The object of one ``--extra``: a JSON object, or one ``KEY=VALUE``."""
     if text.lstrip().startswith("{"):
-        found = _value(text)
-        if not isinstance(found, dict):
+        parsed = _parse_value(text)
+        if not isinstance(parsed, dict):
             raise InputError(f"--extra {text!r}: not a JSON object")
-        return found
+        return parsed
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise InputError(f"--extra {text!r}: expected KEY=VALUE")
-    return {key: _value(value)}
+    return {key: _parse_value(value)}
 
 
-def _value(text: str) -> object:
+def _parse_value(text: str) -> object:
     """The JSON value of ``text``, or else the text itself."""
     try:
         value: object = json.loads(text, parse_constant=reject_nonfinite_number)
@@ -211,7 +211,7 @@ def _value(text: str) -> object:
     return value
 
 
-def _print(terminal: Terminal, found: Sequence[Event], project: ProjectSpec) -> None:
+def _print_events(terminal: Terminal, events: Sequence[Event], project: ProjectSpec) -> None:
     columns = [
         TableColumn("event", is_right_aligned=True),
         TableColumn("at"),
@@ -221,12 +221,12 @@ def _print(terminal: Terminal, found: Sequence[Event], project: ProjectSpec) -> 
         TableColumn("triggered", wraps=True),
         TableColumn("included in", wraps=True),
     ]
-    print_table(terminal, columns, [_row(event, project) for event in found])
+    print_table(terminal, columns, [_row(event, project) for event in events])
 
 
 def _row(event: Event, project: ProjectSpec) -> Row:
     """One event as a row of the table."""
-    extra = ", ".join(f"{key}={_plain(value)}" for key, value in event["extra"].items())
+    extra = ", ".join(f"{key}={_value_text(value)}" for key, value in event["extra"].items())
     return [
         str(event["seq"]),
         format_zoned(datetime.fromisoformat(event["at"]), project.timezone, seconds=True),
@@ -244,11 +244,11 @@ def _describe_partitions(event: Event, project: ProjectSpec) -> str:
     if not partitioning.is_product:
         return series(labels)
     try:
-        parts = PartitionSet.union(partitioning.parse(each, recorded=True) for each in labels)
+        parts = PartitionSet.union(partitioning.parse(label, recorded=True) for label in labels)
     except PartitionError:  # the asset has another partitioning since
         return series(labels)
     return series(partitioning.display_labels(parts))
 
 
-def _plain(value: object) -> str:
+def _value_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -14,7 +14,7 @@ from sparkassets.cli.options import (
     json_option,
     open_project,
     partitions_option,
-    print_forgotten,
+    print_history_start,
     project_option,
 )
 from sparkassets.cli.output import Terminal, print_json, render_tree
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sparkassets.core.spec.model import ProjectSpec
     from sparkassets.wiring import Project
 
-_NOTHING = {
+_NO_ORIGIN = {
     "missing": "not there",
     "unknown": "the journal does not tell what computed it, or does not any more",
 }
@@ -62,31 +62,35 @@ def command(
     if dot or columns:
         if partitions or depth is not None:
             raise InputError("columns are told by queries, not by runs: --partition and --depth do not go with them")
-        return _columns(project, name, column, as_json=as_json)
-    found = project.lineage.trace(asset, *partitions, depth=depth)
-    if any(map(_is_unknown, found.origins)):
-        print_forgotten(project)
+        return _print_columns(project, name, column, as_json=as_json)
+    lineage = project.lineage.trace(asset, *partitions, depth=depth)
+    if any(map(_is_unknown, lineage.origins)):
+        print_history_start(project)
     if as_json:
-        print_json(lineage_document(found, project.spec))
+        print_json(lineage_document(lineage, project.spec))
         return 0
     terminal = Terminal.from_stream(sys.stdout)
-    head = name_partitions(asset, found.partitions, project.spec.assets[asset].partitioning)
-    below = tuple(_origin(origin, project.spec) for origin in found.origins)
-    terminal.print(*render_tree(ExplanationNode(head, None, below), terminal))
+    title = name_partitions(asset, lineage.partitions, project.spec.assets[asset].partitioning)
+    origins = tuple(_origin_node(origin, project.spec) for origin in lineage.origins)
+    terminal.print(*render_tree(ExplanationNode(title, None, origins), terminal))
     return 0
 
 
-def _columns(project: Project, asset: str, column: str, *, as_json: bool) -> int:
+def _print_columns(project: Project, asset: str, column: str, *, as_json: bool) -> int:
     """Prints the lineage of one column in both directions, or that of each column of the asset one step back."""
     from sparkassets.core.documents.lineage import column_document, columns_document
 
     terminal = Terminal.from_stream(sys.stdout)
     if column:
-        one = project.lineage.column(asset, column)
-        print_json(column_document(one)) if as_json else terminal.print(*render_tree(column_tree(one), terminal))
+        lineage = project.lineage.column(asset, column)
+        print_json(column_document(lineage)) if as_json else terminal.print(
+            *render_tree(column_tree(lineage), terminal)
+        )
     else:
-        each = project.lineage.columns(asset)
-        print_json(columns_document(each)) if as_json else terminal.print(*render_tree(columns_tree(each), terminal))
+        lineages = project.lineage.columns(asset)
+        print_json(columns_document(lineages)) if as_json else terminal.print(
+            *render_tree(columns_tree(lineages), terminal)
+        )
     return 0
 
 
@@ -95,11 +99,11 @@ def _is_unknown(origin: PartitionOrigin) -> bool:
     return origin.kind == "unknown" or any(_is_unknown(each) for read in origin.reads for each in read.origins)
 
 
-def _origin(origin: PartitionOrigin, project: ProjectSpec) -> ExplanationNode:
+def _origin_node(origin: PartitionOrigin, project: ProjectSpec) -> ExplanationNode:
     """The node of one origin: the run, source or event with its facts, and below it what it read."""
     which = label_prefix(origin.partitions, project.assets[origin.asset].partitioning)
-    if origin.kind in _NOTHING:
-        return ExplanationNode(f"{which}{_NOTHING[origin.kind]}", holds=False)
+    if origin.kind in _NO_ORIGIN:
+        return ExplanationNode(f"{which}{_NO_ORIGIN[origin.kind]}", holds=False)
     facts = [origin.run or {"source": "observed", "event": "announced"}.get(origin.kind, origin.note)]
     facts[0] += f" at {clock_text(origin.at, project)}"
     facts += [f"version {origin.version}"] if origin.version is not None else []
@@ -118,7 +122,7 @@ def _read_node(read: InletRead, project: ProjectSpec) -> ExplanationNode:
     text = f"read {name_partitions(read.asset, read.parts, known.partitioning if known is not None else UNPARTITIONED)}"
     text += f" at version {read.version}" if read.version is not None else ""
     text += f" from {read.low} on" if read.low is not None else ""
-    return ExplanationNode(text, None, tuple(_origin(origin, project) for origin in read.origins))
+    return ExplanationNode(text, None, tuple(_origin_node(origin, project) for origin in read.origins))
 
 
 _WORDS: Final[dict[UseKind, str]] = {

@@ -41,7 +41,7 @@ def command(
     select: tuple[str, ...],
     rebuild: bool,
     dry_run: bool,
-    telling: ProgressOptions,
+    reporting: ProgressOptions,
     as_json: bool,
 ) -> int:
     """Promote the results of branch NAME to the base without computing them again.
@@ -60,7 +60,7 @@ def command(
                 name, select=names, rebuild=rebuild, progress=progress, check=False
             ),
             as_json=as_json,
-            telling=telling,
+            reporting=reporting,
             idle=lambda summary: _nothing(name, summary.waiting),
         )
     plan = project.branches.plan_promotion(name, select=names, rebuild=rebuild)

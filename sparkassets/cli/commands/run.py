@@ -42,7 +42,7 @@ def command(
     select: tuple[str, ...],
     loop: str | None,
     over_budget: bool,
-    telling: ProgressOptions,
+    reporting: ProgressOptions,
     as_json: bool,
 ) -> int:
     """Run everything that is due.
@@ -59,7 +59,7 @@ def command(
         lambda progress: project.run(at=at, select=names, progress=progress, check=False, over_budget=over_budget),
         as_json=as_json,
         every_seconds=every_seconds,
-        telling=telling,
+        reporting=reporting,
         idle=lambda _: explain_no_runs(base, branch, NOTHING_WAS_DUE),
     )
 

@@ -13,7 +13,7 @@ from sparkassets.cli.options import (
     json_option,
     last_option,
     open_project,
-    print_forgotten,
+    print_history_start,
     project_option,
 )
 from sparkassets.cli.output import Row, TableCell, TableColumn, Terminal, print_json, print_table
@@ -77,7 +77,7 @@ def command(
         else project.history.runs(asset=asset, status=status, last=last)
     )
     if name is None and len(runs) < last:
-        print_forgotten(project)
+        print_history_start(project)
     if as_json:
         print_json([run_document(run, project.spec) for run in runs])
         return 0
