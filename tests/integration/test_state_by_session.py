@@ -114,7 +114,7 @@ def test_letting_go_that_is_killed_is_done_again(spark, tmp_path, monkeypatch):
 
 
 def test_what_merges_files_is_no_commit_of_the_journal(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("sparkassets.state.session_store._FEW", 2)
+    monkeypatch.setattr("sparkassets.state.session_store._FEWEST_TO_MERGE", 2)
     path = str(tmp_path / "state")
     store = SessionStore(lambda: spark, uri=path)
     store.create(project="p")
