@@ -49,8 +49,8 @@ class PartitionSelection:
             InputError: The asset has partitions, or the text is no interval.
         """
         if asset.partitioning.is_partitioned and (self.run or self.interval is not None):
-            given = "--run" if self.run else "--interval"
-            raise InputError(f"asset {asset.name!r} has partitions: leave {given} out, which is for those without")
+            option = "--run" if self.run else "--interval"
+            raise InputError(f"asset {asset.name!r} has partitions: leave {option} out, which is for those without")
         return parse_interval(asset, self.interval)
 
 
@@ -253,10 +253,14 @@ class AssetCommands:
 
         def decide(state: State) -> Sequence[Entry]:
             specs = changed_spec_entries(self._context.spec, state)
-            known = ((name, state.assets.get(name)) for name in dict.fromkeys(assets))
+            asset_states = ((name, state.assets.get(name)) for name in dict.fromkeys(assets))
             return [
                 *specs,
-                *(PauseEntry(name, paused) for name, asset in known if (asset is not None and asset.paused) != paused),
+                *(
+                    PauseEntry(name, paused)
+                    for name, asset_state in asset_states
+                    if (asset_state is not None and asset_state.paused) != paused
+                ),
             ]
 
         with self._context.recording(verb) as ledger:

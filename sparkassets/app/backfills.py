@@ -121,9 +121,9 @@ def _refuse_partition_options(asset: AssetSpec, request: BackfillRequest) -> Non
         "--newest-first": request.newest_first,
         "--max-runs": request.max_runs is not None,
     }
-    given = next((name for name, value in options.items() if value), None)
-    if given is not None:
-        raise InputError(f"asset {asset.name!r} has no partitions: {given} is for those that have")
+    option = next((name for name, value in options.items() if value), None)
+    if option is not None:
+        raise InputError(f"asset {asset.name!r} has no partitions: {option} is for those that have")
 
 
 def parse_interval(asset: AssetSpec, interval: str | None) -> tuple[int, int] | None:
@@ -183,8 +183,8 @@ def named_partitions(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
         InputError: The asset has partitions and none is named, or has no such keys.
     """
     if asset.partitioning.is_partitioned and not keys:
-        which = f"--partition {asset.partitioning.placeholder}"
-        raise InputError(f"asset {asset.name!r} has partitions: say which with {which}")
+        option = f"--partition {asset.partitioning.placeholder}"
+        raise InputError(f"asset {asset.name!r} has partitions: say which with {option}")
     return PartitionSet.union(partitions_of(asset, each) for each in keys) if keys else EVERYTHING
 
 

@@ -232,16 +232,16 @@ class Branch:
 
     def _reuse_note(self, name: str, state: State) -> str:
         """The note for an asset that the branch reads from the base."""
-        known = state.assets.get(name)
-        if known is None or (known.version is None and not state.dataset(known.spec.uri).seq):
+        asset_state = state.assets.get(name)
+        if asset_state is None or (asset_state.version is None and not state.dataset(asset_state.spec.uri).seq):
             return "reused: the base has nothing of it yet"
-        at = "" if known.version is None else f" at version {known.version}"
+        at = "" if asset_state.version is None else f" at version {asset_state.version}"
         return f"reused, as the base has recorded it{at}{MISSED if self._has_missed(name) else ''}"
 
     def _has_missed(self, name: str) -> bool:
         """Whether changes of an asset that the branch has not read have expired in the base's journal."""
-        asset, known, base = self.fork.project.assets[name], self.own.state().assets.get(name), self.base.state()
-        read_seq = read_up_to(known.position, base) if known is not None else None
+        asset, asset_state, base = self.fork.project.assets[name], self.own.state().assets.get(name), self.base.state()
+        read_seq = read_up_to(asset_state.position, base) if asset_state is not None else None
         if read_seq is None or not self.base.has_expired(read_seq):
             return False
         return any(has_missed_entries(uri, read_seq, base, cut=True) for uri in (asset.uri, *asset.views))
@@ -306,17 +306,17 @@ class Branch:
 
     def _base_news(self, name: str, branch: State, base: State) -> Entry | None:
         """The entry for what the base has recorded of an asset and the branch has not seen; None without news."""
-        asset, known = self.fork.project.assets[name], branch.assets[name]
-        read_seq = read_up_to(known.position, base)
+        asset, asset_state = self.fork.project.assets[name], branch.assets[name]
+        read_seq = read_up_to(asset_state.position, base)
         entries = self.base.entries_after(read_seq or 0, uri=asset.uri)
         is_shared = sum(each.uri == asset.uri for each in self.base.project.assets.values()) > 1
         return mirror_updates(
             asset,
             base,
             [entry for entry in entries if entry.seq <= base.seq],
-            version=known.version,
-            cursor=known.position,
-            coverage=(base if is_shared and known.position else branch).dataset(asset.uri).coverage,
+            version=asset_state.version,
+            cursor=asset_state.position,
+            coverage=(base if is_shared and asset_state.position else branch).dataset(asset.uri).coverage,
             viewed={uri: branch.dataset(uri).coverage for uri in asset.views},
             cut=read_seq is not None and self.base.has_expired(read_seq),
         )

@@ -161,13 +161,17 @@ class BranchCommands(Generic[P]):
 
         def decide(state: State) -> Sequence[Entry]:
             lost = self._context.lost_claims(state)
-            for known in state.assets.values():
-                running = [link for link in known.chain if link.status == "open" and link.token not in lost]
+            for asset_state in state.assets.values():
+                running = [link for link in asset_state.chain if link.status == "open" and link.token not in lost]
                 if running:
                     run, driver = running[-1].entry.run, running[-1].driver
                     hint = "wait until it ends, or stop it; then drop the branch again"
                     raise InputError(f"branch {name!r} is in use: {run} runs, by {driver}", hint=hint)
-            return [PauseEntry(known.name, paused=True) for known in state.assets.values() if not known.paused]
+            return [
+                PauseEntry(asset_state.name, paused=True)
+                for asset_state in state.assets.values()
+                if not asset_state.paused
+            ]
 
         with ProjectContext(branch.fork.project, branch.adapters).recording("drop") as ledger:
             ledger.commit(decide)
@@ -200,13 +204,13 @@ class BranchCommands(Generic[P]):
 
     def _refuse_promotions(self, name: str, branch_id: str) -> None:
         """Raises `InputError` if the base has an unsettled run that promotes this branch."""
-        for known in self._context.read_state("drop").assets.values():
-            for claim in (link.entry for link in known.chain):
+        for asset_state in self._context.read_state("drop").assets.values():
+            for claim in (link.entry for link in asset_state.chain):
                 promotes = claim.request.promotes
                 if promotes is not None and promotes.journal_id == branch_id:
-                    what = f"{claim.run} of {known.name} is not settled in the base"
+                    problem = f"{claim.run} of {asset_state.name} is not settled in the base"
                     hint = f"`sparkassets promote {name}` goes on with it"
-                    raise InputError(f"branch {name!r} is being promoted: {what}", hint=hint)
+                    raise InputError(f"branch {name!r} is being promoted: {problem}", hint=hint)
 
     def _branch(self, name: str) -> Branch:
         """The branch of this name, whether or not anything ran in it.
@@ -357,16 +361,16 @@ def find_differences(
     return differences
 
 
-def _compared_table(asset: AssetSpec, path: str, known: AssetState | None) -> ComparedTable | None:
+def _compared_table(asset: AssetSpec, path: str, asset_state: AssetState | None) -> ComparedTable | None:
     """The table of an asset on one side, with its partitions; None if that side has no rows."""
-    if known is None or known.table_id is None or known.version is None:
+    if asset_state is None or asset_state.table_id is None or asset_state.version is None:
         return None
-    partitions = asset.partitioning.inside(known.coverage) if asset.partitioning.is_partitioned else EVERYTHING
-    return ComparedTable(path, known.table_id, known.version, partitions) if partitions else None
+    partitions = asset.partitioning.inside(asset_state.coverage) if asset.partitioning.is_partitioned else EVERYTHING
+    return ComparedTable(path, asset_state.table_id, asset_state.version, partitions) if partitions else None
 
 
-def _partitions_only_in(one: ComparedTable | None, other: ComparedTable | None) -> PartitionSet:
+def _partitions_only_in(table: ComparedTable | None, other: ComparedTable | None) -> PartitionSet:
     """Partitions that the first table has and the second lacks."""
-    if one is None:
+    if table is None:
         return NOTHING
-    return one.partitions if other is None else one.partitions - other.partitions
+    return table.partitions if other is None else table.partitions - other.partitions

@@ -88,8 +88,8 @@ class HistoryCommands:
             return [each for each in map(from_row, rows) if EventRef.from_entry(each) is not None]
 
         uri = None if asset is None else dataset_uri_of(self._context.spec, asset)
-        found = read_newest(lambda limit: self.rows(kinds=EVENT_KINDS, uri=uri, last=limit), parse, last=last)
-        return describe_events(self._context.spec, self._context.adapters.store, found)
+        entries = read_newest(lambda limit: self.rows(kinds=EVENT_KINDS, uri=uri, last=limit), parse, last=last)
+        return describe_events(self._context.spec, self._context.adapters.store, entries)
 
     def iterations(self, asset: str) -> list[ListedIteration]:
         """The iterations of an asset that still exist, the newest record first.
@@ -107,17 +107,17 @@ class HistoryCommands:
         if spec.outlets:
             message = f"{asset!r} is a multi-asset, which holds no data: its outlets have iterations"
             raise InputError(message, hint=f"name {list_outlet_names(spec.outlets)}")
-        known = self._context.read_state("iterations").assets.get(asset)
-        if known is None or not known.iterations:
+        asset_state = self._context.read_state("iterations").assets.get(asset)
+        if asset_state is None or not asset_state.iterations:
             return []
-        first = min(each.seq for each in known.iterations) - 1
+        first = min(each.seq for each in asset_state.iterations) - 1
         rows = self._context.adapters.store.read_history(
             HistoryQuery(kinds=("success", "outlet"), asset=asset, after_seq=first)
         )
         entries = (each.entry for each in map(from_row, rows))
         written = (each for each in entries if isinstance(each, SuccessEntry | OutletEntry) and each.iteration)
         extras = {each.run: each.extra for each in written}
-        return list_iterations(spec, known.iterations, extras)
+        return list_iterations(spec, asset_state.iterations, extras)
 
     def rows(
         self,
@@ -158,9 +158,9 @@ class HistoryCommands:
         Raises:
             InputError: The asset is not in the project and never was.
         """
-        known = self._context.read_state("runs").assets if asset not in self._context.spec.assets else {}
-        if asset in known:
-            return next((name for name, each in known.items() if asset in dict(each.spec.outlets)), asset)
+        past_assets = self._context.read_state("runs").assets if asset not in self._context.spec.assets else {}
+        if asset in past_assets:
+            return next((name for name, each in past_assets.items() if asset in dict(each.spec.outlets)), asset)
         return self._context.spec.asset(asset).maker or asset
 
 

@@ -193,12 +193,12 @@ class StateCommands:
         from sparkassets.runtime.observation import changed_spec_entries, look_at_targets
 
         state = ledger.assume(changed_spec_entries(self._context.spec, ledger.state))
-        gone = self._context.lost_claims(state)
+        lost = self._context.lost_claims(state)
         news = look_at_targets(
             self._context.spec,
             state,
             self._context.adapters.make_target_observer(),
-            gone_claims=gone,
+            gone_claims=lost,
             knows_run=ledger.knows_run,
         )
         for entry in news.entries:

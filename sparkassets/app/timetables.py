@@ -34,8 +34,8 @@ class TimetableCommands:
         if not 1 <= count <= MOST_RUNS:
             raise InputError(f"cannot tell the next {count} runs of an asset; expected 1 to {MOST_RUNS:,}")
         specs = [self._context.spec.asset(name) for name in assets] or list(self._context.spec.assets.values())
-        since, known = self._context.resolve_time(start), self._context.read_state("preview").assets
-        paused = {name for name, state in known.items() if state.paused}
+        since, asset_states = self._context.resolve_time(start), self._context.read_state("preview").assets
+        paused = {name for name, state in asset_states.items() if state.paused}
         return [preview_schedule(spec, start=since, count=count, paused=spec.name in paused) for spec in specs]
 
     def align(self, upstream: str, downstream: str, *, at: datetime | str | None = None) -> RunAlignment:

@@ -68,7 +68,7 @@ class DeployRequest:
     timeout: str = "1d"
 
 
-def write_deployment(kind: Kind, wanted: DeployRequest) -> tuple[DeploymentSpec, WrittenFiles, list[str]]:
+def write_deployment(kind: Kind, request: DeployRequest) -> tuple[DeploymentSpec, WrittenFiles, list[str]]:
     """Writes the files of a deployment.
 
     Returns it, what happened to each file, and a sentence for each profile that is left out.
@@ -77,55 +77,55 @@ def write_deployment(kind: Kind, wanted: DeployRequest) -> tuple[DeploymentSpec,
         InputError: The project cannot run there, or files were changed by hand.
         SpecError: Something is wrong with the project's files.
     """
-    project = open_project(wanted.folder).spec
-    wanted = replace(wanted, cron=" ".join(AS_CRONS.get(wanted.cron, wanted.cron).split()))
-    _check(wanted, project)
+    project = open_project(request.folder).spec
+    request = replace(request, cron=" ".join(AS_CRONS.get(request.cron, request.cron).split()))
+    _check(request, project)
     environment = variables()
-    profiles, left = _default_first(project.profiles, project.profile), list[str]()
+    profiles, left_out = _default_first(project.profiles, project.profile), list[str]()
     if kind == "kubernetes":
         _refuse_inside(project)
     elif kind == "databricks":
-        profiles, left = _targets(project, environment, wanted.set_variables)
-    wheel = _wheel(kind, project, environment, wanted.library) if kind in _WHEEL_KINDS else None
+        profiles, left_out = _targets(project, environment, request.set_variables)
+    wheel = _wheel(kind, project, environment, request.library) if kind in _WHEEL_KINDS else None
     deployment = DeploymentSpec(
         project=project.name,
         folder=project.root,
-        out=str(wanted.out.absolute()),
-        arguments=_arguments(wanted.select, wanted.set_variables),
+        out=str(request.out.absolute()),
+        arguments=_arguments(request.select, request.set_variables),
         profile=project.profile,
         profiles=profiles,
-        cron=wanted.cron,
-        timezone=wanted.timezone or project.timezone,
-        loop=wanted.loop,
-        variables=tuple(sorted(project.variables.keys() - wanted.set_variables.keys() - project.secrets.keys())),
+        cron=request.cron,
+        timezone=request.timezone or project.timezone,
+        loop=request.loop,
+        variables=tuple(sorted(project.variables.keys() - request.set_variables.keys() - project.secrets.keys())),
         wheel=wheel,
-        library=wanted.library.name if wanted.library is not None else "",
-        cluster=wanted.cluster,
-        group=wanted.group,
-        mail=wanted.mail,
-        timeout=_seconds(wanted.timeout),
+        library=request.library.name if request.library is not None else "",
+        cluster=request.cluster,
+        group=request.group,
+        mail=request.mail,
+        timeout=_seconds(request.timeout),
         command=(sys.executable, "-m", "sparkassets"),
     )
     files = dict(build_files(kind, deployment))
     if wheel is not None:
         files[f"dist/{wheel.name}"] = OwnedContent(wheel.data)
-        if wanted.library is not None:
-            files[f"dist/{wanted.library.name}"] = OwnedContent(wanted.library.read_bytes())
-    return deployment, write_owned(wanted.out, files, force=wanted.force), left
+        if request.library is not None:
+            files[f"dist/{request.library.name}"] = OwnedContent(request.library.read_bytes())
+    return deployment, write_owned(request.out, files, force=request.force), left_out
 
 
-def _check(wanted: DeployRequest, project: ProjectSpec) -> None:
+def _check(request: DeployRequest, project: ProjectSpec) -> None:
     """Raises `InputError` for options that a run there would refuse, or that would have no effect."""
-    for place in (str(wanted.out.absolute()), project.root):
+    for place in (str(request.out.absolute()), project.root):
         if escape_unwritable(place) != place:
             raise InputError(f"the path {escape_unwritable(place)} is not UTF-8, as what is written has to name it")
         if not place.isprintable():
             raise InputError(f"the path {place!r} has a line break or the like, and what is written names it in a line")
-    select_assets(project, wanted.select)
-    expand(wanted.cron)
-    find_zone(wanted.timezone or project.timezone)
-    if wanted.loop is not None:
-        Duration.parse(wanted.loop)
+    select_assets(project, request.select)
+    expand(request.cron)
+    find_zone(request.timezone or project.timezone)
+    if request.loop is not None:
+        Duration.parse(request.loop)
 
 
 def next_commands(kind: Kind, deployment: DeploymentSpec, out: Path) -> list[str]:
@@ -254,12 +254,12 @@ def _refuse_inside(project: ProjectSpec) -> None:
     places |= {
         f"asset {each.name!r}": each.storage.path for each in project.assets.values() if each.storage is not None
     }
-    for what, place in places.items():
+    for subject, place in places.items():
         if "://" not in place and Path(place).is_relative_to(parent):
             under = f" under profile {project.profile!r}" if project.profile else ""
             shown = os.path.relpath(place, project.root)
             hint = "give it an absolute path or a URI, such as /Volumes/main/ops/shop or s3://lake/shop"
-            raise InputError(f"{what}{under} is in the project's folder ({shown}), which runs elsewhere", hint=hint)
+            raise InputError(f"{subject}{under} is in the project's folder ({shown}), which runs elsewhere", hint=hint)
 
 
 _BYTECODE_FOLDER = "__pycache__"

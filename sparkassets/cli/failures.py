@@ -63,19 +63,19 @@ def report_error(error: Exception, *, as_json: bool) -> int:
     Returns:
         The exit code.
     """
-    known = to_known_error(error)
+    known_error = to_known_error(error)
     terminal = Terminal.from_stream(sys.stderr)
-    if isinstance(known, SpecError):
-        terminal.print(*map(str, known.problems), "", message_of(known))
+    if isinstance(known_error, SpecError):
+        terminal.print(*map(str, known_error.problems), "", message_of(known_error))
     else:
-        terminal.print(f"{terminal.paint('error:', 'red', 'bold')} {message_of(known)}")
-        if known.hint:
-            terminal.print(f"  hint: {_redact_text(known.hint)}")
+        terminal.print(f"{terminal.paint('error:', 'red', 'bold')} {message_of(known_error)}")
+        if known_error.hint:
+            terminal.print(f"  hint: {_redact_text(known_error.hint)}")
     if as_json:
         from sparkassets.cli.output import print_json
 
-        print_json(error_document(known))
-    return known.exit_code
+        print_json(error_document(known_error))
+    return known_error.exit_code
 
 
 def to_known_error(error: Exception) -> SparkAssetsError:
@@ -170,13 +170,13 @@ def _option_hint(error: click.NoSuchOption) -> str | None:
         return None
     if error.ctx.parent is None:
         return "options come after the command: sparkassets COMMAND --project DIR"
-    known = [
+    options = [
         name for parameter in error.ctx.command.get_params(error.ctx) for name in parameter.opts if name[:2] == "--"
     ]
-    meant = find_nearest(error.option_name.lstrip("-"), [name[2:] for name in known], cutoff=0.65)
-    if meant:
-        return f"did you mean '--{meant}'?"
-    return list_known(known) or f"`{error.ctx.command_path} --help` shows what it takes"
+    nearest = find_nearest(error.option_name.lstrip("-"), [name[2:] for name in options], cutoff=0.65)
+    if nearest:
+        return f"did you mean '--{nearest}'?"
+    return list_known(options) or f"`{error.ctx.command_path} --help` shows what it takes"
 
 
 def _unknown_command(error: click.UsageError) -> InputError | None:

@@ -34,9 +34,9 @@ def _pages(command: click.Command, above: click.Context, name: str) -> Iterator[
     context = click.Context(command, info_name=name, parent=above)
     yield _help(context.command_path, command, context)
     for inner in command.list_commands(context) if isinstance(command, click.Group) else ():
-        found = command.get_command(context, inner) if isinstance(command, click.Group) else None
-        if found is not None:
-            yield from _pages(found, context, inner)
+        subcommand = command.get_command(context, inner) if isinstance(command, click.Group) else None
+        if subcommand is not None:
+            yield from _pages(subcommand, context, inner)
 
 
 def _help(title: str, command: click.Command, context: click.Context) -> str:

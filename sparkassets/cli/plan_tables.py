@@ -232,8 +232,8 @@ def _print_outcomes(summary: Summary, project: ProjectSpec, terminal: Terminal) 
         elif result.skipped:
             print_skipped(result.asset, result, project, terminal)
     for result in summary.withheld:
-        which = partitions_text(result.asset, result.withheld, project) or few(result.held)
-        print_withheld(f"{result.asset} {which}".rstrip(), result, project, terminal)
+        partitions = partitions_text(result.asset, result.withheld, project) or few(result.held)
+        print_withheld(f"{result.asset} {partitions}".rstrip(), result, project, terminal)
     for result in summary.runs:
         print_other_findings(result.asset, result, project, terminal)
 
@@ -251,9 +251,9 @@ def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", 
 
 def print_skipped(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
     """Prints why a run wrote nothing."""
-    which = f"{name} {partitions_text(run.asset, run.partitions, project)}".rstrip()
+    run_name = f"{name} {partitions_text(run.asset, run.partitions, project)}".rstrip()
     terminal.print("")
-    print_text(terminal, f"{which} skipped: {run.skipped}")
+    print_text(terminal, f"{run_name} skipped: {run.skipped}")
 
 
 def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
@@ -342,9 +342,9 @@ def relative_time(seconds: int) -> str:
     >>> relative_time(3 * 3600 - 20), relative_time(-90), relative_time(26 * 3600), relative_time(3 * 86400)
     ('in 3 h', '2 min ago', 'in 26 h', 'in 3 days')
     """
-    far = abs(seconds)
-    size, unit = next(((size, unit) for most, size, unit in _UNITS if far < most), (86400, "days"))
-    text = f"{round(far / size)} {unit}"
+    distance = abs(seconds)
+    size, unit = next(((size, unit) for most, size, unit in _UNITS if distance < most), (86400, "days"))
+    text = f"{round(distance / size)} {unit}"
     return f"in {text}" if seconds >= 0 else f"{text} ago"
 
 
@@ -407,9 +407,9 @@ def _waiting_rows(items: Sequence[Waiting], project: ProjectSpec, style: str, *,
     for (reason, until), waits in by_reason.items():
         names = list(dict.fromkeys(item.asset for item in waits))
         partitions = PartitionSet.union(item.partitions for item in waits)
-        which = partitions_text(names[0], partitions, project, whole=whole) if len(names) == 1 else ""
+        partitions_label = partitions_text(names[0], partitions, project, whole=whole) if len(names) == 1 else ""
         shown = ", ".join(names) if whole else few(names)
-        rows.append([TableCell(text, style) for text in (shown, which, reason, clock_text(until, project))])
+        rows.append([TableCell(text, style) for text in (shown, partitions_label, reason, clock_text(until, project))])
     return rows
 
 

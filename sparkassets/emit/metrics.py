@@ -136,14 +136,14 @@ class MetricsWatcher:
             if asset.deadlines is not None:
                 late_gauge.labels(project, name).set(int(name in late))
 
-    def _count_wrong(self, name: str, known: AssetState) -> Mapping[str, int]:
+    def _count_wrong(self, name: str, asset_state: AssetState) -> Mapping[str, int]:
         """How many partitions failed or are withheld; an asset without partitions counts as one."""
         partitioning = self._project.assets[name].partitioning
 
         def count(each: Any) -> int:  # noqa: ANN401  what failed or is withheld
             return 1 if each.partitions.is_everything else partitioning.count(each.partitions)
 
-        return {"failed": sum(map(count, known.failed)), "withheld": sum(map(count, known.withheld))}
+        return {"failed": sum(map(count, asset_state.failed)), "withheld": sum(map(count, asset_state.withheld))}
 
 
 class _MetricFamilies:

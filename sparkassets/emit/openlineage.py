@@ -45,7 +45,7 @@ class OpenLineageSink:
     def __init__(self, telling: FacetBuilder, *, now: Callable[[], datetime], client: Client | None = None) -> None:
         self._telling = telling
         self._now = now
-        self._make = client or build_client
+        self._build_client = client or build_client
         self._client: OpenLineageClient | None = None
         self._invocations: dict[str, bool] = {}
 
@@ -59,11 +59,11 @@ class OpenLineageSink:
 
     def ended(self) -> None:
         """Sends the end of the invocation, and waits for events that the transport still holds."""
-        over, self._invocations = self._invocations, {}
+        invocations, self._invocations = self._invocations, {}
         now = self._now()
         ends = [
-            invocation_event("COMPLETE" if fine else "FAIL", now, invocation=invocation, telling=self._telling)
-            for invocation, fine in over.items()
+            invocation_event("COMPLETE" if is_ok else "FAIL", now, invocation=invocation, telling=self._telling)
+            for invocation, is_ok in invocations.items()
         ]
         try:
             self._send(ends)
@@ -79,16 +79,16 @@ class OpenLineageSink:
                 self._invocations[each.entry.invocation] = True
                 yield invocation_event("START", each.at, invocation=each.entry.invocation, telling=self._telling)
 
-    def _send(self, found: Sequence[Event]) -> None:
+    def _send(self, events: Sequence[Event]) -> None:
         """Sends all events, creating the client first; raises the first error after trying every event."""
-        if not found:
+        if not events:
             return
         if self._client is None:
-            self._client = self._make()
+            self._client = self._build_client()
         errors = []
-        for each in found:
+        for event in events:
             try:
-                self._client.emit(to_client_event(each))
+                self._client.emit(to_client_event(event))
             except Exception as error:  # noqa: BLE001  transports raise any class
                 errors.append(error)
         if errors:
@@ -128,11 +128,11 @@ def build_client() -> OpenLineageClient:
         """A client that removes credentials from the URL of the source code."""
 
         def add_source_code_location_facet(self, event: Any) -> Any:  # noqa: ANN401  as the client's own
-            told: Any = super().add_source_code_location_facet(event)
-            found = told.job.facets.get("sourceCodeLocation") if told.job.facets else None
-            if found is not None:
-                found.url = found.repoUrl = _without_user(found.url)
-            return told
+            changed_event: Any = super().add_source_code_location_facet(event)
+            facet = changed_event.job.facets.get("sourceCodeLocation") if changed_event.job.facets else None
+            if facet is not None:
+                facet.url = facet.repoUrl = _without_user(facet.url)
+            return changed_event
 
     return CredentialFreeClient()
 

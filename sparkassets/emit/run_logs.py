@@ -228,13 +228,13 @@ def _private(path: str, flags: int) -> int:
 
 def remove_old_logs(folder: Path) -> None:
     """Removes logs beyond the limits of number and age; other drivers may do so at the same time."""
-    found: list[tuple[float, Path]] = []
+    logs: list[tuple[float, Path]] = []
     for log in folder.glob("*.log"):
         with suppress(OSError):
-            found.append((log.stat().st_mtime, log))
+            logs.append((log.stat().st_mtime, log))
     oldest = time.time() - DAYS_KEPT * 86_400
-    found.sort()
-    for number, (changed, log) in enumerate(reversed(found)):
+    logs.sort()
+    for number, (changed, log) in enumerate(reversed(logs)):
         if number >= LOGS_KEPT or changed < oldest:
             with suppress(OSError):
                 log.unlink(missing_ok=True)

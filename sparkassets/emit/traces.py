@@ -102,12 +102,12 @@ class TraceWatcher:
 
     def _mark_failed(self, span: Any, error: str) -> None:  # noqa: ANN401
         """Gives a span the error's class and message, as OpenTelemetry expects them."""
-        said = redact(error, variables=self._project.variables)
-        kind = said.partition(":")[0]
+        message = redact(error, variables=self._project.variables)
+        kind = message.partition(":")[0]
         kind = kind if kind.isidentifier() else "run_failed"
         span.set_attribute("error.type", kind)
-        span.add_event("exception", {"exception.type": kind, "exception.message": said})
-        span.set_status(self._api.StatusCode.ERROR, said)
+        span.add_event("exception", {"exception.type": kind, "exception.message": message})
+        span.set_status(self._api.StatusCode.ERROR, message)
 
 
 _OWN: Any = None
@@ -118,16 +118,16 @@ def _provider() -> Any:  # noqa: ANN401
     global _OWN  # noqa: PLW0603  a process has one
     from opentelemetry import trace
 
-    known = trace.get_tracer_provider()
-    if type(known).__name__ != "ProxyTracerProvider":
-        return known
+    current = trace.get_tracer_provider()
+    if type(current).__name__ != "ProxyTracerProvider":
+        return current
     if _OWN is None:
         from opentelemetry.sdk.resources import SERVICE_NAME, Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
 
-        own = {} if os.environ.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: TRACER}
-        _OWN = TracerProvider(resource=Resource.create(own))
+        attributes = {} if os.environ.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: TRACER}
+        _OWN = TracerProvider(resource=Resource.create(attributes))
         if os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower() == "console":
             import sys
 

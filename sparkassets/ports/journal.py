@@ -200,7 +200,7 @@ class JournalCommit:
 
     def claim(self, token: int) -> ClaimEntry | None:
         """The claim with that fence token, of a run that these entries begin or end; its pins say what is read."""
-        chains = (link for known in (self.before, self.after) for state in known.values() for link in state.chain)
+        chains = (link for states in (self.before, self.after) for state in states.values() for link in state.chain)
         return next((link.entry for link in chains if link.token == token), None)
 
 

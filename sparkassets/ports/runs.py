@@ -100,20 +100,22 @@ class RunOrder:
         """The same run with partitions of the unknown segments among ``keys``, by column."""
         if not keys or not self.can_discover_segments:
             return self
-        wanted = {column: {*some} - {*self.removed_segments.get(column.lower(), ())} for column, some in keys.items()}
+        segments_by_column = {
+            column: {*segments} - {*self.removed_segments.get(column.lower(), ())} for column, segments in keys.items()
+        }
         return self.with_discovered_partitions(
-            self.asset.partitioning.extend_with_segments(self.partitions, wanted) - self.partitions
+            self.asset.partitioning.extend_with_segments(self.partitions, segments_by_column) - self.partitions
         )
 
-    def with_discovered_partitions(self, found: PartitionSet) -> RunOrder:
+    def with_discovered_partitions(self, discovered: PartitionSet) -> RunOrder:
         """The same run with these unclaimed partitions."""
-        if not found:
+        if not discovered:
             return self
-        outlets = tuple(each.with_discovered_partitions(found) for each in self.outlets)
+        outlets = tuple(each.with_discovered_partitions(discovered) for each in self.outlets)
         return replace(
             self,
-            partitions=self.partitions | found,
-            discovered_partitions=self.discovered_partitions | found,
+            partitions=self.partitions | discovered,
+            discovered_partitions=self.discovered_partitions | discovered,
             outlets=outlets,
         )
 
@@ -125,17 +127,19 @@ class RunOrder:
     @property
     def is_atomic(self) -> bool:
         """Whether all of it is published or nothing: inputs are used up as a whole, or the table is rebuilt."""
-        asset, one = (
+        asset, is_one_unit = (
             self.asset,
             self.rebuilds or self.keeps_newest_iteration or self.discovers_segments or self.partitions.is_everything,
         )
         appends = any(each.asset.write is not None and each.asset.write.only_adds for each in self.table_orders)
-        return one or appends or isinstance(asset.strategy, LatestOnly)
+        return is_one_unit or appends or isinstance(asset.strategy, LatestOnly)
 
     def is_fully_withheld(self, withheld: PartitionSet) -> bool:
         """Whether withholding these partitions leaves nothing of the run."""
-        left, partitioning = self.partitions - withheld, self.asset.partitioning.with_segments_of(self.partitions)
-        return not left or (bool(withheld) and partitioning.can_list(left) and not partitioning.count(left))
+        published, partitioning = self.partitions - withheld, self.asset.partitioning.with_segments_of(self.partitions)
+        return not published or (
+            bool(withheld) and partitioning.can_list(published) and not partitioning.count(published)
+        )
 
     def restrict_to(self, partitions: PartitionSet) -> RunOrder:
         """The same run with only these of its partitions."""
@@ -194,11 +198,11 @@ class CommitMarker(MeasuredRun):
         A run that publishes nothing announces nothing, either.
         """
         measures = {**self.measures, **judgement_to(judgement)}
-        gone = {"watermarks"} if judgement.withheld else set[str]()
+        dropped = {"watermarks"} if judgement.withheld else set[str]()
         if order.is_fully_withheld(judgement.withheld):
             measures["published"] = "nothing"
-            gone |= {"events", "keys", "found"}
-        return replace(self, measures={key: value for key, value in measures.items() if key not in gone})
+            dropped |= {"events", "keys", "found"}
+        return replace(self, measures={key: value for key, value in measures.items() if key not in dropped})
 
 
 @frozen
@@ -253,15 +257,15 @@ class DataCommit(MeasuredRun):
     @property
     def verdicts(self) -> tuple[RuleVerdict, ...]:
         """The verdicts of its inlets' rules, and of its own."""
-        found, read = self.judgement, verdicts_from(self.measures.get("inlets", ()))
-        return read if found is None else (*read, *found.verdicts)
+        judgement, inlet_verdicts = self.judgement, verdicts_from(self.measures.get("inlets", ()))
+        return inlet_verdicts if judgement is None else (*inlet_verdicts, *judgement.verdicts)
 
     @property
     def rows(self) -> Mapping[str, int]:
         """Numbers of rows by what the run did to them; unchanged rows count, although their files stayed."""
         counts = row_counts(self.operation, self.metrics)
-        same = self.measures.get("same_rows", 0)
-        return {**counts, "rows": counts.get("rows", 0) + same} if same else counts
+        unchanged_rows = self.measures.get("same_rows", 0)
+        return {**counts, "rows": counts.get("rows", 0) + unchanged_rows} if unchanged_rows else counts
 
 
 class FenceConflictError(RunError):

@@ -256,8 +256,8 @@ class _ReportedDeclaration:
         if function is None:
             return DeclaredAsset(document, self._module, is_reference=self._reported["is_reference"])
         module, node = function
-        known = describe_function(node, module.of.file, module.names, elsewhere=True)
-        return DeclaredAsset(document, self._module, known, tuple(self._code_parts(module.of)))
+        description = describe_function(node, module.of.file, module.names, elsewhere=True)
+        return DeclaredAsset(document, self._module, description, tuple(self._code_parts(module.of)))
 
     def _refused_keys(self, call: ast.expr | None, spot: CodeSpan) -> Iterator[str]:
         """Names of keys whose values the decorator refused; adds a problem for each."""
@@ -276,8 +276,8 @@ class _ReportedDeclaration:
         if reported is None:
             return None
         if function is None:
-            what = f"asset {self._reported['name']!r} is made by {reported['name']}"
-            self._add_problem(spot, f"{what}; expected a function by 'def' in the project's packages")
+            subject = f"asset {self._reported['name']!r} is made by {reported['name']}"
+            self._add_problem(spot, f"{subject}; expected a function by 'def' in the project's packages")
             return f"{self._module.name}:unknown", spot
         module, node = function
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -298,8 +298,8 @@ class _ReportedDeclaration:
         first, last, column, end = self._reported["positions"] or (None, None, None, None)
         for node in ast.walk(module.tree) if module is not None else ():
             if isinstance(node, ast.Call | ast.Name | ast.Attribute):
-                own = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
-                if own == (first, last, column, end):
+                position = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+                if position == (first, last, column, end):
                     return node
         return None
 

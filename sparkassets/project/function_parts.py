@@ -32,68 +32,70 @@ class FunctionParts:
     def digest_parts(self, module: str, function: str) -> dict[str, str]:
         """``module:name`` to digest, for the function and everything that it reaches by names."""
         parts: dict[str, str] = {}
-        seen: set[Part] = set()
-        left: list[Part] = [(module, function)]
-        while left:
-            part = left.pop()
-            if part in seen:
+        digested: set[Part] = set()
+        remaining: list[Part] = [(module, function)]
+        while remaining:
+            part = remaining.pop()
+            if part in digested:
                 continue
-            seen.add(part)
+            digested.add(part)
             try:
-                told, found = self._part(part)
+                part_digest, named_parts = self._digest_part(part)
             except (RecursionError, ValueError):  # nested too deep, or a huge number
-                told, found = digest((self._source(part[0]) or ("",))[0]), []
-            left += found
-            if told:
-                parts[":".join(part)] = told
+                part_digest, named_parts = digest((self._source(part[0]) or ("",))[0]), []
+            remaining += named_parts
+            if part_digest:
+                parts[":".join(part)] = part_digest
         return parts
 
-    def _part(self, part: Part) -> tuple[str, list[Part]]:
+    def _digest_part(self, part: Part) -> tuple[str, list[Part]]:
         """One part's digest, empty for a name that is only imported, and the parts that its code names."""
-        name, own = part
-        module = self._module(name)
+        module_name, name_in_module = part
+        module = self._find_module(module_name)
         if module is None:
             return "", []
-        if own == WHOLE:
-            return digest(_dump(module.tree)), [*self._find_named_parts(module, module.tree.body)]
-        nodes = [_strip_declaration(each, module) for each in module.bound.get(own, [])]
-        found = [each for each in self._find_imported(module, own) if self._module(each[0]) is not None]
-        outside = () if found else module.imports.get(own, ())
-        value = digest(*map(_dump, nodes), *outside) if nodes or outside else ""
-        return value, [*found, *self._find_named_parts(module, nodes)]
+        if name_in_module == WHOLE:
+            return digest(_tree_text(module.tree)), [*self._find_named_parts(module, module.tree.body)]
+        nodes = [_strip_declaration(each, module) for each in module.bound.get(name_in_module, [])]
+        imported = [
+            each for each in self._find_imported(module, name_in_module) if self._find_module(each[0]) is not None
+        ]
+        outside = () if imported else module.imports.get(name_in_module, ())
+        value = digest(*map(_tree_text, nodes), *outside) if nodes or outside else ""
+        return value, [*imported, *self._find_named_parts(module, nodes)]
 
     def _find_imported(self, module: ModuleNames, name: str) -> Iterator[Part]:
         """The part that an imported name stands for; several with star imports, none if it is not imported."""
         if name in module.imports:
-            yield self._target(module.imports[name])
+            yield self._resolve_import(module.imports[name])
             return
         for each in module.stars:
-            inner = self._module(each)
+            inner = self._find_module(each)
             if inner is not None and (name in inner.bound or name in inner.imports or inner.stars):
                 yield each, name
 
-    def _target(self, found: Part) -> Part:
+    def _resolve_import(self, part: Part) -> Part:
         """The part that an import refers to: a name of a module, or a whole module."""
-        owner, name = found
+        owner, name = part
         if name == WHOLE:
-            return found
-        inner = self._module(owner)
+            return part
+        inner = self._find_module(owner)
         if inner is not None and (name in inner.bound or name in inner.imports):
-            return found
-        return (f"{owner}.{name}", WHOLE) if self._module(f"{owner}.{name}") is not None else found
+            return part
+        return (f"{owner}.{name}", WHOLE) if self._find_module(f"{owner}.{name}") is not None else part
 
     def _find_named_parts(self, module: ModuleNames, nodes: list[ast.stmt]) -> Iterator[Part]:
         """The parts that the code of these statements names."""
         for top in nodes:
             local = dict(find_imports(top, module))
-            taken = _arguments_in(top)
+            taken = _argument_nodes(top)
             for node in ast.walk(top):
                 if isinstance(node, ast.Attribute) and id(node) not in taken:
-                    yield from self._member(module, local, node, taken)
+                    yield from self._find_member_parts(module, local, node, taken)
                 elif isinstance(node, ast.Name) and id(node) not in taken:
-                    yield from self._name(module, local, node.id)
+                    yield from self._find_name_parts(module, local, node.id)
 
-    def _member(
+    def _find_member_parts(
         self, module: ModuleNames, local: dict[str, Part], node: ast.Attribute, taken: set[int]
     ) -> Iterator[Part]:
         """The part that ``a.b.c`` names, if ``a`` is a module of the project; none otherwise.
@@ -111,34 +113,34 @@ class FunctionParts:
             yield module.name, WHOLE
         if not isinstance(inner, ast.Name):
             return
-        at = local.get(inner.id) or module.imports.get(inner.id)
-        owner, own = self._target(at) if at is not None else ("", "")
-        if own != WHOLE or self._module(owner) is None:
+        imported = local.get(inner.id) or module.imports.get(inner.id)
+        owner, name_in_module = self._resolve_import(imported) if imported is not None else ("", "")
+        if name_in_module != WHOLE or self._find_module(owner) is None:
             return
         taken.update(id(each) for each in [*chain, inner])
         for step in reversed(steps):
-            if self._module(f"{owner}.{step}") is None:
+            if self._find_module(f"{owner}.{step}") is None:
                 yield owner, step
                 return
             owner = f"{owner}.{step}"
         yield owner, WHOLE
 
-    def _name(self, module: ModuleNames, local: dict[str, Part], name: str) -> Iterator[Part]:
+    def _find_name_parts(self, module: ModuleNames, local: dict[str, Part], name: str) -> Iterator[Part]:
         """The part that a plain name refers to; the whole module for functions that build names at run time."""
         if name in _DYNAMIC:
             yield module.name, WHOLE
         elif name in local:
-            yield self._target(local[name])
+            yield self._resolve_import(local[name])
         elif name in module.bound or name in module.imports:
             yield module.name, name
         else:
             yield from self._find_imported(module, name)
 
-    def _module(self, name: str) -> ModuleNames | None:
+    def _find_module(self, name: str) -> ModuleNames | None:
         """The names of a module of the project; None outside the project, or for text that is not Python."""
         if name not in self._modules:
-            found = self._source(name)
-            self._modules[name] = parse_names(name, found[0], is_package=found[1]) if found is not None else None
+            source = self._source(name)
+            self._modules[name] = parse_names(name, source[0], is_package=source[1]) if source is not None else None
         return self._modules[name]
 
 
@@ -159,23 +161,28 @@ def _declares(node: ast.expr, module: ModuleNames) -> bool:
             starred = (("sparkassets", name),) if "sparkassets" in module.stars else ()
             return not DECLARING.isdisjoint((module.imports.get(name, ("", "")), *starred))
         case ast.Attribute(value=ast.Name(id=name), attr=attr):
-            owner, own = module.imports.get(name, ("", ""))
-            return own == WHOLE and (owner, attr) in DECLARING
+            owner, name_in_module = module.imports.get(name, ("", ""))
+            return name_in_module == WHOLE and (owner, attr) in DECLARING
     return False
 
 
-def _arguments_in(top: ast.stmt) -> set[int]:
+def _argument_nodes(top: ast.stmt) -> set[int]:
     """Ids of the nodes in a function's body that name its own arguments, which hide the module's names."""
     if not isinstance(top, FUNCTIONS):
         return set()
-    given = top.args
-    plain = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
-    names = {each.arg for each in plain}
+    arguments = top.args
+    every_argument = [
+        *arguments.posonlyargs,
+        *arguments.args,
+        *arguments.kwonlyargs,
+        *filter(None, (arguments.vararg, arguments.kwarg)),
+    ]
+    names = {each.arg for each in every_argument}
     inner = (node for statement in top.body for node in ast.walk(statement))
-    return {id(each) for node in inner for each in _naming(node, names)}
+    return {id(each) for node in inner for each in _nodes_named(node, names)}
 
 
-def _naming(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
+def _nodes_named(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
     """The node if it is one of the names, or an attribute chain that begins with one; else nothing."""
     inner = node
     while isinstance(inner, ast.Attribute):
@@ -184,26 +191,26 @@ def _naming(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
         yield node
 
 
-def _dump(node: ast.AST) -> str:
+def _tree_text(node: ast.AST) -> str:
     """The syntax tree as text without docstrings and positions; the same text in every version of Python."""
     parts = []
     for name, value in ast.iter_fields(node):
         if name in ("kind", "type_comment", "type_ignores", "ctx"):
             continue
         body = _strip_docstring(node, value) if name == "body" and isinstance(value, list) else value
-        text = _value(body)
+        text = _field_text(body)
         if text:
             parts.append(f"{name}={text}")
     return f"{type(node).__name__}({','.join(parts)})"
 
 
-def _value(value: object) -> str:
+def _field_text(value: object) -> str:
     """A field of a syntax node as text; empty for None and empty lists, as newer Pythons add such fields."""
     match value:
         case ast.AST():
-            return _dump(value)
+            return _tree_text(value)
         case list():
-            return f"[{','.join(_value(each) or 'None' for each in value)}]" if value else ""
+            return f"[{','.join(_field_text(each) or 'None' for each in value)}]" if value else ""
         case None:
             return ""
         case _:

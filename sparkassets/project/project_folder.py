@@ -95,9 +95,11 @@ def compile_folder(
         references=[each.document for each in declared.assets if each.is_reference],
     )
     by_document = {id(each.document): each for each in declared.assets}
-    found = ((draft.name, by_document.get(id(draft.at.document))) for draft in assets.drafts.values())
-    own = {name: each for name, each in found if each is not None and each.function is not None}
-    sql, modules, functions = _find_code(project, assets, reader, own)
+    declared_by_name = ((draft.name, by_document.get(id(draft.at.document))) for draft in assets.drafts.values())
+    declared_functions = {
+        name: each for name, each in declared_by_name if each is not None and each.function is not None
+    }
+    sql, modules, functions = _find_code(project, assets, reader, declared_functions)
     unreadable = assets.unreadable | (declared.unreadable - assets.drafts.keys())
     unread = tuple(_find_unread(project, reader))
     problems = (*assets.problems, *reader.problems, *declared.problems, *(() if assets.drafts else unread))

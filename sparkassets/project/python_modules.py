@@ -375,13 +375,13 @@ class PythonModules:
     def find_declaring(self) -> list[PythonFile]:
         """Modules that may declare assets: they use a decorator, or import, at any distance, one that lends it."""
         modules = [module for each in self._mentioning() if (module := self.find_module(each.name)) is not None]
-        found = {each.of.name for each in modules if _answer(each, "declares_assets")}
+        names = {each.of.name for each in modules if _answer(each, "declares_assets")}
         lending = {each.of.name for each in modules if _answer(each, "lends_decorator")}
         while lending:
-            others = [module for name in self.files if name not in found and (module := self.find_module(name))]
+            others = [module for name in self.files if name not in names and (module := self.find_module(name))]
             lending = {each.of.name for each in others if not lending.isdisjoint(each.imported_modules())}
-            found |= lending
-        return [each for name, each in self.files.items() if name in found]
+            names |= lending
+        return [each for name, each in self.files.items() if name in names]
 
     def _mentioning(self) -> Iterator[PythonFile]:
         """Modules whose text has the word sparkassets; the others are not parsed."""

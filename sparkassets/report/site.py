@@ -116,17 +116,17 @@ def _write(folder: FileFolder, report: ReportDocuments, *, place: str, before: b
 
 def _static() -> Iterator[tuple[str, bytes]]:
     """The files that are the same for every project."""
-    here = files(__package__) / "static"
-    own = "\n".join((here / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    vendor = here / "vendor"
-    found = {
-        "report.css": (here / "report.css").read_bytes(),
+    folder = files(__package__) / "static"
+    scripts = "\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    vendor = folder / "vendor"
+    contents = {
+        "report.css": (folder / "report.css").read_bytes(),
         "dagre.js": (vendor / "dagre.min.js").read_bytes(),
-        "report.js": f'(() => {{\n"use strict";\n{own}}})();\n'.encode(),
+        "report.js": f'(() => {{\n"use strict";\n{scripts}}})();\n'.encode(),
         "LICENSES.txt": (vendor / "dagre.LICENSE.txt").read_bytes(),
     }
-    version = _digest(found.values())
-    for name, content in found.items():
+    version = _digest(contents.values())
+    for name, content in contents.items():
         yield f"static/{version}/{name}", content
 
 
@@ -134,10 +134,10 @@ def _data(report: ReportDocuments) -> dict[str, bytes]:
     """The scripts that hold the documents, by name."""
     shards = [*_shards(report.assets)]
     places = {str(page["name"]): place for place, shard in enumerate(shards) for page in shard}
-    found = {f"assets-{place}.js": _script(f"assets-{place}", shard) for place, shard in enumerate(shards)}
-    found["runs.js"] = _script("runs", report.past)
-    found["index.js"] = _script("index", {**report.index, "shards": places})
-    return found
+    scripts = {f"assets-{place}.js": _script(f"assets-{place}", shard) for place, shard in enumerate(shards)}
+    scripts["runs.js"] = _script("runs", report.past)
+    scripts["index.js"] = _script("index", {**report.index, "shards": places})
+    return scripts
 
 
 def _shards(pages: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
@@ -178,7 +178,7 @@ def _page(report: ReportDocuments, *, scripts: Sequence[str], data: str) -> str:
         "script": named["report.js"],
         "licences": named["LICENSES.txt"],
     }
-    return re.sub(r"\{\{ (\w+) \}\}", lambda found: fields[found[1]], template)
+    return re.sub(r"\{\{ (\w+) \}\}", lambda match: fields[match[1]], template)
 
 
 def _digest(contents: Iterable[bytes]) -> str:

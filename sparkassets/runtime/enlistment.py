@@ -87,8 +87,8 @@ class ProcessEnlistment:
         They are runs of the asset's other slots, and of other assets that append to the table. On a store without
         put-if-absent, two Sparks that commit at once lose rows.
         """
-        own = self._active.tokens
-        ignored = {token, *self._leases.expired_claims(state, mine=own), *own}
+        own_tokens = self._active.tokens
+        ignored = {token, *self._leases.expired_claims(state, mine=own_tokens), *own_tokens}
         sharers = (state.assets[name] for name in find_table_sharers(self._project, asset) if name in state.assets)
         newest = (chain[-1] for sharer in sharers for chain in sharer.chains.values())
         others = (claim for claim in newest if claim.status == "open" and claim.token not in ignored)

@@ -62,7 +62,9 @@ def _slot_fingerprints(source: AssetSpec, position: Mapping[str, Any], parts: Pa
     """
     partitioning = source.partitioning
     if parts.is_everything or not partitioning.is_partitioned or source.storage is None:
-        return {key: seen for key, seen in position.items() if seen and key != BASE and is_of_slot(key)}
+        return {
+            key: fingerprint for key, fingerprint in position.items() if fingerprint and key != BASE and is_of_slot(key)
+        }
     pattern = PathPattern.parse(source.storage.as_path, partitioning.segment_columns)
     slots = {key: FileSlot.of_key(key, partitioning) for key in position if is_of_slot(key)}
     return {

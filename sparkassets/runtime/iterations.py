@@ -84,9 +84,9 @@ def _is_written_as_files(committed: DataCommit) -> bool:
     return committed.measures.get("writes") == "files"
 
 
-def _retained_iterations(known: AssetState) -> tuple[Collection[str], range]:
+def _retained_iterations(asset: AssetState) -> tuple[Collection[str], range]:
     """Names of the iterations to keep, and the range of run tokens whose other folders may be removed."""
-    return {each.name for each in known.iterations}, range(known.placed, known.done + 1)
+    return {each.name for each in asset.iterations}, range(asset.placed, asset.done + 1)
 
 
 class IterationRemovals:

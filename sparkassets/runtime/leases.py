@@ -74,7 +74,7 @@ class LeaseMonitor:
         self.invocations = ActiveInvocations() if invocations is None else invocations
         self._alive = alive
         self._clock = clock
-        self._seen: dict[int, ClaimSighting] = {}
+        self._sightings: dict[int, ClaimSighting] = {}
 
     def expired_claims(self, state: State, *, mine: frozenset[int]) -> frozenset[int]:
         """Fence tokens of open claims whose driver is gone; ``mine`` are this driver's own."""
@@ -86,9 +86,9 @@ class LeaseMonitor:
         A claim that was renewed while this driver looked is not in doubt: its driver lives.
         """
         waits = [
-            claim.entry.lease_seconds - (self._clock.monotonic() - seen.since)
+            claim.entry.lease_seconds - (self._clock.monotonic() - sighting.since)
             for claim in _foreign_claims(state, mine)
-            if (seen := self._seen.get(claim.token)) is not None and not seen.was_renewed
+            if (sighting := self._sightings.get(claim.token)) is not None and not sighting.was_renewed
         ]
         return max(0.0, min(waits)) if waits else None
 
@@ -100,11 +100,11 @@ class LeaseMonitor:
             # a JVM that was enlisted must be gone too: on a local disk Spark's commits are safe within one JVM only
             return not self._alive(claim.entry.processes)
         now = self._clock.monotonic()
-        seen = self._seen.get(claim.token)
-        if seen is None or seen.renewed != claim.renewed:
-            self._seen[claim.token] = ClaimSighting(claim.renewed, now, was_renewed=seen is not None)
+        sighting = self._sightings.get(claim.token)
+        if sighting is None or sighting.renewed != claim.renewed:
+            self._sightings[claim.token] = ClaimSighting(claim.renewed, now, was_renewed=sighting is not None)
             return False
-        return now - seen.since > claim.entry.lease_seconds
+        return now - sighting.since > claim.entry.lease_seconds
 
 
 def _foreign_claims(state: State, mine: frozenset[int]) -> Iterator[ClaimState]:

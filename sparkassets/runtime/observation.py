@@ -74,13 +74,13 @@ def changed_spec_entries(project: ProjectSpec, state: State) -> list[Entry]:
     are dropped, so that no events are kept for an asset that never runs.
     """
     entries: list[Entry] = [
-        SpecEntry(name, replace(known.spec.as_declared, named=()))
-        for name, known in state.assets.items()
-        if known.spec.named and name not in project.assets
+        SpecEntry(name, replace(recorded.spec.as_declared, named=()))
+        for name, recorded in state.assets.items()
+        if recorded.spec.named and name not in project.assets
     ]
     for asset in project.assets.values():
-        spec, known = build_fold_spec(asset, project), state.assets.get(asset.name)
-        if known is None or known.spec.as_declared != spec:
+        spec, recorded = build_fold_spec(asset, project), state.assets.get(asset.name)
+        if recorded is None or recorded.spec.as_declared != spec:
             entries.append(SpecEntry(asset.name, spec))
     return entries
 
@@ -124,12 +124,12 @@ def _observe_source(
 
     ``coverage`` holds the partitions that its dataset had so far; those it lacks now are reported as removed.
     """
-    known = state.assets[asset.name]
+    recorded = state.assets[asset.name]
     try:
         last = LastLook(
-            known.table_id,
-            known.version,
-            known.position,
+            recorded.table_id,
+            recorded.version,
+            recorded.position,
             coverage,
             {uri: state.dataset(uri).coverage for uri in asset.views},
         )
@@ -202,8 +202,8 @@ def find_unmounted(
 
 def _has_recorded_table(asset: AssetSpec, state: State) -> bool:
     """Whether the journal has a table of the asset."""
-    known = state.assets.get(asset.name)
-    return known is not None and known.table_id is not None
+    recorded = state.assets.get(asset.name)
+    return recorded is not None and recorded.table_id is not None
 
 
 RunLookup = Callable[[str, int], bool]
@@ -251,14 +251,14 @@ def look_at_targets(
     findings = look_at_each((check.asset for check in checks.values()), lambda asset: checks[asset.name].run_check())
     entries: list[Entry] = []
     for name, check in checks.items():
-        finding, known = findings[name], state.assets[name]
+        finding, recorded = findings[name], state.assets[name]
         if isinstance(finding, UnknownRunError):
             _refuse_unknown_run(name, finding, knows_run)
         elif isinstance(finding, SourceError):
             faults[name] = error_line(finding)
-        elif finding is not None and name in lost_before and _is_new_loss(finding, known):
+        elif finding is not None and name in lost_before and _is_new_loss(finding, recorded):
             faults[name] = f"{finding.reason}, again, after it was computed anew; look who removes it"
-        elif check.known is not None and (entry := build_target_entry(check.asset, known, finding)) is not None:
+        elif check.known is not None and (entry := build_target_entry(check.asset, recorded, finding)) is not None:
             entries.append(entry)
     return ObservationReport(entries, faults, {}, _session_reasons(concerned, observer))
 
@@ -282,9 +282,9 @@ def _session_reasons(assets: Iterable[AssetSpec], observer: TargetObserver) -> d
     return {name: reason for name, reason in reasons if reason is not None}
 
 
-def _is_new_loss(finding: TableFinding, known: AssetState) -> bool:
+def _is_new_loss(finding: TableFinding, recorded: AssetState) -> bool:
     """Whether a run would compute the lost partitions anew; not if a person was asked about a loss before."""
-    return finding.is_loss and known.stuck_loss is None
+    return finding.is_loss and recorded.stuck_loss is None
 
 
 def _refuse_unknown_run(asset: str, error: UnknownRunError, knows_run: RunLookup) -> None:
@@ -319,15 +319,22 @@ def _writable_assets(project: ProjectSpec, select: Collection[str] | None) -> se
 
 def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:
     """The asset's table as the journal records it; None if no run was recorded in one."""
-    known, runs = state.assets[asset.name], state.assets.get(asset.maker or asset.name)
-    if known.table_id is None or known.version is None or known.seen is None or known.mark is None:
+    recorded, runs = state.assets[asset.name], state.assets.get(asset.maker or asset.name)
+    if recorded.table_id is None or recorded.version is None or recorded.seen is None or recorded.mark is None:
         return None
     app_name, claimed_runs = _commit_chain(asset, state)
     settled_runs = (
         {link.entry.run for each in runs.asking_claims for link in runs.chains[each.slot]} if runs is not None else ()
     )
     return RecordedTable(
-        known.table_id, known.version, known.seen, known.mark, app_name, known.coverage, settled_runs, claimed_runs
+        recorded.table_id,
+        recorded.version,
+        recorded.seen,
+        recorded.mark,
+        app_name,
+        recorded.coverage,
+        settled_runs,
+        claimed_runs,
     )
 
 

@@ -124,14 +124,16 @@ def ask_person(order: RunOrder, older: Sequence[ClaimState], error: HistoryGoneE
 
 
 def ask_to_complete(
-    failed: FailedRun, order: RunOrder, older: Sequence[ClaimState], run: str, found: Sequence[DataCommit | None]
+    failed: FailedRun, order: RunOrder, older: Sequence[ClaimState], run: str, commits: Sequence[DataCommit | None]
 ) -> FailedRun:
     """Turns the failure into a question to a person: ``run`` is in some outlets, and the others cannot be completed.
 
-    ``found`` holds the commit of ``run`` in each outlet, None where it is missing.
+    ``commits`` holds the commit of ``run`` in each outlet, None where it is missing.
     """
     asset = order.asset
-    committed_names = [each.asset.name for each, commit in zip(order.table_orders, found, strict=True) if commit]
+    committed_names = [
+        outlet_order.asset.name for outlet_order, commit in zip(order.table_orders, commits, strict=True) if commit
+    ]
     situation = (
         f"{asset.name}: {run} is in {listing(committed_names, last='and')} alone, and is completed with what it read"
     )
@@ -140,7 +142,7 @@ def ask_to_complete(
     hint = completion_hint(asset.name, asset.partitioning, question, appends=only_adds)
     error = RunError(f"{situation}: {_describe_cause(failed.error)}", hint=hint)
     error.__cause__ = failed.error
-    commit = next(each for each in found if each is not None)
+    commit = next(outlet_order for outlet_order in commits if outlet_order is not None)
     return replace(failed, error=error, asks=(run,), watermarks=commit.measures.get("watermarks", {}))
 
 

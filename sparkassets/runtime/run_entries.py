@@ -180,31 +180,31 @@ def _resolve_discovered(
     return partitions if is_all_withheld else asset.partitioning.resolve_whole(partitions, keys)
 
 
-def known_unchanged(asset: AssetState, same: PartitionSet, *, table_id: str | None) -> PartitionSet:
-    """The partitions of ``same`` that consumers already know with these rows.
+def unchanged_for_consumers(asset: AssetState, unchanged: PartitionSet, *, table_id: str | None) -> PartitionSet:
+    """The partitions of ``unchanged`` that consumers already know with these rows.
 
     Partitions that were absent, lost, or in another table before count as changed, whatever their rows.
 
     Args:
         asset: The asset's state before the run is recorded.
-        same: Partitions whose rows the run left unchanged; everything for an asset without partitions.
+        unchanged: Partitions whose rows the run left unchanged; everything for an asset without partitions.
         table_id: The table that the run is in.
     """
     if asset.table_id != table_id or asset.stuck_loss is not None:
         return NOTHING
     if asset.spec.partitioning.is_partitioned:
-        return same & asset.coverage
-    return EVERYTHING if same.is_everything and asset.last is not None and asset.loss is None else NOTHING
+        return unchanged & asset.coverage
+    return EVERYTHING if unchanged.is_everything and asset.last is not None and asset.loss is None else NOTHING
 
 
 def _outlet_entries(
-    project: ProjectSpec, state: State, entry: SuccessEntry, done: CommittedRun
+    project: ProjectSpec, state: State, entry: SuccessEntry, outcome: CommittedRun
 ) -> Iterator[OutletEntry]:
     """One entry for each outlet of a multi-asset's run, made from the commit in that outlet; none for other assets."""
-    shared = done.first_commit.measures.get("extra", {})
+    shared_extra = outcome.first_commit.measures.get("extra", {})
     claim = state.assets[entry.asset].claim_entry(entry.token)
     request = claim.request if claim is not None else None
-    for name, committed in zip(entry.outlets, done.commits, strict=True) if entry.outlets else ():
+    for name, committed in zip(entry.outlets, outcome.commits, strict=True) if entry.outlets else ():
         outlet_extra = committed.measures.get("outlets", {}).get(name, {})
         outlet = OutletEntry(
             asset=name,
@@ -219,13 +219,13 @@ def _outlet_entries(
             version=committed.version,
             interval=entry.interval,
             pins=entry.pins,
-            extra={**committed.rows, **shared, **outlet_extra},
+            extra={**committed.rows, **shared_extra, **outlet_extra},
             definition=entry.definition,
             withheld=entry.withheld,
             mark=committed.mark,
             besides=committed.besides,
             unchanged=entry.published_partitions
-            & known_unchanged(state.assets[name], committed.unchanged_partitions, table_id=committed.table_id),
+            & unchanged_for_consumers(state.assets[name], committed.unchanged_partitions, table_id=committed.table_id),
         )
         yield (
             outlet
@@ -234,12 +234,14 @@ def _outlet_entries(
         )
 
 
-def _find_unchanged(state: State, asset: AssetSpec, done: CommittedRun, partitions: PartitionSet) -> PartitionSet:
+def _find_unchanged(state: State, asset: AssetSpec, outcome: CommittedRun, partitions: PartitionSet) -> PartitionSet:
     """The run's partitions whose rows stayed the same in every table it wrote: no consumer becomes stale."""
-    same = partitions
-    for name, committed in zip(asset.written_assets, done.commits, strict=True):
-        same = same & known_unchanged(state.assets[name], committed.unchanged_partitions, table_id=committed.table_id)
-    return same
+    unchanged = partitions
+    for name, committed in zip(asset.written_assets, outcome.commits, strict=True):
+        unchanged = unchanged & unchanged_for_consumers(
+            state.assets[name], committed.unchanged_partitions, table_id=committed.table_id
+        )
+    return unchanged
 
 
 def total_row_counts(commits: Sequence[DataCommit]) -> Mapping[str, int]:

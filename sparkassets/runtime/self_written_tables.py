@@ -20,7 +20,7 @@ from sparkassets.runtime.outcomes import CommittedRun
 
 
 def observe_own_tables(
-    done: CommittedRun,
+    outcome: CommittedRun,
     asset: AssetSpec,
     assets: Mapping[str, AssetSpec],
     *,
@@ -31,7 +31,7 @@ def observe_own_tables(
     """The run with the version of each table that it wrote itself, and with the partitions that changed there.
 
     Args:
-        done: The run.
+        outcome: The run.
         asset: The asset that it is a run of.
         assets: The project's assets by name.
         partitions: The partitions that it computed.
@@ -42,8 +42,10 @@ def observe_own_tables(
         RunError: There is no table where the asset says that it is.
         SourceError: A table cannot be looked at.
     """
-    written = zip((assets[name] for name in asset.written_assets), done.commits, strict=True)
-    return replace(done, commits=tuple(_observe_table(each, own, partitions, state, targets) for own, each in written))
+    written = zip((assets[name] for name in asset.written_assets), outcome.commits, strict=True)
+    return replace(
+        outcome, commits=tuple(_observe_table(commit, outlet, partitions, state, targets) for outlet, commit in written)
+    )
 
 
 def _observe_table(
@@ -56,24 +58,26 @@ def _observe_table(
     """
     if asset.storage is None:
         return committed
-    known, changed = recorded_table(asset, state), partitions
-    found = (
-        None if known is None else targets.detect_changes(asset, replace(known, coverage=known.coverage | partitions))
+    recorded, changed = recorded_table(asset, state), partitions
+    finding = (
+        None
+        if recorded is None
+        else targets.detect_changes(asset, replace(recorded, coverage=recorded.coverage | partitions))
     )
-    if known is not None and found is None:
+    if recorded is not None and finding is None:
         committed, changed = (
-            replace(committed, table_id=known.table_id, version=known.accounted_version, mark=known.mark),
+            replace(committed, table_id=recorded.table_id, version=recorded.accounted_version, mark=recorded.mark),
             NOTHING,
         )
     else:
-        found = found if found is not None and found.version is not None else targets.read_position(asset)
-        if found is None:
+        finding = finding if finding is not None and finding.version is not None else targets.read_position(asset)
+        if finding is None:
             raise _no_table(asset, asset.storage)
-        committed = replace(committed, table_id=found.table_id, version=found.version, mark=found.mark or "")
-        if known is not None:
-            changed = found.lost | PartitionSet.union(each.partitions for each in found.commits)
+        committed = replace(committed, table_id=finding.table_id, version=finding.version, mark=finding.mark or "")
+        if recorded is not None:
+            changed = finding.lost | PartitionSet.union(each.partitions for each in finding.commits)
     if asset.partitioning.is_partitioned and changed.is_everything:
-        changed = partitions if known is None else partitions | known.coverage
+        changed = partitions if recorded is None else partitions | recorded.coverage
     if asset.unchanged == "skip":
         committed = committed.with_unchanged(partitions - changed)
     return replace(committed, besides=changed - partitions)

@@ -31,12 +31,10 @@ class UnsettledSources:
         """Sources that this invocation stops looking at, with a sentence that says why and what to do.
 
         Each look would record another change, and the runs that failed because of the last one would be planned again,
-        forever.
-
-        A look would find a new cause for the runs that failed, and they would be planned again.
+        for ever.
         """
-        said = f"it changed {MAX_CHANGES} times while it was read; 'settle' leaves alone what is still being written"
-        return {source: said for (_, source), times in self._failed.items() if times >= MAX_CHANGES}
+        reason = f"it changed {MAX_CHANGES} times while it was read; 'settle' leaves alone what is still being written"
+        return {source: reason for (_, source), times in self._failed.items() if times >= MAX_CHANGES}
 
     def is_change_recorded(self, outcome: Outcome, pins: Mapping[str, InletPin], state: State) -> bool:
         """Whether the source change that failed the run is recorded by now, so that a new plan differs.

@@ -49,8 +49,8 @@ class DeltaObserver:
         try:
             if asset.source is None:
                 return self._observe_views_alone(inspection)
-            seen = inspection.observation()
-            return self._with_views(inspection, seen) if asset.views or _VIEWS in last.cursor else seen
+            observation = inspection.observation()
+            return self._with_views(inspection, observation) if asset.views or _VIEWS in last.cursor else observation
         except OSError as error:
             raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
 
@@ -66,15 +66,15 @@ class DeltaObserver:
             note = f"what its rows have is not told: {str(error).partition(chr(10))[0]}"
             return Observation(inspection.asset.name, NOTHING, notes=(note,))
 
-    def _with_views(self, inspection: TableInspection, seen: Observation | None) -> Observation | None:
+    def _with_views(self, inspection: TableInspection, table_observation: Observation | None) -> Observation | None:
         """News of the table and of its views, at the same version.
 
         Each view has its inspection position in the cursor: a new view begins with all that the table holds.
         """
-        has_moved = seen is not None and seen.version is not None
-        version = seen.version if seen is not None and has_moved else inspection.last.version
+        has_moved = table_observation is not None and table_observation.version is not None
+        version = table_observation.version if table_observation is not None and has_moved else inspection.last.version
         if version is None:
-            return seen
+            return table_observation
         view_cursors: Mapping[str, Any] = inspection.last.cursor.get(_VIEWS) or {}
         looks = {
             uri: _observe_view(
@@ -89,7 +89,7 @@ class DeltaObserver:
         }
         cursors = {uri: cursor for uri, (_, cursor) in looks.items()}
         news = {uri: each for uri, (each, _) in looks.items() if each is not None}
-        observation = seen or Observation(inspection.asset.name, NOTHING)
+        observation = table_observation or Observation(inspection.asset.name, NOTHING)
         if cursors != view_cursors:
             observation = replace(observation, cursor={**observation.cursor, _VIEWS: cursors or None})
         merged = _merge_views(observation, news)

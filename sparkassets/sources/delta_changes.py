@@ -109,11 +109,11 @@ class TableParts:
         unread: dict[str, FilePart] = {}
         cells: list[Cell] = []
         for path, part in self.file_parts.read_live(flat_adds(table)).items():
-            known = _known_rows(part, kept.get(path))
-            if known is None:
+            known_rows = _known_rows(part, kept.get(path))
+            if known_rows is None:
                 unread[path] = part
             else:
-                cells += known
+                cells += known_rows
         missing = parts - PartitionSet.from_slots(cells)
         while missing:
             candidates = [path for path, part in unread.items() if self.file_parts.within(part, missing)]
@@ -126,19 +126,22 @@ class TableParts:
         return missing
 
     def find_changes(
-        self, commits: Sequence[LogCommit], *, seen: int, version: int, coverage: PartitionSet
+        self, commits: Sequence[LogCommit], *, seen_version: int, version: int, coverage: PartitionSet
     ) -> PartitionChanges:
-        """The net effect of the commits after version ``seen``, up to ``version``.
+        """The net effect of the commits after version ``seen_version``, up to ``version``.
 
-        Rows that came and went meanwhile do not count. ``coverage`` is what was held at ``seen``, for removed files
-        about which nothing is known any more; it may be empty if unknown.
+        Rows that came and went meanwhile do not count. ``coverage`` is what was held at ``seen_version``, for removed
+        files about which nothing is known any more; it may be empty if unknown.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
         removed_files, added_files, has_passing_files = _net_files(commits)
         has_moved_rows = any(commit.moves_rows for commit in commits)
-        before, after = self._rows_of_removed(removed_files, commits, seen), self._rows_of_added(added_files, version)
+        before, after = (
+            self._rows_of_removed(removed_files, commits, seen_version),
+            self._rows_of_added(added_files, version),
+        )
         removed_rows, unknown_keys = _separate_unreadable(before)
         added_rows, unread_keys = _separate_unreadable(after)
         if unread_keys and not has_moved_rows:
@@ -148,7 +151,7 @@ class TableParts:
             after_partitions = after_partitions | self.find_partitions(self._table_at(version))
         if unknown_keys:
             before_partitions = before_partitions | self._find_possible(
-                [removed_files[key] for key in unknown_keys], seen, version, coverage
+                [removed_files[key] for key in unknown_keys], seen_version, version, coverage
             )
         changed = before_partitions | after_partitions
         if not (has_moved_rows or has_passing_files or unknown_keys or unread_keys):
@@ -163,15 +166,18 @@ class TableParts:
         empty = self.find_lost(
             before_partitions | after_partitions if has_moved_rows else before_partitions - after_partitions, version
         )
-        removed = self._held_before(empty, seen, coverage) if has_moved_rows else empty
+        removed = self._held_before(empty, seen_version, coverage) if has_moved_rows else empty
         return PartitionChanges(changed - empty, removed, len(unknown_keys) + len(unread_keys), rewritten)
 
     def _find_possible(
-        self, files: Sequence[FileAction], seen: int, version: int, coverage: PartitionSet
+        self, files: Sequence[FileAction], seen_version: int, version: int, coverage: PartitionSet
     ) -> PartitionSet:
         """The partitions that removed files may have held, where nothing is known about their rows."""
-        known, held = self._file_parts_at(seen), coverage or self.find_partitions(self._table_at(version))
-        parts = (known.get(file.path, self.file_parts.unknown_part) for file in files)
+        parts_before, held = (
+            self._file_parts_at(seen_version),
+            coverage or self.find_partitions(self._table_at(version)),
+        )
+        parts = (parts_before.get(file.path, self.file_parts.unknown_part) for file in files)
         return PartitionSet.union([self.file_parts.within(part, held) for part in parts])
 
     def _read_feed_partitions(self, commits: Sequence[LogCommit]) -> PartitionSet:
@@ -184,38 +190,38 @@ class TableParts:
             return EVERYTHING
         return _cells(_separate_unreadable(rows)[0].values())
 
-    def _held_before(self, parts: PartitionSet, seen: int, coverage: PartitionSet) -> PartitionSet:
-        """The subset of ``parts`` that had rows at version ``seen``.
+    def _held_before(self, parts: PartitionSet, seen_version: int, coverage: PartitionSet) -> PartitionSet:
+        """The subset of ``parts`` that had rows at version ``seen_version``.
 
         Where files were moved (`OPTIMIZE`), a removed file may hold newer rows, so it does not prove that.
         """
         if not parts or coverage:
             return parts & coverage
         try:
-            return parts - self.find_lost(parts, seen)
+            return parts - self.find_lost(parts, seen_version)
         except SourceError:  # the log, or a file, is not there any more
             return NOTHING
 
     def _rows_of_removed(
-        self, removed: Mapping[str, FileAction], commits: Sequence[LogCommit], seen: int
+        self, removed: Mapping[str, FileAction], commits: Sequence[LogCommit], seen_version: int
     ) -> dict[str, Rows | OSError]:
         """The rows of removed files by their keys, or the error of a file that cannot be read any more.
 
-        Remove actions often lack statistics; they are completed from the add action, or from the log at ``seen``.
+        Remove actions often lack statistics; they are completed from the add action, or from the log at that version.
         """
         added_parts = {file.path: self._part(file) for commit in commits for file in commit.files if file.added}
         parts = _complete_parts(removed, {key: self._part(file) for key, file in removed.items()}, added_parts)
         if any(not parts[key].is_known and file.partition is None for key, file in removed.items()):
-            parts = _complete_parts(removed, parts, self._file_parts_at(seen))
+            parts = _complete_parts(removed, parts, self._file_parts_at(seen_version))
         kept: Mapping[str, Array] = {}
         if any(file.has_deletion_vector for file in removed.values()):
             with suppress(SourceError):  # where the log goes back that far no more, more rows went than did
-                kept = self._read_kept_rows(self._table_at(seen))
+                kept = self._read_kept_rows(self._table_at(seen_version))
         rows = self._rows_by_key(removed, parts, kept)
         unreadable_keys = [key for key, each in rows.items() if isinstance(each, OSError)]
         if unreadable_keys:
             unreadable = {key: removed[key] for key in unreadable_keys}
-            completed = _complete_parts(unreadable, parts, self._file_parts_at(seen))
+            completed = _complete_parts(unreadable, parts, self._file_parts_at(seen_version))
             rows |= {key: _known_rows(part, None) or rows[key] for key, part in completed.items()}
         return rows
 
@@ -270,13 +276,13 @@ class TableParts:
         if not isinstance(rows, OSError):
             return rows
         reason = str(rows.strerror or rows).partition("\n")[0]
-        what, columns = self.file_parts.dimension_names, self.file_parts.columns.quoted_names
-        them = "it" if len([*self.file_parts.columns]) == 1 else "them"
+        dimensions, columns = self.file_parts.dimension_names, self.file_parts.columns.quoted_names
+        pronoun = "it" if len([*self.file_parts.columns]) == 1 else "them"
         raise SourceError(
-            f"the log of the source '{self.source}' does not tell the {what} in '{escape_unwritable(path)}', "
+            f"the log of the source '{self.source}' does not tell the {dimensions} in '{escape_unwritable(path)}', "
             f"and the file cannot be read: {reason}",
             hint=f"let its log have statistics of {columns} (delta.dataSkippingStatsColumns), "
-            f"or be partitioned by {them}",
+            f"or be partitioned by {pronoun}",
         )
 
     def _part(self, file: FileAction) -> FilePart:
@@ -293,10 +299,10 @@ class TableParts:
             self.uncertainty_reason = error.args[0]
             return {}
 
-    def _file_parts_at(self, seen: int) -> dict[str, FilePart]:
+    def _file_parts_at(self, seen_version: int) -> dict[str, FilePart]:
         """Path and partitions of every file of the seen version; empty when the log lacks it."""
         try:
-            return self.file_parts.read_live(flat_adds(self._table_at(seen)))
+            return self.file_parts.read_live(flat_adds(self._table_at(seen_version)))
         except SourceError:
             return {}
 
@@ -318,15 +324,15 @@ def kept_rows(table: DeltaTable) -> dict[str, Array]:
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return {}
     paths = {_path_without_scheme(table, path): path for path in flat_adds(table).column("path").to_pylist()}
-    kept: dict[str, Array] = {}
+    masks: dict[str, Array] = {}
     try:
-        for each in table.deletion_vectors():
-            batch = pa.record_batch(each)
+        for vectors in table.deletion_vectors():
+            batch = pa.record_batch(vectors)
             for uri, rows in zip(batch.column("filepath").to_pylist(), batch.column("selection_vector"), strict=True):
-                kept[paths[_SCHEME.sub("", uri)]] = rows.values
+                masks[paths[_SCHEME.sub("", uri)]] = rows.values
     except (DeltaError, KeyError) as error:
         raise SourceError(f"deltalake does not tell which rows deletion vectors delete: {error}") from error
-    return kept
+    return masks
 
 
 def _path_without_scheme(table: DeltaTable, path: str) -> str:
@@ -362,10 +368,10 @@ def _complete_parts(
     }
 
 
-def _known_rows(part: FilePart, kept: Array | None) -> Rows | None:
+def _known_rows(part: FilePart, kept_mask: Array | None) -> Rows | None:
     """The number of a file's rows by partition; None where the log does not say, so that the file must be read.
 
-    ``kept`` says which rows a deletion vector leaves; None for a file without one.
+    ``kept_mask`` says which rows a deletion vector leaves; None for a file without one.
     """
     if part.is_empty:
         return {}
@@ -374,12 +380,12 @@ def _known_rows(part: FilePart, kept: Array | None) -> Rows | None:
         return None
     if rows == 0:
         return {}
-    if kept is None:
+    if kept_mask is None:
         return {cell: rows}
     if part.nulls or rows is None:
         return None
-    left = rows - (len(kept) - kept.true_count)
-    return {cell: left} if left else {}
+    remaining = rows - (len(kept_mask) - kept_mask.true_count)
+    return {cell: remaining} if remaining else {}
 
 
 def _count_rewritten(commits: Sequence[LogCommit], removed: Mapping[str, Rows]) -> int:

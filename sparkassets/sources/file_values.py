@@ -105,8 +105,8 @@ class FileValues:
 
         with ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:
             parts = self._make_parts(_column_types(file), types)
-            same = tuple(types.get(each.name) for each in parts.columns.segments)
-            rows = rows_of(file, RowRequest(parts.columns, self.view.time, None, same), parts.times)
+            path_segments = tuple(types.get(each.name) for each in parts.columns.segments)
+            rows = rows_of(file, RowRequest(parts.columns, self.view.time, None, path_segments), parts.times)
         cells: list[Cell] = []
         for (values, span), count in rows.items():
             segment = parts.segment_of(values) if parts.segments else ()

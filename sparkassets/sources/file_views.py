@@ -68,11 +68,11 @@ def observe_views(
     Raises:
         SourceError: A file cannot be read, or lacks a column.
     """
-    before = {key: value for key, value in last.cursor.items() if is_of_file(key)}
+    file_cursor = {key: value for key, value in last.cursor.items() if is_of_file(key)}
     if not asset.views:
-        return FileViewChanges(cursor=dict.fromkeys(before))
-    known = {key: KnownFile.decode(value) for key, value in before.items()}
-    return _ViewInspection(asset, slots, unsettled, known, texts).find_changes(last.view_coverage)
+        return FileViewChanges(cursor=dict.fromkeys(file_cursor))
+    known_files = {key: KnownFile.decode(value) for key, value in file_cursor.items()}
+    return _ViewInspection(asset, slots, unsettled, known_files, texts).find_changes(last.view_coverage)
 
 
 @frozen
@@ -97,7 +97,7 @@ class _ViewInspection:
             if slot not in self.unsettled
             for file in files
         }
-        gone = {
+        gone_files = {
             key: each
             for key, each in self.before.items()
             if key not in settled_files and each.slot not in self.unsettled
@@ -109,21 +109,21 @@ class _ViewInspection:
         contents = self._read_files(files_to_read, view_specs)
         if contents is None:
             return FileViewChanges(unread=len(files_to_read))
-        after = {key: each for key, each in self.before.items() if key not in gone} | contents
-        views = {uri: self._view(uri, contents, gone, after, view_coverage[uri]) for uri in view_specs}
+        after = {key: each for key, each in self.before.items() if key not in gone_files} | contents
+        views = {uri: self._view(uri, contents, gone_files, after, view_coverage[uri]) for uri in view_specs}
         return FileViewChanges(
             views={uri: each for uri, each in views.items() if each},
-            cursor=dict.fromkeys(gone) | {key: each.encode() for key, each in contents.items()},
+            cursor=dict.fromkeys(gone_files) | {key: each.encode() for key, each in contents.items()},
             notes=self._notes(after.values()),
             read=len(files_to_read),
         )
 
     def _is_new(self, key: str, file: File, specs: Collection[tuple[str, str]]) -> bool:
         """Whether the file must be read: it is new or changed, or was not read for one of these views."""
-        known = self.before.get(key)
-        if known is None or known.seen != fingerprint([file]):
+        known_file = self.before.get(key)
+        if known_file is None or known_file.seen != fingerprint([file]):
             return True
-        return any(known.held.get(view, [""])[0] != spec for view, spec in specs)
+        return any(known_file.held.get(view, [""])[0] != spec for view, spec in specs)
 
     def _read_files(
         self, files: Mapping[str, tuple[str, File]], specs: Mapping[str, tuple[str, str]]
@@ -165,14 +165,14 @@ class _ViewInspection:
         path = self.asset.storage.path if self.asset.storage is not None else ""
         pattern = PathPattern.parse(path, self.asset.path_partitioning.segment_columns)
         root = local_path(pattern.root) or pattern.root
-        alone = not pattern.is_pattern and all(root.endswith(f"/{file[0]}") for _, file in files.values())
-        return root.rpartition("/")[0] if alone else root
+        is_single_file = not pattern.is_pattern and all(root.endswith(f"/{file[0]}") for _, file in files.values())
+        return root.rpartition("/")[0] if is_single_file else root
 
     def _view(
         self,
         uri: str,
         contents: Mapping[str, KnownFile],
-        gone: Mapping[str, KnownFile],
+        gone_files: Mapping[str, KnownFile],
         after: Mapping[str, KnownFile],
         coverage: PartitionSet,
     ) -> ViewChanges:
@@ -186,14 +186,14 @@ class _ViewInspection:
         lost_parts: list[PartitionSet] = []
         gone_parts: list[PartitionSet] = []
         for key, each in contents.items():
-            known = self.before.get(key)
-            previous, is_now = NOTHING if known is None else known.parts(view), each.parts(view)
-            if known is not None and known.seen == each.seen:
+            known_file = self.before.get(key)
+            previous, is_now = NOTHING if known_file is None else known_file.parts(view), each.parts(view)
+            if known_file is not None and known_file.seen == each.seen:
                 changed_parts.append(is_now - previous)
             else:
                 changed_parts.append(is_now | previous)
                 lost_parts.append(previous - is_now)
-        for each in gone.values():
+        for each in gone_files.values():
             is_gone = each.slot not in self.slots or not self.asset.path_partitioning.is_partitioned
             (gone_parts if is_gone else lost_parts).append(each.parts(view))
         changed, removed = PartitionSet.union([*changed_parts, *lost_parts]), PartitionSet.union(gone_parts)

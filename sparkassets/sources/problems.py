@@ -82,8 +82,8 @@ def _hint(path: Path) -> str:
         names = sorted(each.name for each in parent.iterdir())
     except OSError:
         names = []
-    same = [name for name in names if normalize("NFC", name) == normalize("NFC", path.name)]
-    if same:
+    equivalent = [name for name in names if normalize("NFC", name) == normalize("NFC", path.name)]
+    if equivalent:
         return f"'{parent}' has this name composed of other characters (NFC and NFD); rename one of the two"
     from difflib import get_close_matches
 
@@ -100,7 +100,7 @@ LeftOut = Mapping[str, Sequence[str]]
 """Values by column that name no partition, ascending."""
 
 
-def describe_ignored_values(left: LeftOut, partitioning: Partitioning) -> tuple[str, ...]:
+def describe_ignored_values(ignored: LeftOut, partitioning: Partitioning) -> tuple[str, ...]:
     """A sentence for each partition column.
 
     >>> from sparkassets.core.partitions import SegmentPartition
@@ -108,12 +108,14 @@ def describe_ignored_values(left: LeftOut, partitioning: Partitioning) -> tuple[
     ("rows left out whose 'region' is none of its segments: us",)
     """
     time = partitioning.time
-    what = {} if time is None else {time.column: f"no {time.noun} of the years {YEARS[0]} to {YEARS[-1]}"}
-    what |= {each.column: "no segment" if each.is_open else "none of its segments" for each in partitioning.segments}
+    descriptions = {} if time is None else {time.column: f"no {time.noun} of the years {YEARS[0]} to {YEARS[-1]}"}
+    descriptions |= {
+        each.column: "no segment" if each.is_open else "none of its segments" for each in partitioning.segments
+    }
     return tuple(
-        f"rows left out whose '{column}' is {what[column]}: {_name_some(values)}"
-        for column, values in left.items()
-        if column in what
+        f"rows left out whose '{column}' is {descriptions[column]}: {_name_some(values)}"
+        for column, values in ignored.items()
+        if column in descriptions
     )
 
 

@@ -55,36 +55,44 @@ class TableInspection:
             return Observation(asset=self.asset.name, changed=NOTHING, notes=(note,))
         return self._observe_everything(self._open(), reason=None)
 
-    def _observe_since(self, seen: int) -> Observation | None:
-        """News after version ``seen``.
+    def _observe_since(self, seen_version: int) -> Observation | None:
+        """News after version ``seen_version``.
 
-        Only the new commits are read if the commit file of ``seen`` is the same one, which proves that the table is.
+        Only the new commits are read if the commit file of ``seen_version`` is the same: then the table is, too.
         """
         log = self._log()
-        commits = [commit for commit in log.read_after(seen) if self.until is None or commit.version <= self.until]
-        is_same_table = self.last.cursor.get("log") is not None and self.last.cursor["log"] == log.token(seen)
+        commits = [
+            commit for commit in log.read_after(seen_version) if self.until is None or commit.version <= self.until
+        ]
+        is_same_table = self.last.cursor.get("log") is not None and self.last.cursor["log"] == log.token(seen_version)
         is_known = self.is_known()
-        if is_same_table and is_known and (commits or log.checkpoint() <= seen):
-            return self._observe_commits(commits, self._known_columns(), log, seen) if commits else self.without_news()
+        if is_same_table and is_known and (commits or log.checkpoint() <= seen_version):
+            return (
+                self._observe_commits(commits, self._known_columns(), log, seen_version)
+                if commits
+                else self.without_news()
+            )
         self._exists()  # or it has vanished
-        return self._observe_opened(self._open(), log, seen)
+        return self._observe_opened(self._open(), log, seen_version)
 
-    def _observe_opened(self, table: DeltaTable, log: DeltaLog, seen: int) -> Observation | None:
-        """News after version ``seen``, with the table opened, because its log alone did not prove it to be the same.
+    def _observe_opened(self, table: DeltaTable, log: DeltaLog, seen_version: int) -> Observation | None:
+        """News after version ``seen_version``, with the table opened, as its log alone did not prove it to be the same.
 
         Everything in the table counts as changed if it is another one, went back, or lost commits from its log.
         """
         version = table.version()
         if _id(table) != self.last.table_id:
             return self._observe_everything(table, reason="another table stands there now")
-        if version < seen:
-            return self._observe_everything(table, reason=f"the table went back from version {seen} to {version}")
+        if version < seen_version:
+            return self._observe_everything(
+                table, reason=f"the table went back from version {seen_version} to {version}"
+            )
         if "columns" in self.last.cursor and not self._same_columns():
             return self._observe_everything(table, reason="the partition goes by another column now")
-        commits = [commit for commit in log.read_after(seen) if commit.version <= version]
-        if len(commits) < version - seen:
-            return self._observe_everything(table, reason=f"the log no longer holds every version after {seen}")
-        return self._observe_commits(commits, self._columns(table), log, seen)
+        commits = [commit for commit in log.read_after(seen_version) if commit.version <= version]
+        if len(commits) < version - seen_version:
+            return self._observe_everything(table, reason=f"the log no longer holds every version after {seen_version}")
+        return self._observe_commits(commits, self._columns(table), log, seen_version)
 
     def _observe_everything(self, table: DeltaTable, *, reason: str | None) -> Observation:
         """Everything that the table holds, as changed.
@@ -97,7 +105,7 @@ class TableInspection:
         held = parts.find_partitions(table) if parts else NOTHING
         extra: dict[str, Any] = {} if reason is None else {"reason": reason}
         extra["files"] = flat_adds(table).num_rows
-        left = _sort_left_out(parts.file_parts.ignored_values) if parts else {}
+        ignored = _sort_ignored(parts.file_parts.ignored_values) if parts else {}
         return Observation(
             asset=self.asset.name,
             changed=held,
@@ -105,20 +113,20 @@ class TableInspection:
             whole=reason is not None or parts is None,
             table_id=_id(table),
             version=table.version(),
-            cursor=self._cursor(DeltaLog(self.path, near=table.version()), table.version(), columns, left),
+            cursor=self._cursor(DeltaLog(self.path, near=table.version()), table.version(), columns, ignored),
             extra=extra | _describe_reads(parts),
-            notes=self._notes(left),
+            notes=self._notes(ignored),
         )
 
     def _observe_commits(
-        self, commits: Sequence[LogCommit], columns: PartitionColumns, log: DeltaLog, seen: int
+        self, commits: Sequence[LogCommit], columns: PartitionColumns, log: DeltaLog, seen_version: int
     ) -> Observation | None:
-        """News from the commits after version ``seen``; None if nothing changed.
+        """News from the commits after version ``seen_version``; None if nothing changed.
 
         Everything in the table is reported instead if a commit replaced the table, or changed its partition columns. If
         the known segments changed, partitions of new ones are added and those of dropped ones removed.
         """
-        version = commits[-1].version if commits else seen
+        version = commits[-1].version if commits else seen_version
         if any(commit.changes_protocol for commit in commits):
             self._open(version)  # it may need by now what deltalake does not know
         metadata = [commit.metadata for commit in commits if commit.metadata is not None]
@@ -136,12 +144,12 @@ class TableInspection:
         if parts and files:
             only_adds = all(file.added for file in files)
             covered = NOTHING if only_adds else self._listed_coverage()
-            changes = parts.find_changes(commits, seen=seen, version=version, coverage=covered)
+            changes = parts.find_changes(commits, seen_version=seen_version, version=version, coverage=covered)
             ignored = self._find_ignored(parts, version, only_adds=only_adds)
         if parts and self.last.cursor.get("keys") != self._segments_digest():
             held, relisted = parts.find_partitions(self._open(version)), self._relisted_partitions()
             added, removed = (held - self.last.coverage) | (held & relisted), relisted - held
-            ignored = _sort_left_out(parts.ignored_values(version))
+            ignored = _sort_ignored(parts.ignored_values(version))
         uncertainty = _describe_uncertainty(changes, columns)
         return Observation(
             asset=self.asset.name,
@@ -165,20 +173,21 @@ class TableInspection:
 
         If rows were only added (``only_adds``), earlier values are still there; otherwise the whole table is asked.
         """
-        now, before = parts.file_parts.ignored_values, self._ignored_before()
-        known: Mapping[str, Iterable[str]] = {
-            column: {*now.get(column, ()), *before.get(column, ())} for column in {*now, *before}
+        ignored_now, ignored_before = parts.file_parts.ignored_values, self._ignored_before()
+        all_ignored: Mapping[str, Iterable[str]] = {
+            column: {*ignored_now.get(column, ()), *ignored_before.get(column, ())}
+            for column in {*ignored_now, *ignored_before}
         }
-        if known and not only_adds:
+        if all_ignored and not only_adds:
             with suppress(SourceError):  # a file is not there any more
-                known = parts.ignored_values(version)
-        return _sort_left_out(known)
+                all_ignored = parts.ignored_values(version)
+        return _sort_ignored(all_ignored)
 
     def _ignored_before(self) -> LeftOut:
         return dict(self.last.cursor.get("unnamed") or {})
 
-    def _notes(self, left: LeftOut) -> tuple[str, ...]:
-        return describe_ignored_values(left, self.asset.partitioning)
+    def _notes(self, ignored: LeftOut) -> tuple[str, ...]:
+        return describe_ignored_values(ignored, self.asset.partitioning)
 
     def _exists(self) -> bool:
         """Whether there is a table; False while it may still come.
@@ -243,11 +252,11 @@ class TableInspection:
 
     def _same_columns(self) -> bool:
         """Whether the asset's partitions use the columns that the position was found with."""
-        known, partitioning = self._known_columns(), self.asset.partitioning
+        known_columns, partitioning = self._known_columns(), self.asset.partitioning
         time = partitioning.time
-        if (known.time and known.time.name) != (time and time.column):
+        if (known_columns.time and known_columns.time.name) != (time and time.column):
             return False
-        return [each.name for each in known.segments] == [each.column for each in partitioning.segments]
+        return [each.name for each in known_columns.segments] == [each.column for each in partitioning.segments]
 
     def _parts(self, columns: PartitionColumns) -> TableParts | None:
         partitioning = self.asset.partitioning
@@ -255,16 +264,16 @@ class TableInspection:
             return None
         return TableParts(self.asset.name, self.path, FileParts.from_columns(columns, partitioning), self._open)
 
-    def _cursor(self, log: DeltaLog, version: int, columns: PartitionColumns, left: LeftOut) -> dict[str, Any]:
+    def _cursor(self, log: DeltaLog, version: int, columns: PartitionColumns, ignored: LeftOut) -> dict[str, Any]:
         """What the next look needs: proof of the table's identity, its columns, its known and unlisted segments."""
-        kept = {column: list(values[:_MOST_KEPT]) for column, values in left.items()}
+        remembered = {column: list(values[:_MOST_KEPT]) for column, values in ignored.items()}
         token, stored = log.token(version), columns.to_json()
         return {
             "log": token,
             "columns": stored,
             "keys": self._segments_digest(),
             "unlisted": self._unlisted_labels(),
-            "unnamed": kept or None,
+            "unnamed": remembered or None,
         }
 
     def _segments_digest(self) -> str | None:
@@ -303,8 +312,8 @@ def _digest(segments: Sequence[SegmentPartition]) -> str:
     return blake2b(text.encode(), digest_size=_DIGEST_SIZE).hexdigest()
 
 
-def _sort_left_out(left: Mapping[str, Iterable[str]]) -> LeftOut:
-    return {column: sorted(left[column]) for column in sorted(left)}
+def _sort_ignored(ignored: Mapping[str, Iterable[str]]) -> LeftOut:
+    return {column: sorted(ignored[column]) for column in sorted(ignored)}
 
 
 def _describe_commits(commits: Sequence[LogCommit]) -> dict[str, Any]:
@@ -329,10 +338,10 @@ def _describe_uncertainty(changes: PartitionChanges, columns: PartitionColumns) 
     if not changes.rewritten_files:
         return {}
     files = changes.rewritten_files
-    which = "a file that was rewritten holds" if files == 1 else f"{files:,} files that were rewritten hold"
+    subject = "a file that was rewritten holds" if files == 1 else f"{files:,} files that were rewritten hold"
     reason = (
-        f"{which} several partitions, all of which count as changed; those alone whose rows changed do {exact}, or one "
-        f"that keeps a change feed ({FEED} = true)"
+        f"{subject} several partitions, all of which count as changed; those alone whose rows changed do {exact}, or "
+        f"one that keeps a change feed ({FEED} = true)"
     )
     return {"reason": reason, "rewritten": files}
 

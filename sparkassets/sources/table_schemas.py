@@ -28,18 +28,18 @@ class TableSchemas:
 
         None where the log lacks them, or cannot be read.
         """
-        known = self._columns_by_path.get(path)
-        if known is not None and known[0] == version:
-            return known[1]
-        after = known[0] if known is not None and known[0] < version <= known[0] + MOST_READ_BACK else -1
+        cached = self._columns_by_path.get(path)
+        if cached is not None and cached[0] == version:
+            return cached[1]
+        after = cached[0] if cached is not None and cached[0] < version <= cached[0] + MOST_READ_BACK else -1
         try:
             columns = _schema_between(DeltaLog(path), version, after)
         except (SourceError, OSError, ValueError, LookupError, TypeError):
             return None
         if columns is None:
-            if after < 0 or known is None:
+            if after < 0 or cached is None:
                 return None
-            columns = known[1]
+            columns = cached[1]
         self._columns_by_path[path] = version, columns
         return columns
 

@@ -176,31 +176,41 @@ class TableSetObserver:
         )
 
     def _look_at_slot(
-        self, asset: AssetSpec, tables: TableSet, slot: _SlotTables, known: Mapping[str, Any] | None, now: datetime
+        self,
+        asset: AssetSpec,
+        tables: TableSet,
+        slot: _SlotTables,
+        known_positions: Mapping[str, Any] | None,
+        now: datetime,
     ) -> _SlotLook:
-        known = known or {}
-        looks = {name: self._look(asset, tables.place(name), known.get(name), now) for name in slot.tables}
-        return _SlotLook(slot, known, {name: look for name, look in looks.items() if look is not None})
+        known_positions = known_positions or {}
+        looks = {name: self._look(asset, tables.place(name), known_positions.get(name), now) for name in slot.tables}
+        return _SlotLook(slot, known_positions, {name: look for name, look in looks.items() if look is not None})
 
     def _look(
-        self, asset: AssetSpec, place: StorageLocation, known: Mapping[str, Any] | None, now: datetime
+        self, asset: AssetSpec, place: StorageLocation, known_position: Mapping[str, Any] | None, now: datetime
     ) -> _TableLook | None:
-        """One table as it is now; None if there is none. ``known`` is its position in the cursor."""
-        known = known or {}
+        """One table as it is now; None if there is none. ``known_position`` is its position in the cursor."""
+        known_position = known_position or {}
         table = replace(asset, storage=place, partitioning=UNPARTITIONED, source=_SINGLE_TABLE_SOURCE, views={})
         try:
-            last = LastLook(known.get("table_id"), known.get("version"), known)
+            last = LastLook(known_position.get("table_id"), known_position.get("version"), known_position)
             observation = self._observer.observe(table, last, now=now)
         except NoTableError:
             return None
         if observation is None or observation.session_needed_reason:
             return _TableLook(
-                known,
+                known_position,
                 unseen="" if observation is None else f"{place.display_text}: {observation.session_needed_reason}",
             )
         if observation.version is None:
-            return None if not known else _TableLook(known)
-        position = {**known, **observation.cursor, "table_id": observation.table_id, "version": observation.version}
+            return None if not known_position else _TableLook(known_position)
+        position = {
+            **known_position,
+            **observation.cursor,
+            "table_id": observation.table_id,
+            "version": observation.version,
+        }
         return _TableLook({key: value for key, value in position.items() if value is not None}, observation.whole)
 
 
@@ -255,8 +265,8 @@ def _notes(
         (skipped.outside, "link", "out of the source's folder"),
     )
     return tuple(
-        f"{len(paths):,} {what}{'' if len(paths) == 1 else 's'} {why} left out:"
+        f"{len(paths):,} {noun_phrase}{'' if len(paths) == 1 else 's'} {why} left out:"
         f" {few([escape_unwritable(path) for path in sorted(paths)], most=_MOST_NAMED)}"
-        for paths, what, why in reasons
+        for paths, noun_phrase, why in reasons
         if paths
     )

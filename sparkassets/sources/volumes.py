@@ -156,8 +156,8 @@ def _list_slots(asset: AssetSpec) -> list[_Slot] | str:
 
 def _sum_slots(slots: Iterable[_Slot]) -> InletVolume:
     size = count = 0
-    for _, _, more, files in slots:
-        size, count = size + more, count + files
+    for _, _, bytes_of_slot, files in slots:
+        size, count = size + bytes_of_slot, count + files
     return InletVolume(size, count)
 
 

@@ -40,12 +40,12 @@ def _refuse_others(file: Path, project: str) -> None:
     if not file.exists() and not file.is_symlink():
         return
     try:
-        with file.open(encoding="utf-8") as found:
-            head = json.loads(found.readline(10_000))
-        own = isinstance(head, dict) and EXPORT in head and head.get("project") == project
+        with file.open(encoding="utf-8") as lines:
+            head = json.loads(lines.readline(10_000))
+        is_export = isinstance(head, dict) and EXPORT in head and head.get("project") == project
     except (OSError, ValueError):
-        own = False
-    if not own:
+        is_export = False
+    if not is_export:
         raise InputError(
             f"{str(file)!r} is there, and is no export of project {project!r}", hint="name a file that is not there"
         )

@@ -45,14 +45,14 @@ def _part_starts(files: Sequence[DataFile], *, after_seq: int, at_least: int) ->
     The first part has at least ``at_least`` rows. Parts end where files end, so that no file is read twice; files hold
     consecutive entries.
     """
-    seen = 0
+    rows_in_part = 0
     for file in reversed(files):
         if file.first_seq is None or file.first_seq <= after_seq:
             break
-        seen += file.count or 0
-        if seen >= at_least:
+        rows_in_part += file.count or 0
+        if rows_in_part >= at_least:
             yield file.first_seq
-            at_least, seen = at_least * _GROWTH, 0
+            at_least, rows_in_part = at_least * _GROWTH, 0
     yield after_seq + 1
 
 

@@ -73,8 +73,10 @@ class StateLocation:
     def _refuse_file(self, folder: Path) -> None:
         file = next((each for each in (folder / JOURNAL, folder, *folder.parents) if each.exists()), folder)
         if not file.is_dir() and file.exists():
-            what = f"the state {self.uri} is" if file == folder else f"{file}, where the state {self.uri} is to be, is"
-            raise StateError(f"{what} a file, not a folder", hint=_OTHER_FOLDER)
+            subject = (
+                f"the state {self.uri} is" if file == folder else f"{file}, where the state {self.uri} is to be, is"
+            )
+            raise StateError(f"{subject} a file, not a folder", hint=_OTHER_FOLDER)
 
     def _refuse_foreign_folder(self, folder: Path) -> None:
         """Raises `StateError` for a folder without a journal that holds other files: no state may begin among them."""

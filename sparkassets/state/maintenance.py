@@ -91,7 +91,7 @@ def _delete_old_entries(table: NumberedTable) -> None:
     checkpoint.
     """
     entries = {
-        name: int(found[1]) for name in table.files.list_names("_delta_log") if (found := _LOG_ENTRY.fullmatch(name))
+        name: int(match[1]) for name in table.files.list_names("_delta_log") if (match := _LOG_ENTRY.fullmatch(name))
     }
     checkpoints = [version for name, version in entries.items() if name.endswith(".parquet")]
     oldest_kept = max((version for version in checkpoints if version <= table.version - LOG_KEPT), default=0)
@@ -299,8 +299,8 @@ def _oldest_file(journal: NumberedTable, up_to: int) -> DataFile | None:
 def _rows_after(tables: Sequence[pa.Table], *, up_to: int) -> pa.Table | None:
     import pyarrow.compute as pc
 
-    left = tables[0].filter(pc.field("seq") > up_to)
-    return left if left.num_rows else None
+    remaining = tables[0].filter(pc.field("seq") > up_to)
+    return remaining if remaining.num_rows else None
 
 
 def migrate(journal: NumberedTable, upgrade: FormatUpgrade) -> int:
@@ -312,9 +312,9 @@ def migrate(journal: NumberedTable, upgrade: FormatUpgrade) -> int:
         StateError: A file is missing, broken, or cannot be written.
     """
     journal.refresh()
-    seen, changed = set[str](), 0
-    while (file := next((each for each in journal.live_files() if each.path not in seen), None)) is not None:
-        seen.add(file.path)
+    migrated, changed = set[str](), 0
+    while (file := next((each for each in journal.live_files() if each.path not in migrated), None)) is not None:
+        migrated.add(file.path)
         changed += _migrate_file(journal, file, upgrade)
         journal.refresh()
     return changed

@@ -135,13 +135,13 @@ class MemoryStore:
         """Replaces rows of an older format."""
         with self._lock:
             self._check()
-            rows, known = (
+            rows, snapshot = (
                 [*map(upgrade.upgrade_entry, self._rows)],
                 tuple(map(upgrade.upgrade_snapshot, self._snapshot)),
             )
             base = tuple(map(upgrade.upgrade_snapshot, self._base))
-            old, new = (*self._rows, *self._snapshot, *self._base), (*rows, *known, *base)
-            self._rows, self._snapshot, self._base = rows, known, base
+            old, new = (*self._rows, *self._snapshot, *self._base), (*rows, *snapshot, *base)
+            self._rows, self._snapshot, self._base = rows, snapshot, base
             return sum(before != after for before, after in zip(old, new, strict=True))
 
     @property

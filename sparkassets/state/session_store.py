@@ -297,14 +297,14 @@ class SessionStore:
 
     def _read_tail(self, moment: NumberedVersion, seq: int) -> Sequence[JournalRow]:
         """The rows after ``seq`` that are kept, each exactly once."""
-        found = self._journal.read_rows(
+        rows = self._journal.read_rows(
             JournalRow, version=moment.version, select_rows=lambda frame: frame.filter(f"seq > {seq}")
         )
-        if found and found[0].seq > seq + 1:
-            seq = max(seq, min(found[0].seq - 1, self._read_snapshot_table(self._base)[1]))
-        if wrong := find_sequence_fault(found, seq):
+        if rows and rows[0].seq > seq + 1:
+            seq = max(seq, min(rows[0].seq - 1, self._read_snapshot_table(self._base)[1]))
+        if wrong := find_sequence_fault(rows, seq):
             raise self._journal.damaged_error(wrong)
-        return found
+        return rows
 
     def _last_seq(self, moment: NumberedVersion) -> int:
         return self._journal.greatest_seq(moment.version)

@@ -42,15 +42,15 @@ def command(
     again.
     """
     project = open_project(folder)
-    found = project.assets.accept(asset, *partitions, interval=interval, run=run, reason=reason)
+    result = project.assets.accept(asset, *partitions, interval=interval, run=run, reason=reason)
     if as_json:
-        print_json(mark_document(found, project.spec))
+        print_json(mark_document(result, project.spec))
         return 0
-    for accepted, said in (
-        (found.partitions, "accepted: the next run publishes it"),
-        (found.unchanged, "was accepted already"),
+    for accepted, outcome in (
+        (result.partitions, "accepted: the next run publishes it"),
+        (result.unchanged, "was accepted already"),
     ):
         if accepted:
-            parts = [asset, partitions_text(asset, accepted, project.spec), said]
+            parts = [asset, partitions_text(asset, accepted, project.spec), outcome]
             Terminal.from_stream(sys.stdout).print("  ".join(filter(None, parts)))
     return 0

@@ -17,7 +17,7 @@ from sparkassets.core.instants import format_zoned
 from sparkassets.core.timetables.timetable import RunAlignment, delta_text, names_no_asset
 from sparkassets.wiring.host import SystemClock
 
-_ENDS = ("upstream", "downstream")
+_ROW_TITLES = ("upstream", "downstream")
 
 
 @click.command("align")
@@ -35,11 +35,11 @@ def command(upstream: str, downstream: str, folder: Path, at: str | None, as_jso
     ended. Cron expressions need no project, and are then in UTC. With --json: {upstream_logical_date,
     downstream_logical_date, execution_delta, case}, with the delta in seconds.
     """
-    found = _align(upstream, downstream, folder, at)
+    alignment = _align(upstream, downstream, folder, at)
     if as_json:
-        print_json(alignment_document(found))
+        print_json(alignment_document(alignment))
     else:
-        _print(found, Terminal.from_stream(sys.stdout))
+        _print_alignment(alignment, Terminal.from_stream(sys.stdout))
     return 0
 
 
@@ -49,22 +49,25 @@ def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> RunA
     return open_project(folder).timetables.align(upstream, downstream, at=at)
 
 
-def _print(found: RunAlignment, terminal: Terminal) -> None:
+def _print_alignment(alignment: RunAlignment, terminal: Terminal) -> None:
     """Prints both runs, the delta between them and its case for people."""
-    down, up = found.downstream, found.upstream
-    rows = [[name, *slot_cells(slot, zone)] for name, slot, zone in zip(_ENDS, (up, down), found.zones, strict=True)]
+    down, up = alignment.downstream, alignment.upstream
+    rows = [
+        [name, *slot_cells(slot, zone)]
+        for name, slot, zone in zip(_ROW_TITLES, (up, down), alignment.zones, strict=True)
+    ]
     print_table(terminal, [TableColumn(""), *SLOT_COLUMNS], rows)
-    zone = found.zones[1]
+    zone = alignment.zones[1]
     tick = format_zoned(down.end, zone)
-    fires = "both fire" if found.case == 1 else "only the downstream fires"
+    fires = "both fire" if alignment.case == 1 else "only the downstream fires"
     terminal.print(
         "",
-        f"execution_delta  {delta_text(found.delta_seconds)} ({found.delta_seconds} s)",
-        f"case             {found.case}: {fires} at {tick}",
+        f"execution_delta  {delta_text(alignment.delta_seconds)} ({alignment.delta_seconds} s)",
+        f"case             {alignment.case}: {fires} at {tick}",
     )
-    if found.at not in {down.end, down.run_after}:
-        asked = format_zoned(found.at, zone)
-        terminal.print(f"at {asked} the downstream does not fire: shown is its last interval that is over by then")
+    if alignment.at not in {down.end, down.run_after}:
+        moment = format_zoned(alignment.at, zone)
+        terminal.print(f"at {moment} the downstream does not fire: shown is its last interval that is over by then")
     if up.run_after > down.run_after:
         terminal.print("the upstream runs later: with `partitions: aligned` the downstream waits for it")
 

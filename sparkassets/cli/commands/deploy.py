@@ -28,7 +28,7 @@ def command() -> None:
     """
 
 
-def _options(own: F) -> F:
+def _options(command_function: F) -> F:
     """Adds the options that every kind of deployment takes."""
     for option in (
         json_option,
@@ -61,8 +61,8 @@ def _options(own: F) -> F:
         ),
         project_option,
     ):
-        own = option(own)
-    return own
+        command_function = option(command_function)
+    return command_function
 
 
 _library_option = click.option(
@@ -83,7 +83,7 @@ _library_option = click.option(
     help="Job cluster, such as 17.3.x-scala2.13 i3.xlarge; default: serverless.",
 )
 @click.option("--group", default="", metavar="NAME", help="Group that may run the job and view its runs.")
-def databricks(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401  the options, as `Wanted` has them
+def databricks(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401  the options, as `DeployRequest` has them
     """Generate a Databricks Asset Bundle: a job with one wheel task, and a target for each profile.
 
     The project is packaged as a wheel, with a new version whenever its files change.
@@ -124,14 +124,14 @@ def _deploy(kind: Kind, as_json: bool, wanted: dict[str, Any]) -> int:
     """Writes the files of a deployment and prints what happened to each, and the commands to type next."""
     from sparkassets.cli.deployment import DeployRequest, next_commands, write_deployment
 
-    asked = DeployRequest(set_variables=given_variables(), **wanted)
-    deployment, written, left = write_deployment(kind, asked)
-    steps = next_commands(kind, deployment, asked.out)
+    request = DeployRequest(set_variables=given_variables(), **wanted)
+    deployment, written, left_out_notes = write_deployment(kind, request)
+    steps = next_commands(kind, deployment, request.out)
     if as_json:
         document = {"written": written.written, "unchanged": written.unchanged, "removed": written.removed}
-        print_json({"folder": str(asked.out), **document, "left_out": left, "next": steps})
+        print_json({"folder": str(request.out), **document, "left_out": left_out_notes, "next": steps})
         return 0
-    did = (("wrote", written.written), ("unchanged", written.unchanged), ("removed", written.removed))
-    lines = [*left, *(f"{verb} {asked.out / name}" for verb, names in did for name in names)]
+    outcomes = (("wrote", written.written), ("unchanged", written.unchanged), ("removed", written.removed))
+    lines = [*left_out_notes, *(f"{verb} {request.out / name}" for verb, names in outcomes for name in names)]
     Terminal.from_stream(sys.stdout).print(*lines, "", "next:", *(f"  {each}" for each in steps))
     return 0

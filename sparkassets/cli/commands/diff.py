@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from sparkassets.core.branches.difference import RowDifference
 
 
-def difference_document(found: AssetDifference, project: ProjectSpec) -> dict[str, Any]:
+def difference_document(difference: AssetDifference, project: ProjectSpec) -> dict[str, Any]:
     """One asset's differences as JSON; ``rows`` is null if none were compared, ``by`` if they have no keys."""
-    asset = project.assets.get(found.asset)
-    rows = found.rows
+    asset = project.assets.get(difference.asset)
+    rows = difference.rows
     document = None
     if rows is not None:
         document = {
             "by": list(rows.keys) or None,
             "keys_not_unique": rows.has_duplicate_keys,
-            **_count_changes(found.total_row_counts),
+            **_count_changes(difference.total_row_counts),
             "partitions": [
                 {"partitions": partitions_document(partition, asset), **_count_changes(counts)}
                 for partition, counts in rows.partitions
@@ -45,14 +45,14 @@ def difference_document(found: AssetDifference, project: ProjectSpec) -> dict[st
             ],
         }
     return {
-        "asset": found.asset,
+        "asset": difference.asset,
         "columns": {
-            "added": dict(found.columns.added),
-            "removed": dict(found.columns.removed),
-            "changed": {name: list(types) for name, types in found.columns.changed.items()},
+            "added": dict(difference.columns.added),
+            "removed": dict(difference.columns.removed),
+            "changed": {name: list(types) for name, types in difference.columns.changed.items()},
         },
-        "only_in_base": partitions_document(found.only_base, asset) if found.only_base else None,
-        "only_in_branch": partitions_document(found.only_branch, asset) if found.only_branch else None,
+        "only_in_base": partitions_document(difference.only_base, asset) if difference.only_base else None,
+        "only_in_branch": partitions_document(difference.only_branch, asset) if difference.only_branch else None,
         "rows": document,
     }
 
@@ -93,79 +93,90 @@ def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as
     rows. Values of columns with `pii: true` are not shown.
     """
     project = open_project(folder)
-    found = project.branches.diff(branch, select=select_assets(project.spec, select), samples=samples)
+    differences = project.branches.diff(branch, select=select_assets(project.spec, select), samples=samples)
     if as_json:
-        print_json([difference_document(each, project.spec) for each in found])
+        print_json([difference_document(difference, project.spec) for difference in differences])
         return 0
     terminal = Terminal.from_stream(sys.stdout)
-    rows = [row for each in found for row in _rows(each, project.spec)]
+    rows = [row for difference in differences for row in _partition_rows(difference, project.spec)]
     if rows:
         print_table(terminal, COLUMNS, rows)
-    for each in found:
-        for line in (*_columns(each), *_only(each, project.spec), *_keyless(each), *_samples(each)):
-            terminal.print(f"{each.asset}: {strip_controls(line)}")
-    if not found:
+    for difference in differences:
+        for line in (
+            *_column_lines(difference),
+            *_describe_one_sided(difference, project.spec),
+            *_describe_missing_keys(difference),
+            *_sample_lines(difference),
+        ):
+            terminal.print(f"{difference.asset}: {strip_controls(line)}")
+    if not differences:
         terminal.print(f"branch {branch} has computed nothing")
     return 0
 
 
-def _rows(found: AssetDifference, project: ProjectSpec) -> Iterator[list[str]]:
+def _partition_rows(difference: AssetDifference, project: ProjectSpec) -> Iterator[list[str]]:
     """A table row for each partition that differs, and a last one with the totals of all."""
-    if found.rows is None:
+    if difference.rows is None:
         return
-    differing = [(partition, counts) for partition, counts in found.rows.partitions if counts.has_differences]
+    differing = [(partition, counts) for partition, counts in difference.rows.partitions if counts.has_differences]
     for partition, counts in differing:
-        yield [found.asset, partitions_text(found.asset, partition, project), *_counts(counts)]
-    if len(differing) != 1 or len(found.rows.partitions) > 1:
-        yield [found.asset, "all", *_counts(found.total_row_counts)]
+        yield [difference.asset, partitions_text(difference.asset, partition, project), *_count_cells(counts)]
+    if len(differing) != 1 or len(difference.rows.partitions) > 1:
+        yield [difference.asset, "all", *_count_cells(difference.total_row_counts)]
 
 
-def _counts(counts: RowCounts) -> list[str]:
+def _count_cells(counts: RowCounts) -> list[str]:
     return [f"{each:,}" for each in (counts.added, counts.removed, counts.changed, counts.same)]
 
 
-def _columns(found: AssetDifference) -> Iterator[str]:
+def _column_lines(difference: AssetDifference) -> Iterator[str]:
     """A line for each added, removed or changed column."""
-    for name, kind in found.columns.added.items():
+    for name, kind in difference.columns.added.items():
         yield f"+ column {name} {kind}"
-    for name, kind in found.columns.removed.items():
+    for name, kind in difference.columns.removed.items():
         yield f"- column {name} {kind}"
-    for name, (before, after) in found.columns.changed.items():
+    for name, (before, after) in difference.columns.changed.items():
         yield f"~ column {name} {before} -> {after}"
 
 
-def _only(found: AssetDifference, project: ProjectSpec) -> Iterator[str]:
+def _describe_one_sided(difference: AssetDifference, project: ProjectSpec) -> Iterator[str]:
     """Lines on partitions that one side only has, and on keys that are not unique."""
-    for partitions, where in ((found.only_base, "the base"), (found.only_branch, "the branch")):
+    for partitions, where in ((difference.only_base, "the base"), (difference.only_branch, "the branch")):
         if partitions:
-            yield f"{partitions_text(found.asset, partitions, project) or 'all of it'} is in {where} only"
-    if found.rows is not None and found.rows.has_duplicate_keys:
+            yield f"{partitions_text(difference.asset, partitions, project) or 'all of it'} is in {where} only"
+    if difference.rows is not None and difference.rows.has_duplicate_keys:
         yield "its keys are not unique, so rows are compared as they are"
 
 
-def _keyless(found: AssetDifference) -> Iterator[str]:
+def _describe_missing_keys(difference: AssetDifference) -> Iterator[str]:
     """Says that keys are missing if rows were added and removed: some may be changed rows, but nothing tells."""
-    rows, total = found.rows, found.total_row_counts
+    rows, total = difference.rows, difference.total_row_counts
     if rows is not None and not rows.keys and not rows.has_duplicate_keys and total.added and total.removed:
         yield "no keys are declared, so a changed row is one removed and one added; a `unique` rule declares them"
 
 
-def _samples(found: AssetDifference) -> Iterator[str]:
-    for sample in found.rows.samples if found.rows is not None else ():
-        yield f"{_SIGNS[sample.change]} {_sample(sample)}"
+def _sample_lines(difference: AssetDifference) -> Iterator[str]:
+    for sample in difference.rows.samples if difference.rows is not None else ():
+        yield f"{_SIGNS[sample.change]} {_sample_text(sample)}"
 
 
-def _sample(sample: RowDifference) -> str:
+def _sample_text(sample: RowDifference) -> str:
     """One row on one line; of a changed row only the values that differ, as ``before -> after``."""
     if sample.before is None or sample.after is None:
-        return ", ".join(f"{name}={_value(value)}" for name, value in (sample.before or sample.after or {}).items())
-    return ", ".join(_change(name, sample.before, sample.after) for name in sample.after)
+        return ", ".join(
+            f"{name}={_value_text(value)}" for name, value in (sample.before or sample.after or {}).items()
+        )
+    return ", ".join(_change_text(name, sample.before, sample.after) for name in sample.after)
 
 
-def _change(name: str, before: Mapping[str, str | None], after: Mapping[str, str | None]) -> str:
-    old, new = before.get(name), after.get(name)
-    return f"{name}={_value(new)}" if old == new else f"{name}={_value(old)} -> {_value(new)}"
+def _change_text(name: str, before: Mapping[str, str | None], after: Mapping[str, str | None]) -> str:
+    old_value, new_value = before.get(name), after.get(name)
+    return (
+        f"{name}={_value_text(new_value)}"
+        if old_value == new_value
+        else f"{name}={_value_text(old_value)} -> {_value_text(new_value)}"
+    )
 
 
-def _value(value: str | None) -> str:
+def _value_text(value: str | None) -> str:
     return "NULL" if value is None else value

@@ -118,12 +118,12 @@ def add_event(
     if target is None:
         raise InputError("expected ASSET_OR_URI, or --file FILE")
     extra = _parse_extra(extras)
-    project, known = open_project(folder), list[Event]()
-    event = project.events.add(target, partition=partition, extra=extra, id=ident, at=at, on_known=known.append)
+    project, known_events = open_project(folder), list[Event]()
+    event = project.events.add(target, partition=partition, extra=extra, id=ident, at=at, on_known=known_events.append)
     if as_json:
         print_json(event_document(event, project.spec))
     else:
-        _print_added([event], known, project.spec)
+        _print_added([event], known_events, project.spec)
     _warn_of_unread_datasets([event], project.spec)
     return 0
 
@@ -136,24 +136,24 @@ def _add_file(folder: Path, file: Path, *, as_json: bool) -> int:
         raise InputError(f"{str(file)!r} is not UTF-8: {error.reason} at byte {error.start}") from error
     except OSError as error:
         raise InputError(f"cannot read {str(file)!r}: {error.strerror}") from error
-    project, known = open_project(folder), list[Event]()
+    project, known_events = open_project(folder), list[Event]()
     name = "stdin" if str(file) == "-" else str(file)
-    added = project.events.add_many(text.split("\n"), name=name, on_known=known.append)
+    added = project.events.add_many(text.split("\n"), name=name, on_known=known_events.append)
     if as_json:
         print_json([event_document(event, project.spec) for event in added])
     elif added:
-        _print_added(added, known, project.spec)
+        _print_added(added, known_events, project.spec)
     else:
         Terminal.from_stream(sys.stdout).print("no events")
     _warn_of_unread_datasets(added, project.spec)
     return 0
 
 
-def _print_added(added: Sequence[Event], known: Sequence[Event], project: ProjectSpec) -> None:
+def _print_added(added: Sequence[Event], known_events: Sequence[Event], project: ProjectSpec) -> None:
     """Prints the events, then which of them had an id that was known already."""
     terminal = Terminal.from_stream(sys.stdout)
     _print_events(terminal, added, project)
-    if numbers := list(dict.fromkeys(str(event["seq"]) for event in known)):
+    if numbers := list(dict.fromkeys(str(event["seq"]) for event in known_events)):
         noun = "event" if len(numbers) == 1 else "events"
         terminal.print(f"known already by its id, so not recorded again: {noun} {few(numbers)}")
 

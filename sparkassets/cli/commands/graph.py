@@ -34,8 +34,8 @@ def render_mermaid(graph: AssetGraph) -> Iterator[str]:
         label = node.label.replace("&", "#amp;").replace('"', "#quot;").replace("<", "#lt;")
         yield f"  {names[node.id]}{opening}{label}{closing}"
     for edge in graph.edges:
-        said = [*(["waits"] if edge.kind == "waits" else []), *edge.gates]
-        label = f'|"{"<br/>".join(said)}"|' if said else ""
+        edge_labels = [*(["waits"] if edge.kind == "waits" else []), *edge.gates]
+        label = f'|"{"<br/>".join(edge_labels)}"|' if edge_labels else ""
         yield f"  {names[edge.start]} {arrows[edge.kind]}{label} {names[edge.end]}"
 
 

@@ -40,31 +40,31 @@ def command(folder: Path, asset: str, partitions: tuple[str, ...], at: str | Non
     recomputed.
     """
     project = open_project(folder)
-    found = project.lineage.impact(asset, *partitions, at=at)
+    impact = project.lineage.impact(asset, *partitions, at=at)
     if as_json:
-        print_json(impact_document(found, project.spec))
+        print_json(impact_document(impact, project.spec))
         return 0
     terminal = Terminal.from_stream(sys.stdout)
-    terminal.print(*render_tree(_ImpactTree(found, project.spec).root(), terminal))
+    terminal.print(*render_tree(_ImpactTree(impact, project.spec).root(), terminal))
     return 0
 
 
 class _ImpactTree:
     """Builds the tree of reached assets; what is below an asset is shown only where the asset comes first."""
 
-    def __init__(self, found: UpdateImpact, project: ProjectSpec) -> None:
-        self._found = found
+    def __init__(self, impact: UpdateImpact, project: ProjectSpec) -> None:
+        self._impact = impact
         self._project = project
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
 
     def root(self) -> ExplanationNode:
-        found = self._found
-        head = name_partitions(found.asset, found.partitions, self._project.assets[found.asset].partitioning)
-        nothing = "nothing reads it" if found.partitions else "no partition of it is wanted or there"
-        return ExplanationNode(head, None, self._below(found.asset) or (ExplanationNode(nothing),))
+        impact = self._impact
+        title = name_partitions(impact.asset, impact.partitions, self._project.assets[impact.asset].partitioning)
+        empty_text = "nothing reads it" if impact.partitions else "no partition of it is wanted or there"
+        return ExplanationNode(title, None, self._below(impact.asset) or (ExplanationNode(empty_text),))
 
     def _below(self, name: str) -> tuple[ExplanationNode, ...]:
-        return tuple(self._node(reach) for reach in self._found.reaches if name in reach.through)
+        return tuple(self._node(reach) for reach in self._impact.reaches if name in reach.through)
 
     def _node(self, reach: ReachedPartitions) -> ExplanationNode:
         """The node of reached partitions, with what they reach in turn."""
@@ -72,9 +72,9 @@ class _ImpactTree:
         text = name_partitions(reach.asset, reach.partitions, partitioning)
         if reach.stays:
             return ExplanationNode(f"{text}: {reach.stays}", holds=False)
-        if reach.asset in self._told:
+        if reach.asset in self._shown:
             return ExplanationNode(f"{text}: as above")
-        self._told.add(reach.asset)
+        self._shown.add(reach.asset)
         return ExplanationNode(f"{text}: {self._describe_count(reach)}", None, self._below(reach.asset))
 
     def _describe_count(self, reach: ReachedPartitions) -> str:
@@ -86,5 +86,5 @@ class _ImpactTree:
         if reach.partitions.is_everything:
             return f"all of it, {plural(computed, 'partition')} computed"
         count = partitioning.count(reach.partitions)
-        rest = "" if computed == count else f", {computed:,} of them computed"
-        return f"{plural(count, 'partition')}{rest}"
+        computed_note = "" if computed == count else f", {computed:,} of them computed"
+        return f"{plural(count, 'partition')}{computed_note}"

@@ -57,10 +57,10 @@ def _named_folder(name: str | None, option: str | None) -> Path:
     """
     if name is not None and option is not None:
         raise InputError("the folder is named twice", hint="write DIR or --project DIR")
-    given = next((each for each in (name, option) if each is not None), str(USUAL_FOLDERS[0]))
-    if not given:
+    folder = next((each for each in (name, option) if each is not None), str(USUAL_FOLDERS[0]))
+    if not folder:
         raise InputError("the name of the folder is empty", hint="for the current folder: sparkassets init .")
-    return Path(given)
+    return Path(folder)
 
 
 def _refuse_unreadable(folder: Path) -> None:
@@ -75,11 +75,11 @@ def _refuse_unreadable(folder: Path) -> None:
 
 def _refuse_existing(folder: Path, targets: Iterable[Path]) -> None:
     """Raises `InputError` if one of the files exists already."""
-    there = next((str(target) for target in targets if target.exists()), None)
-    if there is not None:
+    existing = next((str(target) for target in targets if target.exists()), None)
+    if existing is not None:
         free = _quote_folder(folder.with_name((folder.name or "shop") + "2"))
         hint = f"name another folder: sparkassets init {free}"
-        raise InputError(f"{there!r} is there already; nothing was written", hint=hint)
+        raise InputError(f"{existing!r} is there already; nothing was written", hint=hint)
 
 
 def _write(files: Mapping[Path, Path]) -> None:

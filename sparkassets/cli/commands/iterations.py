@@ -43,25 +43,27 @@ def command(folder: Path, asset: str, rollback: str | None, as_json: bool) -> in
     project = open_project(folder)
     if rollback is not None:
         return _roll_back(project, asset, rollback, as_json=as_json)
-    found, spec = project.history.iterations(asset), project.spec.asset(asset)
+    iterations, spec = project.history.iterations(asset), project.spec.asset(asset)
     if as_json:
-        print_json([iteration_document(each, spec) for each in found])
+        print_json([iteration_document(each, spec) for each in iterations])
         return 0
     terminal = Terminal.from_stream(sys.stdout)
-    if not found:
+    if not iterations:
         terminal.print(f"{asset} has published nothing yet")
         return 0
-    print_table(terminal, _COLUMNS, [_row(each, spec, project.spec.timezone) for each in found])
+    print_table(terminal, _COLUMNS, [_row(each, spec, project.spec.timezone) for each in iterations])
     return 0
 
 
-def _row(found: ListedIteration, asset: AssetSpec, timezone: str) -> list[str | TableCell]:
+def _row(listed: ListedIteration, asset: AssetSpec, timezone: str) -> list[str | TableCell]:
     """One iteration as a row of the table."""
-    each = found.iteration
-    which = "" if each.partitions.is_everything else label_partitions(each.partitions, asset.partitioning)
-    at = format_zoned(from_unix(each.at), timezone)
-    newest = TableCell("newest", "green") if found.newest else ""
-    return [each.run, which, at, newest, found.path, _format_extra(found.extra)]
+    iteration = listed.iteration
+    partitions = (
+        "" if iteration.partitions.is_everything else label_partitions(iteration.partitions, asset.partitioning)
+    )
+    at = format_zoned(from_unix(iteration.at), timezone)
+    newest = TableCell("newest", "green") if listed.newest else ""
+    return [iteration.run, partitions, at, newest, listed.path, _format_extra(listed.extra)]
 
 
 def _format_extra(extra: Mapping[str, Any]) -> str:

@@ -101,9 +101,9 @@ def _is_unknown(origin: PartitionOrigin) -> bool:
 
 def _origin_node(origin: PartitionOrigin, project: ProjectSpec) -> ExplanationNode:
     """The node of one origin: the run, source or event with its facts, and below it what it read."""
-    which = label_prefix(origin.partitions, project.assets[origin.asset].partitioning)
+    prefix = label_prefix(origin.partitions, project.assets[origin.asset].partitioning)
     if origin.kind in _NO_ORIGIN:
-        return ExplanationNode(f"{which}{_NO_ORIGIN[origin.kind]}", holds=False)
+        return ExplanationNode(f"{prefix}{_NO_ORIGIN[origin.kind]}", holds=False)
     facts = [origin.run or {"source": "observed", "event": "announced"}.get(origin.kind, origin.note)]
     facts[0] += f" at {clock_text(origin.at, project)}"
     facts += [f"version {origin.version}"] if origin.version is not None else []
@@ -112,14 +112,14 @@ def _origin_node(origin: PartitionOrigin, project: ProjectSpec) -> ExplanationNo
     facts += [f"changed by another writer since: {', '.join(origin.changed)}"] if origin.changed else []
     facts += ["as above"] if origin.again else []
     return ExplanationNode(
-        f"{which}{', '.join(facts)}", None, tuple(_read_node(read, project) for read in origin.reads)
+        f"{prefix}{', '.join(facts)}", None, tuple(_read_node(read, project) for read in origin.reads)
     )
 
 
 def _read_node(read: InletRead, project: ProjectSpec) -> ExplanationNode:
     """The node of what a run read of one inlet, with the origins of that."""
-    known = project.assets.get(read.asset)
-    text = f"read {name_partitions(read.asset, read.parts, known.partitioning if known is not None else UNPARTITIONED)}"
+    asset = project.assets.get(read.asset)
+    text = f"read {name_partitions(read.asset, read.parts, asset.partitioning if asset is not None else UNPARTITIONED)}"
     text += f" at version {read.version}" if read.version is not None else ""
     text += f" from {read.low} on" if read.low is not None else ""
     return ExplanationNode(text, None, tuple(_origin_node(origin, project) for origin in read.origins))
@@ -139,37 +139,39 @@ _WORDS: Final[dict[UseKind, str]] = {
 _UNSURE: Final = "not known what of it"
 
 
-def column_tree(found: ColumnLineage) -> ExplanationNode:
+def column_tree(lineage: ColumnLineage) -> ExplanationNode:
     """Both ways of a column."""
-    return ExplanationNode(f"{found.asset}.{found.column}", None, tuple(_ways(found)))
+    return ExplanationNode(f"{lineage.asset}.{lineage.column}", None, tuple(_ways(lineage)))
 
 
-def columns_tree(found: AssetColumnLineage) -> ExplanationNode:
+def columns_tree(lineage: AssetColumnLineage) -> ExplanationNode:
     """The columns of an asset as a tree, each with the columns that it is made of."""
-    if found.columns is None:
+    if lineage.columns is None:
         return ExplanationNode(
-            found.asset, None, (ExplanationNode("neither its query nor a declaration tells its columns", holds=False),)
+            lineage.asset,
+            None,
+            (ExplanationNode("neither its query nor a declaration tells its columns", holds=False),),
         )
     below = [
         ExplanationNode(name, None, tuple(_back(each) for each in steps))
         if steps is not None
         else ExplanationNode(f"{name}: {_OPEN}", holds=False)
-        for name, steps in found.columns.items()
+        for name, steps in lineage.columns.items()
     ]
-    return ExplanationNode(found.asset, None, (*below, *_rows(found.rows)))
+    return ExplanationNode(lineage.asset, None, (*below, *_rows(lineage.rows)))
 
 
 _OPEN: Final = "its query does not tell for sure what it is made of"
 
 
-def _ways(found: ColumnLineage) -> Iterator[ExplanationNode]:
+def _ways(lineage: ColumnLineage) -> Iterator[ExplanationNode]:
     """Nodes for what a column is made of and what uses it."""
-    if not found.sure:
+    if not lineage.sure:
         yield ExplanationNode(_OPEN, holds=False)
-    elif found.made_of:
-        yield ExplanationNode("made of", None, tuple(_back(each) for each in found.made_of))
-    yield from _rows(found.rows if found.sure else ())
-    ahead = tuple(_ahead(each) for each in found.used_by)
+    elif lineage.made_of:
+        yield ExplanationNode("made of", None, tuple(_back(each) for each in lineage.made_of))
+    yield from _rows(lineage.rows if lineage.sure else ())
+    ahead = tuple(_ahead(each) for each in lineage.used_by)
     yield ExplanationNode("used by", None, ahead) if ahead else ExplanationNode("nothing reads it")
 
 

@@ -67,28 +67,28 @@ def command(
     if len(set(kinds)) != 1:
         raise InputError("say one of --done, --missing and --skip")
     project = open_project(folder)
-    found = project.assets.mark(asset, kinds[0], *partitions, interval=interval, reason=reason)
+    result = project.assets.mark(asset, kinds[0], *partitions, interval=interval, reason=reason)
     if as_json:
-        print_json(mark_document(found, project.spec))
+        print_json(mark_document(result, project.spec))
         return 0
     terminal, word = (
         Terminal.from_stream(sys.stdout),
-        {"done": "done", "missing": "missing", "skip": "skipped"}[found.kind],
+        {"done": "done", "missing": "missing", "skip": "skipped"}[result.kind],
     )
-    already = f"was {word} already"
-    if found.instance is None and found.kind == "skip" and not project.spec.assets[asset].partitioning.is_partitioned:
-        already = "nothing is due that it could skip"
-    for marked, said in ((found.partitions, f"marked as {word}"), (found.unchanged, already)):
+    unchanged_text = f"was {word} already"
+    if result.instance is None and result.kind == "skip" and not project.spec.assets[asset].partitioning.is_partitioned:
+        unchanged_text = "nothing is due that it could skip"
+    for marked, outcome in ((result.partitions, f"marked as {word}"), (result.unchanged, unchanged_text)):
         if marked:
-            terminal.print("  ".join(filter(None, [asset, _which(found, marked, project.spec), said])))
-    if found.settled:
-        terminal.print(f"{asset}  this settles {listing(found.settled, last='and')}")
+            terminal.print("  ".join(filter(None, [asset, _marked_text(result, marked, project.spec), outcome])))
+    if result.settled:
+        terminal.print(f"{asset}  this settles {listing(result.settled, last='and')}")
     return 0
 
 
-def _which(found: MarkResult, partitions: PartitionSet, project: ProjectSpec) -> str:
+def _marked_text(result: MarkResult, partitions: PartitionSet, project: ProjectSpec) -> str:
     """The partitions, or the one instance, for people."""
-    if found.instance is None:
-        return partitions_text(found.asset, partitions, project)
-    start, end = map(from_unix, found.instance)
+    if result.instance is None:
+        return partitions_text(result.asset, partitions, project)
+    start, end = map(from_unix, result.instance)
     return interval_text(start, end, timezone=project.timezone)

@@ -138,8 +138,8 @@ def command(
         if (grid := project.partitions.grid(asset, at=at)).rows:
             print_grid(grid, terminal, time=partitioning.time.name, whole=whole)
             return 0
-    elif found := project.partitions.ranges(asset, at=at):
-        print_list(found, terminal, whole=whole)
+    elif ranges := project.partitions.ranges(asset, at=at):
+        print_list(ranges, terminal, whole=whole)
         return 0
     terminal.print("no partition is wanted or there yet")
     return 0

@@ -14,13 +14,13 @@ from sparkassets.cli.output import Terminal, print_json
 
 def report_changes(assets: Sequence[str], changed: Collection[str], *, done: str, already: str, as_json: bool) -> None:
     """Reports for each asset whether anything changed; in JSON ``{done: [ASSET, …], "unchanged": [ASSET, …]}``."""
-    named = list(dict.fromkeys(assets))
+    names = list(dict.fromkeys(assets))
     if as_json:
-        same = [name for name in named if name not in changed]
-        print_json({done: [name for name in named if name in changed], "unchanged": same})
+        unchanged = [name for name in names if name not in changed]
+        print_json({done: [name for name in names if name in changed], "unchanged": unchanged})
         return
     terminal = Terminal.from_stream(sys.stdout)
-    terminal.print(*(f"{name}  {done if name in changed else already}" for name in named))
+    terminal.print(*(f"{name}  {done if name in changed else already}" for name in names))
 
 
 @click.command("pause")

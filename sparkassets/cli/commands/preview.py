@@ -44,9 +44,9 @@ def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int
     data_interval: {start, end}, logical_date}].
     """
     project = open_project(folder)
-    found: list[SchedulePreview] = project.timetables.preview(*assets, start=start, count=count)
+    previews: list[SchedulePreview] = project.timetables.preview(*assets, start=start, count=count)
     if as_json:
-        print_json([document for each in found for document in preview_document(each)])
+        print_json([document for each in previews for document in preview_document(each)])
     else:
-        print_preview(found, SystemClock().now(), Terminal.from_stream(sys.stdout))
+        print_preview(previews, SystemClock().now(), Terminal.from_stream(sys.stdout))
     return 0

@@ -48,7 +48,7 @@ def command(folder: Path, out: str | None, watch: str | None, serve: int | None,
     Open index.html from disk; it needs no server and no network. A new report replaces an old one atomically. DIR may
     be new, empty, or an earlier report; any other folder is refused. With --json: {index, files, bytes}.
     """
-    every = None if watch is None else _seconds(watch)
+    every_seconds = None if watch is None else _seconds(watch)
     if out is None and serve is None:
         raise InputError("say where the report is to be written", hint="--out DIR, or --serve PORT to look at it only")
     project = open_project(folder)
@@ -63,9 +63,9 @@ def command(folder: Path, out: str | None, watch: str | None, serve: int | None,
         sys.stdout.flush()
         if serve is not None:
             stack.enter_context(_serving(place, serve))
-        while serve is not None or every is not None:
-            wait(every or 1)
-            if every is not None:
+        while serve is not None or every_seconds is not None:
+            wait(every_seconds or 1)
+            if every_seconds is not None:
                 watched.write_if_changed()
     return 0
 

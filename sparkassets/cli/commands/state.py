@@ -32,12 +32,12 @@ def compact(folder: Path, as_json: bool) -> int:
     Writes a snapshot, removes entries older than `retention`, merges files, and deletes files and logs that are no
     longer needed, as drivers do from time to time. With --json: {entries, let_go}.
     """
-    found = open_project(folder).state.compact()
+    result = open_project(folder).state.compact()
     if as_json:
-        print_json({"entries": found.entries, "let_go": found.let_go})
+        print_json({"entries": result.entries, "let_go": result.let_go})
     else:
-        gone = f"; {found.let_go:,} were older than they are kept, and are gone" if found.let_go else ""
-        Terminal.from_stream(sys.stdout).print(f"compacted: {found.entries:,} entries{gone}")
+        expired_note = f"; {result.let_go:,} were older than they are kept, and are gone" if result.let_go else ""
+        Terminal.from_stream(sys.stdout).print(f"compacted: {result.entries:,} entries{expired_note}")
     return 0
 
 
@@ -51,14 +51,14 @@ def verify(folder: Path, as_json: bool) -> int:
     not damage: the next run handles it. With --json: {begins, entries, damages: [{what, repair}], tables: [{asset,
     what}]}.
     """
-    found = open_project(folder).state.verify()
+    result = open_project(folder).state.verify()
     if as_json:
-        damages = [{"what": each.problem, "repair": each.repair} for each in found.damages]
-        tables = [{"asset": asset, "what": what} for asset, what in found.tables]
-        print_json({"begins": found.begins, "entries": found.entries, "damages": damages, "tables": tables})
+        damages = [{"what": each.problem, "repair": each.repair} for each in result.damages]
+        tables = [{"asset": asset, "what": difference} for asset, difference in result.tables]
+        print_json({"begins": result.begins, "entries": result.entries, "damages": damages, "tables": tables})
     else:
-        _print(found, Terminal.from_stream(sys.stdout))
-    return DAMAGED if found.damages else 0
+        _print_verification(result, Terminal.from_stream(sys.stdout))
+    return DAMAGED if result.damages else 0
 
 
 @command.command("export")
@@ -110,13 +110,13 @@ def migrate(folder: Path, as_json: bool) -> int:
     return 0
 
 
-def _print(found: VerificationResult, terminal: Terminal) -> None:
+def _print_verification(result: VerificationResult, terminal: Terminal) -> None:
     """Prints what a verification found, for people."""
-    for damage in found.damages:
+    for damage in result.damages:
         terminal.print(damage.problem, f"  hint: {damage.repair}")
-    for asset, what in found.tables:
-        terminal.print(f"{asset}: {what}; the next run takes account of it")
-    if not found.damages:
-        last = found.begins + found.entries - 1
-        entries = f"entries {found.begins:,} to {last:,}" if found.entries else "no entries"
+    for asset, difference in result.tables:
+        terminal.print(f"{asset}: {difference}; the next run takes account of it")
+    if not result.damages:
+        last = result.begins + result.entries - 1
+        entries = f"entries {result.begins:,} to {last:,}" if result.entries else "no entries"
         terminal.print(f"whole: {entries}, and the snapshot is what they come to")

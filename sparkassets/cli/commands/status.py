@@ -65,14 +65,14 @@ def command(folder: Path, select: tuple[str, ...], branch: str | None, at: str |
     project = open_branch(base, branch, existing=True)
     names = select_assets(base.spec, select)
     status = project.status(at=at)
-    found = [each for each in status if names is None or each.asset in names]
+    shown = [asset_status for asset_status in status if names is None or asset_status.asset in names]
     if as_json:
-        print_json([status_document(each, project.spec) for each in found])
+        print_json([status_document(asset_status, project.spec) for asset_status in shown])
         return 0
     terminal = Terminal.from_stream(sys.stdout)
-    print_table(terminal, COLUMNS, [_row(each, project.spec, status.at) for each in found])
-    for each in found:
-        _print_details(each, project.spec, terminal)
+    print_table(terminal, COLUMNS, [_row(asset_status, project.spec, status.at) for asset_status in shown])
+    for asset_status in shown:
+        _print_details(asset_status, project.spec, terminal)
     return 0
 
 
@@ -96,8 +96,8 @@ def _print_withheld_run(
 ) -> None:
     """Prints which partitions a run withheld, and why."""
     interval = "..".join(format_zoned(from_unix(at), project.timezone) for at in withheld.interval or ())
-    which = partitions_text(status.asset, withheld.partitions, project) or interval
-    name = " ".join(filter(None, [status.asset, which]))
+    partitions_or_interval = partitions_text(status.asset, withheld.partitions, project) or interval
+    name = " ".join(filter(None, [status.asset, partitions_or_interval]))
     terminal.print("")
     print_text(terminal, f"{name} withheld by {withheld.run}: {withheld.text}", style="red")
     print_figures(status.asset, withheld.verdicts, project, terminal)

@@ -63,8 +63,8 @@ def _chosen(cases: tuple[Case, ...], names: tuple[str, ...], project: ProjectSpe
 
     for name in names:
         if not any(_is_named(case, name) for case in cases):
-            known = [text for case in cases for text in _names_of(case) if text]
-            raise InputError(f"no test {name!r} in project {project.name!r}", hint=did_you_mean(name, known))
+            known_names = [text for case in cases for text in _names_of(case) if text]
+            raise InputError(f"no test {name!r} in project {project.name!r}", hint=did_you_mean(name, known_names))
     return [case for case in cases if not names or any(_is_named(case, name) for name in names)]
 
 

@@ -9,7 +9,7 @@ from sparkassets.core.journal.state import EventRef
 from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.spec.model import InletSpec
-from sparkassets.runtime.run_entries import known_unchanged
+from sparkassets.runtime.run_entries import unchanged_for_consumers
 from tests.builders import Story, asset, at, days, names, project, source
 
 BOTH = days("2025-01-01..2025-01-02")
@@ -95,22 +95,22 @@ def test_what_was_found_unchanged_is_as_fresh_as_after_an_update():
 @pytest.mark.parametrize("same", [BOTH, days("2025-01-01..2025-01-05"), NOTHING])
 def test_only_what_was_there_can_be_no_news(same):
     state = story_of().state.assets["a"]
-    assert known_unchanged(state, same, table_id="t") == same & BOTH
-    assert known_unchanged(state, same, table_id="another") == NOTHING
+    assert unchanged_for_consumers(state, same, table_id="t") == same & BOTH
+    assert unchanged_for_consumers(state, same, table_id="another") == NOTHING
 
 
 def test_what_was_lost_is_news():
     story = story_of()
     found = TableFinding("restored", "restored", days("2025-01-01"), "t", 3, "m")
     story.add(TargetEntry("a", "a", found))
-    assert known_unchanged(story.state.assets["a"], BOTH, table_id="t") == days("2025-01-02")
+    assert unchanged_for_consumers(story.state.assets["a"], BOTH, table_id="t") == days("2025-01-02")
 
 
 def test_the_first_run_of_an_asset_without_partitions_is_news():
     story = Story(project(source("s", by=None), asset("a", "s", by=None)))
-    assert known_unchanged(story.state.assets["a"], EVERYTHING, table_id="t") == NOTHING
+    assert unchanged_for_consumers(story.state.assets["a"], EVERYTHING, table_id="t") == NOTHING
     story.observed("s")
     story.run_all()
-    assert known_unchanged(story.state.assets["a"], EVERYTHING, table_id="t") == EVERYTHING
+    assert unchanged_for_consumers(story.state.assets["a"], EVERYTHING, table_id="t") == EVERYTHING
     story.add(TargetEntry("a", "a", TableFinding("gone", "gone", EVERYTHING)))
-    assert known_unchanged(story.state.assets["a"], EVERYTHING, table_id="t") == NOTHING
+    assert unchanged_for_consumers(story.state.assets["a"], EVERYTHING, table_id="t") == NOTHING
