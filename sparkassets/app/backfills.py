@@ -251,7 +251,7 @@ class BackfillCommands:
             RunFailedError: As of `run` of the project.
         """
         from sparkassets.core.spec.asset_graph import find_descendants
-        from sparkassets.runtime.driver_work import TickWork
+        from sparkassets.runtime.driver_work import DueWork
 
         self._runner.lend(spark)
         if request.rebuild:
@@ -264,7 +264,7 @@ class BackfillCommands:
             asset = self._context.look(at=at).asset(asset.name)
         works: list[DriverWork] = [make_backfill(asset, request)]
         if request.downstream:
-            works.append(TickWork(find_descendants(self._context.spec.assets, request.asset)))
+            works.append(DueWork(find_descendants(self._context.spec.assets, request.asset)))
         return self._runner.run(works, spark, at=at, progress=progress, check=check, over_budget=over_budget)
 
     def plan(

@@ -121,9 +121,9 @@ class OpenProject:
             StateError: The state cannot be used.
             SparkUnavailableError: Something is due and Spark cannot be started.
         """
-        from sparkassets.runtime.driver_work import TickWork
+        from sparkassets.runtime.driver_work import DueWork
 
-        works = [TickWork(self._context.select(select))]
+        works = [DueWork(self._context.select(select))]
         return self._runner.run(works, spark, at=at, progress=progress, check=check, over_budget=over_budget)
 
     def status(self, *, at: datetime | str | None = None) -> ProjectStatus:

@@ -187,7 +187,7 @@ def drive(
         try:
             with stopper, project, _events(project.spec, reporting.style) as events:
                 output = ProgressOutput(terminal, events, prints_summary=not as_json, idle=idle)
-                _run_ticks(project, work, stopper, output, loop_summary, every_seconds=every_seconds)
+                _run_invocations(project, work, stopper, output, loop_summary, every_seconds=every_seconds)
         except (InterruptedBySignalError, KeyboardInterrupt):
             stopper.signum = stopper.signum or SIGINT
             terminal.print("interrupted")
@@ -207,30 +207,30 @@ def drive(
 
 @dataclass(slots=True, eq=False, repr=False)
 class LoopSummary:
-    """Adds up the ticks of a loop; keeps only the newest runs, so that it does not grow without limit.
+    """Adds up the invocations of a loop; keeps only the newest runs, so that it does not grow without limit.
 
     Attributes:
-        runs: The newest runs of all ticks.
-        last_tick: The newest tick, without its runs.
-        ok: Whether no run has failed so far, and in the newest tick every source could be observed and nothing
+        runs: The newest runs of all invocations.
+        last_invocation: The newest summary, without its runs.
+        ok: Whether no run has failed so far, and in the newest one every source could be observed and nothing
             waits for a person.
     """
 
     runs: deque[RunResult] = field(default_factory=lambda: deque(maxlen=MOST_RUNS_KEPT))
-    last_tick: Summary | None = None
+    last_invocation: Summary | None = None
     ok: bool = True
     _has_no_failure: bool = True
 
-    def add(self, tick: Summary) -> None:
-        """Adds a finished tick."""
-        self.runs.extend(tick.runs)
-        self._has_no_failure &= replace(tick, faults=(), waiting=()).ok
-        self.ok = self._has_no_failure and not tick.faults and not tick.stuck
-        self.last_tick = replace(tick, runs=())
+    def add(self, invocation: Summary) -> None:
+        """Adds a finished invocation."""
+        self.runs.extend(invocation.runs)
+        self._has_no_failure &= replace(invocation, faults=(), waiting=()).ok
+        self.ok = self._has_no_failure and not invocation.faults and not invocation.stuck
+        self.last_invocation = replace(invocation, runs=())
 
     def summary(self, *, interrupted: bool) -> Summary:
-        """The newest runs of all ticks, and what waits after the last one; unknown, so empty, after a signal."""
-        last = self.last_tick or Summary((), ())
+        """The newest runs of all invocations, and what waits after the last one; unknown, so empty, after a signal."""
+        last = self.last_invocation or Summary((), ())
         waiting = () if interrupted else last.waiting
         return replace(last, runs=tuple(self.runs), waiting=waiting, interrupted=interrupted)
 
@@ -246,7 +246,7 @@ def _events(project: ProjectSpec, style: Style) -> AbstractContextManager[Progre
 
 @frozen
 class ProgressOutput:
-    """How ticks are reported.
+    """How invocations are reported.
 
     Attributes:
         events: Progress for programs; None for people.
@@ -260,11 +260,11 @@ class ProgressOutput:
     idle: Idle
 
     def progress(self, project: ProjectSpec) -> ProgressReporter:
-        """The progress to pass to one tick."""
+        """The progress to pass to one invocation."""
         return self.events or make_reporter(project, self.terminal, SystemClock().now)
 
-    def report_tick(self, summary: Summary, project: ProjectSpec, *, quiet: bool, loops: bool) -> None:
-        """Reports a finished tick; a ``quiet`` one, without news, only to programs."""
+    def report_invocation(self, summary: Summary, project: ProjectSpec, *, quiet: bool, loops: bool) -> None:
+        """Reports a finished invocation; a ``quiet`` one, without news, only to programs."""
         if self.events is not None:
             self.events.report_end(summary)
         elif self.prints_summary and not quiet:
@@ -273,7 +273,7 @@ class ProgressOutput:
             print_summary(summary, project, self.terminal, idle=self.idle(summary))
 
 
-def _run_ticks(
+def _run_invocations(
     project: OpenProject,
     work: Work,
     stopper: SignalStopper,
@@ -287,10 +287,10 @@ def _run_ticks(
         with output.progress(project.spec) as progress:
             stopper.tell = progress.stopping
             summary = work(_SignalProgress(progress, stopper))
-        last_failures = loop_summary.last_tick.failures if loop_summary.last_tick is not None else None
+        last_failures = loop_summary.last_invocation.failures if loop_summary.last_invocation is not None else None
         is_quiet = not summary.runs and summary.failures == last_failures  # a loop reports an unchanged state only once
         loop_summary.add(summary)
-        output.report_tick(summary, project.spec, quiet=is_quiet, loops=every_seconds is not None)
+        output.report_invocation(summary, project.spec, quiet=is_quiet, loops=every_seconds is not None)
         if every_seconds is None or summary.interrupted or summary.lost:
             return
         stopper.sleep_until(every_seconds)

@@ -1,7 +1,7 @@
-"""Metrics of a project for Prometheus, in a file for its textfile collector that is replaced after each tick.
+"""Metrics of a project for Prometheus, in a file for its textfile collector that is replaced after each invocation.
 
 Gauges show the present state of the journal. Counters continue from the values in the file, as a driver may live no
-longer than a tick. Where two drivers write the same file at once, the counts of one are lost.
+longer than an invocation. Where two drivers write the same file at once, the counts of one are lost.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class MetricsWatcher:
         self._began = 0.0
 
     def began(self) -> None:
-        """Starts the clock of the tick."""
+        """Starts the clock of the invocation."""
         self._began = time.monotonic()
 
     def planned(self, runs: int, waiting: int) -> None:
@@ -82,7 +82,7 @@ class MetricsWatcher:
         self._client.write_to_textfile(str(self._file), registry)
 
     def _register_counters(self, registry: Any, summary: Summary) -> None:  # noqa: ANN401  of the client, which tells no types
-        """Registers the counters: those in the file plus this tick's runs, without assets that left the project."""
+        """Registers the counters: those in the file plus the invocation's runs, without assets that left the project."""
         from prometheus_client.core import CounterMetricFamily
 
         runs: dict[tuple[str, str], float] = {}

@@ -33,21 +33,21 @@ class TraceWatcher:
         self._project = project
         self._provider = provider or _provider()
         self._tracer = self._provider.get_tracer(TRACER, _version())
-        self._tick: Any = None
+        self._invocation_span: Any = None
         self._runs: dict[str, Any] = {}
 
     def began(self) -> None:
         """Starts the span of the invocation."""
-        self._tick = self._tracer.start_span("tick", attributes={"sparkassets.project": self._project.name})
+        self._invocation_span = self._tracer.start_span("tick", attributes={"sparkassets.project": self._project.name})
 
     def planned(self, runs: int, waiting: int) -> None:
         """Adds an event with the number of planned runs."""
         del waiting
-        self._tick.add_event("planned", {"sparkassets.runs": runs})
+        self._invocation_span.add_event("planned", {"sparkassets.runs": runs})
 
     def starting(self, what: str) -> None:
         """Adds an event for a step that takes seconds."""
-        self._tick.add_event(f"starting {what}")
+        self._invocation_span.add_event(f"starting {what}")
 
     def started(self, run: PlannedRun, run_id: str) -> None:
         """Starts the span of a run."""
@@ -64,7 +64,7 @@ class TraceWatcher:
         if asset.partitioning.is_partitioned and not run.partitions.is_everything:
             attributes["sparkassets.partitions"] = asset.partitioning.labels(run.partitions, most=10)
             attributes["sparkassets.partitions.count"] = asset.partitioning.count(run.partitions)
-        context = self._api.set_span_in_context(self._tick)
+        context = self._api.set_span_in_context(self._invocation_span)
         self._runs[run_id] = self._tracer.start_span(f"run {run.asset}", context=context, attributes=attributes)
 
     def finished(self, result: RunResult) -> None:
@@ -87,16 +87,16 @@ class TraceWatcher:
         for span in self._runs.values():
             span.end()
         self._runs.clear()
-        if self._tick is None:
+        if self._invocation_span is None:
             return
         if summary is not None:
-            self._tick.set_attribute("sparkassets.runs", len(summary.runs))
-            self._tick.set_attribute("sparkassets.late", len(summary.late))
+            self._invocation_span.set_attribute("sparkassets.runs", len(summary.runs))
+            self._invocation_span.set_attribute("sparkassets.late", len(summary.late))
             if not summary.ok:
-                self._tick.set_status(self._api.StatusCode.ERROR, "not all went well")
+                self._invocation_span.set_status(self._api.StatusCode.ERROR, "not all went well")
         else:
-            self._mark_failed(self._tick, "the invocation was broken off")
-        self._tick.end()
+            self._mark_failed(self._invocation_span, "the invocation was broken off")
+        self._invocation_span.end()
         if hasattr(self._provider, "force_flush"):
             self._provider.force_flush(FLUSH_MILLIS)
 

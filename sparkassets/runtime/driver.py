@@ -5,7 +5,7 @@ One thread owns the journal and decides; every run has a thread of its own that 
 independent branches never wait for each other. The parts of a decision are apart:
 
 - `sparkassets.runtime.invocation_observer`: what changed in sources and tables;
-- `sparkassets.runtime.driver_work`: which runs are due for a tick, a backfill, a rebuild, a rollback or a promotion;
+- `sparkassets.runtime.driver_work`: which runs are due, for a backfill, a rebuild, a rollback or a promotion too;
 - `sparkassets.runtime.claims`: which of them are claimed, and `sparkassets.runtime.run_orders`: what they compute;
 - `sparkassets.runtime.active_runs`: how a wave of them is spread over slots and commits;
 - `sparkassets.runtime.recovery`: what becomes of runs whose driver is gone;

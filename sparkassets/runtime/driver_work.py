@@ -53,7 +53,7 @@ class DriverWork(Protocol):
         """Called after each run of this work has ended, so that the work knows what it has tried."""
 
 
-class TickWork(DriverWork):
+class DueWork(DriverWork):
     """Runs everything that is due, until nothing is."""
 
     def __init__(self, select: Collection[str] | None = None) -> None:

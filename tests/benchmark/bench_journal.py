@@ -20,7 +20,7 @@ from deltalake import write_deltalake
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.ports import HistoryQuery
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.table_columns import JOURNAL_COLUMNS, arrow_table
 from tests.benchmark.figures import record
@@ -164,7 +164,7 @@ def shared_commits(folder: Path) -> str:
         commits.update({row.kind for row in rows})
 
     store.append = counting  # type: ignore[method-assign]
-    assert len(world.driver().run_works([TickWork()]).runs) == RUNS
+    assert len(world.driver().run_works([DueWork()]).runs) == RUNS
     return f"{RUNS} runs: claimed in {commits['claim']} commits, recorded in {commits['success']} (budget 4 each)"
 
 

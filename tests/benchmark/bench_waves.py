@@ -21,7 +21,7 @@ import psutil
 
 from sparkassets.ports import HistoryQuery
 from sparkassets.processes import this_process
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.memory_store import MemoryStore
 from sparkassets.wiring.host import SystemClock, host_identity
@@ -75,7 +75,7 @@ def rates() -> None:
         with tempfile.TemporaryDirectory() as folder:
             prepared = world(TOGETHER, folder)
             prepared.tell("s")
-            prepared.driver().run_works([TickWork(select=["s"])])
+            prepared.driver().run_works([DueWork(select=["s"])])
             with pool(drivers) as workers:
                 cpu = sum(workers.map(drive, [folder] * drivers, [TOGETHER] * drivers))
             rows = DeltaStore(folder).read_history(HistoryQuery(kinds=["claim", "success"]))
@@ -102,7 +102,7 @@ def wave(count: int, folder: str | None = None) -> Cost:
     found = world(count, folder)
     found.tell("s")
     cpu = time.process_time()
-    summary = found.driver().run_works([TickWork()])
+    summary = found.driver().run_works([DueWork()])
     assert len(summary.runs) == count
     return Cost(time.process_time() - cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
@@ -119,10 +119,10 @@ def loop(count: int) -> tuple[Cost, Cost]:
     with tempfile.TemporaryDirectory() as folder:
         found = world(10, folder)
         found.tell("s")
-        found.driver().run_works([TickWork()])
+        found.driver().run_works([DueWork()])
         cpu = time.process_time()
         for tick in range(1, count + 1):
-            assert not found.driver().run_works([TickWork()]).runs
+            assert not found.driver().run_works([DueWork()]).runs
             if tick in (count // 10, count):
                 costs.append(Cost(time.process_time() - cpu, process.memory_info().rss))
     return costs[0], costs[1]
@@ -133,7 +133,7 @@ def drive(folder: str, count: int) -> float:
     found = world(count, folder)
     found.alive, found.invocations = True, os.getpid()
     cpu = time.process_time()
-    found.driver(host=host_identity()).run_works([TickWork()])
+    found.driver(host=host_identity()).run_works([DueWork()])
     return time.process_time() - cpu
 
 

@@ -262,7 +262,11 @@ def test_what_a_loop_keeps_does_not_grow_with_its_ticks():
     for number in range(3 * MOST_RUNS_KEPT):
         waiting = tuple(Waiting(f"a{each}", "kept by whom?") for each in range(3))
         tally.add(Summary((run("success", number),), waiting))
-    assert (len(tally.runs), len(tally.last_tick.waiting), len(tally.last_tick.runs)) == (MOST_RUNS_KEPT, 3, 0)
+    assert (len(tally.runs), len(tally.last_invocation.waiting), len(tally.last_invocation.runs)) == (
+        MOST_RUNS_KEPT,
+        3,
+        0,
+    )
     alive = [each for each in gc.get_objects() if type(each) is Waiting and each.reason == "kept by whom?"]
     assert len(alive) <= 6, "of the newest tick, and of the one being made"
     assert tally.summary(interrupted=False).runs[-1].run == f"delays-{3 * MOST_RUNS_KEPT - 1}"

@@ -34,7 +34,7 @@ from sparkassets.ports import (
 )
 from sparkassets.processes import Process
 from sparkassets.runtime.driver import Driver, DriverIdentity
-from sparkassets.runtime.driver_work import DriverWork, TickWork
+from sparkassets.runtime.driver_work import DriverWork, DueWork
 from sparkassets.runtime.leases import ActiveInvocations, LeaseMonitor
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.progress import FailureExplanation, SilentProgress
@@ -83,7 +83,7 @@ def raising_once(error: Exception) -> Hook:
 
 def ticking(driver: Driver, work: DriverWork | None = None) -> threading.Thread:
     """A tick of the driver, or other work of its, begun in a thread of its own."""
-    thread = threading.Thread(target=driver.run_works, args=([work or TickWork()],), daemon=True)
+    thread = threading.Thread(target=driver.run_works, args=([work or DueWork()],), daemon=True)
     thread.start()
     return thread
 

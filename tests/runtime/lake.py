@@ -27,7 +27,7 @@ from sparkassets.core.strategies import DateRange
 from sparkassets.core.validations import RuleVerdict, RunJudgement
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, Observation, RunOrder
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, multi, project, source
 from tests.runtime.fakes import FakeEngine, Result, World
@@ -292,7 +292,7 @@ def killed(lake: Lake, name: str, moment: str) -> bool:
     driver = lake.driver(engine=engine)
 
     def run() -> None:
-        driver.run_works([TickWork()])
+        driver.run_works([DueWork()])
         ended.set()
         reached.set()
 

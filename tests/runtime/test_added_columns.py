@@ -16,7 +16,7 @@ from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
-from sparkassets.runtime.driver_work import RebuildWork, TickWork
+from sparkassets.runtime.driver_work import DueWork, RebuildWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import HERE, asset, project, source
 from tests.depth import histories
@@ -82,7 +82,7 @@ class Shop:
 def tick(w: World) -> set[str]:
     """What runs until nothing does; no run may fail."""
     ran: set[str] = set()
-    while runs := w.driver().run_works([TickWork()]).runs:
+    while runs := w.driver().run_works([DueWork()]).runs:
         assert [each.error for each in runs if each.status != "success"] == []
         ran |= {each.asset for each in runs}
     return ran

@@ -10,7 +10,7 @@ from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import ClaimEntry, EventEntry
 from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.state import State
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.delta_store import DeltaStore
 from tests.builders import days
 from tests.runtime.adder import PROJECT
@@ -23,16 +23,16 @@ def test_all_events_of_four_processes_are_accounted_for(tmp_path):
     state = str(tmp_path / "state")
     w = World(PROJECT, DeltaStore(state))
     w.store.create(project=PROJECT.name)
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     adders = [
         subprocess.Popen([sys.executable, "-m", "tests.runtime.adder", state, f"adder{number}", str(EACH)])
         for number in range(ADDERS)
     ]
     runs = 0
     while any(adder.poll() is None for adder in adders):
-        runs += len(w.driver().run_works([TickWork()]).runs)
+        runs += len(w.driver().run_works([DueWork()]).runs)
     assert [adder.wait() for adder in adders] == [0] * ADDERS
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     rows = DeltaStore(state).read_history()
     events = [row.seq for row in rows if row.kind == "event"]
     entries = list(map(from_row, rows))
@@ -50,4 +50,4 @@ def test_all_events_of_four_processes_are_accounted_for(tmp_path):
     whole = fold(State(w.store.read_image(project=PROJECT.name).journal_id), entries, commit=0)
     assert whole.assets["days"].coverage == days("2025-01-01..2025-01-28")
     assert [ref.seq for ref in whole.dataset("x-s").recent] == [events[-1]], "the newest only"
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()

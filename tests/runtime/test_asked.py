@@ -12,7 +12,7 @@ from sparkassets.core.strategies import EveryInstance, LatestOnly
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import InputError
 from sparkassets.ports import DataCommit, HistoryGoneError
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, multi, project, source
 from tests.runtime.fakes import Commit, World, dying
@@ -46,7 +46,7 @@ def restored(w: World) -> None:
 
 
 def run(w: World):
-    return w.driver().run_works([TickWork()])
+    return w.driver().run_works([DueWork()])
 
 
 def mark(w: World, kind: str, *keys: str):

@@ -4,7 +4,7 @@ import pytest
 
 from sparkassets.core.journal.entries import ObservedEntry
 from sparkassets.core.strategies import DateRange
-from sparkassets.runtime.driver_work import BackfillWork, TickWork
+from sparkassets.runtime.driver_work import BackfillWork, DueWork
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, project, source
@@ -19,7 +19,7 @@ def world():
     strategy = DateRange(max_partitions_per_run=2)
     made = World(project(source("s"), asset("a", "s", strategy=strategy, retries=0)), MemoryStore())
     made.tell("s", WEEK)
-    made.driver().run_works([TickWork()])
+    made.driver().run_works([DueWork()])
     return made
 
 
@@ -60,15 +60,15 @@ def test_what_fails_is_left_and_tried_again_by_the_next_tick(world):
         ("backfill", "success", "2025-01-03..2025-01-04"),
         ("backfill", "success", "2025-01-05..2025-01-06"),
     ]
-    assert told(world, world.driver().run_works([TickWork()])) == [("backfill", "success", "2025-01-01..2025-01-02")]
-    assert told(world, world.driver().run_works([TickWork()])) == []
+    assert told(world, world.driver().run_works([DueWork()])) == [("backfill", "success", "2025-01-01..2025-01-02")]
+    assert told(world, world.driver().run_works([DueWork()])) == []
 
 
 def test_so_many_runs_and_no_more(world):
     assert told(world, world.driver().run_works([forced(world, newest_first=True, max_runs=1)])) == [
         ("backfill", "success", "2025-01-05..2025-01-06")
     ]
-    assert told(world, world.driver().run_works([TickWork()])) == []
+    assert told(world, world.driver().run_works([DueWork()])) == []
     assert told(world, world.driver().run_works([forced(world, newest_first=True)])) == [
         ("backfill", "success", "2025-01-03..2025-01-04"),
         ("backfill", "success", "2025-01-01..2025-01-02"),

@@ -22,7 +22,7 @@ from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.validations import NotNullCheck, ValidationRule
 from sparkassets.errors import InputError
 from sparkassets.ports import RunOrder
-from sparkassets.runtime.driver_work import DriverWork, PromotionWork, TickWork
+from sparkassets.runtime.driver_work import DriverWork, DueWork, PromotionWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.depth import histories
 from tests.runtime.fakes import Result
@@ -135,7 +135,7 @@ class History:
     def base_runs(self) -> None:
         self.lake.project = coded(self.plain, {})
         self.lake.codes = {}
-        assert is_as_told(self.lake.driver(engine=BaseEngine(self.lake, self.beside)).run_works([TickWork()]))
+        assert is_as_told(self.lake.driver(engine=BaseEngine(self.lake, self.beside)).run_works([DueWork()]))
 
     def branch(self) -> Branch:
         base = JournalReader(self.lake.store, coded(self.plain, self.codes), self.lake.clock)
@@ -153,7 +153,7 @@ class History:
         lake = self.beside
         lake.project, lake.store, lake.codes = branch.fork.project, branch.adapters.store, self.codes
         lake.observer = branch.adapters.find_observer  # type: ignore[method-assign, assignment]
-        return lake, BranchWork(work or TickWork(), branch.fork, branch.base.state())
+        return lake, BranchWork(work or DueWork(), branch.fork, branch.base.state())
 
     def promoting(self) -> DriverWork:
         branch = self.branch()
@@ -409,7 +409,7 @@ def test_what_others_made_of_an_asset_since_the_branch_began_is_not_overwritten(
     lake.project, lake.codes = coded(history.plain, {"one": 2}), {"one": 2}
     for name in "st":
         lake.change(name, dict.fromkeys(partitions_of(history.plain.assets[name].partitioning), 2))
-    assert lake.driver().run_works([TickWork()]).ok
+    assert lake.driver().run_works([DueWork()]).ok
     history.run_branch()
     work = history.promoting()
     summary = lake.driver(engine=PromotingEngine(lake, history.beside)).run_works([work])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.planner.planning_context import partitions_in_bounds
 from sparkassets.core.spec.model import AssetSpec, InletSpec, PartitionRequirement, ProjectSpec
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import project
 from tests.depth import histories
@@ -85,8 +85,8 @@ class Declared(History):
         changed = coded(self.plain, self.codes)
         assets = {name: replace(each, on_code_change="backfill") for name, each in changed.assets.items()}
         self.lake.project, self.lake.codes = replace(changed, assets=assets), self.codes
-        assert self.lake.driver().run_works([TickWork()]).ok
-        assert self.lake.driver().run_works([TickWork()]).runs == ()
+        assert self.lake.driver().run_works([DueWork()]).ok
+        assert self.lake.driver().run_works([DueWork()]).runs == ()
 
     def there(self) -> dict[str, tuple[Table, list[object]]]:
         """Every table of the base, and what counts as there."""

@@ -14,7 +14,7 @@ from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import AppendWrite, UpsertWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import Observation
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.depth import histories
@@ -60,7 +60,7 @@ def dying(w, moment):
     engine = Reading(w.engine.tables)
     engine.hooks["a", moment] = stuck
     driver = w.driver(engine=engine)
-    thread = threading.Thread(target=driver.run_works, args=([TickWork()],), daemon=True)
+    thread = threading.Thread(target=driver.run_works, args=([DueWork()],), daemon=True)
     thread.start()
     while thread.is_alive() and not reached.wait(0.01):
         pass
@@ -68,7 +68,7 @@ def dying(w, moment):
 
 def failing(w):
     w.engine.hooks["a", "compute"] = raising_once(RunError("boom"))
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     del w.engine.hooks["a", "compute"]
 
 
@@ -99,12 +99,12 @@ def test_every_version_is_read_once_and_in_order(steps, adds):
                 table, version = table + 1, 0
                 update(w, str(table), version)
             case "tick":
-                w.driver().run_works([TickWork()])
+                w.driver().run_works([DueWork()])
             case "fail":
                 failing(w)
             case moment:
                 dying(w, moment)
-    last = w.driver().run_works([TickWork()])
+    last = w.driver().run_works([DueWork()])
     found = [(low and TablePosition.parse(low), TablePosition.parse(high)) for low, high in read(w)]
     for before, (low, high) in zip([None, *(high for _, high in found)], found, strict=False):
         assert low == (before if before is None or before.table_id == high.table_id else None)
@@ -115,4 +115,4 @@ def test_every_version_is_read_once_and_in_order(steps, adds):
     if found[-1][1] != newest:
         assert adds
         assert "to read all of it anew would append its rows twice" in last.waiting[0].reason
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()

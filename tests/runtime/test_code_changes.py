@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.state import State
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World, dying
@@ -33,28 +33,28 @@ def test_a_run_that_a_newer_driver_records_is_of_the_older_code_and_computed_aga
     w.tell("s", "2025-01-01")
     dying(w, "written")
     newer = replace(w, project=coded(NEW))
-    summary = newer.driver().run_works([TickWork()])
+    summary = newer.driver().run_works([DueWork()])
     assert [(run.adopted is not None, run.reason.rpartition(", ")[2]) for run in summary.runs][-1] == (
         False,
         "1 stale: its code changed",
     )
     assert summary.runs[0].adopted is not None
     assert made_by(opened(w)) == {NEW.id: ["2025-01-01"]}
-    assert newer.driver().run_works([TickWork()]).runs == ()
+    assert newer.driver().run_works([DueWork()]).runs == ()
 
 
 def test_drivers_that_take_turns_come_to_rest():
     old = World(coded(OLD), MemoryStore())
     new = replace(old, project=coded(NEW))
     old.tell("s", "2025-01-01")
-    old.driver().run_works([TickWork()])
-    assert len(new.driver().run_works([TickWork()]).runs) == 1
+    old.driver().run_works([DueWork()])
+    assert len(new.driver().run_works([DueWork()]).runs) == 1
     for _ in range(3):
-        assert old.driver().run_works([TickWork()]).runs == ()
-        assert new.driver().run_works([TickWork()]).runs == ()
+        assert old.driver().run_works([DueWork()]).runs == ()
+        assert new.driver().run_works([DueWork()]).runs == ()
     old.tell("s", "2025-01-02")
-    (note,) = old.driver().run_works([TickWork()]).notes
+    (note,) = old.driver().run_works([DueWork()]).notes
     assert note.text.startswith("computed by newer code than this")
     assert made_by(opened(old)) == {OLD.id: ["2025-01-02"], NEW.id: ["2025-01-01"]}
-    assert len(new.driver().run_works([TickWork()]).runs) == 1
+    assert len(new.driver().run_works([DueWork()]).runs) == 1
     assert made_by(opened(new)) == {NEW.id: ["2025-01-01..2025-01-02"]}

@@ -8,7 +8,7 @@ from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.errors import RunError
 from sparkassets.ports import HistoryQuery
-from sparkassets.runtime.driver_work import BackfillWork, TickWork
+from sparkassets.runtime.driver_work import BackfillWork, DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, days, project, source
 from tests.runtime.fakes import FakeEngine, World
@@ -43,7 +43,7 @@ def asset_keys(partitions: PartitionSet) -> list[str]:
 
 def test_all_but_the_bad_day_is_published_and_the_bad_one_is_told_once(world):
     world.engine.hooks["a", "compute"] = failing(days("2025-01-02"))
-    summary = world.driver().run_works([TickWork()])
+    summary = world.driver().run_works([DueWork()])
     assert told(summary) == [
         ("2025-01-01..2025-01-08", "replanned"),
         ("2025-01-01..2025-01-04", "replanned"),
@@ -56,7 +56,7 @@ def test_all_but_the_bad_day_is_published_and_the_bad_one_is_told_once(world):
     assert not summary.ok
     assert [result.attempts for result in summary.runs if result.status == "replanned"] == [1, 1, 1]
     assert world.store.read_history(HistoryQuery(kinds=["failure"]))
-    again = world.driver().run_works([TickWork()])
+    again = world.driver().run_works([DueWork()])
     assert told(again) == [("2025-01-02", "failed")]
 
 
@@ -84,17 +84,17 @@ def landed() -> World:
 @pytest.mark.parametrize("scheme", ["file:", "file://"])
 def test_where_the_error_names_the_file_nobody_looks_for_its_day(landed, scheme):
     landed.engine.hooks["a", "compute"] = unreadable("2025-01-02", scheme=scheme)
-    assert told(landed.driver().run_works([TickWork()])) == [
+    assert told(landed.driver().run_works([DueWork()])) == [
         ("2025-01-01..2025-01-08", "failed"),
         ("2025-01-01, 2025-01-03..2025-01-08", "success"),
     ]
     landed.tell("s", "2025-01-09", cursor={str(at("2025-01-09")): "seen"})
-    assert told(landed.driver().run_works([TickWork()])) == [("2025-01-09", "success"), ("2025-01-02", "failed")]
+    assert told(landed.driver().run_works([DueWork()])) == [("2025-01-09", "success"), ("2025-01-02", "failed")]
 
 
 def test_of_several_bad_files_each_run_names_one(landed):
     landed.engine.hooks["a", "compute"] = unreadable("2025-01-02", "2025-01-07")
-    assert [keys for keys, _ in told(landed.driver().run_works([TickWork()]))] == [
+    assert [keys for keys, _ in told(landed.driver().run_works([DueWork()]))] == [
         "2025-01-01..2025-01-08",
         "2025-01-01, 2025-01-03..2025-01-08",
         "2025-01-01, 2025-01-03..2025-01-06, 2025-01-08",
@@ -109,19 +109,19 @@ def test_a_file_that_is_of_no_partition_is_looked_for_in_halves(landed):
             raise error
 
     landed.engine.hooks["a", "compute"] = hook
-    assert len(told(landed.driver().run_works([TickWork()]))) == 7
+    assert len(told(landed.driver().run_works([DueWork()]))) == 7
 
 
 def test_rows_outside_the_partitions_are_found_alike_after_the_write_has_begun(world):
     world.engine.hooks["a", "write"] = failing(days("2025-01-08"))
-    assert [keys for keys, status in told(world.driver().run_works([TickWork()])) if status == "failed"] == [
+    assert [keys for keys, status in told(world.driver().run_works([DueWork()])) if status == "failed"] == [
         "2025-01-08"
     ]
 
 
 def test_what_is_not_of_the_data_is_tried_again_as_it_was(world):
     world.engine.hooks["a", "compute"] = failing(days("2025-01-02"), of_data=False)
-    assert told(world.driver().run_works([TickWork()])) == [("2025-01-01..2025-01-08", "failed")]
+    assert told(world.driver().run_works([DueWork()])) == [("2025-01-01..2025-01-08", "failed")]
 
 
 def test_a_driver_that_dies_among_the_parts_loses_nothing(world):
@@ -136,9 +136,9 @@ def test_a_driver_that_dies_among_the_parts_loses_nothing(world):
         failing(days("2025-01-02"))(order)
 
     dying.hooks["a", "compute"] = hook
-    world.driver(engine=dying).run_works([TickWork()])
-    world.driver().run_works([TickWork()])
-    world.driver().run_works([TickWork()])
+    world.driver(engine=dying).run_works([DueWork()])
+    world.driver().run_works([DueWork()])
+    world.driver().run_works([DueWork()])
     state = world.driver()
     state.ledger.open()
     assert asset_keys(state.ledger.state.assets["a"].coverage) == ["2025-01-01", "2025-01-03..2025-01-08"]

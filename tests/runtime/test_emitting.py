@@ -3,7 +3,7 @@
 from sparkassets.core.journal.announcements import encode_announcement, parse_announcement
 from sparkassets.errors import RunError
 from sparkassets.ports import HistoryQuery
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, project, source
 from tests.runtime.fakes import World, dying, raising
@@ -28,7 +28,7 @@ def world():
 def test_they_stand_beside_the_success_and_trigger_what_listens():
     w = world()
     w.tell("s", "2025-01-01")
-    assert sorted(run.asset for run in w.driver().run_works([TickWork()]).runs) == ["a", "b", "w"]
+    assert sorted(run.asset for run in w.driver().run_works([DueWork()]).runs) == ["a", "b", "w"]
     success, *_ = w.store.read_history(HistoryQuery(kinds=["success"]))
     side, other = w.store.read_history(HistoryQuery(kinds=["event"]))
     assert (side.seq, other.seq) == (success.seq + 1, success.seq + 2)
@@ -47,11 +47,11 @@ def test_they_survive_the_driver_that_wrote_and_did_not_record():
     w.tell("s", "2025-01-01")
     dying(w, "written")
     assert w.store.read_history(HistoryQuery(kinds=["event"])) == []
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert summary.runs[0].adopted is not None
     success, *_ = w.store.read_history(HistoryQuery(kinds=["success"]))
     assert [row.run for row in w.store.read_history(HistoryQuery(kinds=["event"]))] == [success.run] * 2
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()
     assert len(w.store.read_history(HistoryQuery(kinds=["event"]))) == 2
 
 
@@ -59,6 +59,6 @@ def test_a_run_that_fails_announces_nothing():
     w = world()
     w.tell("s", "2025-01-01")
     w.engine.hooks["a", "write"] = raising(RunError("no disk"))
-    (failed,) = w.driver().run_works([TickWork()]).runs
+    (failed,) = w.driver().run_works([DueWork()]).runs
     assert failed.status == "failed"
     assert w.store.read_history(HistoryQuery(kinds=["event"])) == []

@@ -7,7 +7,7 @@ from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import RenewEntry
 from sparkassets.ports import HistoryQuery
 from sparkassets.runtime import attempt_threads
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.runtime.leases import LeaseMonitor
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -58,7 +58,7 @@ def test_it_names_what_else_commits_before_that_does():
 def test_it_names_it_once():
     w = world(commits=True, retries=1, retry_delay_seconds=0)
     w.engine.hooks["a", "write"] = raising_once(OSError("gone for a moment"))
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert entries(w) == ["claim", "renew", "success"]
 
 
@@ -75,7 +75,7 @@ def test_a_run_whose_claim_was_taken_over_enlists_nobody_and_commits_nothing():
     slow.hooks["a", "compute"] = wait
     first = ticking(w.driver(engine=slow))
     assert reached.wait(10)
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     go_on.set()
     first.join(10)
     assert not first.is_alive()
@@ -96,7 +96,7 @@ def test_a_run_that_was_left_behind_is_refused_once_its_driver_has_ended(monkeyp
 
     w.engine.staged = Staged()
     before = threading.enumerate()
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     (left,) = (each for each in threading.enumerate() if each.name == f"{result.run}-1" and each not in before)
     ended.set()
     left.join(10)
@@ -127,5 +127,5 @@ def test_a_state_that_is_gone_when_a_process_is_enlisted_ends_the_driver_and_com
 
     w.store.append = gone
     with suppress(OSError):
-        w.driver().run_works([TickWork()])
+        w.driver().run_works([DueWork()])
     assert w.engine.tables == {}

@@ -21,7 +21,7 @@ from sparkassets.errors import StateError
 from sparkassets.ports import Enlist, HistoryQuery, LastLook, Observation, RunOrder
 from sparkassets.runtime import ledger
 from sparkassets.runtime.driver import Driver
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.depth import COUNT, USUAL
@@ -108,7 +108,7 @@ class History:
         before = len(self.state.calls), len(self.tables.calls)
         assert max(before) < MOST
         try:
-            summary = self.driver().run_works([TickWork()])
+            summary = self.driver().run_works([DueWork()])
         except StateError as error:
             self.told.append(error)
             return True
@@ -125,7 +125,7 @@ class History:
         driver = lake.driver()
         state = driver.ledger.open()
         assert all(not each.chains for name in names if (each := state.assets.get(name)) is not None)
-        assert driver.run_works([TickWork()]).runs == ()
+        assert driver.run_works([DueWork()]).runs == ()
         return {name: (dict(lake.table(name)), state.assets[name].coverage) for name in names}
 
 
@@ -161,9 +161,9 @@ def test_care_for_the_journal_that_fails_ends_no_run_that_is_under_way(monkeypat
     failing = Faulty(w.store, Faults(range(1, MOST), error=out_of_state, counts=CARE))
     driver.ledger._store = failing
     with pytest.raises(StateError, match="cannot save_snapshot"):
-        driver.run_works([TickWork()])
+        driver.run_works([DueWork()])
     assert [each.status for each in heard.results] == ["success", "success"]
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()
 
 
 def test_a_lease_that_cannot_be_renewed_for_a_while_ends_no_run():
@@ -180,7 +180,7 @@ def test_a_lease_that_cannot_be_renewed_for_a_while_ends_no_run():
     w.engine.hooks["a", "compute"] = slow
     driver = w.driver()
     driver.ledger._store = Faulty(w.store, faults)
-    assert driver.run_works([TickWork()]).ok
+    assert driver.run_works([DueWork()]).ok
     assert len(faults.calls) > len(set(faults.calls)), "the lease was to be renewed meanwhile"
 
 

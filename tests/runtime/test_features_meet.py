@@ -6,7 +6,7 @@ import time
 from sparkassets.core.journal.entries import SegmentEntry
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.strategies import EveryInstance, SegmentBatches
-from sparkassets.runtime.driver_work import BackfillWork, TickWork
+from sparkassets.runtime.driver_work import BackfillWork, DueWork
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -21,7 +21,7 @@ def test_a_request_of_which_a_removed_segment_alone_is_left_is_over():
     forced = lambda: world.driver().run_works([BackfillWork(world.project.assets["a"], EVERYTHING, force=True)])  # noqa: E731
     keys = world.project.assets["a"].partitioning.labels
     world.tell("s", "2025-01-01,de", "2025-01-01,nl")
-    world.driver().run_works([TickWork()])
+    world.driver().run_works([DueWork()])
     world.engine.hooks["a", "compute"] = raising_once(OSError("the disk is full"))
     assert [(run.status, *keys(run.partitions)) for run in forced().runs] == [
         ("failed", "2025-01-01,de"),
@@ -41,7 +41,7 @@ def test_of_runs_side_by_side_that_end_together_each_tells_its_own():
     model = asset("a", "s", by="hour", segments=three, strategy=EveryInstance(), retries=0, unchanged="skip")
     world = World(project(source("s", by="hour", segments=three), model, max_parallel_runs=3), MemoryStore())
     world.tell("s", "2025-01-01T00")
-    world.driver().run_works([TickWork()])
+    world.driver().run_works([DueWork()])
     world.tell("s", "2025-01-01T00")
     recorder, release = Recorder(), threading.Event()
     driver = world.driver(progress=recorder)
@@ -56,6 +56,6 @@ def test_of_runs_side_by_side_that_end_together_each_tells_its_own():
             time.sleep(0.01)
 
     recorder.on_finish = the_others_end
-    assert driver.run_works([TickWork()]).ok
+    assert driver.run_works([DueWork()]).ok
     told = {keys(run.partitions)[0]: bool(run.unchanged) for run in recorder.results}
     assert told == {"2025-01-01T00,x": True, "2025-01-01T00,y": False, "2025-01-01T00,z": False}

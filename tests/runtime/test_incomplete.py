@@ -8,7 +8,7 @@ from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, multi, project, source
 from tests.runtime.fakes import World, dying
@@ -44,7 +44,7 @@ def half(*, kind: str = "delta", **more) -> World:
 
 
 def run(w: World):
-    return w.driver().run_works([TickWork()])
+    return w.driver().run_works([DueWork()])
 
 
 def mark(w: World, kind: str):

@@ -12,7 +12,7 @@ from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.ports import HistoryQuery
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from tests.depth import histories
 from tests.runtime.lake import Lake, Partition, inside, killed, made, needed, partitions_of, random_lake, some_values
 
@@ -34,7 +34,7 @@ class History:
             name = random.choice("st")
             lake.change(name, dict(some_values(random, lake.project.assets[name].partitioning)))
         elif what == "run":
-            lake.driver().run_works([TickWork()])
+            lake.driver().run_works([DueWork()])
         elif what == "die":
             killed(lake, random.choice(["one", "two", "three"]), random.choice(MOMENTS))
         elif what == "bad":
@@ -59,9 +59,9 @@ def test_every_table_is_as_if_computed_from_scratch(*, random: Random, steps: in
         history.step()
     lake.bad.clear()
     while lake.has_news:
-        assert lake.driver().run_works([TickWork()]).ok
-    assert lake.driver().run_works([TickWork()]).ok
-    assert lake.driver().run_works([TickWork()]).runs == (), "idle"
+        assert lake.driver().run_works([DueWork()]).ok
+    assert lake.driver().run_works([DueWork()]).ok
+    assert lake.driver().run_works([DueWork()]).runs == (), "idle"
     for name, spec in lake.project.assets.items():
         if spec.source is not None:
             continue

@@ -11,7 +11,7 @@ from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError, HistoryQuery
 from sparkassets.runtime import attempt_threads
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.runtime.observation import look_at_targets
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source
@@ -47,7 +47,7 @@ def recorded(w: World) -> list[tuple[str, str | None]]:
 
 def test_one_run_is_one_commit_in_every_outlet():
     w = world()
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     assert (result.status, result.adopted) == ("success", None)
     (train,), (test,) = (w.engine.data(name) for name in BOTH)
     assert train == test
@@ -60,7 +60,7 @@ def test_who_finds_a_run_in_some_outlets_publishes_it_in_the_others_from_its_own
     dying(w, moment, name)
     pinned = w.engine.data("train")[0].order.pins
     w.tell("s", "2025-01-01", "2025-01-02")
-    results = w.driver().run_works([TickWork()]).runs
+    results = w.driver().run_works([DueWork()]).runs
     assert [(result.status, result.adopted) for result in results] == [("success", "a-1"), ("success", None)]
     first, second = orders(w)
     assert first == second
@@ -75,7 +75,7 @@ def test_a_run_that_is_in_every_outlet_is_recorded_without_computing():
     dying(w, "written", "test")
     computed = []
     w.engine.hooks["a", "compute"] = computed.append
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     assert (result.adopted, computed) == ("a-1", [])
     assert kinds(w) == [["data", "fence"], ["data", "fence"]]
 
@@ -83,7 +83,7 @@ def test_a_run_that_is_in_every_outlet_is_recorded_without_computing():
 def test_a_run_that_is_in_no_outlet_leaves_fences_in_all():
     w = world()
     dying(w, "write", "train")
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
     assert recorded(w) == [("success", "a-2")]
 
@@ -92,7 +92,7 @@ def test_a_fence_whose_answer_is_lost_is_found_to_be_ones_own():
     w = world()
     dying(w, "write", "train")
     w.engine.hooks["train", "fenced"] = raising(FenceConflictError("another writer was quicker"))
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
 
 
@@ -106,7 +106,7 @@ def test_a_fence_is_in_place_when_it_is_seen_whatever_it_answers():
             acknowledged.append(w.engine.tables["train"].pop())
 
     w.engine.hooks["train", "fenced"] = nowhere
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert [commit.marker.kind for commit in acknowledged] == ["fence"]
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
 
@@ -128,7 +128,7 @@ def staged(w: World) -> list[list[tuple[str, int]]]:
 def test_who_takes_over_removes_what_was_staged_in_vain_and_nothing_that_is_in(name, moment, left):
     w = world()
     dying(w, moment, name)
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert staged(w) == left
     tokens = [[commit.marker.token for commit in w.engine.data(name)] for name in BOTH]
     assert [[token for _, token, _ in w.engine.staged[name]] for name in BOTH] == tokens
@@ -143,7 +143,7 @@ def test_nothing_is_removed_before_the_outlet_is_fenced_and_looked_into():
         seen.append((kinds(w)[0], staged(w)[0]))
 
     w.engine.hooks["train", "fenced"] = w.engine.hooks["train", "committed"] = look
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert seen[:2] == [(["fence"], [("a-1", 1)])] * 2
     assert (["fence"], [("a-1", 1)]) not in seen[2:]
 
@@ -152,7 +152,7 @@ def test_nothing_is_removed_before_the_outlet_is_fenced_and_looked_into():
 def test_a_run_that_ends_leaves_no_files_of_its_failed_attempts(retries, left):
     w = world(retries=retries, retry_delay_seconds=0)
     w.engine.hooks["train", "write"] = raising_once(OSError("gone for a moment"))
-    assert w.driver().run_works([TickWork()]).ok == bool(retries)
+    assert w.driver().run_works([DueWork()]).ok == bool(retries)
     assert staged(w)[0] == left
 
 
@@ -191,14 +191,14 @@ def test_what_cannot_be_removed_disturbs_no_run():
     dying(w, "write", "train")
     with pytest.MonkeyPatch.context() as patch:
         patch.delattr(FakeTarget, "remove_staged")
-        assert w.driver().run_works([TickWork()]).ok
+        assert w.driver().run_works([DueWork()]).ok
     assert staged(w)[0] == [("a-1", 1), ("a-2", 1)]
 
 
 def test_the_next_attempt_writes_only_what_is_missing():
     w = world(retries=1, retry_delay_seconds=0)
     w.engine.hooks["test", "write"] = raising_once(OSError("gone for a moment"))
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     assert (result.status, result.attempts) == ("success", 2)
     assert kinds(w) == [["data"], ["data"]]
     assert [w.engine.data(name)[0].marker.attempt for name in BOTH] == [1, 2]
@@ -207,25 +207,25 @@ def test_the_next_attempt_writes_only_what_is_missing():
 def test_a_run_that_fails_between_its_outlets_stays_for_the_next_claim():
     w = world()
     w.engine.hooks["test", "write"] = raising(OSError("disk full"))
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     assert result.status == "failed"
     assert kinds(w) == [["data"], ["fence"]]
     assert recorded(w) == [("unfenced", "a-1")]
     w.engine.hooks.clear()
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     assert (result.status, result.adopted) == ("success", "a-1")
     assert [[run for run, _ in each] for each in orders(w)] == [["a-1"], ["a-1"]]
     assert recorded(w) == [("unfenced", "a-1"), ("success", "a-1")]
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()
 
 
 def test_completing_a_run_may_fail_as_well_and_is_tried_again():
     w = world()
     dying(w, "written", "train")
     w.engine.hooks["a", "compute"] = raising(OSError("not now"))
-    assert [result.status for result in w.driver().run_works([TickWork()]).runs] == ["failed"]
+    assert [result.status for result in w.driver().run_works([DueWork()]).runs] == ["failed"]
     w.engine.hooks.clear()
-    assert [result.adopted for result in w.driver().run_works([TickWork()]).runs] == ["a-1"]
+    assert [result.adopted for result in w.driver().run_works([DueWork()]).runs] == ["a-1"]
     assert recorded(w) == [("unfenced", "a-2"), ("success", "a-1")]
     assert [[run for run, _ in each] for each in orders(w)] == [["a-1"], ["a-1"]]
 
@@ -233,7 +233,7 @@ def test_completing_a_run_may_fail_as_well_and_is_tried_again():
 def test_a_failure_before_the_first_commit_is_fenced_in_every_outlet():
     w = world()
     w.engine.hooks["train", "write"] = raising(OSError("disk full"))
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     assert kinds(w) == [["fence"], ["fence"]]
     assert recorded(w) == [("failure", "a-1")]
 
@@ -250,7 +250,7 @@ def test_a_zombie_that_is_skipped_in_one_outlet_begins_in_no_other():
     zombie.hooks["test", "write"] = begun.append
     driver = ticking(w.driver(engine=zombie))
     assert waiting.wait(10)
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     go.set()
     driver.join(10)
     assert begun == []
@@ -268,7 +268,7 @@ def test_an_attempt_that_was_given_up_begins_in_no_other_outlet(monkeypatch):
 
     w.engine.hooks["train", "written"] = slow
     w.engine.hooks["test", "write"] = begun.append
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     assert (result.status, result.error) == ("failed", "a: no result within its timeout of 0.05 s")
     go.set()
     threads[0].join(10)
@@ -280,7 +280,7 @@ def test_an_attempt_that_was_given_up_begins_in_no_other_outlet(monkeypatch):
 def test_what_fails_before_the_first_commit_is_in_no_outlet_and_leaves_no_files():
     w = world()
     w.engine.hooks["test", "prepare"] = raising(RunError("rows outside"))
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     assert (result.status, result.error) == ("failed", "rows outside")
     assert kinds(w) == [[], []]
     assert w.engine.staged == {"train": [], "test": []}
@@ -298,7 +298,7 @@ def test_the_bad_day_of_one_outlet_is_found_and_all_others_are_in_both():
             raise error
 
     w.engine.hooks["test", "prepare"] = bad
-    assert not w.driver().run_works([TickWork()]).ok
+    assert not w.driver().run_works([DueWork()]).ok
     found = [PartitionSet.union(c.order.partitions for c in w.engine.data(name)) for name in BOTH]
     assert found == [days("2025-01-01..2025-01-02", "2025-01-04")] * 2
     assert orders(w)[0] == orders(w)[1]
@@ -307,7 +307,7 @@ def test_the_bad_day_of_one_outlet_is_found_and_all_others_are_in_both():
 def test_what_each_outlet_is_told_is_in_its_own_event():
     w = world()
     w.engine.measures["a"] = {"extra": {"seed": 7}, "outlets": {"test": {"share": 0.2}}}
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     entries = {
         row.asset: from_row(row).entry for row in w.store.read_history(HistoryQuery(kinds=["outlet", "success"]))
     }
@@ -321,7 +321,7 @@ def test_instances_side_by_side_are_in_both_outlets():
     made = asset("a", "s", by="hour", strategy=EveryInstance(), write=AppendWrite(), retries=0)
     w = World(project(source("s", by="hour"), *multi(made, *BOTH), max_parallel_runs=4), MemoryStore())
     w.tell("s", "2025-01-01T00..2025-01-01T11")
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert (len(summary.runs), summary.ok) == (12, True)
     assert sorted(orders(w)[0]) == sorted(orders(w)[1])
     assert len(orders(w)[0]) == 12
@@ -329,8 +329,8 @@ def test_instances_side_by_side_are_in_both_outlets():
 
 def test_the_tables_of_outlets_are_looked_at_but_while_a_run_of_the_asset_lives():
     w = world()
-    w.driver().run_works([TickWork()])
-    w.driver().run_works([TickWork(["a"])])
+    w.driver().run_works([DueWork()])
+    w.driver().run_works([DueWork(["a"])])
     assert w.targets.looked[-2:] == list(BOTH)
     w.alive = True
     w.tell("s", "2025-01-02")
@@ -347,6 +347,6 @@ def test_a_segment_that_came_out_in_one_outlet_alone_is_known():
     for name, key in zip(BOTH, ("x", "y"), strict=True):
         w.engine.hooks[name, "segments"] = lambda _, key=key: w.engine.__setattr__("segments", {"customer": [key]})
     w.tell("s", "2025-01-01")
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert w.driver().ledger.open().assets["a"].keys["customer"].known == ("x", "y")
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()

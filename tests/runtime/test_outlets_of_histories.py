@@ -12,7 +12,7 @@ from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
 from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.ports import HistoryQuery
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from tests.depth import histories
 from tests.runtime.lake import Lake, inside, killed, made, partitions_of, random_outlets, some_values
 
@@ -48,7 +48,7 @@ class History:
                 name = random.choice("st")
                 lake.change(name, dict(some_values(random, lake.project.assets[name].partitioning)))
             case "run":
-                lake.driver().run_works([TickWork()])
+                lake.driver().run_works([DueWork()])
             case "die":
                 killed(lake, *random.choice(MOMENTS))
             case "bad":
@@ -61,7 +61,7 @@ class History:
     def lose(self, name: str) -> None:
         """The table of an outlet is gone; or it is as it was some commits ago, as far as the last that was recorded."""
         lake, random = self.lake, self.random
-        lake.driver().run_works([TickWork()])
+        lake.driver().run_works([DueWork()])
         state, table = self.state(name), lake.engine.tables.get(name, [])
         if state is None or state.table_id is None or name in lake.targets.news:
             return
@@ -100,9 +100,9 @@ def test_every_outlet_is_as_if_computed_from_scratch_and_of_the_same_runs(*, ran
         history.step()
     lake.bad.clear()
     while lake.has_news or lake.targets.news:
-        assert lake.driver().run_works([TickWork()]).ok
-    assert lake.driver().run_works([TickWork()]).ok
-    assert lake.driver().run_works([TickWork()]).runs == (), "idle"
+        assert lake.driver().run_works([DueWork()]).ok
+    assert lake.driver().run_works([DueWork()]).ok
+    assert lake.driver().run_works([DueWork()]).runs == (), "idle"
     states = {each.name: each for each in history.states()}
     for name in ("train", "test", "two", "three"):
         there = inside(lake.project.assets[name].partitioning, states[name].coverage)
@@ -121,7 +121,7 @@ def test_what_is_recorded_of_a_run_is_recorded_of_all_its_outlets_in_one_commit(
     lake = history.lake
     for _ in range(steps):
         history.step()
-    lake.driver().run_works([TickWork()])
+    lake.driver().run_works([DueWork()])
     told = entries(lake)
     for first, second, own in zip(told[::3], told[1::3], told[2::3], strict=True):
         assert (first.asset, second.asset, own.asset) == ("train", "test", "one")

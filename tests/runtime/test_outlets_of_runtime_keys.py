@@ -4,7 +4,7 @@ import pytest
 
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.known_segments import with_known_segments
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, multi, project, source
 from tests.runtime.fakes import World, dying
@@ -32,22 +32,22 @@ def computed(w: World, name: str) -> list[list[str]]:
 def test_what_came_out_is_known_of_all_and_read_by_key():
     w = world()
     w.tell("s", "2025-01-01")
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert [computed(w, name) for name in (*BOTH, "each")] == [[["*"]], [["*"]], [["x", "y"]]]
     assert set(known(w).values()) == {("x", "y")}
     state = w.driver().ledger.open()
     assert {name: state.dataset(name).coverage for name in BOTH} == dict.fromkeys(BOTH, state.assets["a"].coverage)
     assert decode(encode(state), journal_id=state.journal_id) == state
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()
 
 
 def test_what_a_run_of_some_adds_is_computed_next_in_all():
     w = world()
     w.tell("s", "2025-01-01")
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     w.engine.measures["a"] = {"keys": {"customer": ["z"]}}
     w.tell("s", "2025-01-02")
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert [computed(w, name) for name in BOTH] == [[["*"], ["x", "y"], ["z"]]] * 2
     assert set(known(w).values()) == {("x", "y", "z")}
 
@@ -58,8 +58,8 @@ def test_the_next_driver_records_what_came_out_of_a_run_that_died(name, moment):
     w = world()
     w.tell("s", "2025-01-01")
     dying(w, moment, name)
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert summary.ok
     assert summary.runs[0].adopted is not None
     assert set(known(w).values()) == {("x", "y")}
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()

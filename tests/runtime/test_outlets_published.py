@@ -11,7 +11,7 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.strategies import EveryInstance, FullRefresh
 from sparkassets.core.writes import PublishWrite
 from sparkassets.errors import InputError
-from sparkassets.runtime.driver_work import RollbackWork, TickWork
+from sparkassets.runtime.driver_work import DueWork, RollbackWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, multi, project, source
 from tests.runtime.fakes import World, dying
@@ -39,7 +39,7 @@ def test_each_run_is_an_iteration_of_every_outlet_and_older_ones_go_in_all():
     runs = []
     for _ in range(3):
         w.tell("s")
-        runs += [each.run for each in w.driver().run_works([TickWork()]).runs if each.asset == "a"]
+        runs += [each.run for each in w.driver().run_works([DueWork()]).runs if each.asset == "a"]
     assert known(w) == {"train": runs[-2:], "test": runs[-2:], "a": []}
     state = w.driver().ledger.open()
     kept = {name: sorted(each.name for each in state.assets[name].iterations) for name in BOTH}
@@ -50,7 +50,7 @@ def test_each_run_is_an_iteration_of_every_outlet_and_older_ones_go_in_all():
 
 def test_a_reader_pins_the_iteration_of_its_outlet():
     w = world()
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     (train,) = w.driver().ledger.open().assets["train"].iterations
     (reading,) = w.engine.data("model")
     assert reading.order.pins["train"].iteration == train.name
@@ -60,7 +60,7 @@ def test_a_reader_pins_the_iteration_of_its_outlet():
 def test_whoever_publishes_the_missing_one_it_is_the_same_run(name, moment):
     w = world()
     dying(w, moment, name)
-    (result, *_) = w.driver().run_works([TickWork()]).runs
+    (result, *_) = w.driver().run_works([DueWork()]).runs
     assert result.adopted == "a-1"
     assert known(w) == {"train": ["a-1"], "test": ["a-1"], "a": []}
     state = w.driver().ledger.open()
@@ -71,7 +71,7 @@ def test_whoever_publishes_the_missing_one_it_is_the_same_run(name, moment):
 def test_one_of_a_partition_takes_the_place_of_that_partition_alone():
     w = world(by="day", strategy=EveryInstance(), schedule=None)
     w.tell("s", "2025-01-02")
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     state = w.driver().ledger.open()
     assert [len(visible_iterations(state.assets[name].iterations)) for name in BOTH] == [2, 2]
 
@@ -80,7 +80,7 @@ def published(w: World) -> list[str]:
     """The runs of three iterations, of which the oldest is gone."""
     for _ in range(2):
         w.tell("s")
-        assert w.driver().run_works([TickWork()]).ok
+        assert w.driver().run_works([DueWork()]).ok
     return known(w)["train"]
 
 
@@ -102,7 +102,7 @@ def test_all_outlets_go_back_together_and_what_reads_one_runs():
     assert shown(w) == [[older], [older]]
     state = w.driver().ledger.open()
     assert {name: state.datasets[name].seq > 0 for name in BOTH} == dict.fromkeys(BOTH, True)
-    assert [run.asset for run in w.driver().run_works([TickWork()]).runs] == ["model"]
+    assert [run.asset for run in w.driver().run_works([DueWork()]).runs] == ["model"]
     assert decode(encode(state), journal_id=state.journal_id) == state
     (again,) = back(w, newer).runs
     assert (again.status, shown(w)) == ("success", [[newer], [newer]])
@@ -113,9 +113,9 @@ def test_a_rollback_that_was_killed_is_completed_in_all(name, moment):
     w = world()
     older, _ = published(w)
     dying(w, moment, name, work=RollbackWork(w.project.assets["a"], older))
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert shown(w) == [[older], [older]]
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()
 
 
 def test_what_is_not_in_every_outlet_is_refused():

@@ -12,7 +12,7 @@ from sparkassets import processes
 from sparkassets.core.journal.state import State
 from sparkassets.processes import host_of_processes, is_alive, read_start_time, this_process
 from sparkassets.runtime.active_runs import ActiveRuns
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.runtime.leases import LeaseMonitor
 from sparkassets.runtime.observation import changed_spec_entries
 from sparkassets.state.memory_store import MemoryStore
@@ -44,7 +44,7 @@ def claimed(host, process):
     driver._observer.observe(None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ActiveRuns, "start_waiting", lambda _: None)
-        driver._claim_due(TickWork())
+        driver._claim_due(DueWork())
     return driver.ledger.state
 
 

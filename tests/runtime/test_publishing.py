@@ -10,7 +10,7 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.strategies import FullRefresh
 from sparkassets.core.writes import PublishWrite
 from sparkassets.errors import InputError
-from sparkassets.runtime.driver_work import RollbackWork, TickWork
+from sparkassets.runtime.driver_work import DueWork, RollbackWork
 from sparkassets.runtime.iterations import iteration_order_fields
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
@@ -33,7 +33,7 @@ def publish(world, times=1):
     runs = []
     for _ in range(times):
         world.tell("s")
-        summary = world.driver().run_works([TickWork()])
+        summary = world.driver().run_works([DueWork()])
         assert summary.ok
         runs += [each.run for each in summary.runs if each.asset == "model"]
     return runs
@@ -78,8 +78,8 @@ def test_a_rollback_runs_what_reads_it_and_nothing_else(world):
     assert (result.status, result.request.restores) == ("success", first)
     shown = {each.run: each.shown for each in iterations(world).iterations}
     assert shown[first][-1] > shown[second][-1]
-    assert [each.asset for each in world.driver().run_works([TickWork()]).runs] == ["scores"]
-    assert world.driver().run_works([TickWork()]).runs == ()
+    assert [each.asset for each in world.driver().run_works([DueWork()]).runs] == ["scores"]
+    assert world.driver().run_works([DueWork()]).runs == ()
 
 
 @pytest.mark.parametrize("moment", ["write", "written"])
@@ -87,7 +87,7 @@ def test_a_rollback_that_was_killed_is_completed_by_the_next_driver(world, momen
     first, _ = publish(world, 2)
     kill(world, moment, [RollbackWork(world.project.assets["model"], first)])
     assert retire_iterations(iterations_state(world), "model", keep=1) is None  # it is about to be the newest
-    summary = world.driver().run_works([TickWork()])
+    summary = world.driver().run_works([DueWork()])
     assert summary.ok
     state = iterations(world)
     assert state.chain == ()
@@ -99,8 +99,8 @@ def test_a_rollback_that_was_killed_is_completed_by_the_next_driver(world, momen
 def test_a_run_that_was_killed_is_an_iteration_once(world, moment):
     publish(world)
     world.tell("s")
-    kill(world, moment, [TickWork()])
-    assert world.driver().run_works([TickWork()]).ok
+    kill(world, moment, [DueWork()])
+    assert world.driver().run_works([DueWork()]).ok
     state = iterations(world)
     assert len(state.iterations) == 2
     assert [each.shown for each in state.iterations] == [(each.version,) for each in state.iterations]
@@ -120,7 +120,7 @@ def test_a_rollback_that_failed_says_nothing_about_the_asset(world):
     assert [each.status for each in summary.runs] == ["failed"]
     del world.engine.hooks["model", "write"]
     assert iterations(world).failed == ()
-    assert world.driver().run_works([TickWork()]).runs == ()
+    assert world.driver().run_works([DueWork()]).runs == ()
 
 
 def test_what_cannot_be_removed_disturbs_nobody(world):
@@ -142,7 +142,7 @@ def test_what_is_not_there_any_more_is_refused_with_what_is(world):
 def test_beside_a_run_that_lives_there_is_no_rollback(world):
     first, _ = publish(world, 2)
     world.tell("s")
-    kill(world, "write", [TickWork()])
+    kill(world, "write", [DueWork()])
     world.alive = True
     state = world.driver().ledger.open()
     at = PlanningContext(world.project, state, 1_740_000_000, 1_740_000_000)

@@ -9,7 +9,7 @@ from sparkassets.core.journal.codec import from_row
 from sparkassets.errors import RunError
 from sparkassets.ports import HistoryQuery
 from sparkassets.runtime import attempt_threads
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import FakeEngine, World, dying
@@ -29,11 +29,11 @@ def test_the_next_driver_settles_a_run_that_died(moment, exists):
     w = world()
     if exists:
         w.tell("s", "2025-01-01")
-        w.driver().run_works([TickWork()])
+        w.driver().run_works([DueWork()])
     w.tell("s", "2025-01-02")
     dying(w, moment)
     committed = len(w.engine.data("a"))
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert summary.ok
     data = w.engine.data("a")
     assert [str(commit.order.partitions) for commit in data].count(str(data[-1].order.partitions)) == 1
@@ -42,7 +42,7 @@ def test_the_next_driver_settles_a_run_that_died(moment, exists):
     assert committed == exists + (moment == "written")
     recorded = [row.run for row in w.store.read_history(HistoryQuery(kinds=["success"]))]
     assert recorded == [commit.marker.run for commit in data]
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()
 
 
 def test_a_zombie_that_writes_after_its_lease_is_skipped():
@@ -59,11 +59,11 @@ def test_a_zombie_that_writes_after_its_lease_is_skipped():
     driver = w.driver(engine=zombie)
     reached = threading.Event()
     zombie.hooks["a", "compute"] = lambda _: reached.set()
-    threading.Thread(target=driver.run_works, args=([TickWork()],), daemon=True).start()
+    threading.Thread(target=driver.run_works, args=([DueWork()],), daemon=True).start()
     assert reached.wait(10)
     while not w.store.read_history(HistoryQuery(kinds=["claim"])):
         pass
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     go.set()
     assert tried.wait(10)
     assert len(w.engine.data("a")) == 1
@@ -75,7 +75,7 @@ def test_a_live_driver_on_this_host_keeps_its_claim():
     w.alive = True
     w.tell("s", "2025-01-01")
     dying(w, "compute")
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert summary.runs == ()
     assert summary.waiting[0].reason.startswith("running: a-1 since ")
 
@@ -93,7 +93,7 @@ def test_a_claim_of_another_host_is_waited_for_until_its_lease_is_over():
     w.clock = Running()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threading.Event, "wait", lambda self, timeout=None: True)
-        summary = w.driver(host="elsewhere").run_works([TickWork()])
+        summary = w.driver(host="elsewhere").run_works([DueWork()])
     assert [result.asset for result in summary.runs] == ["a"]
 
 
@@ -111,7 +111,7 @@ def test_the_lease_of_a_long_run_is_renewed_while_the_driver_claims_others():
         w.engine.hooks[each.name, "compute"] = pass_time
     w.engine.hooks["a", "compute"] = lambda _: last_began.wait(10)
     w.engine.hooks["f", "write"] = lambda _: last_began.set()
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     claims = {row.asset: row.seq for row in w.store.read_history(HistoryQuery(kinds=["claim"]))}
     renewed = [from_row(row).entry for row in w.store.read_history(HistoryQuery(kinds=["renew"]))]
     assert ("a", claims["a"]) in [claim for entry in renewed for claim in entry.claims]
@@ -122,7 +122,7 @@ def test_two_runs_of_a_chain_that_never_landed_are_settled_by_one():
     w.tell("s", "2025-01-01")
     dying(w, "compute")
     dying(w, "fence")
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert summary.ok
     assert len(w.engine.data("a")) == 1
     assert summary.runs[0].reason.startswith("takes over a-1 and a-2, which never ended")
@@ -139,7 +139,7 @@ def test_a_history_that_cannot_tell_stops_and_asks_a_person():
         raise HistoryGoneError("a: its history was vacuumed")
 
     w.engine.hooks["a", "committed"] = gone
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert [result.status for result in summary.runs] == ["failed"]
     assert w.engine.data("a") == []
     assert w.store.read_history(HistoryQuery(asset="a"))[-1].kind == "unfenced"
@@ -153,10 +153,10 @@ def test_a_dead_run_with_nothing_left_to_do_is_closed():
         raise RunError("never")
 
     w.engine.hooks["a", "compute"] = broken
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     assert w.store.read_history(HistoryQuery(asset="a"))[-1].kind == "failure"
     del w.engine.hooks["a", "compute"]
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
 
 
 def left_without_a_table() -> World:
@@ -172,13 +172,13 @@ def test_computing_the_columns_of_a_missing_table_ends_by_the_timeout_of_the_run
     w, done = left_without_a_table(), threading.Event()
     patient, w.project = w.project, world(timeout_seconds=0.05).project  # the dead driver's run never ends
     w.engine.hooks["a", "compute"] = lambda _: done.wait(10)
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     done.set()
     assert (result.status, result.error) == ("failed", "a: no result within its timeout of 0.05 s")
     assert w.store.read_history(HistoryQuery(asset="a"))[-1].kind == "unfenced"
     w.engine.hooks.clear()
     w.project = patient
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert len(w.engine.data("a")) == 1
 
 
@@ -188,5 +188,5 @@ def test_what_is_computed_for_the_columns_of_a_missing_table_is_released(monkeyp
     monkeypatch.setattr(
         w.engine, "compute", lambda order, *, attempt: computed.append(compute(order, attempt=attempt)) or computed[-1]
     )
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert [each.released for each in computed] == [True, True]

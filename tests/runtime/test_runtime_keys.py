@@ -12,7 +12,7 @@ from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentParti
 from sparkassets.core.partitions.json_form import encode_partitions
 from sparkassets.errors import RunError, RunSkipped
 from sparkassets.ports import NewSegmentsError, RunOrder
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.core.spec.in_memory import compiled
@@ -41,19 +41,19 @@ def computed(w: World, name: str) -> list[list[str]]:
 def test_what_came_out_is_known_and_read_by_key():
     w = world()
     w.tell("s", "2025-01-01")
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert (computed(w, "a"), computed(w, "each")) == ([["*"]], [["x", "y"]])
     assert known(w, "a") == known(w, "each") == ("x", "y")
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()
 
 
 def test_what_a_run_of_some_adds_is_computed_next():
     w = world()
     w.tell("s", "2025-01-01")
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     w.engine.measures["a"] = {"keys": {"customer": ["z"]}}
     w.tell("s", "2025-01-02")
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert computed(w, "a") == [["*"], ["x", "y"], ["z"]]
 
 
@@ -67,10 +67,10 @@ def finding(*keys: str) -> dict[str, object]:
 def test_what_a_run_of_some_adds_with_rows_is_computed_by_it():
     w = world()
     w.tell("s", "2025-01-01")
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     w.engine.measures["a"], w.engine.segments = finding("z"), {"customer": ["z"]}
     w.tell("s", "2025-01-02")
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert (known(w, "a"), known(w, "each")) == (("x", "y", "z"), ("x", "y", "z"))
     assert (computed(w, "a"), computed(w, "each")) == ([["*"], ["x", "y"]], [["x", "y"], ["x", "y", "z"]])
     assert [w.project.assets["a"].partitioning.labels(run.partitions) for run in summary.runs] == [["x", "y", "z"]] * 2
@@ -79,12 +79,12 @@ def test_what_a_run_of_some_adds_with_rows_is_computed_by_it():
 def test_what_came_while_a_run_computed_what_nobody_knew_makes_that_stale():
     w = world()
     w.tell("s", "2025-01-01")
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     w.engine.measures["a"], w.engine.segments = finding("z"), {"customer": ["z"]}
     w.tell("s", "2025-01-02")
     told = iter([lambda: w.tell("s", "2025-01-03")])
     w.engine.hooks["a", "write"] = lambda _: next(told, lambda: None)()
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert computed(w, "a") == [["*"], ["x", "y"], ["x", "y", "z"]]
 
 
@@ -92,29 +92,29 @@ def test_what_came_while_a_run_computed_what_nobody_knew_makes_that_stale():
 def test_the_next_driver_records_what_nobody_knew_of_a_run_that_died(moment):
     w = world()
     w.tell("s", "2025-01-01")
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     w.engine.measures["a"], w.engine.segments = finding("z"), {"customer": ["z"]}
     w.tell("s", "2025-01-02")
     dying(w, moment)
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert (computed(w, "a"), known(w, "a")) == ([["*"], ["x", "y"]], ("x", "y", "z"))
 
 
 def test_rows_of_what_nobody_knew_have_the_run_done_with_them_and_that_is_no_retry():
     w = world()
     w.tell("s", "2025-01-01")
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     unknown = NewSegmentsError("rows outside", keys={"customer": ("z",)})
     w.engine.hooks["a", "write"] = raising_once(unknown)
     w.tell("s", "2025-01-02")
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert computed(w, "a") == [["*"], ["x", "y", "z"]]
 
 
 def test_a_function_that_makes_up_segments_fails_in_the_end():
     w = world()
     w.tell("s", "2025-01-01")
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     made_up = count()
 
     def another(_: object) -> None:
@@ -122,7 +122,7 @@ def test_a_function_that_makes_up_segments_fails_in_the_end():
 
     w.engine.hooks["a", "write"] = another
     w.tell("s", "2025-01-02")
-    (result,) = (run for run in w.driver().run_works([TickWork()]).runs if run.asset == "a")
+    (result,) = (run for run in w.driver().run_works([DueWork()]).runs if run.asset == "a")
     assert (result.status, result.error, next(made_up)) == ("failed", "rows outside", 4)
 
 
@@ -131,7 +131,7 @@ def test_what_a_run_of_all_adds_is_computed_by_it():
     w.engine.segments = {}
     w.engine.measures["a"] = {"keys": {"customer": ["z"]}}
     w.tell("s", "2025-01-01")
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert (computed(w, "a"), known(w, "a")) == ([["*"]], ("z",))
 
 
@@ -140,7 +140,7 @@ def test_the_next_driver_records_what_came_out_of_a_run_that_died(moment):
     w = world()
     w.tell("s", "2025-01-01")
     dying(w, moment)
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert summary.ok
     assert (summary.runs[0].adopted is not None) == (moment in ("written", "segments"))
     assert (computed(w, "a"), known(w, "a")) == ([["*"]], ("x", "y"))
@@ -150,8 +150,8 @@ def test_what_cannot_be_read_yet_is_read_by_the_next_claim():
     w = world()
     w.engine.hooks["a", "segments"] = raising_once(RunError("out of reach"))
     w.tell("s", "2025-01-01")
-    assert not w.driver().run_works([TickWork()]).ok
-    assert w.driver().run_works([TickWork()]).ok
+    assert not w.driver().run_works([DueWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert (computed(w, "a"), known(w, "a")) == ([["*"]], ("x", "y"))
 
 
@@ -160,7 +160,7 @@ def test_a_failed_run_makes_nothing_known():
     w.engine.hooks["a", "write"] = raising(RunError("boom"))
     w.engine.measures["a"] = {"keys": {"customer": ["z"]}}
     w.tell("s", "2025-01-01")
-    assert not w.driver().run_works([TickWork()]).ok
+    assert not w.driver().run_works([DueWork()]).ok
     assert known(w, "a") == ("\x00",)
 
 
@@ -183,7 +183,7 @@ class Discovering(World):
         """What runs then, and the day with which its data interval begins."""
         self.clock.instant = datetime(2025, 1, day, hour, tzinfo=UTC)
         labels = self.project.assets["a"].partitioning.labels
-        runs = [(labels(run.partitions), run.interval) for run in self.driver().run_works([TickWork()]).runs]
+        runs = [(labels(run.partitions), run.interval) for run in self.driver().run_works([DueWork()]).runs]
         return [(" ".join(keys), datetime.fromtimestamp(interval[0], UTC).day) for keys, interval in runs if interval]
 
     def adds(self, *keys: str) -> None:
@@ -244,7 +244,7 @@ def test_instances_that_make_up_segments_come_to_an_end(rest):
 def test_a_function_that_makes_up_segments_at_an_update_comes_to_an_end():
     w = world()
     w.tell("s", "2025-01-01")
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     number = count()
 
     def another(_: object) -> None:
@@ -252,12 +252,12 @@ def test_a_function_that_makes_up_segments_at_an_update_comes_to_an_end():
 
     w.engine.hooks["a", "compute"] = another
     w.tell("s", "2025-01-02")
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert computed(w, "a")[1:] == [["x", "y"], ["z0"]]
     assert [each.reason for each in summary.waiting if each.asset == "a"] == [
         "left for the next invocation: added by a run of what another run had added"
     ]
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     assert computed(w, "a")[3:] == [["z1"], ["z2"]]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sparkassets.core.instants import from_unix
 from sparkassets.core.journal.entries import EventEntry
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.core.spec.in_memory import compiled
 from tests.runtime.fakes import World
@@ -312,13 +312,13 @@ class Played:
             driver.ledger.commit(lambda state: [EventEntry("x-go://now")])
         else:
             self.world.tell("s", *keys.get(self.inlet, ()))
-            driver.run_works([TickWork(select=())])
+            driver.run_works([DueWork(select=())])
 
     def at(self, moment):
         """What runs at that moment, as one word; what everybody says agrees with it."""
         self.world.clock.instant = now = datetime.fromisoformat(moment).replace(tzinfo=UTC)
         plan, tree, before = self.looking.plan(), self.looking.explain("a"), self.status
-        ran = self.world.driver().run_works([TickWork()]).runs
+        ran = self.world.driver().run_works([DueWork()]).runs
         assert bool(plan.runs) == bool(ran) == bool(tree.holds)
         assert not ran or before.missing + before.stale
         assert {run.partitions for run in plan.runs} <= {run.partitions for run in ran}

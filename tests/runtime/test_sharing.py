@@ -7,7 +7,7 @@ import pytest
 from sparkassets.core.spec.model import StorageLocation
 from sparkassets.core.spec.storage_overlaps import find_table_sharers
 from sparkassets.core.writes import AppendWrite
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World, dying
@@ -38,11 +38,11 @@ def test_spark_of_one_driver_commits_to_a_table_at_a_time(places, commits, waits
     w.tell("s", "2025-01-01")
     dying(w, "write", commits=commits)
     w.tell("t", "2025-01-01")
-    told = [run.error for run in w.driver().run_works([TickWork()]).runs if run.asset == "b"]
+    told = [run.error for run in w.driver().run_works([DueWork()]).runs if run.asset == "b"]
     if waits:
         assert str(told[0]).startswith("b: nothing may be committed for its run: Spark of another driver commits to")
         w.alive = False
-        assert sorted((run.asset, run.error) for run in w.driver().run_works([TickWork()]).runs) == [
+        assert sorted((run.asset, run.error) for run in w.driver().run_works([DueWork()]).runs) == [
             ("a", ""),
             ("b", ""),
         ]

@@ -10,7 +10,7 @@ from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import AppendWrite, ReplaceWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import HistoryQuery
-from sparkassets.runtime.driver_work import BackfillWork, RebuildWork, TickWork
+from sparkassets.runtime.driver_work import BackfillWork, DueWork, RebuildWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.depth import deep
@@ -28,7 +28,7 @@ def world(*, first=True, runs=4, **more) -> World:
     )
     if first:
         w.tell("s", "2024-12-31T23,x")
-        assert w.driver().run_works([TickWork()]).ok
+        assert w.driver().run_works([DueWork()]).ok
     return w
 
 
@@ -45,12 +45,12 @@ def once(w: World) -> bool:
 def test_the_hours_of_a_day_of_two_warehouses_are_48_runs():
     w = world()
     w.tell("s", DAY)
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert (len(summary.runs), summary.ok, once(w)) == (48, True, True)
     assert len({commit.marker.app_id for commit in w.engine.data("a")}) <= 16
     claims = w.store.read_history(HistoryQuery(kinds=["claim"]))
     assert len(claims) == 49
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()
 
 
 def test_as_many_run_at_once_as_may():
@@ -58,7 +58,7 @@ def test_as_many_run_at_once_as_may():
     w.tell("s", DAY)
     meeting = threading.Barrier(3, timeout=10)
     w.engine.hooks["a", "compute"] = lambda _: meeting.wait()
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert once(w)
 
 
@@ -73,7 +73,7 @@ def test_the_first_of_a_new_table_runs_alone():
 
     w.engine.hooks["a", "compute"] = computing
     w.engine.hooks["a", "written"] = lambda _: running.pop()
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert [count for count, there in most if not there] == [1]
     assert len(computed(w)) == 48
 
@@ -88,11 +88,11 @@ def test_one_that_fails_holds_back_no_other():
             raise RunError("a: bad")
 
     w.engine.hooks["a", "compute"] = failing
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert Counter(run.status for run in summary.runs) == {"success": 47, "failed": 1}
     assert "2025-01-01T05,y" not in computed(w)
     w.engine.hooks.clear()
-    assert len(w.driver().run_works([TickWork()]).runs) == 1
+    assert len(w.driver().run_works([DueWork()]).runs) == 1
     assert once(w)
 
 
@@ -101,7 +101,7 @@ def test_several_drivers_share_them():
     w.tell("s", DAY)
     w.alive = True
     summaries: list[Summary] = []
-    drivers = [threading.Thread(target=lambda: summaries.append(w.driver().run_works([TickWork()]))) for _ in range(3)]
+    drivers = [threading.Thread(target=lambda: summaries.append(w.driver().run_works([DueWork()]))) for _ in range(3)]
     for each in drivers:
         each.start()
     for each in drivers:
@@ -125,7 +125,7 @@ def dying(w: World, moment: str, *keys: str, commits: bool = False) -> None:
     engine.commits = commits
     engine.hooks["a", moment] = stuck
     driver = w.driver(engine=engine)
-    threading.Thread(target=driver.run_works, args=([TickWork()],), daemon=True).start()
+    threading.Thread(target=driver.run_works, args=([DueWork()],), daemon=True).start()
     for _ in keys:
         assert reached.acquire(timeout=10)
 
@@ -136,7 +136,7 @@ def test_two_that_died_side_by_side_are_settled_each_in_its_slot(moment, write):
     w = world(write=write, runs=2)
     w.tell("s", DAY)
     dying(w, moment, "2025-01-01T00,x", "2025-01-01T00,y")
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert summary.ok
     assert once(w)
     adopted = [run for run in summary.runs if run.adopted is not None]
@@ -144,7 +144,7 @@ def test_two_that_died_side_by_side_are_settled_each_in_its_slot(moment, write):
     recorded = Counter(row.run for row in w.store.read_history(HistoryQuery(kinds=["success"])))
     assert set(recorded.values()) == {1}
     assert recorded.keys() == {commit.marker.run for commit in w.engine.data("a")}
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()
 
 
 def test_a_zombie_of_one_slot_disturbs_no_other():
@@ -161,10 +161,10 @@ def test_a_zombie_of_one_slot_disturbs_no_other():
 
     engine.hooks["a", "write"] = late
     zombie = w.driver(engine=engine)
-    thread = threading.Thread(target=zombie.run_works, args=([TickWork()],), daemon=True)
+    thread = threading.Thread(target=zombie.run_works, args=([DueWork()],), daemon=True)
     thread.start()
     assert waits.wait(10)
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     go.set()
     thread.join(20)
     assert once(w)
@@ -173,7 +173,7 @@ def test_a_zombie_of_one_slot_disturbs_no_other():
 def test_a_backfill_of_several_is_one_run_each():
     w = world(write=ReplaceWrite())
     w.tell("s", DAY)
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     spec = w.project.assets["a"]
     partitions = spec.partitioning.parse("2025-01-01T05..2025-01-01T08")
     summary = w.driver().run_works([BackfillWork(spec, partitions, force=True)])
@@ -187,7 +187,7 @@ def test_a_rebuild_settles_what_never_ended_first():
     dying(w, "written", "2025-01-01T00,x", "2025-01-01T00,y")
     w.driver().run_works([RebuildWork(w.project.assets["a"])])
     assert w.engine.data("a")[-1].order.rebuilds
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()
 
 
 def test_a_failure_that_cannot_be_fenced_keeps_its_own_slot_alone():
@@ -202,11 +202,11 @@ def test_a_failure_that_cannot_be_fenced_keeps_its_own_slot_alone():
     w.engine.hooks["a", "write"] = failing
     fence = raising(RunError("out of reach"))
     w.engine.hooks["a", "fence"] = fence
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert Counter(run.status for run in summary.runs) == {"success": 47, "failed": 1}
     assert len(w.store.read_history(HistoryQuery(kinds=["unfenced"]))) == 1
     w.engine.hooks.clear()
-    (run,) = w.driver().run_works([TickWork()]).runs
+    (run,) = w.driver().run_works([DueWork()]).runs
     assert run.status == "success"
     assert once(w)
 
@@ -216,9 +216,9 @@ def test_spark_of_two_drivers_does_not_commit_to_a_table_at_once():
     w.engine.commits, w.alive = True, True
     w.tell("s", "2025-01-01T00..2025-01-01T07,x")
     dying(w, "write", "2025-01-01T00,x", commits=True)
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert [run.status for run in summary.runs] == ["failed"] * 4
     assert (summary.runs[0].error or "").startswith("a: nothing may be committed for its run: Spark of another driver")
     w.alive = False
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     assert set(computed(w).values()) == {1}

@@ -15,7 +15,7 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter
 from sparkassets.core.strategies import EveryInstance, LatestOnly, SegmentBatches
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunSkipped
-from sparkassets.runtime.driver_work import BackfillWork, TickWork
+from sparkassets.runtime.driver_work import BackfillWork, DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source, timed
 from tests.runtime.fakes import World, dying, raising
@@ -33,7 +33,7 @@ def skipping(w: World, name: str) -> None:
 
 
 def run(w: World) -> Summary:
-    return w.driver().run_works([TickWork()])
+    return w.driver().run_works([DueWork()])
 
 
 def ended(summary: Summary) -> list[tuple[str, str, str]]:
@@ -47,7 +47,7 @@ def state(w: World, name: str):
 def planned(w: World) -> Plan:
     driver = w.driver()
     driver.ledger.open()
-    return make_plan(driver._context(TickWork(), driver.ledger.state))
+    return make_plan(driver._context(DueWork(), driver.ledger.state))
 
 
 def test_a_skipped_run_is_no_failure_no_event_and_is_not_tried_again():

@@ -13,14 +13,14 @@ from sparkassets.core.spec.model import InletSpec, ProjectSpec, ReadChanges, Sql
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import InputError
-from sparkassets.runtime.driver_work import RebuildWork, TickWork
+from sparkassets.runtime.driver_work import DueWork, RebuildWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import HERE, asset, multi, project, source
 from tests.runtime.fakes import FakeEngine, World
 
 
 def run(w: World, *select: str):
-    return w.driver().run_works([TickWork(frozenset(select) or None)])
+    return w.driver().run_works([DueWork(frozenset(select) or None)])
 
 
 def status(w: World, name: str = "a"):
@@ -88,7 +88,7 @@ def test_columns_that_are_stuck_start_nothing_and_a_rebuild_goes_on():
     w.tell("s", "2025-01-02")
     fresh = FakeEngine()
     for _ in range(2):
-        summary = w.driver(engine=fresh).run_works([TickWork()])
+        summary = w.driver(engine=fresh).run_works([DueWork()])
         (said,) = summary.failures
         assert said.startswith("a waits for a person: the code adds column 'note', which the table does not have: ")
     assert fresh.started == 0

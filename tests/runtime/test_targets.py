@@ -5,7 +5,7 @@ from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import SourceError
 from sparkassets.ports import HistoryQuery
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.runtime.observation import look_at_targets
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, project, source
@@ -24,7 +24,7 @@ def used(*assets):
 
 
 def run(world, select=None):
-    return [(result.asset, result.partitions) for result in world.driver().run_works([TickWork(select)]).runs]
+    return [(result.asset, result.partitions) for result in world.driver().run_works([DueWork(select)]).runs]
 
 
 def test_what_is_gone_is_computed_again_and_then_what_reads_it():
@@ -82,7 +82,7 @@ def test_a_table_that_cannot_be_read_is_told_and_the_rest_goes_on():
     world = used(asset("a", "s"), asset("b", "a"), asset("c", "s"))
     world.tell("s", "2025-01-04")
     world.targets.news["a"] = SourceError("cannot read it")
-    summary = world.driver().run_works([TickWork()])
+    summary = world.driver().run_works([DueWork()])
     assert ("c", "success") in [(result.asset, result.status) for result in summary.runs]
 
 
@@ -96,7 +96,7 @@ def test_what_another_wrote_is_an_event_of_the_journal():
 def test_a_table_that_vanishes_whenever_it_was_computed_is_not_computed_for_ever():
     world = used(asset("a", "s"))
     world.targets = Answering(GONE)
-    summary = world.driver().run_works([TickWork()])
+    summary = world.driver().run_works([DueWork()])
     assert [result.asset for result in summary.runs] == ["a"]
     assert summary.faults == (
         ("a", "its table at /data/a is gone, again, after it was computed anew; look who removes it"),
@@ -107,7 +107,7 @@ def test_an_appended_table_that_went_back_once_waits_for_a_person_and_was_not_co
     """Every look finds the same, as nothing was computed since."""
     world = used(asset("a", "s", by=None, write=AppendWrite()))
     world.targets = Answering(TableFinding("restored", "its table went back to version 1", EVERYTHING))
-    summary = world.driver().run_works([TickWork(), TickWork()])
+    summary = world.driver().run_works([DueWork(), DueWork()])
     assert len(world.targets.looked) > 1
     assert (summary.faults, summary.runs) == ((), ())
 
@@ -134,7 +134,7 @@ def test_tables_whose_folder_is_not_there_are_not_computed_anew():
     world = used(asset("a", "s"), asset("b", "a"), asset("far", "s"))
     world.targets.absent = {"a": "/mnt/lake", "b": "/mnt/lake/b"}
     world.tell("s", "2025-01-04")
-    summary = world.driver().run_works([TickWork()])
+    summary = world.driver().run_works([DueWork()])
     assert [run.asset for run in summary.runs] == ["far"]
     assert summary.faults == (("a", AWAY), ("b", AWAY))
     assert "a" not in world.targets.looked
@@ -156,5 +156,5 @@ def test_a_folder_that_no_table_was_written_to_yet_is_made_by_the_first_run():
     world = World(project(source("s"), asset("a", "s")), MemoryStore())
     world.tell("s", "2025-01-01")
     world.targets.absent = {"a": "/mnt/lake"}
-    world.driver().run_works([TickWork()])
+    world.driver().run_works([DueWork()])
     assert len(world.engine.data("a")) == 1

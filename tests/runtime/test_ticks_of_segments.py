@@ -11,7 +11,7 @@ from sparkassets.core.journal.entries import NumberedEntry, TickPassedEntry
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.validations import RuleVerdict, RunJudgement
 from sparkassets.errors import RunError
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.core.spec.in_memory import compiled
 from tests.runtime.fakes import World, dying
@@ -50,7 +50,7 @@ class Shop(World):
     def at(self, day, hour=0):
         """What runs then: its segments, and the day with which its data interval begins; a failure has a mark."""
         self.clock.instant = datetime(2025, 1, day, hour, tzinfo=UTC)
-        return sorted(map(self.told, self.driver().run_works([TickWork()]).runs))
+        return sorted(map(self.told, self.driver().run_works([DueWork()]).runs))
 
     def told(self, run):
         keys = "".join(key for key, parts in self.open_target.items() if run.partitions.overlaps(parts))
@@ -190,7 +190,7 @@ def test_a_backfill_appends_what_changed_and_nothing_that_did_not():
     shop.tell("sales", "e", "m", "s")
     shop.at(2)
     shop.tell("sales", "m")
-    shop.driver().run_works([TickWork(select=())])
+    shop.driver().run_works([DueWork(select=())])
     looking = shop.opened()
     (run,) = looking.backfills.plan(BackfillRequest("a", "m")).runs
     assert run.partitions == shop.open_target["m"]
@@ -215,7 +215,7 @@ def test_a_day_that_fails_holds_back_no_other_of_a_full_refresh(schedule):
         world.clock.instant = datetime(2025, 1, day, hour, tzinfo=UTC)
         if came:
             world.tell("sales", f"2025-01-0{day - 1}")
-        runs = world.driver().run_works([TickWork()]).runs
+        runs = world.driver().run_works([DueWork()]).runs
         return [label for run in runs if not run.error for label in days.labels(run.partitions)]
 
     world.engine.hooks["a", "compute"] = fail
@@ -236,7 +236,7 @@ def test_a_plan_tells_of_a_tick_for_which_nothing_came():
     world.tell("sales", "2025-01-01")
     for day in (2, 3):
         world.clock.instant = datetime(2025, 1, day, tzinfo=UTC)
-        world.driver().run_works([TickWork()])
+        world.driver().run_works([DueWork()])
     (waits,) = world.opened().plan().waiting
     then = "nothing to do yet for @daily at 2025-01-03T00:00Z, next at 2025-01-04T00:00Z"
     assert waits.reason == f"up to date since a-1; {then}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source
 from tests.runtime.fakes import World, raising
@@ -18,7 +18,7 @@ def world(*assets: AssetSpec) -> World:
     known = assets or skipping(asset("a", "s"), asset("b", "a"), asset("r", "b", by=None))
     w = World(project(source("s"), *known), MemoryStore())
     w.tell("s", "2025-01-01..2025-01-02")
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     w.tell("s", "2025-01-01..2025-01-02")
     return w
 
@@ -30,8 +30,8 @@ def skipping(*assets: AssetSpec) -> tuple[AssetSpec, ...]:
 
 def ran(w: World) -> list[tuple[str, object, object]]:
     """The runs of one invocation: the asset, its partitions, and those of them that came out as they were."""
-    summary = w.driver().run_works([TickWork()])
-    assert w.driver().run_works([TickWork()]).runs == (), "idle"
+    summary = w.driver().run_works([DueWork()])
+    assert w.driver().run_works([DueWork()]).runs == (), "idle"
     return [(result.asset, result.partitions, result.unchanged) for result in summary.runs]
 
 

@@ -14,7 +14,7 @@ from sparkassets.core.query_text import normal_form
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import AppendWrite
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import HERE, asset, project, source
 from tests.runtime.fakes import World
@@ -54,11 +54,11 @@ def rerun(text: str, *, before: str = OLD, by: str | None = "day", condition: st
     """What runs, besides itself, once `a` has other code than it was computed by."""
     w = World(shop(before, by=by, condition=condition), MemoryStore())
     w.tell("s", *(["2025-01-01", "2025-01-02"] if by else []))
-    assert w.driver().run_works([TickWork()]).ok
+    assert w.driver().run_works([DueWork()]).ok
     w.project = shop(text, by=by, condition=condition)
-    ran = {run.asset for run in w.driver().run_works([TickWork()]).runs}
+    ran = {run.asset for run in w.driver().run_works([DueWork()]).runs}
     assert "a" in ran
-    assert w.driver().run_works([TickWork()]).runs == ()
+    assert w.driver().run_works([DueWork()]).runs == ()
     return ran - {"a"}
 
 
@@ -83,16 +83,16 @@ def test_a_condition_that_names_it_fires_on_every_update():
 def test_what_was_stale_besides_is_news_for_all():
     w = World(shop(OLD), MemoryStore())
     w.tell("s", "2025-01-01")
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     w.project = shop(MORE)
     w.tell("s", "2025-01-01")
-    assert {run.asset for run in w.driver().run_works([TickWork()]).runs} == {"a", *READERS, "after"}
+    assert {run.asset for run in w.driver().run_works([DueWork()]).runs} == {"a", *READERS, "after"}
 
 
 def test_the_plan_says_the_same():
     w = World(shop(OLD), MemoryStore())
     w.tell("s", "2025-01-01")
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     context = PlanningContext(shop(MORE), w.driver().ledger.open(), w.clock.now().timestamp().__int__(), 0)
     [change] = find_code_changes(context)
     assert set(change.downstream) == {"star", "new"}
@@ -104,4 +104,4 @@ def test_what_is_appended_is_never_computed_again_so_nothing_of_it_is_spared():
     a = replace(spec.assets["a"], write=AppendWrite(), strategy=EveryInstance())
     w = World(replace(spec, assets={**spec.assets, "a": a}), MemoryStore())
     w.tell("s", "2025-01-01")
-    assert {run.asset for run in w.driver().run_works([TickWork()]).runs} == {"a", *READERS, "after"}
+    assert {run.asset for run in w.driver().run_works([DueWork()]).runs} == {"a", *READERS, "after"}

@@ -6,7 +6,7 @@ import pytest
 
 from sparkassets.ports import HistoryQuery
 from sparkassets.runtime import active_runs
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World
@@ -37,7 +37,7 @@ def world(slots: int) -> World:
 def test_two_hundred_runs_share_commits(monkeypatch, slots, claims, records):
     monkeypatch.setattr(active_runs, "GATHER_SECONDS", 30.0)  # those that run together end together, on any machine
     w = world(slots)
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     assert (len(summary.runs), summary.ok) == (DUE, True)
     assert len(w.store.read_history(HistoryQuery(kinds=["claim"]))) == DUE
     assert (w.store.commits["claim"], w.store.commits["success"]) == (claims, records)

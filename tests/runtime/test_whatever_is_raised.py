@@ -9,7 +9,7 @@ from sparkassets.errors import describe_error
 from sparkassets.ports import EngineLostError, HistoryQuery
 from sparkassets.runtime import attempt_threads, execution
 from sparkassets.runtime import driver as runtime
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import Recorder, World
@@ -69,7 +69,7 @@ def test_it_is_recorded_and_the_others_go_on(text, moment):
     w = world(source("s"), asset("a", "s", retries=0), asset("b", "s"))
     w.tell("s", "2025-01-01")
     w.engine.hooks["a", moment] = raising(error)
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     status = {result.asset: result.status for result in summary.runs}
     assert describe_error(error) == text
     if moment == "written":  # its commit is in
@@ -79,7 +79,7 @@ def test_it_is_recorded_and_the_others_go_on(text, moment):
     (failure,) = w.store.read_history(HistoryQuery(kinds=["failure"]))
     assert failure.asset == "a"
     w.engine.hooks.clear()
-    assert [result.status for result in w.driver().run_works([TickWork()]).runs] == ["success"]
+    assert [result.status for result in w.driver().run_works([DueWork()]).runs] == ["success"]
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
@@ -87,7 +87,7 @@ def test_one_that_would_end_the_process_is_not_tried_again(error):
     w = world(source("s"), asset("a", "s", retries=3, retry_delay_seconds=0))
     w.tell("s", "2025-01-01")
     w.engine.hooks["a", "compute"] = raising(error)
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     assert (result.status, result.attempts) == ("failed", 1)
 
 
@@ -97,11 +97,11 @@ def test_one_that_is_raised_while_a_failed_write_is_settled_leaves_that_to_the_n
     w.tell("s", "2025-01-01")
     w.engine.hooks["a", "write"] = raising(OSError("lost"))
     w.engine.hooks["a", moment] = raising(SystemExit(1))
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     assert result.status == "failed"
     assert [row.kind for row in w.store.read_history(HistoryQuery(asset="a"))][-1] == "unfenced"
     w.engine.hooks.clear()
-    assert [result.status for result in w.driver().run_works([TickWork()]).runs] == ["success"]
+    assert [result.status for result in w.driver().run_works([DueWork()]).runs] == ["success"]
 
 
 def test_an_execution_that_breaks_itself_ends_its_run(monkeypatch):
@@ -109,7 +109,7 @@ def test_an_execution_that_breaks_itself_ends_its_run(monkeypatch):
     w.tell("s", "2025-01-01")
     monkeypatch.setattr(execution.RunExecution, "_fail_run", lambda *_: raising(SystemExit(1))(None))
     w.engine.hooks["a", "compute"] = raising(SystemExit(2))
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     assert (result.status, result.error) == ("failed", "1")
 
 
@@ -122,7 +122,7 @@ def test_where_no_thread_can_be_started_the_run_fails(monkeypatch):
             raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(runtime.threading, "Thread", NoMore)
-    (result,) = w.driver().run_works([TickWork()]).runs
+    (result,) = w.driver().run_works([DueWork()]).runs
     assert (result.status, result.error) == ("failed", "can't start new thread")
     assert w.store.read_history(HistoryQuery(kinds=["failure"]))
 
@@ -134,7 +134,7 @@ def test_a_progress_that_raises_is_told_no_more_and_the_work_goes_on(told):
     progress = Recorder()
     setattr(progress, told, lambda *_: raising(OSError("broken pipe"))(None))
     with pytest.warns(RuntimeWarning, match=r"^the progress raised OSError: broken pipe; it is told no more$"):
-        summary = w.driver(progress=progress).run_works([TickWork()])
+        summary = w.driver(progress=progress).run_works([DueWork()])
     assert [result.status for result in summary.runs] == ["success", "success"]
     assert len(progress.results) <= 1
 
@@ -146,7 +146,7 @@ def test_ctrl_c_in_a_notebook_between_the_record_and_its_telling_waits_for_nobod
     progress.on_finish = raising(KeyboardInterrupt())
     driver = w.driver(progress=progress)
     with pytest.raises(KeyboardInterrupt):
-        driver.run_works([TickWork()])
+        driver.run_works([DueWork()])
     assert not driver._active
     ends = {row.asset: row.kind for row in w.store.read_history(HistoryQuery(kinds=["success", "failure"]))}
     assert set(ends) == {"a", "b"}
@@ -165,7 +165,7 @@ def test_a_function_that_never_ends_is_left_behind_when_the_driver_is_stopped(mo
 
     w.engine.hooks["a", "compute"] = endless
     threading.Thread(target=lambda: (running.wait(10), driver.stop()), daemon=True).start()
-    summary = driver.run_works([TickWork()])
+    summary = driver.run_works([DueWork()])
     over.set()
     assert [(result.status, result.error) for result in summary.runs] == [("cancelled", "interrupted before it ended")]
     assert [row.kind for row in w.store.read_history(HistoryQuery(asset="a"))][-1] == "failure"
@@ -184,7 +184,7 @@ def test_what_does_not_even_let_itself_be_left_behind_is_told_as_cancelled(monke
 
     w.engine.hooks["a", "compute"] = endless
     threading.Thread(target=lambda: (running.wait(10), driver.stop()), daemon=True).start()
-    (result,) = driver.run_works([TickWork()]).runs
+    (result,) = driver.run_works([DueWork()]).runs
     over.set()
     assert (result.status, result.error) == ("cancelled", "interrupted before it ended; the next start settles it")
 
@@ -202,11 +202,11 @@ def test_what_was_interrupted_is_not_failed_and_runs_again_in_the_same_invocatio
 
     w.engine.hooks["a", "compute"] = endless
     threading.Thread(target=lambda: (running.wait(10), driver.stop()), daemon=True).start()
-    (result,) = driver.run_works([TickWork()]).runs
+    (result,) = driver.run_works([DueWork()]).runs
     assert (result.status, result.error, result.details) == ("cancelled", "interrupted before it ended", "")
     assert driver.ledger.state.assets["a"].failed == ()
     w.engine.hooks.clear()
-    (again,) = w.driver().run_works([TickWork()]).runs
+    (again,) = w.driver().run_works([DueWork()]).runs
     assert (again.status, again.reason) == ("success", "1 partition missing")
 
 
@@ -224,11 +224,11 @@ def test_when_the_engine_is_lost_nothing_more_is_claimed_and_the_next_start_goes
     recorder.on_finish = lambda result: ended.set() if result.asset == "a" else None
     w.engine.hooks["a", "compute"] = gone
     w.engine.hooks["c", "compute"] = lambda _: ended.wait(10)
-    summary = w.driver(progress=recorder).run_works([TickWork(), TickWork()])
+    summary = w.driver(progress=recorder).run_works([DueWork(), DueWork()])
     assert [(run.asset, run.status, run.attempts) for run in summary.runs] == [("a", "failed", 1), ("c", "success", 1)]
     assert (summary.lost, summary.ok, w.engine.data("d")) == (True, False, [])
     w.engine.hooks.clear()
-    after = w.driver().run_works([TickWork()])
+    after = w.driver().run_works([DueWork()])
     assert sorted(run.asset for run in after.runs) == ["a", "b", "d"]
     assert after.ok
 
@@ -238,7 +238,7 @@ def test_what_a_run_told_that_cannot_be_recorded_is_its_failure_and_the_others_a
     w = world(source("s"), asset("a", "s"), asset("b", "s"), asset("c", "a"))
     w.tell("s", "2025-01-01")
     w.engine.measures["a"] = told
-    summary = w.driver().run_works([TickWork()])
+    summary = w.driver().run_works([DueWork()])
     status = {result.asset: (result.status, result.error.partition(": ")[2][:35]) for result in summary.runs}
     assert status == {"a": ("failed", "the run's result cannot be recorded"), "b": ("success", "")}
     assert [row.kind for row in w.store.read_history(HistoryQuery(asset="a"))][-1] == "unfenced"

@@ -31,7 +31,7 @@ from sparkassets.core.validations import (
 )
 from sparkassets.errors import InputError
 from sparkassets.ports import HistoryQuery
-from sparkassets.runtime.driver_work import BackfillWork, TickWork
+from sparkassets.runtime.driver_work import BackfillWork, DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source, timed
 from tests.runtime.fakes import World, raising
@@ -53,13 +53,13 @@ def world(**more) -> World:
 
 
 def run(w: World) -> Summary:
-    return w.driver().run_works([TickWork()])
+    return w.driver().run_works([DueWork()])
 
 
 def planned(w: World) -> Plan:
     driver = w.driver()
     driver.ledger.open()
-    return make_plan(driver._context(TickWork(), driver.ledger.state))
+    return make_plan(driver._context(DueWork(), driver.ledger.state))
 
 
 def published(w: World, name: str) -> list[PartitionSet]:
@@ -151,11 +151,9 @@ def test_a_selection_changes_no_gate(select):
     w.tell("s", "2025-01-02")
     run(w)
     w.tell("t", "2025-01-02")
-    assert [result.asset for result in w.driver().run_works([TickWork(select)]).runs] == []
+    assert [result.asset for result in w.driver().run_works([DueWork(select)]).runs] == []
     found = w.driver().ledger.open()
-    said = {
-        item.reason for item in make_plan(w.driver()._context(TickWork(select), found)).waiting if item.asset == "c"
-    }
+    said = {item.reason for item in make_plan(w.driver()._context(DueWork(select), found)).waiting if item.asset == "c"}
     assert said == {"waits for a: 2025-01-02 is withheld (not_null(n): 12 of 900 rows)"}
 
 
@@ -250,7 +248,7 @@ def judging(w: World, name: str, partitions: PartitionSet) -> None:
 def test_what_is_accepted_is_published_at_once_and_judged_anew_with_new_data():
     w = world(schedule=Schedule())
     judging(w, "a", SECOND)
-    w.driver().run_works([BackfillWork(w.project.assets["a"], FIRST | SECOND), TickWork()])
+    w.driver().run_works([BackfillWork(w.project.assets["a"], FIRST | SECOND), DueWork()])
     assert (published(w, "a"), published(w, "b")) == ([FIRST], [FIRST])
     told = w.opened().assets.accept("a", "2025-01-02", reason="looked at")
     assert (told.partitions, told.unchanged) == (SECOND, NOTHING)
@@ -381,7 +379,7 @@ def test_who_takes_over_records_what_the_commit_withheld():
     w.engine.hooks["a", "written"] = raising(KeyboardInterrupt())
     lost = w.driver()
     with suppress(BaseException):
-        lost.run_works([TickWork()])
+        lost.run_works([DueWork()])
     del w.engine.hooks["a", "written"]
     summary = run(w)
     assert state(w, "a").coverage == FIRST

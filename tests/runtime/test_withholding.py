@@ -9,7 +9,7 @@ from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.validations import NotNullCheck, PartitionRowCount, RuleVerdict, RunJudgement, ValidationRule
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source
 from tests.runtime.fakes import World, dying, raising
@@ -51,7 +51,7 @@ def told(w: World, name: str = "a") -> list[PartitionSet]:
 def test_what_is_withheld_is_in_no_row_of_the_one_commit_and_told_by_it():
     w = world()
     w.engine.judged["a"] = withholding(SECOND)
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     (commit,) = w.engine.data("a")
     assert (published(w), told(w)) == ([FIRST], [SECOND])
     assert commit.marker.judgement == withholding(SECOND)
@@ -60,7 +60,7 @@ def test_what_is_withheld_is_in_no_row_of_the_one_commit_and_told_by_it():
 def test_of_a_run_that_publishes_nothing_there_is_a_commit_all_the_same():
     w = world()
     w.engine.judged["a"] = withholding(FIRST | SECOND)
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     assert (published(w), told(w)) == ([NOTHING], [FIRST | SECOND])
     assert w.engine.data("a")[0].marker.measures["published"] == "nothing"
 
@@ -68,7 +68,7 @@ def test_of_a_run_that_publishes_nothing_there_is_a_commit_all_the_same():
 def test_assets_without_rules_are_prepared_as_little_as_before():
     w = world(rules=())
     w.engine.hooks["a", "prepare"] = raising(RunError("asked for nothing"))
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     (commit,) = w.engine.data("a")
     assert commit.marker.judgement is None
 
@@ -76,21 +76,21 @@ def test_assets_without_rules_are_prepared_as_little_as_before():
 def test_a_run_whose_judging_fails_writes_nothing():
     w = world()
     w.engine.hooks["a", "prepare"] = raising(RunError("no column n"))
-    results = w.driver().run_works([TickWork()]).runs
+    results = w.driver().run_works([DueWork()]).runs
     assert {result.status for result in results} == {"failed"}
     assert (w.engine.data("a"), w.engine.staged["a"]) == ([], [])
 
 
 def test_a_partition_that_one_outlet_withholds_is_withheld_in_all():
     w = outlets({"test": withholding(SECOND)})
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     assert [published(w, name) for name in BOTH] == [[FIRST], [FIRST]]
     assert [told(w, name) for name in BOTH] == [[SECOND], [SECOND]]
 
 
 def test_what_either_outlet_withholds_counts():
     w = outlets({"train": withholding(FIRST), "test": withholding(SECOND)})
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     assert [published(w, name) for name in BOTH] == [[NOTHING], [NOTHING]]
 
 
@@ -99,7 +99,7 @@ def test_who_completes_a_run_keeps_to_what_its_first_commit_withheld(name, momen
     w = outlets({"test": withholding(SECOND)})
     dying(w, moment, name, judged=w.engine.judged)
     w.engine.judged["test"] = withholding(FIRST)
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     found = [[(commit.order.partitions, commit.marker.withheld) for commit in w.engine.data(each)] for each in BOTH]
     assert found[0][0] == found[1][0] == (FIRST, SECOND)
 
@@ -108,7 +108,7 @@ def test_a_driver_that_dies_before_the_first_commit_has_decided_nothing():
     w = outlets({"test": withholding(SECOND)})
     dying(w, "write", "train", judged=w.engine.judged)
     w.engine.judged["test"] = withholding(FIRST)
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     assert [told(w, name)[0] for name in BOTH] == [FIRST, FIRST]
 
 
@@ -116,7 +116,7 @@ def test_a_driver_that_dies_before_the_first_commit_has_decided_nothing():
 def test_what_is_used_up_as_a_whole_is_withheld_as_a_whole(more):
     w = world(**more)
     w.engine.judged["a"] = withholding(SECOND)
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     assert all(partitions in (NOTHING, FIRST) for partitions in published(w))
     assert all(commit.order.partitions == NOTHING for commit in w.engine.data("a") if commit.marker.withheld)
 
@@ -124,5 +124,5 @@ def test_what_is_used_up_as_a_whole_is_withheld_as_a_whole(more):
 def test_a_run_that_withholds_something_moves_no_watermark():
     w = world()
     w.engine.judged["a"] = withholding(SECOND)
-    w.driver().run_works([TickWork()])
+    w.driver().run_works([DueWork()])
     assert "watermarks" not in w.engine.data("a")[0].marker.measures

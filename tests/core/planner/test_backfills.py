@@ -13,7 +13,7 @@ from sparkassets.core.partitions import NOTHING
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.strategies import DateRange, EveryInstance
-from sparkassets.runtime.driver_work import BackfillWork, TickWork
+from sparkassets.runtime.driver_work import BackfillWork, DueWork
 from tests.builders import Story, asset, days, project, source, timed
 from tests.depth import examples
 
@@ -160,7 +160,7 @@ def test_each_partition_is_computed_as_often_as_it_was_asked(  # noqa: PLR0913, 
     it.drive(command(), kill_at=kills[0][0] if kills else None, landed=bool(kills) and kills[0][1], arrivals=arrivals)
     for kill_at, landed, tick_next in [*kills[1:], *[(None, False, False)] * 12]:
         if tick_next:
-            it.drive(TickWork())
+            it.drive(DueWork())
         if set(keys) <= set(it.done) and not told.state.assets["a"].chain:
             break
         told.state = decode(encode(told.state), journal_id="journal")  # another driver reads what was written
@@ -174,7 +174,7 @@ def test_each_partition_is_computed_as_often_as_it_was_asked(  # noqa: PLR0913, 
     assert set(it.done.values()) == {1}
     if schedule == "default":
         assert it.most <= 1
-        it.drive(TickWork())
+        it.drive(DueWork())
         assert {day: it.done[day] for day in came} == dict.fromkeys(came, 1)
     assert not told.state.assets["a"].redo
 
@@ -374,7 +374,7 @@ def test_of_a_manual_asset_what_the_next_driver_completes_is_up_to_date():
     it = Simulated(told)
     work = BackfillWork(told.project.assets["a"], it.parse("2025-01-01"))
     it.drive(work, kill_at=0)
-    it.drive(TickWork())
+    it.drive(DueWork())
     assert it.done == {"2025-01-01": 1}
     again = BackfillWork(told.project.assets["a"], it.parse("2025-01-01"))
     again.begin(it.context())

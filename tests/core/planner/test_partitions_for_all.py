@@ -6,7 +6,7 @@ import pytest
 
 from sparkassets.core.journal.codec.rows import spec_from, spec_to
 from sparkassets.core.journal.fold_specs import build_fold_spec
-from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.core.spec.in_memory import compiled
 from tests.runtime.fakes import World
@@ -30,7 +30,7 @@ class Read:
         parse = self.spec.assets["s"].partitioning.parse
         gone = [parse(key) for key in removed]
         self.world.tell("s", *keys, **({"removed": gone[0]} if gone else {}))
-        runs = self.world.driver().run_works([TickWork()]).runs
+        runs = self.world.driver().run_works([DueWork()]).runs
         assert all(run.status == "success" for run in runs)
         return [self.spec.assets["s"].partitioning.display_labels(run.request.pins["s"].parts) for run in runs]
 
@@ -89,7 +89,7 @@ def test_it_waits_for_no_more_than_it_reads_of_what_runs_first():
     }
     world = World(compiled(files), MemoryStore(), alive=True)
     world.tell("s", "2025-01-01", "2025-01-02")
-    assert [run.asset for run in world.driver().run_works([TickWork()]).runs] == ["up", "a"]
+    assert [run.asset for run in world.driver().run_works([DueWork()]).runs] == ["up", "a"]
     world.clock.instant = world.clock.instant.replace(day=2)
     world.tell("s", "2025-01-01")
     runs = [run.asset for run in world.opened().plan().runs]
@@ -105,7 +105,7 @@ def test_a_named_partition_counts_once_it_is_over():
     read = Read("[2025-02-01]")
     driver = read.world.driver()
     read.world.tell("s", "2025-02-01")
-    work = TickWork()
+    work = DueWork()
     assert driver.run_works([work]).runs == ()
     read.world.clock.instant += timedelta(days=1)
     assert [run.asset for run in read.world.driver().run_works([work]).runs] == ["a"]
