@@ -82,7 +82,7 @@ class MetricsWatcher:
         self._client.write_to_textfile(str(self._file), registry)
 
     def _register_counters(self, registry: Any, summary: Summary) -> None:  # noqa: ANN401  of the client, which tells no types
-        """Registers the counters: those in the file plus the invocation's runs, without assets that left the project."""
+        """Registers the counters: those in the file plus the invocation's runs; assets that left are left out."""
         from prometheus_client.core import CounterMetricFamily
 
         runs: dict[tuple[str, str], float] = {}

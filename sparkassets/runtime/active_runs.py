@@ -1,7 +1,7 @@
 """The claimed runs of a driver: how many it holds at once, which of them execute, and which have ended.
 
-A wave of due runs passes through here. The driver claims a few runs for each slot in one commit, starts as many as may
-run in parallel, and records together those that end together.
+A wave of due runs passes through here. The driver claims a few times as many runs as may run in parallel, in one
+commit, starts those that may, and records together those that end together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sparkassets.runtime.progress import Progress
 
 POLL_SECONDS = 0.2
 """The longest that a driver waits for a run to end before it looks after leases and signals."""
-CLAIMS_PER_SLOT = 4
+CLAIMS_PER_PARALLEL_RUN = 4
 """Claims held for each parallel run: enough to share a commit, few enough to leave work to other drivers."""
 GATHER_SECONDS = 0.005
 """After a run that ended, how long another may take that is recorded with it."""
@@ -89,9 +89,13 @@ class ActiveRuns:
 
     @property
     def claimable_count(self) -> int:
-        """How many runs may be claimed; none while many claimed runs wait for a slot: later more share a commit."""
+        """How many runs may be claimed; none while many claimed ones wait to start: later more share a commit."""
         waiting = len(self.by_token) - self.started_count
-        return 0 if waiting > self._max_parallel else max(0, CLAIMS_PER_SLOT * self._max_parallel - len(self.by_token))
+        return (
+            0
+            if waiting > self._max_parallel
+            else max(0, CLAIMS_PER_PARALLEL_RUN * self._max_parallel - len(self.by_token))
+        )
 
     def add(self, run: PlannedRun, claim: ClaimState, execution: RunExecution) -> None:
         """Holds a run that was just claimed."""
@@ -103,7 +107,7 @@ class ActiveRuns:
         self.ended.remove(end)
 
     def start_waiting(self) -> None:
-        """Starts claimed runs, each in its own thread, until all slots for parallel runs are taken."""
+        """Starts claimed runs, each in its own thread, until as many run as may run in parallel."""
         running = self.started_count - len(self.ended)
         for active in self.by_token.values():
             if running >= self._max_parallel:
@@ -141,7 +145,7 @@ class ActiveRuns:
         """Waits up to ``POLL_SECONDS`` for a run to end, then gathers in ``ended`` all that end about then.
 
         Args:
-            starts_more: Whether waiting runs take the slots of those that ended.
+            starts_more: Whether waiting runs start in place of those that ended.
         """
         with suppress(queue.Empty):
             self.mailbox.get(timeout=POLL_SECONDS)()

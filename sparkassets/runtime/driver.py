@@ -7,7 +7,7 @@ independent branches never wait for each other. The parts of a decision are apar
 - `sparkassets.runtime.invocation_observer`: what changed in sources and tables;
 - `sparkassets.runtime.driver_work`: which runs are due, for a backfill, a rebuild, a rollback or a promotion too;
 - `sparkassets.runtime.claims`: which of them are claimed, and `sparkassets.runtime.run_orders`: what they compute;
-- `sparkassets.runtime.active_runs`: how a wave of them is spread over slots and commits;
+- `sparkassets.runtime.active_runs`: how many of a wave run at once, and which share a commit;
 - `sparkassets.runtime.recovery`: what becomes of runs whose driver is gone;
 - `sparkassets.runtime.run_recorder`: what is recorded of those that ended.
 """
