@@ -83,7 +83,7 @@ class StateCommands:
         store = self._context.adapters.store
         store.check(project=self._context.spec.name)
         damages, tables = [*store.find_damages()], list[tuple[str, str]]()
-        entries, begins = 0, store.oldest_seq()
+        entries, oldest_seq = 0, store.oldest_seq()
         if not damages:
             from sparkassets.ports import StateDamage
 
@@ -91,11 +91,11 @@ class StateCommands:
                 image = store.read_image(project=self._context.spec.name)
                 damages += self._replay(image)
                 ledger = self._context.make_ledger("state verify")
-                entries = ledger.open().seq + 1 - begins
+                entries = ledger.open().seq + 1 - oldest_seq
                 tables = [*self._changed_tables(ledger)]
             except StateError as error:
                 damages.append(StateDamage(str(error.args[0]), error.hint or "restore the state from a backup"))
-        return VerificationResult(begins, entries, tuple(damages), tuple(tables))
+        return VerificationResult(oldest_seq, entries, tuple(damages), tuple(tables))
 
     def _replay(self, image: JournalImage) -> Iterator[StateDamage]:
         """Differences between the snapshot and the entries that it stands for; decodes and folds every entry."""
@@ -133,13 +133,13 @@ class StateCommands:
 
         store = self._context.adapters.store
         image = store.read_image(project=self._context.spec.name)
-        begins, (base, _) = store.oldest_seq(), store.read_base()
+        oldest_seq, (base, _) = store.oldest_seq(), store.read_base()
         newest = image.tail[-1].seq if image.tail else image.snapshot_seq
 
         def lines() -> Iterator[dict[str, Any]]:
-            yield head_line(self._context.spec.name, image.journal_id, begins=begins, newest=newest)
+            yield head_line(self._context.spec.name, image.journal_id, begins=oldest_seq, newest=newest)
             yield from map(base_line, base)
-            for first in range(begins - 1, newest, ENTRIES_PER_READ):
+            for first in range(oldest_seq - 1, newest, ENTRIES_PER_READ):
                 yield from map(
                     entry_line,
                     store.read_history(HistoryQuery(after_seq=first, up_to_seq=min(first + ENTRIES_PER_READ, newest))),

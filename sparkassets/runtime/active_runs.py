@@ -90,12 +90,9 @@ class ActiveRuns:
     @property
     def claimable_count(self) -> int:
         """How many runs may be claimed; none while many claimed ones wait to start: later more share a commit."""
-        waiting = len(self.by_token) - self.started_count
-        return (
-            0
-            if waiting > self._max_parallel
-            else max(0, CLAIMS_PER_PARALLEL_RUN * self._max_parallel - len(self.by_token))
-        )
+        if len(self.by_token) - self.started_count > self._max_parallel:
+            return 0
+        return max(0, CLAIMS_PER_PARALLEL_RUN * self._max_parallel - len(self.by_token))
 
     def add(self, run: PlannedRun, claim: ClaimState, execution: RunExecution) -> None:
         """Holds a run that was just claimed."""

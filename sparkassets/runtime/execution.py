@@ -152,9 +152,9 @@ class RunExecution:
             return FailedRun("error", error, fenced=False, attempts=self._attempts)
 
     def _compute_columns(self) -> RunComputation:
-        """A computation whose columns a table is created with that only holds a fence; nothing is held for its rows.
+        """Computes only to learn the columns of a table that is missing, so that it can be created to hold a fence.
 
-        It runs the author's code, so the run's timeout and its cancellation hold for it.
+        It runs the author's code, so the run's timeout and its cancellation hold for it. Its rows are released.
         """
         computations: list[RunComputation] = []
 
@@ -329,9 +329,9 @@ class RunExecution:
         return "timeout" if issubclass(type(error), AttemptTimedOutError) else "error"
 
     def _leave_to_newer(self) -> SupersededRun:
-        """Removes what was staged since the newer claim removed the rest: where its fence is in, nothing is to come.
+        """Ends the run in favour of a newer claim; removes what it staged, if that claim has fenced already.
 
-        Where it is not yet, that claim removes all.
+        A newer claim that has not fenced yet removes the files itself, once nothing more can come.
         """
         if self._has_begun_to_write or self._has_staged:
             with suppress(Exception):

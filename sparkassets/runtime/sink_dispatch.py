@@ -60,10 +60,10 @@ class SinkDispatcher:
         for it until it has caught up.
         """
         with self._changed:
-            waited = [sink_queue for sink_queue in self._queues if not sink_queue.behind]
+            waited = [sink_queue for sink_queue in self._queues if not sink_queue.is_behind]
             for sink_queue in self._queues:
                 sink_queue.end_invocation()
-            self._changed.wait_for(lambda: not any(sink_queue.running for sink_queue in waited), self._grace_seconds)
+            self._changed.wait_for(lambda: not any(sink_queue.is_running for sink_queue in waited), self._grace_seconds)
             notes = [note for sink_queue in self._queues for note in sink_queue.notes()]
         for note in notes:
             from sparkassets.core.redaction import redact
@@ -87,13 +87,13 @@ class _SinkQueue:
     """Commits that wait for one sink; callers of every method but `_serve` hold the lock of ``changed``.
 
     Attributes:
-        is_running: Whether a thread serves the line.
+        is_running: Whether a thread serves the queue.
         is_behind: Whether it was still served when an invocation had waited for it, and ever since.
     """
 
     def __init__(self, sink: Sink, changed: threading.Condition, most_waiting: int) -> None:
-        self.running = False
-        self.behind = False
+        self.is_running = False
+        self.is_behind = False
         self._sink = sink
         self._changed = changed
         self._most_waiting = most_waiting
@@ -112,12 +112,12 @@ class _SinkQueue:
         self._waiting.append(commit)
         self._entries += count
         self._changed.notify_all()
-        if not self.running:
+        if not self.is_running:
             self._start()
 
     def end_invocation(self) -> None:
         """Queues the end of an invocation (None), unless the sink got nothing since the last end."""
-        if self.running and (not self._waiting or self._waiting[-1] is not None):
+        if self.is_running and (not self._waiting or self._waiting[-1] is not None):
             self._waiting.append(None)
             self._changed.notify_all()
 
@@ -132,21 +132,21 @@ class _SinkQueue:
                 f"the sink {name} is too slow: {_entry_count_text(self._dropped)} of the journal not told to it"
             )
             self._dropped = 0
-        if self.running and not self.behind:
+        if self.is_running and not self.is_behind:
             notes.append(
                 f"the sink {name} is behind by {_entry_count_text(self._entries)}; nothing waits for it any longer"
             )
-        self.behind = self.running
+        self.is_behind = self.is_running
         return notes
 
     def _start(self) -> None:
         """Starts the thread; if the system allows no more threads, the queued entries count as dropped."""
-        self.running = True
+        self.is_running = True
         name = f"sink {_sink_name(self._sink)}"
         try:
             threading.Thread(target=self._serve, name=name, daemon=True).start()
         except RuntimeError as error:  # no more threads
-            self.running = False
+            self.is_running = False
             self._error = self._error or describe_error(error)
             self._dropped += self._entries
             self._waiting.clear()
@@ -167,10 +167,10 @@ class _SinkQueue:
                 self._waiting.popleft()
                 self._entries -= 0 if commit is None else len(commit.entries)
                 self._error = self._error or error
-                self.running = bool(self._waiting) or commit is not None
-                self.behind = self.behind and self.running
+                self.is_running = bool(self._waiting) or commit is not None
+                self.is_behind = self.is_behind and self.is_running
                 self._changed.notify_all()
-                if not self.running:
+                if not self.is_running:
                     return
             del commit
 

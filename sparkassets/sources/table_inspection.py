@@ -72,7 +72,7 @@ class TableInspection:
                 if commits
                 else self.without_news()
             )
-        self._exists()  # or it has vanished
+        self._exists()  # raises if the table has vanished
         return self._observe_opened(self._open(), log, seen_version)
 
     def _observe_opened(self, table: DeltaTable, log: DeltaLog, seen_version: int) -> Observation | None:
