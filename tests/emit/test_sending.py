@@ -155,12 +155,12 @@ def test_a_project_may_have_none_of_it_or_its_own_namespace(monkeypatch, tmp_pat
     spec = project(source("s"))
     assert make_sinks(replace(spec, openlineage=False)) == ()
     (own,) = make_sinks(replace(spec, openlineage="shop"))
-    assert own._telling.namespace == "shop"
+    assert own._facets.namespace == "shop"
     monkeypatch.setenv("OPENLINEAGE_NAMESPACE", "staging")
     (own,) = make_sinks(replace(spec, openlineage="shop"))
-    assert own._telling.namespace == "staging"
+    assert own._facets.namespace == "staging"
     (own,) = make_sinks(spec)
-    assert (own._telling.namespace, bool(own._telling.adapter)) == ("staging", True)
+    assert (own._facets.namespace, bool(own._telling.adapter)) == ("staging", True)
 
 
 def test_where_the_code_is_is_told_without_what_its_address_holds_to_get_in(tmp_path, monkeypatch):

@@ -231,7 +231,9 @@ def test_a_sink_is_told_exactly_what_its_driver_committed_in_order(turns, errors
     sinks = [SinkDispatcher([listener], project=PROJECT, note=lambda _: None) for listener in listeners]
     ledgers = []
     for number, each in enumerate(sinks):
-        ledgers.append(JournalLedger(store, project="test", driver=f"d{number}", clock=FakeClock(), tell=each.dispatch))
+        ledgers.append(
+            JournalLedger(store, project="test", driver=f"d{number}", clock=FakeClock(), on_commit=each.dispatch)
+        )
         ledgers[-1].open()
     for number, count in turns:
         ledgers[number].commit(lambda _, count=count: [EventEntry("x-s", "s")] * count)
@@ -246,7 +248,7 @@ def test_what_a_ledger_only_assumes_is_told_to_nobody(made):
     store, listener = MemoryStore(), Listener()
     store.create(project="test")
     sinks = made(listener)
-    ledger = JournalLedger(store, project="test", driver="d", clock=FakeClock(), tell=sinks.dispatch)
+    ledger = JournalLedger(store, project="test", driver="d", clock=FakeClock(), on_commit=sinks.dispatch)
     ledger.open()
     ledger.assume([EventEntry("x-s", "s")])
     ledger.commit(lambda _: [])
