@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -270,7 +271,7 @@ class ProjectContext:
         )
         begin_entries = begin(context) if begin is not None else ()
         return (
-            replace(context, state=ledger.assume([*sources.entries, *tables.entries, *begin_entries]))
+            dataclasses.replace(context, state=ledger.assume([*sources.entries, *tables.entries, *begin_entries]))
             if begin_entries
             else context
         )
