@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from sparkassets.delta.durability import LAST_CHECKPOINT, find_torn_files
 from sparkassets.errors import SessionNeededError, SourceError
-from sparkassets.files.object_stores import deltalake_options
+from sparkassets.files.object_stores import deltalake_options, local_path
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -122,9 +123,14 @@ def reason(error: BaseException) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _fault(path: str) -> str | None:
-    """The missing or broken file of a local table's log."""
-    return None if "://" in path else fault_of(Path(path))
+def find_damage(path: str) -> SourceError | None:
+    """The error for a local table whose log has a missing or broken file, which it names; None for any other table."""
+    if (local := local_path(path)) is None:
+        return None
+    fault, torn = fault_of(Path(local)), find_torn_files(Path(local))
+    if fault is None and torn and torn[0].name == LAST_CHECKPOINT:
+        fault = f"{torn[0]} names a checkpoint that is not there: move that file away"
+    return None if fault is None else SourceError(f"cannot read the Delta table at '{path}': {fault}")
 
 
 def unreadable(path: str, error: BaseException) -> SourceError:
@@ -137,6 +143,4 @@ def unreadable(path: str, error: BaseException) -> SourceError:
         )
     if (found := re.search(_UNKNOWN, str(error))) is not None:
         return SessionNeededError(message, why=f"it has {found[1]}")
-    if (fault := _fault(path)) is not None:
-        return SourceError(f"cannot read the Delta table at '{path}': {fault}")
-    return SourceError(message)
+    return find_damage(path) or SourceError(message)

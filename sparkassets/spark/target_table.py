@@ -13,7 +13,7 @@ from sparkassets.core.spec.model import AssetSpec, StorageLocation
 from sparkassets.core.table_names import quote_table_name
 from sparkassets.delta.file_split import NewerRows
 from sparkassets.delta.log import DeltaLog
-from sparkassets.delta.tables import load_table
+from sparkassets.delta.tables import find_damage, load_table
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
@@ -248,8 +248,9 @@ def open_table(path: str) -> DeltaTable | None:
 
     Raises:
         RunError: deltalake would look elsewhere.
+        SourceError: A file of its log is missing or broken.
     """
-    from deltalake.exceptions import TableNotFoundError
+    from deltalake.exceptions import DeltaError, TableNotFoundError
 
     misread = next((character for character in path if character in _MISREAD), None)
     if misread is not None:
@@ -261,6 +262,10 @@ def open_table(path: str) -> DeltaTable | None:
         return load_table(path)
     except TableNotFoundError:
         return None
+    except DeltaError as error:
+        if (damage := find_damage(path)) is not None:
+            raise damage from error
+        raise
 
 
 def constraints_in(properties: Mapping[str, str | None]) -> dict[str, str]:
