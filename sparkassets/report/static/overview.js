@@ -41,7 +41,7 @@ function overviewPage() {
     event.preventDefault();
     document.querySelector(link.getAttribute("href"))?.scrollIntoView({ behavior: "smooth" });
   });
-  const calm = !failed.length && !late.length && !withheld.length;
+  const calm = !failed.length && !late.length && !withheld.length && !waiting.some((item) => item.stuck);
   return h("div", null,
     h("header", { class: "page" }, h("h1", null, index.project), h("p", { class: "quiet" }, `${plural(assets.length, "asset")}, ${plural(index.assets.length - assets.length, "source")}`)),
     tiles,

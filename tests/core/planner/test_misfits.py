@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.documents.report import ReportHistory, build_report
 from sparkassets.core.planner.batch.requested_runs import plan_rebuild
 from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.query_text import normal_form
@@ -214,3 +215,12 @@ def test_tables_are_not_asked_for_where_no_code_is_new():
     assert story.due(stored_columns=tables) == {"a": ["2025-01-02"]}
     story.run_all()
     assert tables.asked == []
+
+
+def test_the_report_says_so():
+    story = changed()
+    context = story.context(stored_columns=Tables("day", "n"))
+    plan = story.plan(stored_columns=Tables("day", "n"))
+    rows = build_report(context, plan, ReportHistory.from_entries((), whole=True)).index["waiting"]
+    assert [(row["asset"], row.get("stuck")) for row in rows] == [("a", True), ("b", None)]
+    assert rows[0]["reason"].startswith(f"waits for a person: {ADDS}")

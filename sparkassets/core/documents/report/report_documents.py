@@ -212,7 +212,8 @@ def _waiting_row(context: PlanningContext, item: Waiting) -> dict[str, Any]:
     asset = context.project.assets.get(item.asset)
     row = {
         "asset": item.asset,
-        "reason": shorten(item.reason),
+        "reason": shorten(f"waits for a person: {item.reason}" if item.stuck else item.reason),
+        "stuck": item.stuck or None,
         "until": item.until,
         "slices": partition_text(item.partitions, asset),
         "count": partition_count(item.partitions, asset),
