@@ -129,6 +129,18 @@ def find_excess_nesting(sql: str) -> int | None:
     return None
 
 
+def find_extra_comma(sql: str) -> int | None:
+    """Where a comma follows another one, or stands before a closing parenthesis; None where that is nowhere.
+
+    >>> find_extra_comma("SELECT a,, b FROM x"), find_extra_comma("SELECT ',,' AS a, f(b, c) FROM x")
+    (9, None)
+    """
+    for before, token in pairwise(_tokens(sql)):
+        if before.text == "," and token.text in (",", ")"):
+            return token.position if token.text == "," else before.position
+    return None
+
+
 def _tokens(sql: str) -> Iterator[_SqlToken]:
     opened: list[int] = []
     found = (match for match in _TOKEN.finditer(sql) if match.lastgroup not in _NO_WORDS)

@@ -24,6 +24,7 @@ from sparkassets.core.derivation.asset_columns import (
     param_sets,
     render_failure,
 )
+from sparkassets.core.query_text import find_extra_comma
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadChanges, SqlBody
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import PatternCheck, RegisteredCheck, SqlCheck, ValidationRule
@@ -47,6 +48,8 @@ _NOT_COLUMNS: Final = frozenset(
     }
 )
 """Names that may stand in a query without being columns."""
+_NAMESPACES: Final = frozenset({"session", "system"})
+"""Names that stand before a variable of the session."""
 _JAVA_ONLY_REGEX: Final = re.compile(r"\\[pPhHRQEGXNkVvzZcx0]|\(\?<[A-Za-z]|&&|\(\?[a-zA-Z-]*[dUmsxu]|\[[^\]]*\[")
 """Syntax of Java's regular expressions that Python lacks or reads differently."""
 
@@ -64,6 +67,9 @@ def check_queries(project: ProjectSpec, stored: StoredColumns) -> list[SpecProbl
         problems += _query_problems(asset, derivations)
         for rules in (asset.rules, *(inlet.rules for inlet in asset.inlets.values())):
             problems += [problem for rule in rules for problem in _rule_problems(rule)]
+        problems += _unknown_rule_columns(asset.rules, derivations.columns_of(asset))
+        for name, inlet in asset.inlets.items():
+            problems += _unknown_rule_columns(inlet.rules, derivations.columns_of(project.assets[name]))
     return problems
 
 
@@ -113,6 +119,9 @@ def _parse_query(sql: str) -> exp.Expr | SyntaxFault | None:
     """The tree of a query, or where it cannot be read; None where only Spark knows."""
     if _BEYOND_SQLGLOT.search(sql):
         return None
+    if (place := find_extra_comma(sql)) is not None:
+        line = sql.count("\n", 0, place) + 1
+        return SyntaxFault(line, place - sql.rfind("\n", 0, place), 1, "unexpected ','")
     try:
         return sqlglot.parse_one(sql, dialect="spark")
     except ParseError as error:
@@ -200,7 +209,7 @@ def _unknown_columns(
     known = _KnownNames(names, frozenset({*names, *made_names, *_NOT_COLUMNS}), _columns_by_qualifier(tree, columns))
     for node in tree.find_all(exp.Column):
         if (unknown := known.explain_unknown(node)) is not None:
-            yield _unknown_column_problem(source, node.name, *unknown)
+            yield _unknown_name_problem(source, *unknown)
 
 
 @frozen
@@ -217,21 +226,26 @@ class _KnownNames:
     unqualified: frozenset[str]
     by_qualifier: Mapping[str, Sequence[str]]
 
-    def explain_unknown(self, node: exp.Column) -> tuple[str, Iterable[str]] | None:
-        """Why nothing has that column, and the names that may be meant; None where something may have it."""
+    def explain_unknown(self, node: exp.Column) -> tuple[str, str, Iterable[str]] | None:
+        """The name that is not known, why nothing has it, and those that may be meant; None where something may."""
         name, qualifier = node.name, node.table.casefold()
         if not name or isinstance(node.this, exp.Star) or any(mark in name for mark in MARKS):
             return None
         if not qualifier:
             is_known = name.casefold() in self.unqualified
-            return None if is_known else (f"nothing that the query reads has a column {name!r}", self.columns.values())
-        owner_columns = self.by_qualifier.get(qualifier) if not node.args.get("db") else None
+            message = f"nothing that the query reads has a column {name!r}"
+            return None if is_known else (name, message, self.columns.values())
+        if node.args.get("db"):
+            return None
+        if qualifier not in self.unqualified | _NAMESPACES:
+            return node.table, f"nothing in the query is called {node.table!r}", self.by_qualifier
+        owner_columns = self.by_qualifier.get(qualifier)
         if owner_columns is None or name.casefold() in {*map(str.casefold, owner_columns), *_NOT_COLUMNS}:
             return None
-        return f"{node.table!r} has no column {name!r}", owner_columns
+        return name, f"{node.table!r} has no column {name!r}", owner_columns
 
 
-def _unknown_column_problem(source: _QuerySource, name: str, message: str, known_names: Iterable[str]) -> SpecProblem:
+def _unknown_name_problem(source: _QuerySource, name: str, message: str, known_names: Iterable[str]) -> SpecProblem:
     place = source.locate_name(name)
     fault = SyntaxFault(place.line, place.column, place.width, message)
     problem = source.problem(fault)
@@ -322,16 +336,57 @@ def _rule_problems(rule: ValidationRule) -> Iterator[SpecProblem]:
             yield SpecProblem(rule.place, f"{key!r} of {rule.name} is no condition in SQL: {sql_fault.message}")
 
 
+def _unknown_rule_columns(rules: Iterable[ValidationRule], columns: Sequence[str] | None) -> Iterator[SpecProblem]:
+    """Columns in the conditions of rules that their rows surely do not have; none where the columns are not known."""
+    if columns is None:
+        return
+    names = {name.casefold() for name in columns}
+    for rule in rules:
+        conditions = [("where", rule.where), ("sql", rule.check.condition if isinstance(rule.check, SqlCheck) else "")]
+        for key, condition in conditions:
+            for name in _column_names(condition) if condition else ():
+                if name.casefold() not in names:
+                    message = f"{key!r} of {rule.name} reads a column {name!r}, which the rows do not have"
+                    yield SpecProblem(rule.place, message, did_you_mean(name, columns))
+
+
+def _column_names(condition: str) -> list[str]:
+    """The columns that a condition surely reads; empty where it has queries of its own or cannot be read."""
+    tree = _parse_query(f"SELECT 1 FROM t WHERE (\n{condition}\n)")  # noqa: S608  parsed, never run
+    if tree is None or isinstance(tree, SyntaxFault) or len([*tree.find_all(exp.Query)]) > 1:
+        return []
+    made = {*map(str.casefold, _names_made_by_query(tree)), *_NOT_COLUMNS}
+    columns = [each.name for each in tree.find_all(exp.Column) if not each.table]
+    return [name for name in columns if name and name.casefold() not in made and not name.startswith("_")]
+
+
+_OF_BOTH: Final = re.compile(
+    r"missing \)|unbalanced parenthesis|unterminated character set|nothing to repeat|multiple repeat|bad escape \(end"
+)
+"""Errors of Python that are errors in Java too: it has other rules for ranges, look-behind and references."""
+_OF_PYTHON_ONLY: Final = re.compile(r"\(\?(?:P[<=>]|\()")
+_LOOSE_BRACE: Final = re.compile(r"(?<!\\)\{(?!\d)")
+
+
 def regex_error(expression: str) -> str | None:
     """Why a regular expression does not compile; None where it does, or where only Java knows.
 
     >>> regex_error("a(b"), regex_error("[a-z]+"), regex_error("(?<year>[0-9]")
     ('missing ), unterminated subpattern at position 1', None, None)
+    >>> regex_error("(?<=a{1,3})b"), regex_error("(?P<year>[0-9]+)")
+    (None, "'(?P<' at position 0 is Python's, and Java's expressions count")
     """
     if _JAVA_ONLY_REGEX.search(expression):
         return None
+    if (found := _OF_PYTHON_ONLY.search(expression)) is not None:
+        return f"{found[0]!r} at position {found.start()} is Python's, and Java's expressions count"
+    if "[" not in expression and (found := _LOOSE_BRACE.search(expression)) is not None:
+        return f"'{{' at position {found.start()} begins no repetition: write '\\{{' for the character"
     try:
         re.compile(expression)
-    except (re.error, RecursionError, OverflowError) as error:
-        return str(error)
+    except re.error as error:
+        repeats_range = error.msg == "multiple repeat" and expression[error.pos or 0 :].startswith("{")
+        return str(error) if _OF_BOTH.search(str(error)) and not repeats_range else None
+    except (RecursionError, OverflowError):
+        return None
     return None

@@ -36,6 +36,12 @@ def problems(sql, *, more=""):
             "SELECT o.amout FROM {{ inlets.orders }} AS o",
             "8:12: the SQL cannot run: 'o' has no column 'amout' (did you mean 'amount'?)",
         ),
+        (
+            "SELECT q.id FROM {{ inlets.orders }} AS o",
+            "8:10: the SQL cannot run: nothing in the query is called 'q' (known is o)",
+        ),
+        ("SELECT id,\n  , amount\nFROM {{ inlets.orders }}", "9:5: the SQL cannot run: unexpected ','"),
+        ("SELECT concat(id, ) AS c FROM {{ inlets.orders }}", "8:19: the SQL cannot run: unexpected ','"),
     ],
 )
 def test_what_surely_cannot_run(sql, found):
@@ -69,6 +75,10 @@ def test_what_surely_cannot_run(sql, found):
         "SELECT from_json('{}', 'a INT').a AS a, item['sku'], array(1)[0] FROM {{ inlets.orders }}",
         "SELECT extract(YEAR FROM now()) y, interval 1 day i, trim(BOTH ' ' FROM 'a') t FROM {{ inlets.orders }}",
         "SELECT id, amount FROM VALUES (1, 2.0) AS v(id, amount)",
+        "SELECT session.depth, r.id, ',,' AS c FROM {{ inlets.orders }} JOIN range(3) AS r",
+        "WITH w AS (SELECT item AS one FROM {{ inlets.orders }}) SELECT one.sku, w.one.sku AS s FROM w",
+        "SELECT (SELECT max(b.id) FROM {{ inlets.orders }} b WHERE b.id < a.id) AS m FROM {{ inlets.orders }} a",
+        "SELECT transform(array(item), x -> x.sku) AS skus FROM {{ inlets.orders }}",
     ],
 )
 def test_what_spark_can_run_is_left_to_it(sql):
@@ -98,7 +108,54 @@ def test_rules_that_cannot_be_judged():
     ]
 
 
-@pytest.mark.parametrize("regex", [r"\p{L}+", "(?<year>[0-9]{4})", "[a-z&&[^x]]", r"\h+(", "[a-z]{2,}+", "(?i)abc"])
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        ("sql: 'amout > 0'", "'sql' of sql(amout > 0) reads a column 'amout', which the rows do not have"),
+        (
+            "range: {id: {min: 0}}\n    where: itm = 'a'",
+            "'where' of range(id) reads a column 'itm', which the rows do not have",
+        ),
+    ],
+)
+def test_a_rule_that_reads_a_column_which_the_rows_do_not_have(rule, found):
+    sql = "SELECT id, amount, id AS item FROM {{ inlets.orders }}"
+    assert found in problems(sql, more=f"validations:\n  - {rule}\n")[0]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "sql: 'AMOUNT > 0 AND size(transform(array(id), x -> x + 1)) = 1'",
+        "sql: 'item.sku = 1 AND _hidden = 2 AND current_date > DATE 2025'",
+        "sql: 'id IN (SELECT other FROM elsewhere)'",
+        "sql: 'count(*) OVER (PARTITION BY id) = 1'",
+    ],
+)
+def test_a_rule_that_only_spark_can_judge(rule):
+    sql = "SELECT id, amount FROM {{ inlets.orders }}"
+    assert problems(sql, more=f"validations:\n  - {rule}\n") == []
+
+
+def test_rules_of_rows_that_are_not_known_are_left_to_spark():
+    assert (
+        problems("SELECT * FROM {{ inlets.orders }} LATERAL VIEW explode(a) AS b", more="validations: [sql: 'b > 1']\n")
+        == []
+    )
+
+
+@pytest.mark.parametrize("regex", ["(?P<year>[0-9]{4})", "(a)(?(1)b|c)", "{", "a{,3}"])
+def test_regular_expressions_that_java_lacks(regex):
+    assert regex_error(regex) is not None
+
+
+@pytest.mark.parametrize(
+    "regex",
+    [
+        *(r"\p{L}+", "(?<year>[0-9]{4})", "[a-z&&[^x]]", r"\h+(", "[a-z]{2,}+", "(?i)abc"),
+        *("(?<=a{1,3})b", r"[\w-z]", "a{1,2}{3}", "[{]", r"\{a", "(?<=a|bc)d"),
+    ],
+)
 def test_regular_expressions_that_only_java_knows(regex):
     assert regex_error(regex) is None
 
