@@ -40,7 +40,9 @@ from sparkassets.core.partitions import (
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.planner.planning_context import PlanningContext
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule, SourceSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.core.writes import ReplaceWrite

@@ -10,7 +10,8 @@ from sparkassets.frozen import frozen
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+    from sparkassets.core.spec.model import AssetSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
     from sparkassets.ports import (
         ChangeFeeds,
         Clock,

@@ -26,7 +26,8 @@ from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, RunQueue
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.column_changes import ColumnChanges
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Clock, HistoryQuery, JournalStore, LastLook, Observation, SourceObserver

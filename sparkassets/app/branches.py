@@ -16,7 +16,8 @@ from sparkassets.core.journal.known_segments import with_known_segments
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.phrases import listing
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import InputError, StateError
 from sparkassets.ports import TableComparer
 

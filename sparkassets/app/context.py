@@ -15,7 +15,8 @@ from sparkassets.core.instants import format_zoned, from_unix, parse_instant, to
 from sparkassets.core.journal.retention import RetentionPolicy
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.planner.planning_context import PlanningContext
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import InputError
 from sparkassets.frozen import replace
 from sparkassets.runtime.ledger import JournalLedger

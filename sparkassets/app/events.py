@@ -13,7 +13,7 @@ from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.entries import Entry, EventEntry, NumberedEntry
 from sparkassets.core.journal.state import EventRef, State
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import frozen
 from sparkassets.ports import HistoryQuery, JournalStore
 from sparkassets.runtime.ledger import JournalLedger

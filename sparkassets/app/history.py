@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from sparkassets.core.journal.codec.rows import JournalRow
     from sparkassets.core.journal.entries import NumberedEntry
     from sparkassets.core.journal.history import RunRecord, RunStatus
-    from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+    from sparkassets.core.spec.model import AssetSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 
 class HistoryCommands:

@@ -12,7 +12,8 @@ from sparkassets.app.context import ProjectContext, Selection, WorkScope
 from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import replace
 
 if TYPE_CHECKING:

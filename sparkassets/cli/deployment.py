@@ -15,7 +15,7 @@ from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.crons.cron import expand
 from sparkassets.core.instants import Duration, find_zone
 from sparkassets.core.phrases import escape_unwritable, few, listing
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.timetables.ticks import AS_CRONS
 from sparkassets.core.variables import PROFILE, merge_requested
 from sparkassets.deploy import (

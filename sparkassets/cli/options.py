@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 import click
 
 from sparkassets.app import context
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 

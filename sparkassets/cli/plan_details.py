@@ -16,7 +16,7 @@ from sparkassets.core.planner.wording import plural
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.plan import AssetLateness, CodeChange
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 _STYLES = {"-": "red", "+": "green"}
 

@@ -17,7 +17,7 @@ from sparkassets.core.phrases import few, series
 from sparkassets.core.planner.due.withheld_partitions import quarantine_path
 from sparkassets.core.planner.plan import AssetNote, CostEstimate, Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import describe_unchanged, describe_withheld, label_partitions, plural
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.history import RunRecord

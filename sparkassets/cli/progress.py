@@ -23,7 +23,7 @@ from sparkassets.core.phrases import escape_invisible, few
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.results import RunResult
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.runtime.progress import Progress
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from sparkassets.wiring.host import SystemClock
 if TYPE_CHECKING:
     from sparkassets.app.project import OpenProject
     from sparkassets.cli.progress import ProgressEvents
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 
 class GuardedStream:

@@ -17,7 +17,8 @@ from sparkassets.core.phrases import listing
 from sparkassets.core.source_formats import FORMATS
 from sparkassets.core.spec import yaml_values
 from sparkassets.core.spec.case_files import CaseFile, ExpectMap, GivenMap, StepMap
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.shape_checks import check_shape
 from sparkassets.core.spec.source import path_columns
 from sparkassets.core.spec.sql_types import TypeNameError, check_type

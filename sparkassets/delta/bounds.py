@@ -14,7 +14,7 @@ from sparkassets.frozen import frozen
 if TYPE_CHECKING:
     from pyarrow import DataType
 
-_WHOLE = frozenset({"byte", "short", "integer", "long"})
+_INTEGERS = frozenset({"byte", "short", "integer", "long"})
 _FLOATS = frozenset({"float", "double"})
 _INSTANTS = frozenset({"timestamp", "timestamp_ntz"})
 
@@ -22,10 +22,10 @@ _IN_MILLISECONDS = {"s": (1000, 1), "ms": (1, 1), "us": (1, 1_000), "ns": (1, 1_
 _MILLISECONDS_A_DAY = 86_400_000
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAYS_OF_400_YEARS = 146_097
-_LAST_OF_FOUR_DIGITS = 9999
+_LAST_PLAIN_YEAR = 9999
 
 _GREATEST_ASCII, _GREATEST = "\x7f", "\U0010ffff"
-_LAST_OF_ONE_UNIT = "\uffff"
+_LAST_ONE_UNIT_CHARACTER = "\uffff"
 
 
 @frozen
@@ -49,7 +49,7 @@ class BoundsFormat:
 
 def has_bounds(type_: str) -> bool:
     """Whether Delta keeps bounds of columns of that type."""
-    return type_ in _WHOLE | _FLOATS | _INSTANTS | {"date", "string"} or type_.startswith("decimal")
+    return type_ in _INTEGERS | _FLOATS | _INSTANTS | {"date", "string"} or type_.startswith("decimal")
 
 
 def find_bounds_format(type_: str, stored: DataType, *, prefix: int) -> BoundsFormat | None:
@@ -62,36 +62,42 @@ def find_bounds_format(type_: str, stored: DataType, *, prefix: int) -> BoundsFo
     """
     from pyarrow import types
 
-    if type_ in _WHOLE and types.is_signed_integer(stored):
+    if type_ in _INTEGERS and types.is_signed_integer(stored):
         return BoundsFormat(int, str, str)
     if type_ in _FLOATS and types.is_floating(stored):
-        write = _single if types.is_float32(stored) else _double
+        format_number = _format_single if types.is_float32(stored) else _format_double
         return BoundsFormat(
             lambda raw: (math.isnan(raw), raw),
-            lambda low: write(low[1]),
-            lambda high: write(high[1]),
+            lambda low: format_number(low[1]),
+            lambda high: format_number(high[1]),
             True,  # noqa: FBT003
         )
     if type_.startswith("decimal") and types.is_decimal(stored):
-        return _exact(_to_unscaled_int, lambda unscaled: _decimal(unscaled, stored.scale))
+        return _make_exact_format(_to_unscaled_int, lambda unscaled: _format_decimal(unscaled, stored.scale))
     if type_ == "string" and types.is_string(stored):
         return BoundsFormat(
-            _utf8, lambda low: _quote_json(low.decode()[:prefix]), lambda high: _upper(high.decode(), prefix)
+            _check_utf8,
+            lambda low: _quote_json(low.decode()[:prefix]),
+            lambda high: _shorten_upper(high.decode(), prefix),
         )
     if type_ == "date" and types.is_date32(stored):
-        return _exact(int, lambda days: _quote_json(_day(days)), of_calendar=True)
+        return _make_exact_format(int, lambda days: _quote_json(_format_day(days)), is_calendar=True)
     if type_ in _INSTANTS and types.is_timestamp(stored) and (stored.tz is None) == (type_ == "timestamp_ntz"):
-        times, per = _IN_MILLISECONDS[stored.unit]
+        factor, divisor = _IN_MILLISECONDS[stored.unit]
         zone = "" if stored.tz is None else "Z"
-        return _exact(lambda raw: raw * times // per, lambda at: _quote_json(_time(at) + zone), of_calendar=True)
+        return _make_exact_format(
+            lambda raw: raw * factor // divisor, lambda at: _quote_json(_format_time(at) + zone), is_calendar=True
+        )
     return None
 
 
-def _exact(value: Callable[[Any], Any], write: Callable[[Any], str], *, of_calendar: bool = False) -> BoundsFormat:
-    return BoundsFormat(value, write, write, is_calendar=of_calendar)
+def _make_exact_format(
+    value: Callable[[Any], Any], write: Callable[[Any], str], *, is_calendar: bool = False
+) -> BoundsFormat:
+    return BoundsFormat(value, write, write, is_calendar=is_calendar)
 
 
-def _utf8(raw: bytes) -> bytes:
+def _check_utf8(raw: bytes) -> bytes:
     """The text as UTF-8 bytes, in whose order Delta compares.
 
     Raises:
@@ -101,23 +107,23 @@ def _utf8(raw: bytes) -> bytes:
     return raw
 
 
-def _upper(text: str, prefix: int) -> str | None:
+def _shorten_upper(text: str, prefix: int) -> str | None:
     """JSON of a text that is not lower than this one: its prefix, with the greatest character where it was longer.
 
     Delta counts UTF-16 units, and searches up to twice ``prefix`` for a place to put that character.
     """
-    units = cut = 0
-    while cut < len(text) and units < prefix:
-        units, cut = units + _units(text[cut]), cut + 1
-    while cut < len(text) and 0 < units <= 2 * prefix:
-        if text[cut] != _GREATEST:
-            return _quote_json(text[:cut] + (_GREATEST_ASCII if text[cut] < _GREATEST_ASCII else _GREATEST))
-        units, cut = units + _units(text[cut]), cut + 1
-    return _quote_json(text) if cut == len(text) and units <= 2 * prefix else None
+    units = length = 0
+    while length < len(text) and units < prefix:
+        units, length = units + _count_utf16_units(text[length]), length + 1
+    while length < len(text) and 0 < units <= 2 * prefix:
+        if text[length] != _GREATEST:
+            return _quote_json(text[:length] + (_GREATEST_ASCII if text[length] < _GREATEST_ASCII else _GREATEST))
+        units, length = units + _count_utf16_units(text[length]), length + 1
+    return _quote_json(text) if length == len(text) and units <= 2 * prefix else None
 
 
-def _units(character: str) -> int:
-    return 1 if character <= _LAST_OF_ONE_UNIT else 2
+def _count_utf16_units(character: str) -> int:
+    return 1 if character <= _LAST_ONE_UNIT_CHARACTER else 2
 
 
 def _quote_json(text: str) -> str:
@@ -128,10 +134,10 @@ def _to_unscaled_int(raw: int | bytes) -> int:
     return raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
 
 
-def _decimal(unscaled: int, scale: int) -> str:
+def _format_decimal(unscaled: int, scale: int) -> str:
     """All digits, which a float would not keep.
 
-    >>> _decimal(-5, 1), _decimal(12, 0), _decimal(1, 3)
+    >>> _format_decimal(-5, 1), _format_decimal(12, 0), _format_decimal(1, 3)
     ('-0.5', '12', '0.001')
     """
     digits = str(abs(unscaled)).rjust(scale + 1, "0")
@@ -139,25 +145,25 @@ def _decimal(unscaled: int, scale: int) -> str:
     return ("-" if unscaled < 0 else "") + digits[:point] + ("." + digits[point:] if scale else "")
 
 
-def _double(number: float) -> str:
+def _format_double(number: float) -> str:
     if math.isfinite(number):
         return repr(number)
     return '"NaN"' if math.isnan(number) else '"Infinity"' if number > 0 else '"-Infinity"'
 
 
-def _single(number: float) -> str:
+def _format_single(number: float) -> str:
     """The shortest number that is equal in 32 bits.
 
-    >>> _single(1.100000023841858)
+    >>> _format_single(1.100000023841858)
     '1.1'
     """
     if not math.isfinite(number):
-        return _double(number)
+        return _format_double(number)
     texts = (f"{number:.{digits}g}" for digits in range(1, 10))
-    return next(text for text in texts if _in_32_bits(text) == number)
+    return next(text for text in texts if _round_to_single(text) == number)
 
 
-def _in_32_bits(text: str) -> float | None:
+def _round_to_single(text: str) -> float | None:
     try:
         (number,) = struct.unpack("f", struct.pack("f", float(text)))
     except OverflowError:
@@ -165,47 +171,47 @@ def _in_32_bits(text: str) -> float | None:
     return float(number)
 
 
-def _day(days: int) -> str:
+def _format_day(days: int) -> str:
     """The date so many days after 1970-01-01, in the proleptic Gregorian calendar.
 
-    >>> _day(0), _day(3_472_222), _day(-810_186)
+    >>> _format_day(0), _format_day(3_472_222), _format_day(-810_186)
     ('1970-01-01', '+11476-08-15', '-0249-10-15')
     """
-    cycles, rest = divmod(_EPOCH + days - 1, _DAYS_OF_400_YEARS)
-    within = date.fromordinal(rest + 1)
-    year = within.year + 400 * cycles
-    sign = "-" if year < 0 else "+" if year > _LAST_OF_FOUR_DIGITS else ""
-    return f"{sign}{abs(year):04d}-{within.month:02d}-{within.day:02d}"
+    cycles, days_left = divmod(_EPOCH + days - 1, _DAYS_OF_400_YEARS)
+    date_in_cycle = date.fromordinal(days_left + 1)
+    year = date_in_cycle.year + 400 * cycles
+    sign = "-" if year < 0 else "+" if year > _LAST_PLAIN_YEAR else ""
+    return f"{sign}{abs(year):04d}-{date_in_cycle.month:02d}-{date_in_cycle.day:02d}"
 
 
-def _time(milliseconds: int) -> str:
+def _format_time(milliseconds: int) -> str:
     """The date and time of day that many milliseconds after the beginning of 1970.
 
-    >>> _time(-1)
+    >>> _format_time(-1)
     '1969-12-31T23:59:59.999'
     """
-    days, rest = divmod(milliseconds, _MILLISECONDS_A_DAY)
-    seconds, fraction = divmod(rest, 1000)
-    return f"{_day(days)}T{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction:03d}"
+    days, milliseconds_left = divmod(milliseconds, _MILLISECONDS_A_DAY)
+    seconds, fraction = divmod(milliseconds_left, 1000)
+    return f"{_format_day(days)}T{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction:03d}"
 
 
-_PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000}
+_UNITS_PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000}
 
 
 def read_bounds(statistics: Any) -> tuple[Any, Any]:  # noqa: ANN401 - pyarrow has no types
     """Both bounds, as pyarrow has them; nanoseconds need pandas all the same."""
     kind = json.loads(statistics.logical_type.to_json())
-    unit = _PER_SECOND.get(kind.get("timeUnit", "")) if kind.get("Type") == "Timestamp" else None
+    unit = _UNITS_PER_SECOND.get(kind.get("timeUnit", "")) if kind.get("Type") == "Timestamp" else None
     if unit is None:
         return statistics.min, statistics.max
     zone = UTC if kind.get("isAdjustedToUTC") else None
     try:
-        low, high = (_instant(raw, unit, zone) for raw in (statistics.min_raw, statistics.max_raw))
+        low, high = (_make_instant(raw, unit, zone) for raw in (statistics.min_raw, statistics.max_raw))
     except OverflowError:
         return statistics.min, statistics.max
     return low, high
 
 
-def _instant(raw: int, unit: int, zone: tzinfo | None) -> datetime:
+def _make_instant(raw: int, unit: int, zone: tzinfo | None) -> datetime:
     """The instant so many units after 1970."""
     return datetime(1970, 1, 1, tzinfo=zone) + timedelta(microseconds=raw * (1_000_000 // unit))

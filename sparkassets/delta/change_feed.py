@@ -72,18 +72,21 @@ def table_changes(path: str, position: TablePosition, version: int) -> TableChan
             return _lost_changes(f"its log no longer holds version {number}")
         commits.append(log.parse_commit(number, content))
     walk = _CommitWalk(position, commits)
-    changing = [commit for commit in commits if commit.files or commit.changes]
-    if not changing and all(commit.metadata is None for commit in commits):
+    row_changes = [commit for commit in commits if commit.files or commit.changes]
+    if not row_changes and all(commit.metadata is None for commit in commits):
         return TableChanges()
-    before = walk.metadata_version(version)
-    metadata = log.read_metadata(before)
+    metadata_version = walk.metadata_version(version)
+    metadata = log.read_metadata(metadata_version)
     if metadata is None:
-        return _lost_changes(f"its log no longer tells what it was in version {before}")
+        return _lost_changes(f"its log no longer tells what it was in version {metadata_version}")
     walk.begin(metadata)
-    found = walk.find_changes()
-    if found.availability.kind == "available" and (gone := _find_missing_version(log, commits)) is not None:
-        return _lost_changes(f"files of version {gone} are gone")
-    return found
+    changes = walk.find_changes()
+    if (
+        changes.availability.kind == "available"
+        and (missing_version := _find_missing_version(log, commits)) is not None
+    ):
+        return _lost_changes(f"files of version {missing_version} are gone")
+    return changes
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -107,17 +110,17 @@ class _CommitWalk:
 
     def begin(self, metadata: Mapping[str, Any]) -> None:
         """Starts from the table's metadata at a version."""
-        self.fields, self.properties = _fields(metadata), metadata.get("configuration") or {}
+        self.fields, self.properties = _parse_fields(metadata), metadata.get("configuration") or {}
 
     def find_changes(self) -> TableChanges:
         """The changes of all commits; without any, and with the reason, if one of them cannot be read.
 
         A commit that changed rows while the feed was off leaves them unrecorded, and lost if the feed is on again.
         """
-        untold: LogCommit | None = None
+        unrecorded: LogCommit | None = None
         for commit in self.commits:
-            if commit.metadata is not None and (lost := self._apply_metadata(commit, commit.metadata)) is not None:
-                return lost
+            if commit.metadata is not None and (failure := self._apply_metadata(commit, commit.metadata)) is not None:
+                return failure
             if not commit.files and not commit.changes:
                 continue
             if keeps_feed(self.properties):
@@ -125,8 +128,8 @@ class _CommitWalk:
             elif _only_adds(commit):
                 self.appended_commits.append(commit)
             else:
-                untold = untold or commit
-        if untold is None:
+                unrecorded = unrecorded or commit
+        if unrecorded is None:
             return TableChanges(
                 ChangeAvailability(),
                 tuple(self.feed_ranges),
@@ -134,16 +137,16 @@ class _CommitWalk:
                 only_inserts=all(map(_only_adds, self.commits)),
                 files=tuple(chain.from_iterable(map(_change_files, self.commits))),
             )
-        which = f"version {untold.version}" + (f" ({untold.operation})" if untold.operation else "")
+        described = f"version {unrecorded.version}" + (f" ({unrecorded.operation})" if unrecorded.operation else "")
         if keeps_feed(self.properties):
-            return _lost_changes(f"{which} changed rows before its change feed was on")
-        return TableChanges(ChangeAvailability("unrecorded", f"{which} changed or removed rows"))
+            return _lost_changes(f"{described} changed rows before its change feed was on")
+        return TableChanges(ChangeAvailability("unrecorded", f"{described} changed or removed rows"))
 
     def _apply_metadata(self, commit: LogCommit, metadata: Mapping[str, Any]) -> TableChanges | None:
         """Applies new metadata; returns the finding if changes across it cannot be read, else None."""
         if metadata["id"] != self.position.table_id:
             return _lost_changes(f"another table stands there since version {commit.version}")
-        if not _keeps_columns(self.fields, _fields(metadata)):
+        if not _keeps_columns(self.fields, _parse_fields(metadata)):
             return _lost_changes(f"its columns are others since version {commit.version}")
         self.begin(metadata)
         return None
@@ -156,12 +159,12 @@ class _CommitWalk:
         """
         replaced = not commit.changes and len({file.added for file in commit.files}) > 1
         last = self.feed_ranges[-1] if self.feed_ranges else None
-        if last is not None and last.replaced == replaced and not self._off_since(last.last, commit.version):
+        if last is not None and last.replaced == replaced and not self._was_off_between(last.last, commit.version):
             self.feed_ranges[-1] = FeedRange(last.first, commit.version, replaced)
         else:
             self.feed_ranges.append(FeedRange(commit.version, commit.version, replaced))
 
-    def _off_since(self, first: int, last: int) -> bool:
+    def _was_off_between(self, first: int, last: int) -> bool:
         """Whether the feed may have been off between two versions: some commit between them changed the metadata."""
         return any(first < commit.version < last and commit.metadata is not None for commit in self.commits)
 
@@ -176,8 +179,8 @@ def _only_adds(commit: LogCommit) -> bool:
 
 def _keeps_columns(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> bool:
     """Whether rows from before fit the new columns: all old columns are unchanged, and new ones are NULL in them."""
-    kinds = {each["name"].lower(): (each["type"], _physical_name(each)) for each in after}
-    return all(kinds.get(each["name"].lower()) == (each["type"], _physical_name(each)) for each in before)
+    new_columns = {each["name"].lower(): (each["type"], _physical_name(each)) for each in after}
+    return all(new_columns.get(each["name"].lower()) == (each["type"], _physical_name(each)) for each in before)
 
 
 def _physical_name(column: Mapping[str, Any]) -> object:
@@ -185,7 +188,7 @@ def _physical_name(column: Mapping[str, Any]) -> object:
     return (column.get("metadata") or {}).get("delta.columnMapping.physicalName")
 
 
-def _fields(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def _parse_fields(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """The columns in metadata."""
     fields: Sequence[Mapping[str, Any]] = json.loads(metadata["schemaString"])["fields"]
     return fields
@@ -202,14 +205,14 @@ def _find_missing_version(log: DeltaLog, commits: Sequence[LogCommit]) -> int | 
     first = next((commit for commit in commits if commit.changes or not _only_adds(commit)), None)
     if first is None:
         return None
-    left = first.changes or [file for file in first.files if not file.added]
-    return None if _all_exist(log, left) else first.version
+    needed = first.changes or [file for file in first.files if not file.added]
+    return None if _all_exist(log, needed) else first.version
 
 
 def _all_exist(log: DeltaLog, files: Iterable[FileAction]) -> bool:
     """Whether all files within the table's folder exist."""
-    own = (file.path for file in files if not file.path.startswith(("/", "file:")) and "://" not in file.path)
-    return all(log.holds(unquote(path)) for path in own)
+    own_paths = (file.path for file in files if not file.path.startswith(("/", "file:")) and "://" not in file.path)
+    return all(log.holds(unquote(path)) for path in own_paths)
 
 
 def _change_files(commit: LogCommit) -> Sequence[FileAction]:

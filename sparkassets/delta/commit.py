@@ -101,23 +101,23 @@ def commit(path: str, table: DeltaTable, change: CommitRequest, *, since: int | 
         CommitConflictError: Others were quicker, and conflict.
         RunError: The table cannot be written, or its disk does not keep what is.
     """
-    looked = before = table.version() if since is None else since
+    checked = base = table.version() if since is None else since
     _sync_files(path, change, (add.path for add in change.adds))
     while True:
-        newest = _newest(path, table, change)
+        newest = _load_newest(path, table, change)
         if is_committed(newest, app=change.app, version=change.version):
-            _sync_files(path, change, map(durability.entry_path, range(before + 1, newest.version() + 1)))
+            _sync_files(path, change, map(durability.entry_path, range(base + 1, newest.version() + 1)))
             return
-        refuse_conflicts(path, newest, change, since=looked)
-        looked = newest.version()
+        refuse_conflicts(path, newest, change, since=checked)
+        checked = newest.version()
         try:
             _write_commit(newest, change)
         except Exception as error:
-            if _newest(path, table, change).version() == looked:
-                raise _unwritable(change.owner, error) from error
+            if _load_newest(path, table, change).version() == checked:
+                raise _make_write_error(change.owner, error) from error
         else:
-            _sync_files(path, change, [durability.entry_path(looked + 1)])
-            _checkpoint(path, newest.metadata().configuration, version=looked + 1)
+            _sync_files(path, change, [durability.entry_path(checked + 1)])
+            _checkpoint_if_due(path, newest.metadata().configuration, version=checked + 1)
             return
 
 
@@ -129,19 +129,19 @@ def refuse_conflicts(path: str, table: DeltaTable, change: CommitRequest, *, sin
     """
     if table.version() == since:
         return
-    commits = [each for each in DeltaLog(path).read_after(since) if each.version <= table.version()]
+    commits = [other for other in DeltaLog(path).read_after(since) if other.version <= table.version()]
     if len(commits) != table.version() - since:
-        raise _conflict(change.owner, "committed so much that the log no longer tells what")
-    for each in commits:
-        what = _find_conflict(each, change)
-        if what is not None:
-            raise _conflict(change.owner, f"{what} in version {each.version}")
+        raise _make_conflict(change.owner, "committed so much that the log no longer tells what")
+    for other in commits:
+        conflict = _find_conflict(other, change)
+        if conflict is not None:
+            raise _make_conflict(change.owner, f"{conflict} in version {other.version}")
     if (
         change.removes
-        and any(each.moves_rows or any(map(change.is_parallel_run, each.transactions)) for each in commits)
+        and any(other.moves_rows or any(map(change.is_parallel_run, other.transactions)) for other in commits)
         and not live_paths(table).issuperset(file.path for file in change.removes)
     ):
-        raise _conflict(change.owner, "moved the rows that are replaced to other files")
+        raise _make_conflict(change.owner, "moved the rows that are replaced to other files")
 
 
 def create(
@@ -173,9 +173,9 @@ def create(
         )
     except Exception as error:
         if not is_table(path):
-            raise _unwritable(change.owner, error) from error
+            raise _make_write_error(change.owner, error) from error
         if not is_committed(load_table(path), app=change.app, version=change.version):
-            raise _conflict(change.owner, "created the table") from error
+            raise _make_conflict(change.owner, "created the table") from error
     _sync_files(path, change, [durability.entry_path(0)])
 
 
@@ -193,9 +193,9 @@ def _sync_files(path: str, change: CommitRequest, names: Iterable[str]) -> None:
     try:
         durability.sync_files(Path(folder), names)
     except OSError as error:
-        unsynced = RunError(f"{change.owner}: the disk does not keep what is written to its table: {error}")
-        unsynced.retryable = True
-        raise unsynced from error
+        failure = RunError(f"{change.owner}: the disk does not keep what is written to its table: {error}")
+        failure.retryable = True
+        raise failure from error
 
 
 def _write_commit(table: DeltaTable, change: CommitRequest) -> None:
@@ -207,7 +207,7 @@ def _write_commit(table: DeltaTable, change: CommitRequest) -> None:
 
     now = time.time_ns() // 1_000_000
     table.create_write_transaction(
-        [*change.adds, *(() if change.replaces_all else (_remove(file, at=now) for file in change.removes))],
+        [*change.adds, *(() if change.replaces_all else (_make_remove(file, at=now) for file in change.removes))],
         "overwrite" if change.replaces_all else "append",
         change.schema or table.schema(),
         table.metadata().partition_columns,
@@ -216,14 +216,14 @@ def _write_commit(table: DeltaTable, change: CommitRequest) -> None:
     )
 
 
-def _remove(file: LiveFile, *, at: int) -> RemoveAction:
+def _make_remove(file: LiveFile, *, at: int) -> RemoveAction:
     from deltalake.transaction import RemoveAction
 
     values = {column: log_text(value) for column, value in file.partition.items()}
     return RemoveAction(file.place, True, at, file.size, values)  # noqa: FBT003  deltalake takes it by position
 
 
-def _newest(path: str, known: DeltaTable, change: CommitRequest) -> DeltaTable:
+def _load_newest(path: str, known: DeltaTable, change: CommitRequest) -> DeltaTable:
     """The table as it is now.
 
     Raises:
@@ -234,9 +234,9 @@ def _newest(path: str, known: DeltaTable, change: CommitRequest) -> DeltaTable:
     try:
         newest = load_table(path)
     except TableNotFoundError as error:
-        raise _conflict(change.owner, "removed the table") from error
+        raise _make_conflict(change.owner, "removed the table") from error
     if newest.metadata().id != known.metadata().id or newest.version() < known.version():
-        raise _conflict(change.owner, "made the table anew")
+        raise _make_conflict(change.owner, "made the table anew")
     return newest
 
 
@@ -251,7 +251,7 @@ def _find_conflict(commit: LogCommit, change: CommitRequest) -> str | None:
     return None
 
 
-def _checkpoint(path: str, properties: Mapping[str, str | None], *, version: int) -> None:
+def _checkpoint_if_due(path: str, properties: Mapping[str, str | None], *, version: int) -> None:
     """Writes a checkpoint if one is due, and removes the log before it as the table's properties say.
 
     The commit stands even if this fails.
@@ -265,11 +265,11 @@ def _checkpoint(path: str, properties: Mapping[str, str | None], *, version: int
             table.cleanup_metadata()
 
 
-def _conflict(owner: str, what: str) -> CommitConflictError:
+def _make_conflict(owner: str, what: str) -> CommitConflictError:
     return CommitConflictError(f"{owner}: another writer {what} meanwhile")
 
 
-def _unwritable(owner: str, error: Exception) -> RunError:
-    unwritable = RunError(f"{owner}: its table cannot be committed to: {reason(error)}")
-    unwritable.retryable = True
-    return unwritable
+def _make_write_error(owner: str, error: Exception) -> RunError:
+    failure = RunError(f"{owner}: its table cannot be committed to: {reason(error)}")
+    failure.retryable = True
+    return failure

@@ -59,16 +59,16 @@ class CommitInspector(ABC):
 
     def judge_commits(self, commits: Sequence[LogCommit]) -> TableFinding | None:
         """The effect of the commits after the seen version, up to the first unrecorded run."""
-        since = _CommitCollector(self, self.known.accounted_version, self.known.table_id)
+        collector = _CommitCollector(self, self.known.accounted_version, self.known.table_id)
         for commit in commits:
-            if not since.take(commit):
+            if not collector.add_commit(commit):
                 break
-        return since.build_result()
+        return collector.build_result()
 
     def judge_gap(self, version: int) -> TableFinding:
         """The finding where commits up to a version are unknown."""
-        lacking = f"something (the log no longer tells what came after version {self.known.accounted_version})"
-        gap = ForeignCommit(version, lacking, None, self.computed_partitions)
+        description = f"something (the log no longer tells what came after version {self.known.accounted_version})"
+        gap = ForeignCommit(version, description, None, self.computed_partitions)
         return TableFinding(
             "changed", "", table_id=self.known.table_id, version=version, mark=self.read_mark(version), commits=(gap,)
         )
@@ -148,39 +148,39 @@ class _CommitCollector:
         lost: The lost partitions; everything where unknown.
     """
 
-    def __init__(self, look: CommitInspector, version: int, table_id: str) -> None:
-        self.look, self.version, self.table_id = look, version, table_id
+    def __init__(self, inspector: CommitInspector, version: int, table_id: str) -> None:
+        self.inspector, self.version, self.table_id = inspector, version, table_id
         self.kind: FindingKind = "moved"
         self.reason, self.lost = "", NOTHING
         self.watermarks: Mapping[str, str] | None = None
         self.commits: list[ForeignCommit] = []
 
-    def take(self, commit: LogCommit) -> bool:
+    def add_commit(self, commit: LogCommit) -> bool:
         """Takes the commit and returns True; False, without taking it, for an unrecorded run of the asset.
 
         The run protocol must settle such a run first, so the commits from there on wait for a later look.
         """
-        look = self.look
-        own = look.is_own(commit)
-        if look.is_settled(commit):
+        inspector = self.inspector
+        is_own = inspector.is_own(commit)
+        if inspector.is_settled(commit):
             self.version = commit.version
             return True
-        if own and commit.version > look.known.version and _read_run_metadata(commit).get("kind") == "data":
-            look.check_claimed(commit)
+        if is_own and commit.version > inspector.known.version and _read_run_metadata(commit).get("kind") == "data":
+            inspector.check_claimed(commit)
             return False
         if commit.metadata is not None and commit.metadata["id"] != self.table_id:
             self.table_id = commit.metadata["id"]
-            self._lose(
-                EVERYTHING, "replaced", f"another table stands {look.place_named} now ({_describe_commit(commit)})"
+            self._add_loss(
+                EVERYTHING, "replaced", f"another table stands {inspector.place_named} now ({_describe_commit(commit)})"
             )
-        elif own:
-            self._write(look.find_written_partitions(commit))
-        elif look.is_ours(commit):
+        elif is_own:
+            self._settle_partitions(inspector.find_written_partitions(commit))
+        elif inspector.is_ours(commit):
             pass
         elif commit.operation == "RESTORE":
-            self._restore(commit)
+            self._add_restore(commit)
         elif commit.files:
-            self._change(commit, look.find_touched_partitions(commit))
+            self._add_foreign_commit(commit, inspector.find_touched_partitions(commit))
         self.version = commit.version
         return True
 
@@ -190,60 +190,64 @@ class _CommitCollector:
         The kind says how rows were lost, if any were. Otherwise ``changed`` means that others changed rows, and
         ``moved`` that only the version advanced.
         """
-        if self.version == self.look.known.accounted_version:
+        if self.version == self.inspector.known.accounted_version:
             return None
-        lost = bool(self.lost)
-        kind = self.kind if lost else "changed" if self.commits else "moved"
+        has_losses = bool(self.lost)
+        kind = self.kind if has_losses else "changed" if self.commits else "moved"
         return TableFinding(
             kind,
-            self.reason if lost else "",
+            self.reason if has_losses else "",
             self.lost,
             self.table_id,
             self.version,
-            self.look.read_mark(self.version),
+            self.inspector.read_mark(self.version),
             self.watermarks,
             tuple(self.commits),
         )
 
-    def _lose(self, lost: PartitionSet, kind: FindingKind, reason: str) -> None:
+    def _add_loss(self, lost: PartitionSet, kind: FindingKind, reason: str) -> None:
         self.lost = self.lost | lost
         self.kind, self.reason = kind, reason
 
-    def _change(self, commit: LogCommit, partitions: PartitionSet) -> None:
+    def _add_foreign_commit(self, commit: LogCommit, partitions: PartitionSet) -> None:
         at = commit.timestamp // 1000 if commit.timestamp is not None else None
         self.commits.append(ForeignCommit(commit.version, commit.operation or "a commit", at, partitions))
 
-    def _write(self, partitions: PartitionSet) -> None:
+    def _settle_partitions(self, partitions: PartitionSet) -> None:
         """Removes the partitions that a recorded run wrote from the lost and changed ones: its rows are as recorded.
 
         Does nothing if it is unknown which it wrote.
         """
         if not partitions.is_everything and not self.lost.is_everything:
             self.lost = self.lost - partitions
-            left = (replace(each, partitions=each.partitions - partitions) for each in self.commits)
-            self.commits = [each for each in left if each.partitions]
+            remaining = (replace(each, partitions=each.partitions - partitions) for each in self.commits)
+            self.commits = [each for each in remaining if each.partitions]
 
-    def _restore(self, commit: LogCommit) -> None:
+    def _add_restore(self, commit: LogCommit) -> None:
         """Accounts for a RESTORE: partitions written by runs after the restored version are lost.
 
         Rows that others changed after that version have changed once more. If the commits in between are unknown, all
         computed partitions that the restore touched count as lost.
         """
-        look, to = self.look, _restored_to(commit)
-        undone = look.commits_after(to)[: commit.version - to - 1] if to is not None else []
-        which = f"version {to}" if to is not None else "an earlier version"
-        reason = f"{look.table_named} was restored to {which} ({_describe_commit(commit)})"
-        if to is None or len(undone) < commit.version - to - 1:
-            self._lose(look.find_touched_partitions(commit), "restored", reason)
+        inspector, restored_version = self.inspector, _parse_restored_version(commit)
+        undone_commits = (
+            inspector.commits_after(restored_version)[: commit.version - restored_version - 1]
+            if restored_version is not None
+            else []
+        )
+        described = f"version {restored_version}" if restored_version is not None else "an earlier version"
+        reason = f"{inspector.table_named} was restored to {described} ({_describe_commit(commit)})"
+        if restored_version is None or len(undone_commits) < commit.version - restored_version - 1:
+            self._add_loss(inspector.find_touched_partitions(commit), "restored", reason)
             return
-        own = [each for each in undone if look.is_unsettled_data(each)]
-        partitions = [look.find_written_partitions(each) for each in own]
-        gone = PartitionSet.union(each for each in partitions if not each.is_everything)
-        if own:
-            self._lose(PartitionSet.union(partitions), "restored", reason)
-            self.watermarks = look.read_watermarks(to)
-        if any(each.files and not look.is_ours(each) for each in undone):
-            self._change(commit, look.find_touched_partitions(commit) - gone)
+        own_commits = [each for each in undone_commits if inspector.is_unsettled_data(each)]
+        partitions = [inspector.find_written_partitions(each) for each in own_commits]
+        lost = PartitionSet.union(each for each in partitions if not each.is_everything)
+        if own_commits:
+            self._add_loss(PartitionSet.union(partitions), "restored", reason)
+            self.watermarks = inspector.read_watermarks(restored_version)
+        if any(each.files and not inspector.is_ours(each) for each in undone_commits):
+            self._add_foreign_commit(commit, inspector.find_touched_partitions(commit) - lost)
 
 
 def refuse_unknown(marker: Mapping[str, Any], version: int, *, claimed: Collection[str], place: str) -> None:
@@ -285,6 +289,6 @@ def _describe_commit(commit: LogCommit) -> str:
     return f"{commit.operation or 'a commit'} in version {commit.version}"
 
 
-def _restored_to(commit: LogCommit) -> int | None:
+def _parse_restored_version(commit: LogCommit) -> int | None:
     version = str(commit.parameters.get("version"))
     return int(version) if version.isdecimal() else None

@@ -42,11 +42,11 @@ def sync_files(table: Path, names: Iterable[str]) -> None:
     folders = set()
     for name in names:
         with suppress(FileNotFoundError):
-            _sync(table / name)
+            _sync_path(table / name)
             folders.add((table / name).parent)
     for folder in sorted(folders):
         try:
-            _sync(folder)
+            _sync_path(folder)
         except OSError as error:
             if error.errno not in {errno.EINVAL, errno.ENOTSUP, errno.EACCES}:  # a file system without it
                 raise
@@ -55,16 +55,16 @@ def sync_files(table: Path, names: Iterable[str]) -> None:
 def find_torn_files(table: Path) -> list[Path]:
     """The torn files at the end of a log: entries, the last checkpoint, a hint at a missing one."""
     entries = sorted(_find_log_files(table, _ENTRY), reverse=True)
-    broken = []
-    for each in entries[: _MOST_TORN + 1]:
-        if _is_whole_entry(each):
+    torn_entries = []
+    for entry in entries[: _MOST_TORN + 1]:
+        if _is_whole_entry(entry):
             break
-        broken.append(each)
-    if len(broken) > _MOST_TORN:
+        torn_entries.append(entry)
+    if len(torn_entries) > _MOST_TORN:
         return []
     checkpoints = sorted(_find_log_files(table, _CHECKPOINT))
-    torn_checkpoint = [each for each in checkpoints[-1:] if not _is_whole_parquet(each)]
-    return [*broken, *torn_checkpoint, *([] if checkpoints else _find_dangling_hint(table))]
+    torn_checkpoint = [entry for entry in checkpoints[-1:] if not _is_whole_parquet(entry)]
+    return [*torn_entries, *torn_checkpoint, *([] if checkpoints else _find_dangling_hint(table))]
 
 
 def put_aside_torn(table: Path) -> None:
@@ -82,7 +82,7 @@ def put_aside_torn(table: Path) -> None:
                 (table / LOG / LAST_CHECKPOINT).unlink(missing_ok=True)
 
 
-def copy_whole(table: Path, to: Path) -> None:
+def copy_whole(table: Path, target: Path) -> None:
     """Copies a table's log to another folder as `put_aside_torn` would leave it.
 
     Raises:
@@ -90,14 +90,14 @@ def copy_whole(table: Path, to: Path) -> None:
     """
     from shutil import copyfile  # which loads three decompressors, and no other start of a command needs them
 
-    broken = {each.name for each in find_torn_files(table)}
-    if any(re.fullmatch(_CHECKPOINT, name) for name in broken):
-        broken.add(LAST_CHECKPOINT)
-    (to / LOG).mkdir(parents=True)
-    for each in (table / LOG).iterdir():
-        if each.name not in broken and each.is_file():
+    torn_names = {file.name for file in find_torn_files(table)}
+    if any(re.fullmatch(_CHECKPOINT, name) for name in torn_names):
+        torn_names.add(LAST_CHECKPOINT)
+    (target / LOG).mkdir(parents=True)
+    for file in (table / LOG).iterdir():
+        if file.name not in torn_names and file.is_file():
             with suppress(FileNotFoundError):  # another driver tidies up
-                copyfile(each, to / LOG / each.name)
+                copyfile(file, target / LOG / file.name)
 
 
 @contextmanager
@@ -113,8 +113,8 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 def _find_log_files(table: Path, pattern: str) -> Iterator[Path]:
     try:
-        with os.scandir(table / LOG) as there:
-            yield from (Path(each.path) for each in there if re.fullmatch(pattern, each.name))
+        with os.scandir(table / LOG) as entries:
+            yield from (Path(each.path) for each in entries if re.fullmatch(pattern, each.name))
     except (FileNotFoundError, NotADirectoryError):
         return
 
@@ -140,16 +140,16 @@ def _is_whole_parquet(path: Path) -> bool:
     """Whether the file begins and ends as Parquet does, so is not torn; True for a file that is not there."""
     try:
         with path.open("rb") as file:
-            begins = file.read(len(_PARQUET)) == _PARQUET
+            has_header = file.read(len(_PARQUET)) == _PARQUET
             file.seek(-len(_PARQUET), os.SEEK_END)
-            return begins and file.read() == _PARQUET
+            return has_header and file.read() == _PARQUET
     except FileNotFoundError:
         return True
     except OSError:  # shorter than that
         return False
 
 
-def _sync(path: Path) -> None:
+def _sync_path(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -19,15 +19,15 @@ from sparkassets.files.object_stores import local_path
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-_READER, _WRITER = 1, 4
+_NEWEST_PLAIN_READER, _NEWEST_PLAIN_WRITER = 1, 4
 """The newest protocol versions, before features were listed by name, that require only harmless ones."""
-_BY_NAME = (3, 7)
+_NAMED_FEATURES_VERSIONS = (3, 7)
 _HARMLESS: Final = frozenset(
     {"appendOnly", "invariants", "timestampNtz", "checkConstraints", "generatedColumns", "changeDataFeed"}
 )
 """Features whose use shows in a property or in a column's metadata, where it is looked for; one that is a type; and the
 change feed, of which files that only come and go are all: who copies rows of a file that goes has to tell which."""
-_PROPERTIES: Final[Mapping[str, str]] = {
+_PROPERTY_REASONS: Final[Mapping[str, str]] = {
     "delta.appendOnly": "it is append-only",
     "delta.enableDeletionVectors": "it has deletion vectors",
     "delta.autoOptimize": "Spark optimises each write to it",
@@ -37,7 +37,7 @@ _PROPERTIES: Final[Mapping[str, str]] = {
     "delta.randomizeFilePrefixes": "its files lie in folders of random names",
 }
 """What a property requires of a writer if it is true."""
-_COLUMNS: Final[Mapping[str, str]] = {
+_COLUMN_REASONS: Final[Mapping[str, str]] = {
     "delta.generationExpression": "generated",
     "delta.identity.start": "an identity column",
     "delta.invariants": "bound by a condition",
@@ -47,7 +47,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "__COLLATIONS": "text in an order of its own",
 }
 """What a metadata key makes of a column."""
-_NAMES: Final[Mapping[str, str]] = {
+_FEATURE_NAMES: Final[Mapping[str, str]] = {
     "deletionVectors": "deletion vectors",
     "columnMapping": "column mapping",
     "rowTracking": "row tracking",
@@ -63,9 +63,9 @@ _TIME_WITHOUT_ZONE = "timestamp_ntz"
 _PLAIN_TYPE = re.compile(
     rf"string|long|integer|short|byte|float|double|boolean|binary|date|timestamp|{_TIME_WITHOUT_ZONE}|decimal\(\d+,\s*\d+\)"
 )
-_FORBIDDEN = re.compile(r"[ ,;{}()\n\t=]")
+_FORBIDDEN_CHARACTERS = re.compile(r"[ ,;{}()\n\t=]")
 """Characters that Delta forbids in column names."""
-_RAW = "!$&'()+,-./:;=@_~"
+_UNQUOTED = "!$&'()+,-./:;=@_~"
 """Characters, besides letters and digits, that deltalake leaves as they are in a path of the log."""
 
 
@@ -76,7 +76,7 @@ def reason_for_spark(table: DeltaTable) -> str | None:
     """
     metadata = table.metadata()
     fields = json.loads(table.schema().to_json())["fields"]
-    return _of_properties(metadata.configuration) or _of_columns(fields) or _of_protocol(table)
+    return _find_property_reason(metadata.configuration) or _find_column_reason(fields) or _find_protocol_reason(table)
 
 
 def reason_of_columns(fields: Sequence[Mapping[str, Any]], table: DeltaTable | None) -> str | None:
@@ -88,10 +88,10 @@ def reason_of_columns(fields: Sequence[Mapping[str, Any]], table: DeltaTable | N
         fields: As a Delta schema has them in JSON.
         table: The existing table; None for a new one.
     """
-    found = _of_columns(fields) or _of_names(fields)
-    if found is not None or table is None or "timestampNtz" in (table.protocol().writer_features or ()):
-        return found
-    if any(_TIME_WITHOUT_ZONE in _types(field["type"]) for _, field in _walk_fields(fields)):
+    reason = _find_column_reason(fields) or _find_name_reason(fields)
+    if reason is not None or table is None or "timestampNtz" in (table.protocol().writer_features or ()):
+        return reason
+    if any(_TIME_WITHOUT_ZONE in _iterate_types(field["type"]) for _, field in _walk_fields(fields)):
         return "it has no time without a zone yet"
     return None
 
@@ -121,25 +121,27 @@ def keeps_paths(paths: Iterator[str]) -> bool:
     It encodes the path of a removed file in its own way. If the add was encoded differently, readers that
     compare the two as text, as Spark does, would continue to read the removed file.
     """
-    return all(quote(unquote(path), safe=_RAW) == path for path in paths)
+    return all(quote(unquote(path), safe=_UNQUOTED) == path for path in paths)
 
 
-def _of_protocol(table: DeltaTable) -> str | None:
+def _find_protocol_reason(table: DeltaTable) -> str | None:
     """Why the table's protocol leaves its commits to Spark, as the end of a sentence; None where it does not."""
     protocol = table.protocol()
-    named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    if unknown := sorted(named - _HARMLESS):
-        return f"it has {', '.join(_NAMES.get(each, each) for each in unknown)}"
+    features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    if harmful := sorted(features - _HARMLESS):
+        return f"it has {', '.join(_FEATURE_NAMES.get(each, each) for each in harmful)}"
     versions = (protocol.min_reader_version, protocol.min_writer_version)
     reader, writer = versions
-    if (reader > _READER and reader != _BY_NAME[0]) or (writer > _WRITER and writer != _BY_NAME[1]):
+    if (reader > _NEWEST_PLAIN_READER and reader != _NAMED_FEATURES_VERSIONS[0]) or (
+        writer > _NEWEST_PLAIN_WRITER and writer != _NAMED_FEATURES_VERSIONS[1]
+    ):
         return f"its protocol is {reader}, {writer}"
     return None
 
 
-def _of_properties(properties: Mapping[str, str | None]) -> str | None:
+def _find_property_reason(properties: Mapping[str, str | None]) -> str | None:
     """Why table properties leave its commits to Spark, as the end of a sentence; None where they do not."""
-    for key, reason in _PROPERTIES.items():
+    for key, reason in _PROPERTY_REASONS.items():
         if (properties.get(key) or "").lower() == "true":
             return reason
     if maps_columns(properties):
@@ -153,27 +155,29 @@ def _of_properties(properties: Mapping[str, str | None]) -> str | None:
     return None
 
 
-def _of_columns(fields: Sequence[Mapping[str, Any]]) -> str | None:
+def _find_column_reason(fields: Sequence[Mapping[str, Any]]) -> str | None:
     for path, field in _walk_fields(fields):
         metadata = field.get("metadata") or {}
-        odd = (f"of type {kind}" for kind in _types(field["type"]) if not is_plain_type(kind))
-        found = next((what for key, what in _COLUMNS.items() if key in metadata), None) or next(odd, None)
-        if found is not None:
-            return f"its column '{'.'.join(path)}' is {found}"
+        odd_types = (f"of type {kind}" for kind in _iterate_types(field["type"]) if not is_plain_type(kind))
+        description = next((what for key, what in _COLUMN_REASONS.items() if key in metadata), None) or next(
+            odd_types, None
+        )
+        if description is not None:
+            return f"its column '{'.'.join(path)}' is {description}"
     return None
 
 
-def _of_names(fields: Sequence[Mapping[str, Any]]) -> str | None:
-    known = set()
+def _find_name_reason(fields: Sequence[Mapping[str, Any]]) -> str | None:
+    seen = set()
     for path, field in _walk_fields(fields):
         folded = tuple(name.lower() for name in path)
-        if folded in known or _FORBIDDEN.search(field["name"]):
+        if folded in seen or _FORBIDDEN_CHARACTERS.search(field["name"]):
             return f"Delta refuses the name of its column '{'.'.join(path)}'"
-        known.add(folded)
+        seen.add(folded)
     return None
 
 
-def _types(kind: Any) -> Iterator[str]:  # noqa: ANN401  JSON
+def _iterate_types(kind: Any) -> Iterator[str]:  # noqa: ANN401  JSON
     """The types that a column's type consists of, without the fields of structs."""
     if not isinstance(kind, Mapping):
         yield kind
@@ -182,10 +186,10 @@ def _types(kind: Any) -> Iterator[str]:  # noqa: ANN401  JSON
         case "struct":
             yield from () if kind["fields"] else ("struct<>",)
         case "array":
-            yield from _types(kind["elementType"])
+            yield from _iterate_types(kind["elementType"])
         case "map":
-            yield from _types(kind["keyType"])
-            yield from _types(kind["valueType"])
+            yield from _iterate_types(kind["keyType"])
+            yield from _iterate_types(kind["valueType"])
         case other:
             yield other
 
@@ -197,10 +201,10 @@ def _walk_fields(
     for field in fields:
         path = (*above, field["name"])
         yield path, field
-        yield from _within(field["type"], path)
+        yield from _walk_type(field["type"], path)
 
 
-def _within(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:  # noqa: ANN401  JSON
+def _walk_type(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:  # noqa: ANN401  JSON
     """The fields within a type, at any depth, each with its path; elements, keys and values are steps of the path."""
     if not isinstance(kind, Mapping):
         return
@@ -208,13 +212,13 @@ def _within(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
         case "struct":
             yield from _walk_fields(kind["fields"], path)
         case "array":
-            yield from _within(kind["elementType"], (*path, "element"))
+            yield from _walk_type(kind["elementType"], (*path, "element"))
         case "map":
-            yield from _within(kind["keyType"], (*path, "key"))
-            yield from _within(kind["valueType"], (*path, "value"))
+            yield from _walk_type(kind["keyType"], (*path, "key"))
+            yield from _walk_type(kind["valueType"], (*path, "value"))
 
 
-_HIDDEN = "_"
+_HIDDEN_PREFIX = "_"
 """Delta takes folders with this prefix for hidden, except those of partitions."""
 
 
@@ -225,11 +229,11 @@ def spark_commit_reason(asset: AssetSpec, table: DeltaTable | None) -> str | Non
     """
     if asset.commit == "spark":
         return "the asset says 'commit: spark'"
-    if asset.name.startswith(_HIDDEN):
+    if asset.name.startswith(_HIDDEN_PREFIX):
         return "files in folders with its name would be hidden from VACUUM"
     if asset.storage is not None and asset.storage.table:
         return "its table is in a catalog"
-    if asset.storage is None or not _is_known(asset.storage.path):
+    if asset.storage is None or not _can_commit_at(asset.storage.path):
         return "its table is neither on a disk nor on S3"
     return None if table is None else reason_for_spark(table)
 
@@ -241,15 +245,15 @@ def spark_creation_reason(asset: AssetSpec) -> str | None:
     )
 
 
-def _is_known(path: str) -> bool:
+def _can_commit_at(path: str) -> bool:
     """Whether the storage keeps staged files apart, and lets a commit be made only if there is none yet."""
     return local_path(path) is not None or path.partition("://")[0].lower() in ("s3", "s3a")
 
 
 FEED: Final = "delta.enableChangeDataFeed"
 """The property that makes writers keep a change feed."""
-_FED: Final = {FEED: "true"}
-_ITERATED: Final = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
+_FEED_PROPERTIES: Final = {FEED: "true"}
+_ITERATION_PROPERTIES: Final = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
 """For tables of iterations: Spark's ``VACUUM LITE`` uses the log, where older iterations' files are removed."""
 
 
@@ -264,9 +268,9 @@ def keeps_feed(properties: Mapping[str, Any]) -> bool:
 
 def spark_properties(asset: AssetSpec) -> dict[str, str]:
     """Properties of a new table that Spark creates for the asset."""
-    return {**(_FED if asset.followed else {}), **asset.properties}
+    return {**(_FEED_PROPERTIES if asset.followed else {}), **asset.properties}
 
 
 def driver_properties(asset: AssetSpec) -> dict[str, str]:
     """Properties of one that the driver creates; removed files stay no longer than its log, as Spark requires."""
-    return {**(_ITERATED if asset.publishes else {}), **spark_properties(asset)}
+    return {**(_ITERATION_PROPERTIES if asset.publishes else {}), **spark_properties(asset)}

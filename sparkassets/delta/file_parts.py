@@ -36,7 +36,7 @@ from sparkassets.frozen import frozen
 if TYPE_CHECKING:
     from arro3.core import Table
 
-_WHOLE_TEXT = 32
+_SHORTENED_LENGTH = 32
 """From this length on, a bound may be a text that its writer truncated."""
 
 _LONG_DECIMAL = re.compile(r"decimal\((1[6-9]|[23]\d),")
@@ -83,14 +83,12 @@ class FileSegments:
     def __post_init__(self) -> None:
         self._known = frozenset(self.partition.keys)
 
-    def of_partition(self, value: Any, *, rows: int | None) -> FileSegment:  # noqa: ANN401 - of any type
+    def read_folder_value(self, value: Any, *, rows: int | None) -> FileSegment:  # noqa: ANN401 - of any type
         """The segment of all rows of a file in the folder of the partition ``value``; `NOWHERE` if that is none."""
-        found = (
-            self.key_of(None if value == "" else value) if rows != 0 else None
-        )  # as Delta's protocol writes no value
-        return NOWHERE if found is None else FileSegment(found, found, rows=rows)
+        key = self.key_of(None if value == "" else value) if rows != 0 else None  # as Delta's protocol writes no value
+        return NOWHERE if key is None else FileSegment(key, key, rows=rows)
 
-    def of_bounds(self, low: Any, high: Any, *, rows: int | None, nulls: int | None) -> FileSegment | None:  # noqa: ANN401
+    def read_value_bounds(self, low: Any, high: Any, *, rows: int | None, nulls: int | None) -> FileSegment | None:  # noqa: ANN401
         """The segments between two bounds in a file; None where its statistics do not say."""
         if nulls:
             self.leave_out(NULL)
@@ -100,7 +98,7 @@ class FileSegments:
         if first is None or last is None or _LONG_DECIMAL.match(self.column.kind):
             return None
         known_rows = None if rows is None or nulls is None else rows - nulls
-        if not are_one(first, last, self.column.kind):
+        if not are_equal(first, last, self.column.kind):
             return FileSegment(first, last, exact=False, rows=known_rows, nulls=nulls != 0)
         key = self.key_of(low)
         return NOWHERE if key is None else FileSegment(key, key, rows=known_rows, nulls=nulls != 0)
@@ -118,16 +116,16 @@ class FileSegments:
         if len(self.ignored_values) < MOST_IGNORED:
             self.ignored_values.add(value)
 
-    def may_be(self, segment: str, found: FileSegment | None) -> bool:
+    def may_be(self, segment: str, segments: FileSegment | None) -> bool:
         """Whether some row of a file with these segments may have ``segment``.
 
         Bounds are compared in the order of the column's type, not as text: 9 is less than 10.
         """
-        if found is None:
+        if segments is None:
             return True
-        if found.exact:
-            return found.low == segment
-        value, low, high = (self._value(text) for text in (segment, found.low, found.high))
+        if segments.exact:
+            return segments.low == segment
+        value, low, high = (self._value(text) for text in (segment, segments.low, segments.high))
         return value is not None and low is not None and high is not None and bool(low <= value <= high)  # type: ignore[operator]
 
     def _text(self, value: Any) -> str | None:  # noqa: ANN401 - of any type
@@ -145,15 +143,15 @@ class FileSegments:
         return self._values[text]
 
 
-def are_one(low: Any, high: Any, kind: str) -> bool:  # noqa: ANN401 - of any type
+def are_equal(low: Any, high: Any, kind: str) -> bool:  # noqa: ANN401 - of any type
     """Whether all values between two bounds of a column are certainly equal.
 
     Equal bounds of long texts prove nothing: writers shorten them.
 
-    >>> are_one("de", "de", "string"), are_one("x" * 32, "x" * 32, "string"), are_one(1, 2, "integer")
+    >>> are_equal("de", "de", "string"), are_equal("x" * 32, "x" * 32, "string"), are_equal(1, 2, "integer")
     (True, False, False)
     """
-    return bool(low == high) and not (kind == "string" and len(low) >= _WHOLE_TEXT)
+    return bool(low == high) and not (kind == "string" and len(low) >= _SHORTENED_LENGTH)
 
 
 Cell = tuple[Segment, Span]
@@ -193,8 +191,8 @@ class FilePart:
         """The one tuple of segments of all rows that have one; None if it is unknown, or there may be several."""
         if not self.segments:
             return ()
-        found = tuple(each.low for each in self.segments if each is not None and each.exact and each.low is not None)
-        return found if len(found) == len(self.segments) else None
+        keys = tuple(each.low for each in self.segments if each is not None and each.exact and each.low is not None)
+        return keys if len(keys) == len(self.segments) else None
 
     @property
     def span(self) -> Span:
@@ -205,7 +203,7 @@ class FilePart:
     def cell(self) -> Cell | None:
         """The one partition of all rows that are in any; None if it is unknown, or there may be several or none."""
         time = self.time
-        if time is None or not time.exact or not self._lacks_one_at_most:
+        if time is None or not time.exact or not self._can_count_nulls:
             return None
         segment = self.segment if self.segments else ()
         return None if segment is None else (segment, (time.start, time.end))
@@ -226,7 +224,7 @@ class FilePart:
         if not self.segments:
             return None if self.time is None else self.time.rows
         counts = [each.rows for each in (self.time, *self.segments) if each is not None and each.rows is not None]
-        return min(counts) if len(counts) == 1 + len(self.segments) and self._lacks_one_at_most else None
+        return min(counts) if len(counts) == 1 + len(self.segments) and self._can_count_nulls else None
 
     @property
     def nulls(self) -> bool:
@@ -234,7 +232,7 @@ class FilePart:
         return any(each is None or each.nulls for each in (self.time, *self.segments))
 
     @property
-    def _lacks_one_at_most(self) -> bool:
+    def _can_count_nulls(self) -> bool:
         """Whether rows without a partition can be counted: at most one dimension may have NULL or foreign values."""
         return not self.segments or sum(each is None or each.nulls for each in (self.time, *self.segments)) <= 1
 
@@ -284,9 +282,9 @@ class FileParts:
         def read_dimension(dimension: Any) -> Any:  # noqa: ANN401 - of any dimension
             name = dimension.column.physical
             if name in partition:
-                return dimension.of_partition(partition[name], rows=rows)
+                return dimension.read_folder_value(partition[name], rows=rows)
             low, high, nulls = (stats.get(part, {}).get(name) for part in ("minValues", "maxValues", "nullCount"))
-            return dimension.of_bounds(low, high, rows=rows, nulls=nulls)
+            return dimension.read_value_bounds(low, high, rows=rows, nulls=nulls)
 
         time = _timeless_file(rows) if self.times is None else read_dimension(self.times)
         return FilePart(time, tuple(map(read_dimension, self.segments)))
@@ -304,10 +302,10 @@ class FileParts:
             name, physical = f"partition.{dimension.column.name}", dimension.column.physical
             if name in names:
                 values = zip(column(name), counts, strict=True)
-                return (dimension.of_partition(value, rows=rows) for value, rows in values)
+                return (dimension.read_folder_value(value, rows=rows) for value, rows in values)
             parts = (column(part) for part in (f"min.{physical}", f"max.{physical}", f"null_count.{physical}"))
             bounds = zip(*parts, counts, strict=True)
-            return (dimension.of_bounds(low, high, rows=rows, nulls=nulls) for low, high, nulls, rows in bounds)
+            return (dimension.read_value_bounds(low, high, rows=rows, nulls=nulls) for low, high, nulls, rows in bounds)
 
         times = map(_timeless_file, counts) if self.times is None else read_dimension(self.times)
         segments = zip(*map(read_dimension, self.segments), strict=True) if self.segments else repeat(())
@@ -320,8 +318,8 @@ class FileParts:
         """
         if part.is_empty:
             return True
-        text = self.times is not None and self.times.column.kind == "string"
-        return part.segment is not None and part.time is not None and (part.time.exact or not text)
+        holds_text = self.times is not None and self.times.column.kind == "string"
+        return part.segment is not None and part.time is not None and (part.time.exact or not holds_text)
 
     def within(self, part: FilePart, parts: PartitionSet) -> PartitionSet:
         """The subset of ``parts`` that some row of the file may be in.
@@ -333,23 +331,23 @@ class FileParts:
         span = RangeSet.span(*part.span)
         if not self.segments:
             return PartitionSet(parts.time & span)
-        one = part.segment
-        if one is not None:
-            return PartitionSet.by_segment({one: parts.time_of(one) & span})
+        segment_of_file = part.segment
+        if segment_of_file is not None:
+            return PartitionSet.by_segment({segment_of_file: parts.time_of(segment_of_file) & span})
         return PartitionSet.by_segment(
             {segment: time & span for segment, time in parts.apart if self.may_be(segment, part)}
         )
 
     def segment_of(self, values: Sequence[Any]) -> Segment | None:
         """The tuple of segments of a row's values; None if one of them is not among the keys, which is noted."""
-        found = tuple(each.key_of(value) for each, value in zip(self.segments, values, strict=True))
-        return None if None in found else cast("Segment", found)
+        keys = tuple(each.key_of(value) for each, value in zip(self.segments, values, strict=True))
+        return None if None in keys else cast("Segment", keys)
 
     def may_be(self, segment: Segment, part: FilePart) -> bool:
         """Whether a row of the file may have that tuple of segments."""
         return all(
-            dimension.may_be(key, found)
-            for dimension, key, found in zip(self.segments, segment, part.segments, strict=True)
+            dimension.may_be(key, segments)
+            for dimension, key, segments in zip(self.segments, segment, part.segments, strict=True)
         )
 
     def _dimensions(self) -> Iterator[FileTimes | FileSegments]:

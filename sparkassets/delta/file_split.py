@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _ALWAYS = RangeSet.always()
-_Told = tuple[tuple[str | None, str | None, bool] | None, ...]
+_SegmentBounds = tuple[tuple[str | None, str | None, bool] | None, ...]
 """For each segment dimension: least and greatest, and whether all rows have it; None where unknown."""
 
 
@@ -71,7 +71,7 @@ class TableFiles:
     adds: Table
     files: list[LiveFile]
     schema: str
-    _told: dict[Partitioning, _FilesByTime] = field(default_factory=dict)
+    _files_by_partitioning: dict[Partitioning, _FilesByTime] = field(default_factory=dict)
 
     @classmethod
     def load_files(cls, table: DeltaTable) -> TableFiles:
@@ -88,20 +88,20 @@ class TableFiles:
         files = self.files
         if parts.is_everything or not parts:
             return FileSplit(inside=tuple(files)) if parts else FileSplit(outside=tuple(files))
-        apart, rest = partitioning.without_whole_dimensions(parts)
-        if apart is not partitioning:  # rows without a segment may be among those of the whole
-            found = self.split_files(rest, partitioning=apart)
-            return FileSplit(mixed=(*found.inside, *found.mixed), outside=found.outside)
+        restricted, rest_parts = partitioning.without_whole_dimensions(parts)
+        if restricted is not partitioning:  # rows without a segment may be among those of the whole
+            split = self.split_files(rest_parts, partitioning=restricted)
+            return FileSplit(mixed=(*split.inside, *split.mixed), outside=split.outside)
         known_files = self._read_parts(parts, partitioning)
         if known_files is None:
             return FileSplit(mixed=tuple(files))
-        holding = _HoldingCheck(parts, known_files.told)
-        held: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
+        check = _HoldingCheck(parts, known_files.file_parts)
+        groups: dict[bool | None, list[LiveFile]] = {True: [], None: [], False: []}
         for file, part in zip(files, known_files.parts, strict=True):
-            held[
-                holding.check_file(part, file.partition.get(known_files.folder) if known_files.folder else None)
+            groups[
+                check.check_file(part, file.partition.get(known_files.folder) if known_files.folder else None)
             ].append(file)
-        return FileSplit(tuple(held[True]), tuple(held[None]), tuple(held[False]))
+        return FileSplit(tuple(groups[True]), tuple(groups[None]), tuple(groups[False]))
 
     def find_holding(self, parts: PartitionSet, *, partitioning: Partitioning) -> list[LiveFile]:
         """The files that may hold rows of ``parts``, in no order: those that a split puts inside or mixed.
@@ -111,14 +111,14 @@ class TableFiles:
         partitioning, parts = partitioning.without_whole_dimensions(parts)
         files = self._read_parts(parts, partitioning) if parts.extent is not None else None
         if files is None or parts.extent is None:
-            found = self.split_files(parts, partitioning=partitioning)
-            return [*found.inside, *found.mixed]
-        holding, folder = _HoldingCheck(parts, files.told), files.folder
-        near = ((self.files[place], files.parts[place]) for place in files.near(*parts.extent))
+            split = self.split_files(parts, partitioning=partitioning)
+            return [*split.inside, *split.mixed]
+        check, folder = _HoldingCheck(parts, files.file_parts), files.folder
+        near_files = ((self.files[place], files.parts[place]) for place in files.iterate_near(*parts.extent))
         return [
             file
-            for file, part in near
-            if holding.check_file(part, file.partition.get(folder) if folder else None) is not False
+            for file, part in near_files
+            if check.check_file(part, file.partition.get(folder) if folder else None) is not False
         ]
 
     def _read_parts(self, parts: PartitionSet, partitioning: Partitioning) -> _FilesByTime | None:
@@ -126,39 +126,41 @@ class TableFiles:
         columns = find_columns(self.schema, partitioning) if partitioning.is_partitioned else None
         if columns is None:
             return None
-        knowing = partitioning.with_segments_of(parts)
-        if knowing not in self._told:
-            file_parts = FileParts.from_columns(columns, knowing)
+        resolved = partitioning.with_segments_of(parts)
+        if resolved not in self._files_by_partitioning:
+            file_parts = FileParts.from_columns(columns, resolved)
             folder = None if columns.time is None else columns.time.name
-            self._told[knowing] = _FilesByTime(file_parts, list(file_parts.read_live(self.adds).values()), folder)
-        return self._told[knowing]
+            self._files_by_partitioning[resolved] = _FilesByTime(
+                file_parts, list(file_parts.read_live(self.adds).values()), folder
+            )
+        return self._files_by_partitioning[resolved]
 
 
 class _FilesByTime:
     """The partitions of files, searchable by time.
 
     Attributes:
-        told: Determines the partitions.
+        file_parts: Determines the partitions.
         parts: The partitions of each file.
         folder: The time column, by which folders may be named; None without one.
     """
 
     def __init__(self, file_parts: FileParts, parts: list[FilePart], folder: str | None) -> None:
-        self.told, self.parts, self.folder = file_parts, parts, folder
-        timed = [(part.span, place) for place, part in enumerate(parts) if _is_plain(part)]
-        self._timed = sorted(timed)
-        self._others = [place for place, part in enumerate(parts) if not _is_plain(part)]
-        self._longest = max((end - start for (start, end), _ in timed), default=0)
+        self.file_parts, self.parts, self.folder = file_parts, parts, folder
+        timed = [(part.span, place) for place, part in enumerate(parts) if _has_certain_time(part)]
+        self._by_start = sorted(timed)
+        self._others = [place for place, part in enumerate(parts) if not _has_certain_time(part)]
+        self._greatest_length = max((end - start for (start, end), _ in timed), default=0)
 
-    def near(self, start: int, end: int) -> Iterator[int]:
+    def iterate_near(self, start: int, end: int) -> Iterator[int]:
         """Indices of the files that may have rows in ``[start, end)``.
 
         Files sorted by their start are searched from ``start`` minus the longest span, since no earlier one reaches so
         far.
         """
         yield from self._others
-        first = bisect_left(self._timed, ((start - self._longest, start - self._longest), -1))
-        for (low, high), place in self._timed[first:]:
+        first = bisect_left(self._by_start, ((start - self._greatest_length, start - self._greatest_length), -1))
+        for (low, high), place in self._by_start[first:]:
             if low >= end:
                 return
             if high > start:
@@ -195,26 +197,26 @@ def split_staged(
     if columns is None:
         return StagedSplit(mixed=tuple(files))
     file_parts = FileParts.from_columns(columns, partitioning.with_segments_of(parts))
-    holding, folder = _HoldingCheck(parts, file_parts), None if columns.time is None else columns.time.name
-    held: dict[bool | None, list[StagedFile]] = {True: [], None: [], False: []}
+    check, folder = _HoldingCheck(parts, file_parts), None if columns.time is None else columns.time.name
+    groups: dict[bool | None, list[StagedFile]] = {True: [], None: [], False: []}
     for file in files:
         part = file_parts.read_action(file.partition, json.loads(file.stats))
-        held[holding.check_file(part, file.partition.get(folder) if folder else None)].append(file)
-    return StagedSplit(tuple(held[True]), tuple(held[None]), tuple(held[False]))
+        groups[check.check_file(part, file.partition.get(folder) if folder else None)].append(file)
+    return StagedSplit(tuple(groups[True]), tuple(groups[None]), tuple(groups[False]))
 
 
-def _is_plain(part: FilePart) -> bool:
+def _has_certain_time(part: FilePart) -> bool:
     """Whether all rows of a file certainly have a time between known bounds."""
     time = part.time
     return time is not None and time.exact and not time.nulls and time.start < time.end
 
 
 def make_touch_test(
-    table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning, found: FileSplit
+    table: DeltaTable, parts: PartitionSet, *, partitioning: Partitioning, split: FileSplit
 ) -> Callable[[FileAction], bool]:
     """Returns a test whether a file added or removed after the loaded version may have rows of ``parts``.
 
-    A removed file is looked up in ``found``, the split of the loaded version, because its action mostly lacks
+    A removed file is looked up in ``split``, the split of the loaded version, because its action mostly lacks
     statistics; one that was added later was tested then.
     """
     partitioning, parts = partitioning.without_whole_dimensions(parts)
@@ -225,15 +227,15 @@ def make_touch_test(
         FileParts.from_columns(columns, partitioning.with_segments_of(parts)),
         None if columns.time is None else columns.time.physical,
     )
-    holding = _HoldingCheck(parts, file_parts)
-    there = frozenset(file.place for file in (*found.inside, *found.mixed))
+    check = _HoldingCheck(parts, file_parts)
+    present = frozenset(file.place for file in (*split.inside, *split.mixed))
 
     def touches(file: FileAction) -> bool:
         if not file.added:
-            return unquote(file.path) in there
+            return unquote(file.path) in present
         partition = file.partition or {}
         part = file_parts.read_action(partition, file.stats)
-        return holding.check_file(part, partition.get(folder) if folder else None) is not False
+        return check.check_file(part, partition.get(folder) if folder else None) is not False
 
     return touches
 
@@ -244,41 +246,41 @@ class _HoldingCheck:
     def __init__(self, parts: PartitionSet, file_parts: FileParts) -> None:
         """``file_parts`` determines the partitions of files."""
         self._parts = parts
-        self._told = file_parts
-        self._together = parts.by_time()
+        self._files_by_partitioning = file_parts
+        self._segments_by_time = parts.by_time()
         time = file_parts.partitioning.time
-        self._excluding = time if time is not None and time.exclude else None
-        self._usual = self._time(parts.time)
-        self._known: dict[_Told, tuple[_HoldingTimeCheck, bool]] = {}
+        self._excluding_dimension = time if time is not None and time.exclude else None
+        self._usual_check = self._make_time_check(parts.time)
+        self._checks: dict[_SegmentBounds, tuple[_HoldingTimeCheck, bool]] = {}
 
     def check_file(self, part: FilePart, folder: PartitionValue) -> bool | None:
         """Whether the partitions contain the file's rows; ``folder`` is the time value of its folder, or None."""
         if not self._parts.apart:
-            return self._usual.check_time(part.time, folder)
+            return self._usual_check.check_time(part.time, folder)
         segments = tuple(
             None if each is None else (each.low, each.high, each.exact and not each.nulls) for each in part.segments
         )
-        if segments not in self._known:
-            self._known[segments] = self._times(part)
-        time, exact = self._known[segments]
-        held = time.check_time(part.time, folder)
-        return held if exact or held is False else None
+        if segments not in self._checks:
+            self._checks[segments] = self._find_time_check(part)
+        time, is_exact = self._checks[segments]
+        holds = time.check_time(part.time, folder)
+        return holds if is_exact or holds is False else None
 
-    def _times(self, part: FilePart) -> tuple[_HoldingTimeCheck, bool]:
+    def _find_time_check(self, part: FilePart) -> tuple[_HoldingTimeCheck, bool]:
         """A test for the time of the segments that the file may have, and whether all its rows have one segment."""
         if any(each is not None and each.low is None for each in part.segments):  # without one, or with an unknown one
-            return self._time(self._parts.time), False
+            return self._make_time_check(self._parts.time), False
         if part.segment is not None and not any(each is None or each.nulls for each in part.segments):
-            return self._time(self._parts.time_of(part.segment)), True
+            return self._make_time_check(self._parts.time_of(part.segment)), True
         times = [
             time
-            for time, segments in self._together.items()
-            if any(self._told.may_be(segment, part) for segment in segments)
+            for time, segments in self._segments_by_time.items()
+            if any(self._files_by_partitioning.may_be(segment, part) for segment in segments)
         ]
-        return self._time(RangeSet.union([self._parts.time, *times])), False
+        return self._make_time_check(RangeSet.union([self._parts.time, *times])), False
 
-    def _time(self, ranges: RangeSet) -> _HoldingTimeCheck:
-        return _HoldingTimeCheck(ranges, self._excluding)
+    def _make_time_check(self, ranges: RangeSet) -> _HoldingTimeCheck:
+        return _HoldingTimeCheck(ranges, self._excluding_dimension)
 
 
 @frozen
@@ -291,45 +293,45 @@ class _HoldingTimeCheck:
 
     ranges: RangeSet
     excluding: TimePartition | None
-    _known: dict[Span, bool | None] = field(default_factory=dict)
+    _checks: dict[Span, bool | None] = field(default_factory=dict)
 
-    def check_time(self, when: FileTime | None, folder: PartitionValue) -> bool | None:
+    def check_time(self, file_time: FileTime | None, folder: PartitionValue) -> bool | None:
         """Whether the ranges contain all of a file's times (True), none (False), or perhaps some (None).
 
         Unrestricted time also contains rows without one.
         """
         if self.ranges in (RangeSet(), _ALWAYS):
             return bool(self.ranges)
-        if when is None or (when is NOWHEN and folder not in (None, "")):  # a date that clocks skip, say
+        if file_time is None or (file_time is NOWHEN and folder not in (None, "")):  # a date that clocks skip, say
             return None
-        if when.start == when.end:
+        if file_time.start == file_time.end:
             return False
-        if when.span not in self._known:
-            span = RangeSet.span(*when.span)
-            whole = self.ranges.covers(span) and not self._has_gaps(*when.span)
-            self._known[when.span] = True if whole else None if self.ranges.overlaps(span) else False
-        held = self._known[when.span]
-        return None if held and (when.nulls or not when.plain) else held
+        if file_time.span not in self._checks:
+            span = RangeSet.span(*file_time.span)
+            holds_all = self.ranges.covers(span) and not self._has_gaps(*file_time.span)
+            self._checks[file_time.span] = True if holds_all else None if self.ranges.overlaps(span) else False
+        holds = self._checks[file_time.span]
+        return None if holds and (file_time.nulls or not file_time.plain) else holds
 
     def _has_gaps(self, start: int, end: int) -> bool:
         time = self.excluding
         if time is None:
             return False
-        own = RangeSet.span(start, time.stop(time.floor(end - 1)))
-        return time.exact(own) != own
+        slot_range = RangeSet.span(start, time.stop(time.floor(end - 1)))
+        return time.exact(slot_range) != slot_range
 
 
-_ROUGH: Final = timedelta(milliseconds=1)
+_ROUNDING: Final = timedelta(milliseconds=1)
 """Statistics round instants down to milliseconds."""
-_PARSED: Final[Mapping[str, Callable[[str], Any]]] = {
+_BOUND_PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     **dict.fromkeys(("byte", "short", "integer", "long"), int),
     "date": date.fromisoformat,
-    **dict.fromkeys(("timestamp", "timestamp_ntz"), lambda text: datetime.fromisoformat(text) - _ROUGH),
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), lambda text: datetime.fromisoformat(text) - _ROUNDING),
     "string": str,
 }
 """Types whose bounds in the log are exact, or err upwards; not decimals, which are JSON numbers there."""
 _LONGEST_MONTH, _LONGEST_DAY = 31, timedelta(hours=25)
-_OF_DATES: Final = timedelta(days=2)
+_DATE_MARGIN: Final = timedelta(days=2)
 """Subtracting time from a date starts at midnight, so it ends on the day before, which is included."""
 
 
@@ -348,26 +350,26 @@ class NewerRows:
 
     def find_files(self, files: TableFiles) -> list[LiveFile]:
         """The files that may hold such rows; all files if the statistics do not say."""
-        bound, highest = self._bound(files), self._highest(files)
+        bound, highest = self._find_bound(files), self._read_highest(files)
         if bound is None or highest is None:
             return files.files
         bounded = zip(files.files, highest, strict=True)
         return [file for file, value in bounded if value is None or not _is_before(value, bound)]
 
-    def _bound(self, files: TableFiles) -> Any:  # noqa: ANN401  of the column's type
+    def _find_bound(self, files: TableFiles) -> Any:  # noqa: ANN401  of the column's type
         """The value that rows must exceed, in the type of the statistics; None for a type without exact ones."""
         fields: Sequence[Mapping[str, Any]] = json.loads(files.schema)["fields"]
         kind = next((field["type"] for field in fields if field["name"].lower() == self.column.lower()), None)
-        parsed = _PARSED.get(kind) if isinstance(kind, str) else None
-        if parsed is None:
+        parse = _BOUND_PARSERS.get(kind) if isinstance(kind, str) else None
+        if parse is None:
             return None
         try:
-            low = parsed(self.low)
+            low = parse(self.low)
             return low if self.overlap is None else low - _longest_span(self.overlap)
         except (ValueError, TypeError, OverflowError):
             return None
 
-    def _highest(self, files: TableFiles) -> Sequence[Any] | None:
+    def _read_highest(self, files: TableFiles) -> Sequence[Any] | None:
         """The greatest value in each file; None if the log has none for this column."""
         wanted = (f"max.{self.column}".lower(), f"partition.{self.column}".lower())
         name = next((name for name in files.adds.schema.names if name.lower() in wanted), None)
@@ -382,7 +384,7 @@ class NewerRows:
 
 def _longest_span(span: Duration) -> timedelta:
     """The longest that a duration can take: months have 31 days, and days 25 hours."""
-    return (span.months * _LONGEST_MONTH + span.days) * _LONGEST_DAY + timedelta(seconds=span.seconds) + _OF_DATES
+    return (span.months * _LONGEST_MONTH + span.days) * _LONGEST_DAY + timedelta(seconds=span.seconds) + _DATE_MARGIN
 
 
 def _is_before(value: Any, bound: Any) -> bool:  # noqa: ANN401  of the column's type

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
     from pyarrow.parquet import FileMetaData, ParquetSchema, RowGroupMetaData, Statistics
 
-_COUNT, _DEFAULT_COUNT = "delta.dataSkippingNumIndexedCols", 32
-_NAMED = "delta.dataSkippingStatsColumns"
-_PREFIX, _DEFAULT_PREFIX = "delta.dataSkippingStringPrefixLength", 32
-_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.,\s]+)|(,)")
+_COUNT_PROPERTY, _DEFAULT_COUNT = "delta.dataSkippingNumIndexedCols", 32
+_COLUMNS_PROPERTY = "delta.dataSkippingStatsColumns"
+_PREFIX_PROPERTY, _DEFAULT_PREFIX = "delta.dataSkippingStringPrefixLength", 32
+_NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.,\s]+)|(,)")
 
 _Path = tuple[str, ...]
 
@@ -60,16 +60,16 @@ def select_statistics_columns(
     [('a',), ('b',)]
     """
     columns = _list_columns([field for field in schema["fields"] if field["name"] not in layout])
-    if (named := properties.get(_NAMED)) is not None:
-        wanted = _paths(named)
-        return tuple(column for column in columns if _is_named(column.path, wanted))
-    count = int(properties.get(_COUNT, _DEFAULT_COUNT))
+    if (listed := properties.get(_COLUMNS_PROPERTY)) is not None:
+        wanted = _parse_column_list(listed)
+        return tuple(column for column in columns if _is_listed(column.path, wanted))
+    count = int(properties.get(_COUNT_PROPERTY, _DEFAULT_COUNT))
     return tuple(columns if count < 0 else islice(columns, count))
 
 
 def prefix_length(properties: Mapping[str, str]) -> int:
     """How many characters of a text its statistics keep."""
-    return int(properties.get(_PREFIX, _DEFAULT_PREFIX))
+    return int(properties.get(_PREFIX_PROPERTY, _DEFAULT_PREFIX))
 
 
 def _list_columns(fields: Sequence[Mapping[str, Any]], above: _Path = ()) -> Iterator[IndexedColumn]:
@@ -77,18 +77,18 @@ def _list_columns(fields: Sequence[Mapping[str, Any]], above: _Path = ()) -> Ite
     for field in fields:
         path, type_ = (*above, field["name"]), field["type"]
         if isinstance(type_, str):
-            collated = field["name"] in field.get("metadata", {}).get("__COLLATIONS", {})
-            yield IndexedColumn(path, "collated" if collated else type_)
+            is_collated = field["name"] in field.get("metadata", {}).get("__COLLATIONS", {})
+            yield IndexedColumn(path, "collated" if is_collated else type_)
         elif type_["type"] == "struct":
             yield from _list_columns(type_["fields"], path)
         else:
             yield IndexedColumn(path, type_["type"])
 
 
-def _paths(named: str) -> frozenset[_Path]:
+def _parse_column_list(text: str) -> frozenset[_Path]:
     """The columns of a list such as ``a, s.`b.c```, in lower case as Delta compares them."""
     paths: list[list[str]] = [[]]
-    for quoted, plain, comma in _PART.findall(named):
+    for quoted, plain, comma in _NAME_PART.findall(text):
         if comma:
             paths.append([])
         else:
@@ -96,7 +96,7 @@ def _paths(named: str) -> frozenset[_Path]:
     return frozenset(tuple(path) for path in paths)
 
 
-def _is_named(path: _Path, wanted: frozenset[_Path]) -> bool:
+def _is_listed(path: _Path, wanted: frozenset[_Path]) -> bool:
     """Whether the column or an enclosing struct is in the list; if both are, only the column's entry counts."""
     path = tuple(name.lower() for name in path)
     for depth in range(1, len(path) + 1):
@@ -112,7 +112,7 @@ KEEPS_BOUNDS = {"parquet.statistics.truncate.length": "1024"}
 """Options of Spark's write: the footer keeps a prefix of long values; else it keeps nothing, not even nulls."""
 
 _THREADS = 16
-_OTHER_CALENDAR = frozenset({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
+_JULIAN_KEYS = frozenset({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
 
 _Value = tuple[_Path, str | None]
 _Tree = dict[str, Any]
@@ -141,7 +141,7 @@ class _FooterColumn:
         statistics: Sequence[Statistics | None],
         groups: Sequence[RowGroupMetaData],
         *,
-        other_calendar: bool,
+        is_julian: bool,
         hides_nan: bool,
     ) -> tuple[str | None, str | None]:
         """Least and greatest value as JSON; None where the file's writer leaves it open.
@@ -149,14 +149,14 @@ class _FooterColumn:
         Args:
             statistics: The column's, by row group.
             groups: The row groups.
-            other_calendar: Whether the writer used the Julian calendar for old dates.
+            is_julian: Whether the writer used the Julian calendar for old dates.
             hides_nan: Whether the writer leaves NaN out of the statistics.
         """
-        form = self.bounds_format
-        if form is None or (form.is_calendar and other_calendar):
+        bounds_format = self.bounds_format
+        if bounds_format is None or (bounds_format.is_calendar and is_julian):
             return None, None
-        least, greatest = _bounds(form, statistics, groups)
-        return least, None if form.is_float and hides_nan else greatest
+        least, greatest = _find_extremes(bounds_format, statistics, groups)
+        return least, None if bounds_format.is_float and hides_nan else greatest
 
 
 def read_footers(store: FileSystem, paths: Sequence[str]) -> list[FileMetaData]:
@@ -179,14 +179,14 @@ class FileStatistics:
     """
 
     def __init__(self, schema: Mapping[str, Any], *, layout: Sequence[str], properties: Mapping[str, str]) -> None:
-        self._columns = select_statistics_columns(schema, layout=layout, properties=properties)
+        self._iterate_leaves = select_statistics_columns(schema, layout=layout, properties=properties)
         self._prefix = prefix_length(properties)
-        self._last: tuple[ParquetSchema, Sequence[_FooterColumn]] | None = None
+        self._cached_columns: tuple[ParquetSchema, Sequence[_FooterColumn]] | None = None
 
     def build_json(self, metadata: FileMetaData) -> str:
         """The statistics as JSON text."""
         groups = [group for group in map(metadata.row_group, range(metadata.num_row_groups)) if group.num_rows]
-        other_calendar = bool(_OTHER_CALENDAR & (metadata.metadata or {}).keys())
+        is_julian = bool(_JULIAN_KEYS & (metadata.metadata or {}).keys())
         hides_nan = not (metadata.created_by or "").startswith("parquet-mr")
         low: list[_Value] = []
         high: list[_Value] = []
@@ -196,38 +196,36 @@ class FileStatistics:
                 nulls.append((leaf.path, str(metadata.num_rows)))
                 continue
             statistics = [group.column(leaf.index).statistics for group in groups]
-            nulls.append((leaf.path, _nulls(statistics, nested=leaf.is_nested)))
+            nulls.append((leaf.path, _count_nulls(statistics, is_nested=leaf.is_nested)))
             if leaf.is_bounded:
-                least, greatest = leaf.find_bounds(
-                    statistics, groups, other_calendar=other_calendar, hides_nan=hides_nan
-                )
+                least, greatest = leaf.find_bounds(statistics, groups, is_julian=is_julian, hides_nan=hides_nan)
                 low.append((leaf.path, least))
                 high.append((leaf.path, greatest))
         parts = (("minValues", low), ("maxValues", high), ("nullCount", nulls))
-        trees = {name: _tree(values) for name, values in parts if values}
-        return _json({"numRecords": str(metadata.num_rows), **trees})
+        trees = {name: _nest_values(values) for name, values in parts if values}
+        return _to_json({"numRecords": str(metadata.num_rows), **trees})
 
     def _footer_columns(self, metadata: FileMetaData) -> Sequence[_FooterColumn]:
         """The columns with statistics, cached for consecutive files of one schema."""
-        if self._last is None or not self._last[0].equals(metadata.schema):
-            self._last = metadata.schema, self._find_columns(metadata.schema)
-        return self._last[1]
+        if self._cached_columns is None or not self._cached_columns[0].equals(metadata.schema):
+            self._cached_columns = metadata.schema, self._find_columns(metadata.schema)
+        return self._cached_columns[1]
 
     def _find_columns(self, schema: ParquetSchema) -> list[_FooterColumn]:
         """The table's columns with statistics, each with its place in files of this schema.
 
         Empty if two columns of a file are equal in lower case: nothing can then be told apart.
         """
-        there = _places(schema)
-        if there is None:
+        leaves = _find_leaf_columns(schema)
+        if leaves is None:
             return []
-        found = []
-        for column in self._columns:
-            index, stored = there.get(_to_lower_case(column.path), (None, None))
-            form = None if stored is None else find_bounds_format(column.type, stored, prefix=self._prefix)
-            nested = stored is not None and bool(stored.num_fields)
-            found.append(_FooterColumn(column.path, index, nested, has_bounds(column.type), form))
-        return found
+        columns = []
+        for column in self._iterate_leaves:
+            index, stored = leaves.get(_to_lower_case(column.path), (None, None))
+            bounds_format = None if stored is None else find_bounds_format(column.type, stored, prefix=self._prefix)
+            is_nested = stored is not None and bool(stored.num_fields)
+            columns.append(_FooterColumn(column.path, index, is_nested, has_bounds(column.type), bounds_format))
+        return columns
 
 
 def _read_footer(store: FileSystem, path: str) -> FileMetaData:
@@ -242,42 +240,44 @@ def _read_footer(store: FileSystem, path: str) -> FileMetaData:
         raise OSError(f"cannot read the footer of '{path}': {reason}") from error
 
 
-def _places(schema: ParquetSchema) -> dict[_Path, tuple[int, DataType]] | None:
+def _find_leaf_columns(schema: ParquetSchema) -> dict[_Path, tuple[int, DataType]] | None:
     """Index and type of a file's columns by path, in lower case as Delta compares names.
 
     None where two names are equal.
     """
-    places, count = {}, 0
-    for path, type_ in _columns(schema.to_arrow_schema()):
-        places[_to_lower_case(path)] = count, type_
-        count += _width(type_)
-    return places if count == len(schema) else None
+    leaves, count = {}, 0
+    for path, type_ in _iterate_leaves(schema.to_arrow_schema()):
+        leaves[_to_lower_case(path)] = count, type_
+        count += _count_leaves(type_)
+    return leaves if count == len(schema) else None
 
 
-def _columns(fields: Iterable[Any], above: _Path = ()) -> Iterator[tuple[_Path, DataType]]:
+def _iterate_leaves(fields: Iterable[Any], above: _Path = ()) -> Iterator[tuple[_Path, DataType]]:
     """The leaf columns, in the file's order."""
     from pyarrow.types import is_struct
 
     for field in fields:
         path = (*above, field.name)
         if is_struct(field.type):
-            yield from _columns((field.type.field(index) for index in range(field.type.num_fields)), path)
+            yield from _iterate_leaves((field.type.field(index) for index in range(field.type.num_fields)), path)
         else:
             yield path, field.type
 
 
-def _width(type_: DataType) -> int:
+def _count_leaves(type_: DataType) -> int:
     """How many leaf columns a type takes in a file."""
     stored = getattr(type_, "storage_type", type_)
-    return sum(_width(stored.field(index).type) for index in range(stored.num_fields)) if stored.num_fields else 1
+    return (
+        sum(_count_leaves(stored.field(index).type) for index in range(stored.num_fields)) if stored.num_fields else 1
+    )
 
 
 def _to_lower_case(path: _Path) -> _Path:
     return tuple(name.lower() for name in path)
 
 
-def _bounds(
-    form: BoundsFormat, statistics: Sequence[Statistics | None], groups: Sequence[RowGroupMetaData]
+def _find_extremes(
+    bounds_format: BoundsFormat, statistics: Sequence[Statistics | None], groups: Sequence[RowGroupMetaData]
 ) -> tuple[str | None, str | None]:
     """Least and greatest value as JSON; None without any, or where a row group does not say."""
     lows, highs = [], []
@@ -290,37 +290,39 @@ def _bounds(
     if not lows:
         return None, None
     try:
-        return form.low(min(map(form.value, lows))), form.high(max(map(form.value, highs)))
+        return bounds_format.low(min(map(bounds_format.value, lows))), bounds_format.high(
+            max(map(bounds_format.value, highs))
+        )
     except UnicodeDecodeError:
         return None, None
 
 
-def _nulls(statistics: Sequence[Statistics | None], *, nested: bool) -> str | None:
+def _count_nulls(statistics: Sequence[Statistics | None], *, is_nested: bool) -> str | None:
     """The number of nulls as JSON; None where the file does not say."""
     count = 0
     for each in statistics:
         if each is None or not each.has_null_count:
             return None
         count += each.null_count
-    return None if nested and count else str(count)
+    return None if is_nested and count else str(count)
 
 
-def _tree(values: Iterable[_Value]) -> _Tree:
+def _nest_values(values: Iterable[_Value]) -> _Tree:
     """Values by path as nested objects; an object is there even if nothing in it is known."""
     tree: _Tree = {}
     for path, value in values:
-        place = tree
+        branch = tree
         for name in path[:-1]:
-            place = place.setdefault(name, {})
+            branch = branch.setdefault(name, {})
         if value is not None:
-            place[path[-1]] = value
+            branch[path[-1]] = value
     return tree
 
 
-def _json(tree: _Tree) -> str:
+def _to_json(tree: _Tree) -> str:
     """JSON with numbers verbatim: decimals may have more digits than a float."""
-    inside = (
-        f"{json.dumps(name, ensure_ascii=False)}:{each if isinstance(each, str) else _json(each)}"
+    members = (
+        f"{json.dumps(name, ensure_ascii=False)}:{each if isinstance(each, str) else _to_json(each)}"
         for name, each in tree.items()
     )
-    return "{" + ",".join(inside) + "}"
+    return "{" + ",".join(members) + "}"

@@ -101,14 +101,14 @@ def open_file(root: str, path: str) -> BinaryIO:
         root: An absolute local path or an object-store URI.
         path: Percent-encoded; relative to the table, or anywhere as a URI.
     """
-    where = unquote(path)
+    location = unquote(path)
     if path.startswith("file:"):
-        return open("/" + where.removeprefix("file:").lstrip("/"), "rb")  # noqa: PTH123  faster
+        return open("/" + location.removeprefix("file:").lstrip("/"), "rb")  # noqa: PTH123  faster
     if "://" not in path and "://" not in root:
-        return open(where if where.startswith("/") else f"{root}/{where}", "rb")  # noqa: PTH123  likewise
+        return open(location if location.startswith("/") else f"{root}/{location}", "rb")  # noqa: PTH123  likewise
     from deltalake.fs import DeltaStorageHandler
     from pyarrow.fs import PyFileSystem
 
     if "://" in path:
-        root, _, where = where.rpartition("/")
-    return PyFileSystem(DeltaStorageHandler(root, deltalake_options(root))).open_input_file(where)  # type: ignore[no-any-return]
+        root, _, location = location.rpartition("/")
+    return PyFileSystem(DeltaStorageHandler(root, deltalake_options(root))).open_input_file(location)  # type: ignore[no-any-return]

@@ -26,7 +26,7 @@ _CHECKPOINT_HINT: Final = "_last_checkpoint"
 _NEARBY: Final = 64
 """Versions around a requested one whose entries in an object store may be requested, too."""
 
-_AT_ONCE_BYTES: Final = 2**26
+_ONE_REQUEST_BYTES: Final = 2**26
 """How much of an entry in an object store is read in one request; a larger one takes two."""
 
 _TOKEN_BYTES: Final = 4096
@@ -123,7 +123,7 @@ class DeltaLog:
 
         On a disk its size and time, in an object store a digest of its beginning.
         """
-        return self._files.token(_name(version))
+        return self._files.token(_entry_name(version))
 
     def read_after(self, version: int) -> list[LogCommit]:
         """The versions after that one, up to the first missing one.
@@ -132,13 +132,13 @@ class DeltaLog:
             SourceError: A commit cannot be read.
         """
         commits: list[LogCommit] = []
-        while (data := self._files.read_bytes(_name(version + len(commits) + 1))) is not None:
+        while (data := self._files.read_bytes(_entry_name(version + len(commits) + 1))) is not None:
             commits.append(self.parse_commit(version + len(commits) + 1, data))
         return commits
 
     def read_content(self, version: int) -> bytes | None:
         """The raw commit of a version; None where the log lacks it."""
-        return self._files.read_bytes(_name(version))
+        return self._files.read_bytes(_entry_name(version))
 
     def holds(self, place: str) -> bool:
         """Whether a file is there, relative to the table's folder."""
@@ -154,10 +154,10 @@ class DeltaLog:
             SourceError: A commit cannot be read.
         """
         while version >= 0 and (content := self.read_content(version)) is not None:
-            yield {**self._info(version, content), "version": version}
+            yield {**self._parse_commit_info(version, content), "version": version}
             version -= 1
 
-    def _info(self, version: int, content: bytes) -> Mapping[str, Any]:
+    def _parse_commit_info(self, version: int, content: bytes) -> Mapping[str, Any]:
         try:
             lines = (json.loads(line) for line in content.splitlines() if b'"commitInfo"' in line)
             return next((dict(line["commitInfo"]) for line in lines if "commitInfo" in line), {})
@@ -181,12 +181,12 @@ class DeltaLog:
             SourceError: A commit or a checkpoint cannot be read.
         """
         while version >= 0:
-            if (found := self._read_checkpoint_metadata(version)) is not None:
-                return found
+            if (metadata := self._read_checkpoint_metadata(version)) is not None:
+                return metadata
             if (content := self.read_content(version)) is None:
                 return None
-            if b'"metaData"' in content and (found := self.parse_commit(version, content).metadata) is not None:
-                return found
+            if b'"metaData"' in content and (metadata := self.parse_commit(version, content).metadata) is not None:
+                return metadata
             version -= 1
         return None
 
@@ -201,10 +201,10 @@ class DeltaLog:
         try:
             with self._files.open(name) as file:
                 column = parquet.read_table(file, columns=["metaData"]).column("metaData")
-            found = column.drop_null().to_pylist()[-1]
+            metadata = column.drop_null().to_pylist()[-1]
         except (pa.ArrowException, LookupError, OSError) as error:
             raise SourceError(f"the checkpoint {version} of the table at '{self.path}' is damaged: {error}") from error
-        return {**found, "configuration": dict(found["configuration"] or ())}
+        return {**metadata, "configuration": dict(metadata["configuration"] or ())}
 
     def parse_commit(self, version: int, data: bytes) -> LogCommit:
         """Parses the content of a version's commit.
@@ -213,33 +213,33 @@ class DeltaLog:
             SourceError: It is no commit.
         """
         files: list[FileAction] = []
-        others: dict[str, list[Mapping[str, Any]]] = {}
-        moved = False
+        other_actions: dict[str, list[Mapping[str, Any]]] = {}
+        moves_rows = False
         try:
             for line in data.splitlines():
                 if not line.strip():
                     continue
                 ((kind, action),) = json.loads(line).items()
                 if kind not in {"add", "remove"}:
-                    others.setdefault(kind, []).append(action)
+                    other_actions.setdefault(kind, []).append(action)
                 elif action.get("dataChange", True):
-                    files.append(_file(kind, action))
+                    files.append(_parse_file(kind, action))
                 else:
-                    moved = True
-            info, metadata = (others.get(kind, [None])[-1] for kind in ("commitInfo", "metaData"))
+                    moves_rows = True
+            info, metadata = (other_actions.get(kind, [None])[-1] for kind in ("commitInfo", "metaData"))
             info = info or {}
             return LogCommit(
                 version=version,
                 operation=str(info.get("operation") or ""),
                 files=tuple(files),
-                moves_rows=moved,
-                changes_protocol="protocol" in others,
+                moves_rows=moves_rows,
+                changes_protocol="protocol" in other_actions,
                 metadata=metadata,
-                transactions={str(each["appId"]): int(each["version"]) for each in others.get("txn", ())},
+                transactions={str(each["appId"]): int(each["version"]) for each in other_actions.get("txn", ())},
                 user_metadata=str(info.get("userMetadata") or ""),
                 parameters=info.get("operationParameters") or {},
                 timestamp=info.get("timestamp"),
-                changes=tuple(_file("cdc", each) for each in others.get("cdc", ())),
+                changes=tuple(_parse_file("cdc", each) for each in other_actions.get("cdc", ())),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SourceError(f"version {version} of the Delta table at '{self.path}' is damaged: {error}") from error
@@ -280,8 +280,8 @@ class _StoreLogFiles:
         from deltalake._internal import DeltaFileSystemHandler
 
         self._path = path
-        names = [_CHECKPOINT_HINT, *map(_name, range(max(0, near - _NEARBY), near + _NEARBY))]
-        sizes = {f"{_LOG}/{name}": _AT_ONCE_BYTES for name in names}
+        names = [_CHECKPOINT_HINT, *map(_entry_name, range(max(0, near - _NEARBY), near + _NEARBY))]
+        sizes = {f"{_LOG}/{name}": _ONE_REQUEST_BYTES for name in names}
         self._store = DeltaFileSystemHandler(path, deltalake_options(path), sizes)
 
     def token(self, name: str) -> str | None:
@@ -289,7 +289,7 @@ class _StoreLogFiles:
         return None if start is None else f"start:{blake2b(start, digest_size=16).hexdigest()}"
 
     def read_bytes(self, name: str) -> bytes | None:
-        return self._read_start(name, _AT_ONCE_BYTES)
+        return self._read_start(name, _ONE_REQUEST_BYTES)
 
     def holds(self, place: str) -> bool:
         try:
@@ -306,8 +306,8 @@ class _StoreLogFiles:
     def _read_start(self, name: str, most: int) -> bytes | None:
         """The beginning of a file; all of a small one."""
         try:
-            found = bytes(self._store.open_input_file(f"{_LOG}/{name}").read(most))
-            return found if len(found) < _AT_ONCE_BYTES else self._read_whole(name)
+            start = bytes(self._store.open_input_file(f"{_LOG}/{name}").read(most))
+            return start if len(start) < _ONE_REQUEST_BYTES else self._read_whole(name)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -336,19 +336,19 @@ def parse_transactions(content: bytes) -> dict[str, int]:
         return {}
 
 
-def _name(version: int) -> str:
+def _entry_name(version: int) -> str:
     return f"{version:020d}.json"
 
 
-def _file(kind: str, action: Mapping[str, Any]) -> FileAction:
+def _parse_file(kind: str, action: Mapping[str, Any]) -> FileAction:
     """An add or remove action as a `FileAction`; its key joins the path with what identifies the deletion vector."""
     vector = action.get("deletionVector") or {}
-    mark = [vector.get(part) for part in ("storageType", "pathOrInlineDv", "offset")] if vector else []
+    vector_key = [vector.get(part) for part in ("storageType", "pathOrInlineDv", "offset")] if vector else []
     return FileAction(
         added=kind == "add",
         path=action["path"],
-        key=json.dumps([action["path"], *mark]),
-        has_deletion_vector=bool(mark),
+        key=json.dumps([action["path"], *vector_key]),
+        has_deletion_vector=bool(vector_key),
         partition=action.get("partitionValues"),
         stats=json.loads(action.get("stats") or "{}"),
         size=int(action.get("size") or 0),

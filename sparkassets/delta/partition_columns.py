@@ -23,7 +23,7 @@ from sparkassets.core.phrases import escape_unwritable
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 
-_TIMES = frozenset({"date", "timestamp", "timestamp_ntz", "string"})
+_TIME_TYPES = frozenset({"date", "timestamp", "timestamp_ntz", "string"})
 
 
 @frozen
@@ -86,8 +86,8 @@ def columns_of(schema: str, partitioning: Partitioning, *, source: str) -> Parti
     fields = {entry["name"]: entry for entry in json.loads(schema)["fields"]}
     time = partitioning.time
     return PartitionColumns(
-        None if time is None else _time_column(fields, time, source=source),
-        tuple(_segment_column(fields, each, source=source) for each in partitioning.segments),
+        None if time is None else _find_time_column(fields, time, source=source),
+        tuple(_find_segment_column(fields, each, source=source) for each in partitioning.segments),
     )
 
 
@@ -97,17 +97,19 @@ def find_columns(schema: str, partitioning: Partitioning) -> PartitionColumns | 
     time = partitioning.time
     if not partitioning.has_columns:
         return None
-    timed = None if time is None else fields.get((time.column or "").lower())
-    if time is not None and (timed is None or not _tells_time(timed, time)):
+    time_field = None if time is None else fields.get((time.column or "").lower())
+    if time is not None and (time_field is None or not _tells_time(time_field, time)):
         return None
-    found = [fields.get(each.column.lower()) for each in partitioning.segments]
-    segments = [each for each in found if each is not None and holds_segments(_kind(each))]
-    if len(segments) < len(found):
+    fields_found = [fields.get(each.column.lower()) for each in partitioning.segments]
+    segments = [each for each in fields_found if each is not None and holds_segments(_read_type(each))]
+    if len(segments) < len(fields_found):
         return None
-    return PartitionColumns(None if timed is None else _column(timed), tuple(map(_column, segments)))
+    return PartitionColumns(
+        None if time_field is None else _make_column(time_field), tuple(map(_make_column, segments))
+    )
 
 
-def _time_column(fields: Mapping[str, Any], partition: TimePartition, *, source: str) -> PartitionColumn:
+def _find_time_column(fields: Mapping[str, Any], partition: TimePartition, *, source: str) -> PartitionColumn:
     """The column of the time dimension.
 
     Raises:
@@ -118,24 +120,24 @@ def _time_column(fields: Mapping[str, Any], partition: TimePartition, *, source:
             f"the partition of the source '{source}' names no column",
             hint="write 'partition: {by: …, column: …}': a Delta table tells its partitions by a column",
         )
-    found = _field(fields, partition.column, source=source)
-    if not _tells_time(found, partition):
+    time_field = _find_field(fields, partition.column, source=source)
+    if not _tells_time(time_field, partition):
         dates = "a date, " if partition.has_dates else ""
         raise SourceError(
-            f"the column '{partition.column}' of the source '{source}' is of type {_kind(found)}, which tells no"
-            f" {partition.noun}; expected {dates}a timestamp or the partition's key as text"
+            f"the column '{partition.column}' of the source '{source}' is of type {_read_type(time_field)},"
+            f" which tells no {partition.noun}; expected {dates}a timestamp or the partition's key as text"
         )
-    return _column(found)
+    return _make_column(time_field)
 
 
-def _segment_column(fields: Mapping[str, Any], partition: SegmentPartition, *, source: str) -> PartitionColumn:
+def _find_segment_column(fields: Mapping[str, Any], partition: SegmentPartition, *, source: str) -> PartitionColumn:
     """The column of a segment dimension.
 
     Raises:
         SourceError: Its type cannot hold segments, or a listed key is no value of that type in its usual spelling.
     """
-    found = _field(fields, partition.column, source=source)
-    kind = _kind(found)
+    segment_field = _find_field(fields, partition.column, source=source)
+    kind = _read_type(segment_field)
     if not holds_segments(kind):
         raise SourceError(
             f"the column '{partition.column}' of the source '{source}' is of type {kind}, which tells no segment;"
@@ -143,46 +145,46 @@ def _segment_column(fields: Mapping[str, Any], partition: SegmentPartition, *, s
         )
     for key in partition.keys:
         if segment_value(key, kind) is None:
-            meant = segment_of(key, kind)
+            usual_spelling = segment_of(key, kind)
             raise SourceError(
                 f"the segment '{escape_unwritable(key)}' is no value of the column '{partition.column}' of the source"
                 f" '{source}', which is of type {kind}",
-                hint=f"write '{meant}'" if meant is not None else None,
+                hint=f"write '{usual_spelling}'" if usual_spelling is not None else None,
             )
-    return _column(found)
+    return _make_column(segment_field)
 
 
-def _field(fields: Mapping[str, Any], name: str, *, source: str) -> Mapping[str, Any]:
+def _find_field(fields: Mapping[str, Any], name: str, *, source: str) -> Mapping[str, Any]:
     """The field of that name.
 
     Raises:
         SourceError: There is none; with all columns, and a suggestion.
     """
-    found: Mapping[str, Any] | None = fields.get(name)
-    if found is None:
+    entry: Mapping[str, Any] | None = fields.get(name)
+    if entry is None:
         from difflib import get_close_matches
 
-        near, has = get_close_matches(name, fields, n=1), f"; it has {', '.join(fields)}" if fields else ""
+        closest, all_columns = get_close_matches(name, fields, n=1), f"; it has {', '.join(fields)}" if fields else ""
         raise SourceError(
-            f"the source '{source}' has no column '{name}'{has}",
-            hint=f"did you mean '{near[0]}'?" if near else None,
+            f"the source '{source}' has no column '{name}'{all_columns}",
+            hint=f"did you mean '{closest[0]}'?" if closest else None,
         )
-    return found
+    return entry
 
 
-def _kind(entry: Mapping[str, Any]) -> str:
+def _read_type(entry: Mapping[str, Any]) -> str:
     return str(entry["type"] if isinstance(entry["type"], str) else entry["type"].get("type", ""))
 
 
 def _tells_time(entry: Mapping[str, Any], partition: TimePartition) -> bool:
-    kind = _kind(entry)
-    return kind in _TIMES and (kind != "date" or partition.has_dates)
+    kind = _read_type(entry)
+    return kind in _TIME_TYPES and (kind != "date" or partition.has_dates)
 
 
-def _column(entry: Mapping[str, Any]) -> PartitionColumn:
-    mapped = entry.get("metadata") or {}
-    physical = mapped.get("delta.columnMapping.physicalName", entry["name"])
-    return PartitionColumn(entry["name"], _kind(entry), physical, mapped.get("delta.columnMapping.id"))
+def _make_column(entry: Mapping[str, Any]) -> PartitionColumn:
+    metadata = entry.get("metadata") or {}
+    physical = metadata.get("delta.columnMapping.physicalName", entry["name"])
+    return PartitionColumn(entry["name"], _read_type(entry), physical, metadata.get("delta.columnMapping.id"))
 
 
 Value = date | str | None
@@ -238,32 +240,34 @@ class FileTimes:
     column: PartitionColumn
     partition: TimePartition
     ignored_values: set[str] = field(default_factory=set)
-    _known: dict[Value, Span | None] = field(default_factory=dict)
+    _slots: dict[Value, Span | None] = field(default_factory=dict)
 
-    def of_partition(self, value: Value, *, rows: int | None) -> FileTime:
+    def read_folder_value(self, value: Value, *, rows: int | None) -> FileTime:
         """The time of a file in the folder of the partition ``value``; `NOWHEN` if that names no slot."""
-        empty = value is None or value == ""  # as Delta's protocol writes no value
-        if empty and rows != 0:
+        is_empty = value is None or value == ""  # as Delta's protocol writes no value
+        if is_empty and rows != 0:
             self.leave_out(NULL)
-        span = None if empty or value is None else self.of_value(value)
+        span = None if is_empty or value is None else self.of_value(value)
         return NOWHEN if span is None else FileTime(*span, rows=rows, plain=self._is_plain(value, value, span))
 
-    def of_bounds(self, low: Value, high: Value, *, rows: int | None, nulls: int | None) -> FileTime | None:
+    def read_value_bounds(self, low: Value, high: Value, *, rows: int | None, nulls: int | None) -> FileTime | None:
         """The time between two bounds in a file; None where its statistics do not say."""
         if nulls:
             self.leave_out(NULL)
         if rows == 0 or (low is None and rows is not None and rows == nulls):
             return NOWHEN
-        first, last = (None if bound is None else self._slot(bound) for bound in (low, high))
+        first, last = (None if bound is None else self._find_slot(bound) for bound in (low, high))
         if first is None or last is None:
             return None
-        timed = None if rows is None or nulls is None else rows - nulls
-        plain = self._is_plain(low, high, first)
-        return FileTime(min(first[0], last[0]), max(first[1], last[1]), first == last, timed, nulls != 0, plain)
+        rows_with_time = None if rows is None or nulls is None else rows - nulls
+        is_plain = self._is_plain(low, high, first)
+        return FileTime(
+            min(first[0], last[0]), max(first[1], last[1]), first == last, rows_with_time, nulls != 0, is_plain
+        )
 
     def of_value(self, value: date | str) -> Span | None:
         """The slot of a value; None for one that names no slot, which is noted."""
-        span = self._slot(value)
+        span = self._find_slot(value)
         if span is None:
             self.leave_out(str(value))
         return span
@@ -280,19 +284,21 @@ class FileTimes:
         if len(self.ignored_values) < MOST_IGNORED:
             self.ignored_values.add(value)
 
-    def _slot(self, value: Value) -> Span | None:
-        if value not in self._known:
-            self._known[value] = self._find_plannable_slot(lambda: _SLOTS[self.column.kind](self.partition, value))
-        return self._known[value]
+    def _find_slot(self, value: Value) -> Span | None:
+        if value not in self._slots:
+            self._slots[value] = self._find_plannable_slot(
+                lambda: _SLOT_FINDERS[self.column.kind](self.partition, value)
+            )
+        return self._slots[value]
 
     def _is_plain(self, low: Value, high: Value, span: Span) -> bool:
         return self.column.kind != "string" or (low == high == self.partition.key(span[0]))
 
-    def _find_plannable_slot(self, span: Callable[[], Span | None]) -> Span | None:
+    def _find_plannable_slot(self, find: Callable[[], Span | None]) -> Span | None:
         """The slot that ``find`` returns; None if there is none, or if it is outside the years of partitions."""
         try:
-            found = span()
-            return found if found is not None and self.partition.local_start(found[0]).year in YEARS else None
+            slot = find()
+            return slot if slot is not None and self.partition.local_start(slot[0]).year in YEARS else None
         except (ValueError, OverflowError, PartitionError):
             return None
 
@@ -304,36 +310,36 @@ def _format_seconds(seconds: int) -> str:
         return f"{seconds} s"
 
 
-def _of_date(partition: TimePartition, value: date | str) -> Span | None:
+def _slot_of_date(partition: TimePartition, value: date | str) -> Span | None:
     day = date.fromisoformat(value) if isinstance(value, str) else value
     return partition.slot_of_date(day)
 
 
-def _of_timestamp(partition: TimePartition, value: datetime | str) -> Span | None:
-    when = datetime.fromisoformat(value) if isinstance(value, str) else value
-    at = to_unix(when if when.tzinfo else when.replace(tzinfo=UTC))
-    return partition.slot_of_instant(at)
+def _slot_of_timestamp(partition: TimePartition, value: datetime | str) -> Span | None:
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    seconds = to_unix(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    return partition.slot_of_instant(seconds)
 
 
-def _of_local_timestamp(partition: TimePartition, value: date | str) -> Span | None:
+def _slot_of_local_timestamp(partition: TimePartition, value: date | str) -> Span | None:
     local = datetime.fromisoformat(str(value)) if not isinstance(value, datetime) else value
-    both = [local_to_epoch(local, partition.timezone, fold=fold) for fold in (0, 1)]
-    start, end = partition.floor(min(both)), partition.next(max(both))
+    instants = [local_to_epoch(local, partition.timezone, fold=fold) for fold in (0, 1)]
+    start, end = partition.floor(min(instants)), partition.next(max(instants))
     if local < partition.local_start(start):  # of a day that clocks skip: it belongs to the slot before
         return partition.previous(start), start
-    if partition.exclude and partition.slot_of_instant(min(both)) is None:
+    if partition.exclude and partition.slot_of_instant(min(instants)) is None:
         return None
     return start, end
 
 
-def _of_key(partition: TimePartition, value: str) -> Span:
+def _slot_of_key(partition: TimePartition, value: str) -> Span:
     start, _ = partition.parse_key(value)
     return partition.slots_of_local_start(start)  # bounds compare as text: of a repeated hour either may be the lesser
 
 
-_SLOTS: Mapping[str, Callable[[TimePartition, Any], Span | None]] = {
-    "date": _of_date,
-    "timestamp": _of_timestamp,
-    "timestamp_ntz": _of_local_timestamp,
-    "string": _of_key,
+_SLOT_FINDERS: Mapping[str, Callable[[TimePartition, Any], Span | None]] = {
+    "date": _slot_of_date,
+    "timestamp": _slot_of_timestamp,
+    "timestamp_ntz": _slot_of_local_timestamp,
+    "string": _slot_of_key,
 }

@@ -47,9 +47,9 @@ class PartitionGroup:
     @property
     def differs(self) -> bool:
         """Whether it is surely changed: one partition whose number of rows is another than before."""
-        known = [each.rows for each in self.table_files if each.rows is not None]
-        counted = len(known) == len(self.table_files)
-        return self.single and counted and sum(known) != sum(each.rows for each in self.staged_files)
+        row_counts = [each.rows for each in self.table_files if each.rows is not None]
+        is_counted = len(row_counts) == len(self.table_files)
+        return self.single and is_counted and sum(row_counts) != sum(each.rows for each in self.staged_files)
 
 
 @frozen
@@ -90,8 +90,8 @@ def is_known_position(path: str, table: DeltaTable, position: tuple[str, int] | 
     if position[1] == table.version():
         return True
     commits = [each for each in DeltaLog(path).read_after(position[1]) if each.version <= table.version()]
-    harmless = not any(each.files or each.metadata is not None for each in commits)
-    return harmless and len(commits) == table.version() - position[1]
+    has_same_rows = not any(each.files or each.metadata is not None for each in commits)
+    return has_same_rows and len(commits) == table.version() - position[1]
 
 
 def group_by_files(
@@ -99,7 +99,7 @@ def group_by_files(
     partitions: PartitionSet,
     *,
     partitioning: Partitioning,
-    there: Sequence[LiveFile],
+    table_files: Sequence[LiveFile],
     staged: Sequence[StagedFile],
 ) -> list[PartitionGroup]:
     """Groups the partitions so that no file holds rows of two groups.
@@ -108,38 +108,38 @@ def group_by_files(
     may hold rows of several slots.
 
     Args:
-        table: At the version whose files are ``there``.
+        table: At the version whose files are ``table_files``.
         partitions: The computed partitions.
         partitioning: Their partitioning.
-        there: The table's files with rows of the partitions only.
+        table_files: The table's files with rows of the partitions only.
         staged: The files that replace them.
 
     Raises:
         SourceError: deltalake cannot tell the table's files.
     """
-    found = _by_place(table, partitioning.with_segments_of(partitions), there, staged)
-    if found is None:
-        return [PartitionGroup(partitions, tuple(there), tuple(staged), single=not partitioning.is_partitioned)]
+    files_by_place = _group_by_place(table, partitioning.with_segments_of(partitions), table_files, staged)
+    if files_by_place is None:
+        return [PartitionGroup(partitions, tuple(table_files), tuple(staged), single=not partitioning.is_partitioned)]
     groups = [
         PartitionGroup(
-            partitions & partitioning.cover(_parts(place)),
+            partitions & partitioning.cover(_place_partitions(place)),
             tuple(old),
             tuple(new),
             single=place[0] is not None or not partitioning.segments,
         )
-        for place, (old, new) in found.items()
+        for place, (old, new) in files_by_place.items()
     ]
-    bare = partitions - PartitionSet.union(group.parts for group in groups)
-    return [*groups, PartitionGroup(bare)] if bare else groups
+    without_files = partitions - PartitionSet.union(group.parts for group in groups)
+    return [*groups, PartitionGroup(without_files)] if without_files else groups
 
 
-def _parts(place: _Place) -> PartitionSet:
+def _place_partitions(place: _Place) -> PartitionSet:
     segment, span = place
     return PartitionSet(RangeSet.span(*span)) if segment is None else PartitionSet.from_slots([(segment, span)])
 
 
-def _by_place(
-    table: DeltaTable, partitioning: Partitioning, there: Sequence[LiveFile], staged: Sequence[StagedFile]
+def _group_by_place(
+    table: DeltaTable, partitioning: Partitioning, table_files: Sequence[LiveFile], staged: Sequence[StagedFile]
 ) -> dict[_Place, tuple[list[LiveFile], list[StagedFile]]] | None:
     """The table's and the staged files by the partition of all their rows, or by slot where segments share a file.
 
@@ -150,21 +150,21 @@ def _by_place(
         return None
     file_parts = FileParts.from_columns(columns, partitioning)
     live = file_parts.read_live(flat_adds(table))
-    old = [live[file.path] for file in there]
+    old = [live[file.path] for file in table_files]
     new = [file_parts.read_action(staged_file.partition, json.loads(staged_file.stats)) for staged_file in staged]
-    shared = {part.span for part in (*old, *new) if part.cell is None}
+    shared_slots = {part.span for part in (*old, *new) if part.cell is None}
     if not all(part.cell is not None or part.is_of_one_slot for part in (*old, *new)):
         return None
-    found = defaultdict[_Place, tuple[list[LiveFile], list[StagedFile]]](lambda: ([], []))
-    for part, file in zip(old, there, strict=True):
-        found[_place(part, shared)][0].append(file)
+    files_by_place = defaultdict[_Place, tuple[list[LiveFile], list[StagedFile]]](lambda: ([], []))
+    for part, file in zip(old, table_files, strict=True):
+        files_by_place[_find_place(part, shared_slots)][0].append(file)
     for part, staged_file in zip(new, staged, strict=True):
-        found[_place(part, shared)][1].append(staged_file)
-    return found
+        files_by_place[_find_place(part, shared_slots)][1].append(staged_file)
+    return files_by_place
 
 
-def _place(part: FilePart, shared: Container[Span]) -> _Place:
-    return (None, part.span) if part.cell is None or part.span in shared else part.cell
+def _find_place(part: FilePart, shared_slots: Container[Span]) -> _Place:
+    return (None, part.span) if part.cell is None or part.span in shared_slots else part.cell
 
 
 _MOST_ROWS: Final = 20_000_000
@@ -175,31 +175,31 @@ _TimesByKey = Sequence[Mapping[str, RangeSet]]
 
 
 def examine_mixed_files(
-    path: str, table: DeltaTable, slices: FileSplit, parts: PartitionSet, *, partitioning: Partitioning
+    path: str, table: DeltaTable, split: FileSplit, parts: PartitionSet, *, partitioning: Partitioning
 ) -> FileSplit:
     """The split, with mixed files inside whose segments, once read, all turn out to be in ``parts``.
 
     Args:
         path: The table's path.
         table: At the version of the files.
-        slices: The files, split by ``parts`` from statistics alone.
+        split: The files, split by ``parts`` from statistics alone.
         parts: Whole partitions of ``partitioning``.
         partitioning: Determines by its columns which partition a row is in.
 
     Raises:
         SourceError: deltalake cannot list the files.
     """
-    columns = find_columns(table.schema().to_json(), partitioning) if slices.mixed and partitioning.segments else None
+    columns = find_columns(table.schema().to_json(), partitioning) if split.mixed and partitioning.segments else None
     if columns is None or not parts.apart:
-        return slices
+        return split
     file_parts = FileParts.from_columns(columns, partitioning.with_segments_of(parts))
-    whole = _find_whole(path, table, slices.mixed, parts, file_parts)
-    inside = tuple(file for file in slices.mixed if file.path in whole)
-    mixed = tuple(file for file in slices.mixed if file.path not in whole)
-    return FileSplit((*slices.inside, *inside), mixed, slices.outside)
+    covered = _find_covered_files(path, table, split.mixed, parts, file_parts)
+    inside = tuple(file for file in split.mixed if file.path in covered)
+    mixed = tuple(file for file in split.mixed if file.path not in covered)
+    return FileSplit((*split.inside, *inside), mixed, split.outside)
 
 
-def _find_whole(
+def _find_covered_files(
     path: str, table: DeltaTable, mixed: Sequence[LiveFile], parts: PartitionSet, file_parts: FileParts
 ) -> Collection[str]:
     """Paths of mixed files whose rows all turn out to be in ``parts``; reads only files where that is likely."""
@@ -208,8 +208,8 @@ def _find_whole(
     if not likely or sum(file.rows or 0 for file in likely) > _MOST_ROWS:
         return ()
     files = DataFiles(local_path(path) or path, file_parts)
-    found = files.read_rows({file.path: live[file.path] for file in likely}, kept={})
-    return {file.path for file, rows in zip(likely, found, strict=True) if _is_within(file, rows, parts)}
+    row_counts = files.read_rows({file.path: live[file.path] for file in likely}, kept={})
+    return {file.path for file, rows in zip(likely, row_counts, strict=True) if _is_within(file, rows, parts)}
 
 
 def _times_by_key(parts: PartitionSet, *, dimensions: int) -> _TimesByKey:
@@ -217,7 +217,7 @@ def _times_by_key(parts: PartitionSet, *, dimensions: int) -> _TimesByKey:
     for segment, time in parts.apart:
         for number, key in enumerate(segment):
             found[number][key].append(time)
-    return [{key: RangeSet.union(times) for key, times in each.items()} for each in found]
+    return [{key: RangeSet.union(times) for key, times in ranges_by_key.items()} for ranges_by_key in found]
 
 
 def _is_likely(file: LiveFile, part: FilePart, times: _TimesByKey) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.partitions import TimePartition
 from sparkassets.delta.bounds import read_bounds
-from sparkassets.delta.file_parts import ALWAYS, Cell, FilePart, FileParts, are_one
+from sparkassets.delta.file_parts import ALWAYS, Cell, FilePart, FileParts, are_equal
 from sparkassets.delta.live_files import open_file
 from sparkassets.delta.partition_columns import NULL, FileTime, FileTimes, PartitionColumn, PartitionColumns, Span
 from sparkassets.frozen import frozen
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Values = tuple[Any, ...]
 """One value for each segment dimension, as the log or Arrow has it; None is NULL."""
 
-_SECOND = 1_000_000
+_MICROSECONDS = 1_000_000
 
 
 def count_values(
@@ -43,36 +43,40 @@ def count_values(
     """
     import pyarrow as pa
 
-    found: Counter[tuple[Values, Span]] = Counter()
-    arrays = {str(index): _decode_dictionary(each) for index, each in enumerate(segments) if isinstance(each, pa.Array)}
+    counts: Counter[tuple[Values, Span]] = Counter()
+    arrays = {
+        str(index): _decode_dictionary(row_values)
+        for index, row_values in enumerate(segments)
+        if isinstance(row_values, pa.Array)
+    }
     if not arrays:
-        _count(found, tuple(segments), time, times, rows=rows)
-        return found
-    named = list(arrays)
+        _add_count(counts, tuple(segments), time, times, rows=rows)
+        return counts
+    names = list(arrays)
     if isinstance(time, pa.Array):
-        groups = pa.table(arrays | {"time": _decode_dictionary(time)}).group_by(named).aggregate([("time", "list")])
+        groups = pa.table(arrays | {"time": _decode_dictionary(time)}).group_by(names).aggregate([("time", "list")])
         lists: Any = groups.column("time_list").combine_chunks()
-        shares = [(each.values, len(each.values)) for each in lists]
+        shares = [(row_values.values, len(row_values.values)) for row_values in lists]
     else:
-        groups = pa.table(arrays).group_by(named).aggregate([([], "count_all")])
+        groups = pa.table(arrays).group_by(names).aggregate([([], "count_all")])
         shares = [(time, count) for count in groups.column("count_all").to_pylist()]
-    keys = zip(*(groups.column(name).to_pylist() for name in named), strict=True)
+    keys = zip(*(groups.column(name).to_pylist() for name in names), strict=True)
     for key, (share, count) in zip(keys, shares, strict=True):
-        values = dict(zip(named, key, strict=True))
-        each = tuple(values.get(str(index), constant) for index, constant in enumerate(segments))
-        _count(found, each, share, times, rows=count)
-    return found
+        values = dict(zip(names, key, strict=True))
+        row_values = tuple(values.get(str(index), constant) for index, constant in enumerate(segments))
+        _add_count(counts, row_values, share, times, rows=count)
+    return counts
 
 
-def _count(
-    found: Counter[tuple[Values, Span]], values: Values, time: Array | Span, times: FileTimes | None, *, rows: int
+def _add_count(
+    counts: Counter[tuple[Values, Span]], values: Values, time: Array | Span, times: FileTimes | None, *, rows: int
 ) -> None:
     if isinstance(time, tuple):
         if rows:
-            found[values, time] += rows
+            counts[values, time] += rows
     elif times is not None:
-        for span, count in spans_of(time, times).items():
-            found[values, span] += count
+        for span, count in count_slots(time, times).items():
+            counts[values, span] += count
 
 
 def _decode_dictionary(values: Array) -> Array:
@@ -81,7 +85,7 @@ def _decode_dictionary(values: Array) -> Array:
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def spans_of(values: Array, times: FileTimes) -> Counter[Span]:
+def count_slots(values: Array, times: FileTimes) -> Counter[Span]:
     """The number of values in each slot; ``times`` notes the values that name none."""
     import pyarrow as pa
 
@@ -89,7 +93,7 @@ def spans_of(values: Array, times: FileTimes) -> Counter[Span]:
         times.leave_out(NULL)
     values = _decode_dictionary(values.drop_null())
     if times.column.kind == "timestamp":
-        return _of_instants(values.cast(pa.timestamp("us"), safe=False), times)
+        return _count_instants(values.cast(pa.timestamp("us"), safe=False), times)
     if times.column.kind == "timestamp_ntz":
         return _count_by_span(_coarsen_times(values.cast(pa.timestamp("us"), safe=False), times), times)
     return _count_by_span(values, times)
@@ -114,7 +118,7 @@ def _count_by_span(values: Array, times: FileTimes) -> Counter[Span]:
     return rows
 
 
-def _of_instants(values: Array, times: FileTimes) -> Counter[Span]:
+def _count_instants(values: Array, times: FileTimes) -> Counter[Span]:
     """The number of instants in each slot, found by bisection in the sorted instants: a slot holds many."""
     import pyarrow as pa
 
@@ -123,11 +127,11 @@ def _of_instants(values: Array, times: FileTimes) -> Counter[Span]:
     instants: Any = memoryview(ordered.buffers()[1] or b"").cast("q")[ordered.offset : ordered.offset + len(ordered)]
     index = 0
     while index < len(instants):
-        span = times.of_instant(instants[index] // _SECOND)
+        span = times.of_instant(instants[index] // _MICROSECONDS)
         if span is None:
             after = bisect_right(instants, instants[index], index)
         else:
-            after = bisect_left(instants, times.partition.stop(span[0]) * _SECOND, index)
+            after = bisect_left(instants, times.partition.stop(span[0]) * _MICROSECONDS, index)
             rows[span] += after - index
         index = after
     return rows
@@ -137,7 +141,7 @@ Rows = Mapping[Cell, int | None]
 """The number of a file's rows in each partition (None: some), without rows in none."""
 
 _THREADS = 16
-_REMEMBERED = 500_000
+_MOST_CACHED = 500_000
 """Partitions of files, and files: a year of hourly micro-batches is a fraction of it."""
 
 _Counted = Mapping[tuple[Values, Span], int]
@@ -163,22 +167,26 @@ class DataFiles:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(min(_THREADS, len(files) or 1)) as pool:
-            found = list(pool.map(lambda path: self._rows(path, files[path], kept.get(path)), files))
-        return [each if isinstance(each, OSError) else self._assign_partitions(*each) for each in found]
+            counted = list(pool.map(lambda path: self._count_file_rows(path, files[path], kept.get(path)), files))
+        return [each if isinstance(each, OSError) else self._assign_partitions(*each) for each in counted]
 
-    def _rows(self, path: str, part: FilePart, kept: Array | None) -> tuple[_Counted, frozenset[str]] | OSError:
+    def _count_file_rows(
+        self, path: str, part: FilePart, kept: Array | None
+    ) -> tuple[_Counted, frozenset[str]] | OSError:
         """The rows of a file by their values, and the times that name no slot; or the error of reading it.
 
         A file without a deletion vector never changes, so its rows are cached.
         """
         time = part.time
         span = None if time is None or not time.exact or time.nulls else time.span
-        same = tuple(None if each is None or not each.exact or each.nulls else each.low for each in part.segments)
-        wanted = RowRequest(self.file_parts.columns, self.file_parts.partitioning.time, span, same)
+        known_segments = tuple(
+            None if each is None or not each.exact or each.nulls else each.low for each in part.segments
+        )
+        request = RowRequest(self.file_parts.columns, self.file_parts.partitioning.time, span, known_segments)
         try:
             if kept is not None:
-                return _read_file(self.root, path, wanted, kept)
-            return remembered.get((self.root, path, wanted), lambda: _read_file(self.root, path, wanted, None))
+                return _read_file(self.root, path, request, kept)
+            return row_cache.get((self.root, path, request), lambda: _read_file(self.root, path, request, None))
         except OSError as error:
             return error
 
@@ -188,12 +196,12 @@ class DataFiles:
             self.file_parts.times.ignored_values |= untimed
         if not self.file_parts.segments:
             return rows
-        found: Counter[Cell] = Counter()
+        counts: Counter[Cell] = Counter()
         for (values, span), count in rows.items():
             segment = self.file_parts.segment_of(values)
             if segment is not None:
-                found[segment, span] += count
-        return found
+                counts[segment, span] += count
+        return counts
 
 
 @frozen
@@ -222,10 +230,10 @@ class _RowCache:
     def get(self, key: object, read: Callable[[], tuple[_Counted, frozenset[str]]]) -> tuple[_Counted, frozenset[str]]:
         """The cached rows of ``key``, else the result of ``read``, which is cached."""
         with self._lock:
-            found = self._read.pop(key, None)
-            if found is not None:
-                self._read[key] = found
-                return found
+            cached = self._read.pop(key, None)
+            if cached is not None:
+                self._read[key] = cached
+                return cached
         value = read()
         with self._lock:
             if key not in self._read:
@@ -243,10 +251,10 @@ class _RowCache:
             self._free = self._room
 
 
-remembered = _RowCache(_REMEMBERED)
+row_cache = _RowCache(_MOST_CACHED)
 
 
-def _read_file(root: str, path: str, wanted: RowRequest, kept: Array | None) -> tuple[_Counted, frozenset[str]]:
+def _read_file(root: str, path: str, request: RowRequest, kept: Array | None) -> tuple[_Counted, frozenset[str]]:
     """The number of rows by values in a file, and the times in it that name no slot.
 
     Raises:
@@ -255,18 +263,18 @@ def _read_file(root: str, path: str, wanted: RowRequest, kept: Array | None) -> 
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
-    column, time = wanted.columns.time, wanted.time
+    column, time = request.columns.time, request.time
     times = None if column is None or time is None else FileTimes(column, time)
     try:
         with closing(open_file(root, path)) as source, ParquetFile(source, coerce_int96_timestamp_unit="us") as file:
-            rows = rows_of(file, wanted, times, kept)
+            rows = count_file_rows(file, request, times, kept)
     except ArrowException as error:
         raise OSError(str(error).partition("\n")[0]) from error
     return dict(rows), frozenset(times.ignored_values if times is not None else ())
 
 
-def rows_of(
-    file: ParquetFile, wanted: RowRequest, times: FileTimes | None, kept: Array | None = None
+def count_file_rows(
+    file: ParquetFile, request: RowRequest, times: FileTimes | None, kept: Array | None = None
 ) -> Counter[tuple[Values, Span]]:
     """The number of rows by values in an open file; ``times`` notes the times that name no slot.
 
@@ -276,8 +284,8 @@ def rows_of(
     first = 0
     for number in range(file.num_row_groups):
         count = file.metadata.row_group(number).num_rows
-        left = None if kept is None else kept.slice(first, count)
-        rows.update(_RowGroup(file, number, count, wanted, times, left).count_rows())
+        remaining = None if kept is None else kept.slice(first, count)
+        rows.update(_RowGroup(file, number, count, request, times, remaining).count_rows())
         first += count
     return rows
 
@@ -291,54 +299,54 @@ class _UnreadColumn:
 
 @frozen
 class _RowGroup:
-    """One row group of a file; ``left`` says which of its rows a deletion vector leaves, None for all."""
+    """One row group of a file; ``remaining`` says which of its rows a deletion vector leaves, None for all."""
 
     file: ParquetFile
     number: int
     count: int
-    wanted: RowRequest
+    request: RowRequest
     times: FileTimes | None
-    left: Array | None
+    remaining: Array | None
 
     def count_rows(self) -> Counter[tuple[Values, Span]]:
         """The number of rows by values; reads only columns of which the footer says too little."""
-        columns = zip(self.wanted.columns.segments, self.wanted.known_segments, strict=True)
-        segments = [same if same is not None else self._segment(column) for column, same in columns]
-        time = self._time(alone=not any(isinstance(each, _UnreadColumn) for each in segments))
+        columns = zip(self.request.columns.segments, self.request.known_segments, strict=True)
+        segments = [segment if segment is not None else self._find_segment(column) for column, segment in columns]
+        time = self._find_time(alone=not any(isinstance(each, _UnreadColumn) for each in segments))
         if time is None:
             return Counter()
-        values = self._values([each.name for each in (*segments, time) if isinstance(each, _UnreadColumn)])
-        known = [values[each.name] if isinstance(each, _UnreadColumn) else each for each in segments]
+        values = self._read_values([each.name for each in (*segments, time) if isinstance(each, _UnreadColumn)])
+        segment_values = [values[each.name] if isinstance(each, _UnreadColumn) else each for each in segments]
         if isinstance(time, _UnreadColumn):
-            return count_values(known, values[time.name], self.times, rows=0)
-        return count_values(known, time.span, None, rows=time.rows or 0)
+            return count_values(segment_values, values[time.name], self.times, rows=0)
+        return count_values(segment_values, time.span, None, rows=time.rows or 0)
 
-    def _time(self, *, alone: bool) -> FileTime | _UnreadColumn | None:
+    def _find_time(self, *, alone: bool) -> FileTime | _UnreadColumn | None:
         """The slot of all rows, if the footer tells; None if no row has a time.
 
         Rows without a time may only be left out by number (``alone``) if no segments have to be read row by row.
         """
-        column, times = self.wanted.columns.time, self.times
-        rows = self.count if self.left is None else self.left.true_count
-        if self.wanted.span is not None or column is None or times is None:
-            return FileTime(*(self.wanted.span or ALWAYS), rows=rows)
-        name = _name_in(self.file, column)
-        statistics = None if name is None else self._statistics(name)
+        column, times = self.request.columns.time, self.times
+        rows = self.count if self.remaining is None else self.remaining.true_count
+        if self.request.span is not None or column is None or times is None:
+            return FileTime(*(self.request.span or ALWAYS), rows=rows)
+        name = _find_name(self.file, column)
+        statistics = None if name is None else self._find_statistics(name)
         if name is None or (statistics is not None and statistics.null_count == self.count):
             if rows:
                 times.leave_out(NULL)
             return None
         if statistics is None or not statistics.has_min_max:
             return _UnreadColumn(name)
-        time = times.of_bounds(*read_bounds(statistics), rows=self.count, nulls=statistics.null_count)
+        time = times.read_value_bounds(*read_bounds(statistics), rows=self.count, nulls=statistics.null_count)
         return time if time is not None and time.exact and (alone or not time.nulls) else _UnreadColumn(name)
 
-    def _segment(self, column: PartitionColumn) -> Any:  # noqa: ANN401 - of any type
+    def _find_segment(self, column: PartitionColumn) -> Any:  # noqa: ANN401 - of any type
         """The one value of all rows, if the footer tells; None if no row has a value."""
-        name = _name_in(self.file, column)
+        name = _find_name(self.file, column)
         if name is None:
             return None
-        statistics = self._statistics(name)
+        statistics = self._find_statistics(name)
         if statistics is None or (0 < statistics.null_count < self.count):
             return _UnreadColumn(name)
         if statistics.null_count:
@@ -349,28 +357,28 @@ class _RowGroup:
         if not has_bounds:
             return _UnreadColumn(name)
         low, high = read_bounds(statistics)
-        return low if are_one(low, high, column.kind) else _UnreadColumn(name)
+        return low if are_equal(low, high, column.kind) else _UnreadColumn(name)
 
-    def _statistics(self, name: str) -> Any:  # noqa: ANN401 - pyarrow has no types
+    def _find_statistics(self, name: str) -> Any:  # noqa: ANN401 - pyarrow has no types
         """A column's statistics in the footer; None if they do not count NULLs, or include deleted rows."""
-        if self.left is not None:
+        if self.remaining is not None:
             return None
         metadata = self.file.metadata.row_group(self.number)
         chunks = (metadata.column(index) for index in range(metadata.num_columns))
         chunk: Any = next((each for each in chunks if each.path_in_schema == name), None)
-        found = None if chunk is None else chunk.statistics
-        return found if found is not None and found.has_null_count else None
+        statistics = None if chunk is None else chunk.statistics
+        return statistics if statistics is not None and statistics.has_null_count else None
 
-    def _values(self, names: Sequence[str]) -> dict[str, Array]:
+    def _read_values(self, names: Sequence[str]) -> dict[str, Array]:
         """The values of these columns in the rows that are left."""
         if not names:
             return {}
         table = self.file.read_row_group(self.number, columns=list(names))
-        table = table if self.left is None else table.filter(self.left)
+        table = table if self.remaining is None else table.filter(self.remaining)
         return {name: table.column(name).combine_chunks() for name in names}
 
 
-def _name_in(file: ParquetFile, column: PartitionColumn) -> str | None:
+def _find_name(file: ParquetFile, column: PartitionColumn) -> str | None:
     """The column's name in the file; None where the file lacks it."""
     schema = file.schema_arrow
     if column.field_id is not None:

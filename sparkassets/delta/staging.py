@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 """Stands for NULL in the name of a folder."""
 
-_END = ".parquet"
-_AT_ONCE = 8
+_DATA_SUFFIX = ".parquet"
+_PARALLEL_MOVES = 8
 """How many files are moved in parallel: an object store copies them."""
-_HIDDEN = ("_", ".")
+_HIDDEN_PREFIXES = ("_", ".")
 
 
 @frozen
@@ -121,9 +121,9 @@ def list_staged_files(
         OSError: A file cannot be read.
     """
     store = open_folder(table)
-    found = _list_files(store, attempt.folder)
-    paths = sorted((each.path, each) for each in found if _is_data(each.path.removeprefix(f"{attempt.folder}/")))
-    read = read_footers(store, [path for path, _ in paths])
+    listed = _list_files(store, attempt.folder)
+    paths = sorted((each.path, each) for each in listed if _is_data(each.path.removeprefix(f"{attempt.folder}/")))
+    footers = read_footers(store, [path for path, _ in paths])
     instants = frozenset(field["name"] for field in schema["fields"] if field["type"] == "timestamp")
     statistics = FileStatistics(schema, layout=layout, properties=properties)
     return [
@@ -132,10 +132,10 @@ def list_staged_files(
             info.size,
             (info.mtime_ns or 0) // 1_000_000,
             footer.num_rows,
-            _partition(path, instants),
+            _parse_folder_values(path, instants),
             statistics.build_json(footer),
         )
-        for (path, info), footer in zip(paths, read, strict=True)
+        for (path, info), footer in zip(paths, footers, strict=True)
         if footer.num_rows
     ]
 
@@ -143,7 +143,7 @@ def list_staged_files(
 def discard(table: str, attempt: StagingAttempt) -> None:
     """Removes the files of an attempt that has begun no commit, as far as the storage allows it."""
     with contextlib.suppress(SourceError):
-        _delete(open_folder(table), attempt.root)
+        _delete_folder(open_folder(table), attempt.root)
 
 
 def discard_files(table: str, paths: Iterable[str]) -> None:
@@ -164,8 +164,8 @@ def move_files(table: str, moves: Mapping[str, str]) -> None:
     if local_path(table) is not None or table.startswith("hdfs:"):  # an object store has no folders to make
         for folder in {path.rpartition("/")[0] for path in moves.values()}:
             store.create_dir(folder)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for _ in pool.map(partial(_move, store), *zip(*moves.items(), strict=True)):
+    with ThreadPoolExecutor(_PARALLEL_MOVES) as pool:
+        for _ in pool.map(partial(_move_file, store), *zip(*moves.items(), strict=True)):
             pass
 
 
@@ -173,7 +173,7 @@ def discard_folders(table: str, paths: Iterable[str]) -> None:
     """Removes folders of an attempt, where the storage allows it."""
     store = open_folder(table)
     for path in paths:
-        _delete(store, path)
+        _delete_folder(store, path)
 
 
 def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: StagingAttempt | None = None) -> None:
@@ -185,23 +185,23 @@ def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: StagingAtte
     """
     store = open_folder(table)
     for each in (*_list_files(store, "", deep=False), *_list_files(store, ITERATIONS, deep=False)):
-        attempt = _attempt(each.base_name)
+        attempt = _parse_attempt(each.base_name)
         if attempt is not None and attempt != keep and attempt.run in runs and attempt.token <= upto:
-            _delete(store, each.path)
+            _delete_folder(store, each.path)
 
 
 def discard_iterations(table: str, *, keep: Container[str], unsettled: Container[int], tokens: range) -> None:
     """Removes iterations of claims with these ``tokens``, except those to ``keep`` and of ``unsettled`` claims."""
     store = open_folder(table)
     for each in _list_files(store, ITERATIONS, deep=False):
-        attempt = _attempt(each.base_name)
+        attempt = _parse_attempt(each.base_name)
         if attempt is None or attempt.name in keep:
             continue
         if attempt.token in tokens and attempt.token not in unsettled:
-            _delete(store, each.path)
+            _delete_folder(store, each.path)
 
 
-def _attempt(folder: str) -> StagingAttempt | None:
+def _parse_attempt(folder: str) -> StagingAttempt | None:
     """The attempt that a folder is named by, as ``<run>.<token>.<number>``; None for another folder."""
     run, *numbers = folder.rsplit(".", 2)
     if len(numbers) < len(("token", "attempt")) or not all(map(str.isdecimal, numbers)):
@@ -210,7 +210,7 @@ def _attempt(folder: str) -> StagingAttempt | None:
     return StagingAttempt(run, token, number)
 
 
-def _move(store: FileSystem, source: str, target: str) -> None:
+def _move_file(store: FileSystem, source: str, target: str) -> None:
     from pyarrow.fs import FileType
 
     try:
@@ -220,7 +220,7 @@ def _move(store: FileSystem, source: str, target: str) -> None:
             raise
 
 
-def _delete(store: FileSystem, folder: str) -> None:
+def _delete_folder(store: FileSystem, folder: str) -> None:
     """Removes a folder; what cannot be removed is left to Delta's ``VACUUM``."""
     with contextlib.suppress(OSError):
         store.delete_dir(folder)
@@ -250,24 +250,24 @@ def _is_data(path: str) -> bool:
     (True, False)
     """
     *folders, name = path.split("/")
-    hidden = [each for each in folders if each.startswith(_HIDDEN) and "=" not in each]
-    return name.endswith(_END) and not name.startswith(_HIDDEN) and not hidden
+    hidden_folders = [each for each in folders if each.startswith(_HIDDEN_PREFIXES) and "=" not in each]
+    return name.endswith(_DATA_SUFFIX) and not name.startswith(_HIDDEN_PREFIXES) and not hidden_folders
 
 
-def _partition(path: str, instants: Container[str]) -> dict[str, str | None]:
+def _parse_folder_values(path: str, instants: Container[str]) -> dict[str, str | None]:
     """The values in the names of a file's folders, unescaped as Hive escapes them.
 
-    >>> _partition("run.1.1/day=2013-01-01/place=a%2Fb/part-0.parquet", ())
+    >>> _parse_folder_values("run.1.1/day=2013-01-01/place=a%2Fb/part-0.parquet", ())
     {'day': '2013-01-01', 'place': 'a/b'}
-    >>> _partition("run.1.1/at=2013-01-01 06%3A00%3A00.5/part-0.parquet", {"at"})
+    >>> _parse_folder_values("run.1.1/at=2013-01-01 06%3A00%3A00.5/part-0.parquet", {"at"})
     {'at': '2013-01-01T06:00:00.500000Z'}
     """
-    named = [each.partition("=") for each in path.split("/")[1:-1]]
-    values = {unquote(name): None if value == NULL_FOLDER else unquote(value) for name, _, value in named}
-    return {name: _instant(text) if text and name in instants else text for name, text in values.items()}
+    pairs = [each.partition("=") for each in path.split("/")[1:-1]]
+    values = {unquote(name): None if value == NULL_FOLDER else unquote(value) for name, _, value in pairs}
+    return {name: _format_instant(text) if text and name in instants else text for name, text in values.items()}
 
 
-def _instant(text: str) -> str:
+def _format_instant(text: str) -> str:
     """An instant in a folder's name as Delta's log has it: with its zone, or readers would assume their own."""
     date, _, time = text.partition(" ")
     seconds, _, fraction = time.partition(".")
@@ -323,11 +323,11 @@ def make_readable(
     Raises:
         RunError: The folder cannot be written.
     """
-    own = [_relocate_file(file, attempt.folder).add(layout) for file in files]
-    own_request = CommitRequest(
-        change.owner, change.app, change.version, change.user_metadata, own, schema=schema, metrics=change.metrics
+    adds = [_relocate_file(file, attempt.folder).add(layout) for file in files]
+    request = CommitRequest(
+        change.owner, change.app, change.version, change.user_metadata, adds, schema=schema, metrics=change.metrics
     )
-    create(f"{table.rstrip('/')}/{attempt.folder}", own_request, layout=layout)
+    create(f"{table.rstrip('/')}/{attempt.folder}", request, layout=layout)
 
 
 def iteration_rows(table: str, name: str) -> IterationRows | None:

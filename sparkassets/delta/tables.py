@@ -34,8 +34,8 @@ def is_table(path: str) -> bool:
     return DeltaTable.is_deltatable(path, storage_options=deltalake_options(path) or None)
 
 
-_CLASSIC = "checkpoint.parquet"
-_FILE = re.compile(r"(\d{20})\.(json|checkpoint\..*)")
+_CLASSIC_CHECKPOINT = "checkpoint.parquet"
+_LOG_FILE = re.compile(r"(\d{20})\.(json|checkpoint\..*)")
 
 
 def fault_of(table: Path) -> str | None:
@@ -45,25 +45,30 @@ def fault_of(table: Path) -> str | None:
     True
     """
     try:
-        files = _files(table / "_delta_log")
+        files = _list_log_files(table / "_delta_log")
         checkpoints = [version for version, kind in files if kind != "json"]
-        begins = max(checkpoints, default=0)
-        if checkpoints and (why := _checkpoint_fault(files.get((begins, _CLASSIC)))) is not None:
-            return why
-        entries = {version: path for (version, kind), path in files.items() if kind == "json" and version >= begins}
-        return _entries_fault(entries, begins + 1 if checkpoints else 0)
+        first_version = max(checkpoints, default=0)
+        if (
+            checkpoints
+            and (fault := _find_checkpoint_fault(files.get((first_version, _CLASSIC_CHECKPOINT)))) is not None
+        ):
+            return fault
+        entries = {
+            version: path for (version, kind), path in files.items() if kind == "json" and version >= first_version
+        }
+        return _find_entries_fault(entries, first_version + 1 if checkpoints else 0)
     except OSError:  # the caller's error says that the log cannot be read
         return None
 
 
-def _files(log: Path) -> dict[tuple[int, str], Path]:
+def _list_log_files(log: Path) -> dict[tuple[int, str], Path]:
     if not log.is_dir():
         return {}
-    named = ((_FILE.fullmatch(path.name), path) for path in log.iterdir())
-    return {(int(found[1]), found[2]): path for found, path in named if found is not None}
+    matches = ((_LOG_FILE.fullmatch(path.name), path) for path in log.iterdir())
+    return {(int(match[1]), match[2]): path for match, path in matches if match is not None}
 
 
-def _checkpoint_fault(path: Path | None) -> str | None:
+def _find_checkpoint_fault(path: Path | None) -> str | None:
     """Why a checkpoint cannot be read, found by reading all of it; None if it can, or if it has several files."""
     if path is None:  # one of several files, whose form depends on the writer
         return None
@@ -79,7 +84,7 @@ def _checkpoint_fault(path: Path | None) -> str | None:
     return None
 
 
-def _entries_fault(entries: dict[int, Path], expected: int) -> str | None:
+def _find_entries_fault(entries: dict[int, Path], expected: int) -> str | None:
     """Why the log cannot be read from version ``expected`` on: an entry is missing or no JSON; None if it can."""
     for version in range(expected, max(entries, default=-1) + 1):
         if version not in entries:
@@ -99,8 +104,8 @@ _CODE = r"<Code>([^<]+)</Code>"
 _LOG_PATH: Final = r"""ParsedLogPath \{.*?filename: "([^"]*)".*?file_type: \w+(?: \{[^{}]*\})? \}"""
 """How deltalake prints a log file: by its inner structure instead of its name."""
 _LONGEST = 500
-_UNKNOWN: Final = r"Feature '([^']+)' is not supported"
-_MANAGED: Final = "catalog-managed"
+_UNSUPPORTED_FEATURE: Final = r"Feature '([^']+)' is not supported"
+_CATALOG_MANAGED: Final = "catalog-managed"
 
 
 def reason(error: BaseException) -> str:
@@ -136,11 +141,11 @@ def find_damage(path: str) -> SourceError | None:
 def unreadable(path: str, error: BaseException) -> SourceError:
     """The error for a table that deltalake cannot open."""
     message = f"cannot read the Delta table at '{path}': {reason(error)}"
-    if _MANAGED in str(error):
+    if _CATALOG_MANAGED in str(error):
         return SourceError(
             message,
             hint="its catalog has its newest commits: read and write it by its name, 'table: catalog.schema.name'",
         )
-    if (found := re.search(_UNKNOWN, str(error))) is not None:
-        return SessionNeededError(message, why=f"it has {found[1]}")
+    if (feature := re.search(_UNSUPPORTED_FEATURE, str(error))) is not None:
+        return SessionNeededError(message, why=f"it has {feature[1]}")
     return find_damage(path) or SourceError(message)

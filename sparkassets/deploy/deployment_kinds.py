@@ -32,9 +32,9 @@ def to_quartz(cron: str) -> str:
     >>> to_quartz("*/30 6 * * MON-FRI"), to_quartz("0 0 L * *")
     ('0 0,30 6 ? * MON,TUE,WED,THU,FRI', '0 0 0 L * ?')
     """
-    minutes, hours = _times(cron)
-    days = _days(cron, "Quartz")
-    weekdays = ",".join(_QUARTZ_DAYS[day] for day in _weekdays(days))
+    minutes, hours = _split_times(cron)
+    days = _find_days(cron, "Quartz")
+    weekdays = ",".join(_QUARTZ_DAYS[day] for day in _order_weekdays(days))
     dates = ",".join("L" if day == LAST else str(day) for day in sorted(days.days or ())) or "*"
     clock = f"0 {_format_values(minutes, _MINUTES)} {_format_values(hours, _HOURS)}"
     return f"{clock} {'?' if weekdays else dates} {_format_values(days.months, _MONTHS)} {weekdays or '?'}"
@@ -49,11 +49,11 @@ def to_on_calendar(cron: str, timezone: str) -> str:
     >>> to_on_calendar("*/30 6 * 1,7 MON-FRI", "Europe/Berlin")
     'Mon,Tue,Wed,Thu,Fri *-1,7-* 6:0,30:00 Europe/Berlin'
     """
-    minutes, hours = _times(cron)
-    days = _days(cron, "systemd")
+    minutes, hours = _split_times(cron)
+    days = _find_days(cron, "systemd")
     if LAST in (days.days or ()) and len(days.days or ()) > 1:
         raise InputError(f"cron '{cron}' means the last day of a month beside others, which systemd cannot say in one")
-    weekdays = ",".join(_SYSTEMD_DAYS[day] for day in _weekdays(days))
+    weekdays = ",".join(_SYSTEMD_DAYS[day] for day in _order_weekdays(days))
     months = _format_values(days.months, _MONTHS)
     dates = (
         "~1" if days.days == frozenset({LAST}) else "-" + (",".join(str(day) for day in sorted(days.days or ())) or "*")
@@ -62,29 +62,31 @@ def to_on_calendar(cron: str, timezone: str) -> str:
     return " ".join(filter(None, [weekdays, f"*-{months}{dates}", clock, timezone]))
 
 
-def _times(cron: str) -> tuple[frozenset[int], frozenset[int]]:
+def _split_times(cron: str) -> tuple[frozenset[int], frozenset[int]]:
     """The minutes and the hours of a cron."""
     times = [divmod(second // 60, 60) for second in expand(cron).times]
     return frozenset(minute for _, minute in times), frozenset(hour for hour, _ in times)
 
 
-def _days(cron: str, whose: str) -> DayFields:
+def _find_days(cron: str, scheduler: str) -> DayFields:
     """The day fields of a cron.
 
     Raises:
-        InputError: ``whose`` scheduler cannot express them.
+        InputError: ``scheduler`` cannot express them.
     """
     days = expand(cron).days
     if days.days is not None and days.weekdays is not None:
         hint = "give days of the month or weekdays, not both"
-        raise InputError(f"cron '{cron}' means either of two kinds of days, which {whose} cannot say", hint=hint)
+        raise InputError(f"cron '{cron}' means either of two kinds of days, which {scheduler} cannot say", hint=hint)
     if days.nearest or any(nth for _, nth in days.weekdays or ()):
         hint = "give plain days of the month or weekdays"
-        raise InputError(f"cron '{cron}' uses W, # or L of a weekday, which is written otherwise by {whose}", hint=hint)
+        raise InputError(
+            f"cron '{cron}' uses W, # or L of a weekday, which is written otherwise by {scheduler}", hint=hint
+        )
     return days
 
 
-def _weekdays(days: DayFields) -> list[int]:
+def _order_weekdays(days: DayFields) -> list[int]:
     """Weekdays by their numbers in a cron, from Monday to Sunday."""
     return sorted((day for day, _ in days.weekdays or ()), key=lambda day: (day - 1) % 7)
 
@@ -95,7 +97,7 @@ def _format_values(values: Collection[int], every: range) -> str:
 
 
 Kind = Literal["databricks", "airflow", "kubernetes", "cron", "systemd"]
-_Files = dict[str, OwnedContent]
+_FilesByPath = dict[str, OwnedContent]
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _START_OF_TIME: Final = 2025
 """A past year, so that the first start is due at the next tick."""
@@ -171,60 +173,60 @@ def build_files(kind: Kind, deployment: DeploymentSpec) -> Mapping[str, OwnedCon
     Raises:
         InputError: The place does not support the deployment.
     """
-    return _KINDS[kind](deployment)
+    return _BUILDERS[kind](deployment)
 
 
-def _databricks(deployment: DeploymentSpec) -> _Files:
+def _make_databricks(deployment: DeploymentSpec) -> _FilesByPath:
     if deployment.loop is None:
         to_quartz(deployment.cron)  # refuses a cron that Quartz cannot express
-    _refuse_filled_in(deployment.run_command, ("${",), "Databricks")
+    _refuse_templates(deployment.run_command, ("${",), "Databricks")
     return {"databricks.yml": _render_template("databricks.yml.j2", deployment, quartz=to_quartz)}
 
 
-def _airflow(deployment: DeploymentSpec) -> _Files:
+def _make_airflow(deployment: DeploymentSpec) -> _FilesByPath:
     """A DAG file."""
     _refuse_loop(deployment, "Airflow starts tasks that end")
-    _refuse_filled_in(deployment.local_command, ("{{", "{%", "{#"), "Airflow")
+    _refuse_templates(deployment.local_command, ("{{", "{%", "{#"), "Airflow")
     line = _join_words(deployment.local_command)
-    more: dict[str, Any] = {"line": line, "year": _START_OF_TIME, "java": _java()}
-    return {f"{deployment.name}.py": _render_template("airflow.py.j2", deployment, **more)}
+    variables: dict[str, Any] = {"line": line, "year": _START_OF_TIME, "java": _find_java_home()}
+    return {f"{deployment.name}.py": _render_template("airflow.py.j2", deployment, **variables)}
 
 
-def _kubernetes(deployment: DeploymentSpec) -> _Files:
+def _make_kubernetes(deployment: DeploymentSpec) -> _FilesByPath:
     """A manifest and a Dockerfile."""
     if deployment.mail:
         raise InputError("--mail: Kubernetes sends none", hint="`notify` of the project tells people")
     name = "deployment.yaml" if deployment.loop else "cronjob.yaml"
     return {
-        name: _render_template("kubernetes.yaml.j2", deployment, literal=_literal),
+        name: _render_template("kubernetes.yaml.j2", deployment, literal=_escape_kubernetes),
         "Dockerfile": _render_template("Dockerfile.j2", deployment),
     }
 
 
-def _cron(deployment: DeploymentSpec) -> _Files:
+def _make_cron(deployment: DeploymentSpec) -> _FilesByPath:
     """A crontab and the script that it starts."""
     _refuse_loop(deployment, "cron starts what ends")
     script = Path(deployment.out, f"{deployment.name}.sh")
-    more: dict[str, Any] = {
+    variables: dict[str, Any] = {
         "line": _join_words(deployment.local_command),
-        "java": _java(),
+        "java": _find_java_home(),
         "log": str(script.with_suffix(".log")),
     }
     return {
         "crontab": _render_template("crontab.j2", deployment, line=_join_words((str(script),)).replace("%", "\\%")),
-        script.name: _render_template("run.sh.j2", deployment, **more, executable=True),
+        script.name: _render_template("run.sh.j2", deployment, **variables, executable=True),
     }
 
 
-def _systemd(deployment: DeploymentSpec) -> _Files:
+def _make_systemd(deployment: DeploymentSpec) -> _FilesByPath:
     """A service and, unless it loops, a timer."""
     if deployment.mail:
         raise InputError(
             "--mail: systemd sends none", hint="`notify` of the project tells people, or an OnFailure= unit"
         )
     unit = f"sparkassets-{deployment.resource}"
-    line = " ".join(map(_unit_word, deployment.local_command))
-    java = _escape_unit_text(f"JAVA_HOME={found}") if (found := _java()) else ""
+    line = " ".join(map(_quote_unit_word, deployment.local_command))
+    java = _escape_unit_text(f"JAVA_HOME={java_home}") if (java_home := _find_java_home()) else ""
     files = {f"{unit}.service": _render_template("service.j2", deployment, line=line, java=java, unit=unit)}
     if deployment.loop is None:
         when = to_on_calendar(deployment.cron, deployment.timezone)
@@ -232,12 +234,12 @@ def _systemd(deployment: DeploymentSpec) -> _Files:
     return files
 
 
-_KINDS: Final[Mapping[Kind, Callable[[DeploymentSpec], _Files]]] = {
-    "databricks": _databricks,
-    "airflow": _airflow,
-    "kubernetes": _kubernetes,
-    "cron": _cron,
-    "systemd": _systemd,
+_BUILDERS: Final[Mapping[Kind, Callable[[DeploymentSpec], _FilesByPath]]] = {
+    "databricks": _make_databricks,
+    "airflow": _make_airflow,
+    "kubernetes": _make_kubernetes,
+    "cron": _make_cron,
+    "systemd": _make_systemd,
 }
 
 
@@ -246,46 +248,46 @@ def _refuse_loop(deployment: DeploymentSpec, why: str) -> None:
         raise InputError(f"--loop: {why}", hint="leave it out, or deploy to databricks, kubernetes or systemd")
 
 
-def _refuse_filled_in(words: tuple[str, ...], marks: tuple[str, ...], whose: str) -> None:
+def _refuse_templates(words: tuple[str, ...], marks: tuple[str, ...], place: str) -> None:
     """Refuses arguments that the place would change by filling in a template.
 
     Raises:
         InputError: A word holds a template of the place that it runs in.
     """
     for word in words:
-        if found := next((mark for mark in marks if mark in word), None):
+        if mark_found := next((mark for mark in marks if mark in word), None):
             hint = "write it into the file by hand if that is meant"
-            raise InputError(f"{whose} fills in what begins with {found} in its arguments: {word}", hint=hint)
+            raise InputError(f"{place} fills in what begins with {mark_found} in its arguments: {word}", hint=hint)
 
 
-def _java() -> str:
+def _find_java_home() -> str:
     """The home of this machine's Java, as services without a shell lack JAVA_HOME; empty if unknown."""
-    found = which("java")
-    return os.environ.get("JAVA_HOME") or (str(Path(found).resolve().parents[1]) if found else "")
+    java = which("java")
+    return os.environ.get("JAVA_HOME") or (str(Path(java).resolve().parents[1]) if java else "")
 
 
 def _join_words(words: tuple[str, ...]) -> str:
     return shlex.join(words)
 
 
-def _unit_word(word: str) -> str:
+def _quote_unit_word(word: str) -> str:
     """A word of a command line, quoted for a unit of systemd."""
     escaped = _escape_unit_text(word).replace("$", "$$")
-    plain = escaped == word and word and not any(each.isspace() or each in "'\";" for each in word)
-    return word if plain else f'"{escaped}"'
+    is_plain = escaped == word and word and not any(each.isspace() or each in "'\";" for each in word)
+    return word if is_plain else f'"{escaped}"'
 
 
 def _escape_unit_text(text: str) -> str:
     """Text escaped for quotes in a unit of systemd, on one line."""
-    known = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
-    return "".join(each if each.isprintable() else _code(each) for each in known)
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return "".join(each if each.isprintable() else _hex_escape(each) for each in escaped)
 
 
-def _code(character: str) -> str:
+def _hex_escape(character: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in character.encode())
 
 
-def _literal(text: str) -> str:
+def _escape_kubernetes(text: str) -> str:
     """An argument escaped for Kubernetes, which would fill in ``$(NAME)``."""
     return text.replace("$", "$$")
 

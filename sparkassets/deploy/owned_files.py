@@ -60,20 +60,22 @@ def write_owned(folder: Path, files: Mapping[str, OwnedContent], *, force: bool 
             cannot be written to.
     """
     try:
-        before = _read_record(folder)
-        own = _digests_in(folder, {*files, *before})
-        new = [name for name in sorted(files) if own.get(name) != _digest(files[name].data)]
+        recorded = _read_record(folder)
+        present = _digests_in(folder, {*files, *recorded})
+        changed = [name for name in sorted(files) if present.get(name) != _digest(files[name].data)]
         if not force:
-            _refuse_changed(folder, [name for name in new if name in own and own[name] != before.get(name)])
-        old = [name for name in sorted(before) if name not in files and own.get(name) == before[name]]
+            _refuse_changed(
+                folder, [name for name in changed if name in present and present[name] != recorded.get(name)]
+            )
+        obsolete = [name for name in sorted(recorded) if name not in files and present.get(name) == recorded[name]]
         digests = {name: _digest(content.data) for name, content in sorted(files.items())}
         record = OwnedContent(f"{json.dumps({'files': digests}, indent=1)}\n".encode())
-        _replace_files({**{folder / name: files[name] for name in new}, folder / RECORD: record})
-        for name in old:
+        _replace_files({**{folder / name: files[name] for name in changed}, folder / RECORD: record})
+        for name in obsolete:
             (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
-    return WrittenFiles(new, [name for name in sorted(files) if name not in new], old)
+    return WrittenFiles(changed, [name for name in sorted(files) if name not in changed], obsolete)
 
 
 def _refuse_changed(folder: Path, changed: Sequence[str]) -> None:
@@ -94,24 +96,24 @@ def _replace_files(contents: Mapping[Path, OwnedContent]) -> None:
     """Writes all contents beside their places, then renames them in order; an error in writing changes no file."""
     staged = {path: path.with_name(f".{path.name}.{uuid.uuid4().hex}.new") for path in contents}
     try:
-        for path, beside in staged.items():
-            beside.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_bytes(contents[path].data)
-            beside.chmod(0o755 if contents[path].executable else 0o644)
-        for path, beside in staged.items():
-            beside.replace(path)
+        for path, temporary in staged.items():
+            temporary.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(contents[path].data)
+            temporary.chmod(0o755 if contents[path].executable else 0o644)
+        for path, temporary in staged.items():
+            temporary.replace(path)
     finally:
-        for beside in staged.values():
+        for temporary in staged.values():
             with suppress(OSError):
-                beside.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
 
 
 def _read_record(folder: Path) -> Mapping[str, str]:
     """File name to the digest that was written before; empty if the record is missing or invalid."""
     with suppress(FileNotFoundError, ValueError, AttributeError):
-        found = json.loads((folder / RECORD).read_text(encoding="utf-8")).get("files")
-        if isinstance(found, dict):
-            return {name: digest for name, digest in found.items() if _is_inside(name)}
+        digests = json.loads((folder / RECORD).read_text(encoding="utf-8")).get("files")
+        if isinstance(digests, dict):
+            return {name: digest for name, digest in digests.items() if _is_inside(name)}
     return {}
 
 

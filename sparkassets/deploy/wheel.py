@@ -14,14 +14,14 @@ from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from sparkassets.core.credentials import secret_in_text
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.timetables.calendars import WorkingDays
 from sparkassets.core.timetables.exchanges import TradingCalendar
 from sparkassets.core.timetables.ticks import SunTicks
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
-_ENTRY = '''\
+_ENTRY_MODULE = '''\
 """Runs sparkassets on the project that this wheel holds."""
 
 import sys
@@ -70,31 +70,35 @@ def build_wheel(
     """
     package = f"{project.lower()}_sparkassets"
     command = f"sparkassets-{project}"
-    inside = {f"{package}/files/{path}": data for path, data in files.items()}
-    inside[f"{package}/__init__.py"] = b'"""The project, as sparkassets deploys it."""\n'
-    inside[f"{package}/entry.py"] = _ENTRY.format(folder=folder).encode()
+    contents = {f"{package}/files/{path}": data for path, data in files.items()}
+    contents[f"{package}/__init__.py"] = b'"""The project, as sparkassets deploys it."""\n'
+    contents[f"{package}/entry.py"] = _ENTRY_MODULE.format(folder=folder).encode()
     stamp = sha256("\n".join(requires).encode())
-    for path, data in sorted(inside.items()):
+    for path, data in sorted(contents.items()):
         # "\0" and the length keep apart what would read the same, such as "a" + "bc" and "ab" + "c"
         stamp.update(f"\0{path}\0{len(data)}\0".encode() + data)
     version = f"{base}+h{stamp.hexdigest()[:12]}"
     info = f"{package}-{version}.dist-info"
-    inside[f"{info}/METADATA"] = (
+    contents[f"{info}/METADATA"] = (
         f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
         + "".join(f"Requires-Dist: {each}\n" for each in requires)
     ).encode()
-    inside[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: sparkassets\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    inside[f"{info}/entry_points.txt"] = f"[console_scripts]\n{command} = {package}.entry:main\n".encode()
-    return ProjectWheel(f"{package}-{version}-py3-none-any.whl", package, version, command, _pack_archive(inside, info))
+    contents[f"{info}/WHEEL"] = (
+        b"Wheel-Version: 1.0\nGenerator: sparkassets\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
+    contents[f"{info}/entry_points.txt"] = f"[console_scripts]\n{command} = {package}.entry:main\n".encode()
+    return ProjectWheel(
+        f"{package}-{version}-py3-none-any.whl", package, version, command, _pack_archive(contents, info)
+    )
 
 
-def _pack_archive(inside: Mapping[str, bytes], info: str) -> bytes:
+def _pack_archive(contents: Mapping[str, bytes], info: str) -> bytes:
     """The wheel's archive with its RECORD; the same files give the same bytes."""
     record = f"{info}/RECORD"
-    lines = [f"{path},sha256={_digest(data)},{len(data)}" for path, data in sorted(inside.items())]
+    lines = [f"{path},sha256={_digest(data)},{len(data)}" for path, data in sorted(contents.items())]
     stream = BytesIO()
     with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
-        for path, data in [*sorted(inside.items()), (record, "\n".join([*lines, f"{record},,", ""]).encode())]:
+        for path, data in [*sorted(contents.items()), (record, "\n".join([*lines, f"{record},,", ""]).encode())]:
             entry = ZipInfo(path)  # its time is 1980: real times would change the bytes
             entry.external_attr = 0o100644 << 16
             entry.compress_type = ZIP_DEFLATED
@@ -109,8 +113,8 @@ def _digest(data: bytes) -> str:
 _REQUIREMENT: Final = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[(?P<extras>[^\]]*)\])?\s*(?P<rest>$|[<>=!~;@(].*)"
 )
-_INCLUDED: Final = re.compile(r"(?:-r|--requirement)[ =]\s*(?P<file>.+)")
-_ITSELF: Final = re.compile(r"(?:(?:-e|--editable)[ =]\s*)?\.{1,2}/?(?:\[[^\]]*\])?")
+_INCLUDE_LINE: Final = re.compile(r"(?:-r|--requirement)[ =]\s*(?P<file>.+)")
+_SELF_LINE: Final = re.compile(r"(?:(?:-e|--editable)[ =]\s*)?\.{1,2}/?(?:\[[^\]]*\])?")
 _OPTIONS: Final = ("-i", "--", "-f", "-c")
 """Lines with options of pip, such as an index or constraints: they hold for this machine and are left out."""
 _ON_DATABRICKS: Final = frozenset({"pyspark", "delta-spark", "databricks-connect"})
@@ -129,55 +133,55 @@ def requirements_of(project: ProjectSpec, sparkassets: str, *, spark: bool) -> t
     Raises:
         InputError: A line of the file cannot be used elsewhere.
     """
-    extras, own = implied_extras(project), list[str]()
+    extras, own_requirements = implied_extras(project), list[str]()
     for text in _read_requirements(Path(project.root)):
-        found = _REQUIREMENT.fullmatch(text)
-        name = re.sub(r"[-_.]+", "-", found["name"]).lower() if found else ""
-        if found and name == "sparkassets":
-            extras |= {each.strip() for each in (found["extras"] or "").split(",") if each.strip()}
+        match = _REQUIREMENT.fullmatch(text)
+        name = re.sub(r"[-_.]+", "-", match["name"]).lower() if match else ""
+        if match and name == "sparkassets":
+            extras |= {each.strip() for each in (match["extras"] or "").split(",") if each.strip()}
         elif spark or name not in _ON_DATABRICKS:
-            own.append(text)
+            own_requirements.append(text)
     extras = extras | {"spark"} if spark else extras - {"spark"}
     name, rest = sparkassets[: len("sparkassets")], sparkassets[len("sparkassets") :]
-    return (f"{name}[{','.join(sorted(extras))}]{rest}" if extras else sparkassets, *dict.fromkeys(own))
+    return (f"{name}[{','.join(sorted(extras))}]{rest}" if extras else sparkassets, *dict.fromkeys(own_requirements))
 
 
 def implied_extras(project: ProjectSpec) -> set[str]:
     """The extras of sparkassets that the project's YAML needs, such as those of a timetable."""
-    found = {
+    extras = {
         extra
         for asset in project.assets.values()
-        for value in _within((asset.schedule, asset.partitioning))
+        for value in _iterate_nested((asset.schedule, asset.partitioning))
         for kind, extra in _EXTRAS.items()
         if isinstance(value, kind)
     }
     if any(rule.to for asset in project.assets.values() for rule in asset.notify):
-        found.add("notify")
-    return found | ({"openlineage"} if isinstance(project.openlineage, str) else set())
+        extras.add("notify")
+    return extras | ({"openlineage"} if isinstance(project.openlineage, str) else set())
 
 
-def _within(value: object) -> Iterator[object]:
+def _iterate_nested(value: object) -> Iterator[object]:
     """The value and everything nested in it."""
     yield value
     if is_dataclass(value) and not isinstance(value, type):
         for each in fields(value):
-            yield from _within(getattr(value, each.name, None))
+            yield from _iterate_nested(getattr(value, each.name, None))
     elif isinstance(value, tuple | list | frozenset):
         for each in value:
-            yield from _within(each)
+            yield from _iterate_nested(each)
 
 
 def _read_requirements(root: Path) -> list[str]:
     """The requirements of the first file that has some: in the project's folder, then beside it."""
     for folder in (root, root.parent):
-        if (found := _of_pyproject(folder / "pyproject.toml")) is not None:
-            return found
+        if (dependencies := _read_pyproject(folder / "pyproject.toml")) is not None:
+            return dependencies
         if (file := folder / "requirements.txt").is_file():
-            return [*_of_requirements(file, folder)]
+            return [*_read_requirements_file(file, folder)]
     return []
 
 
-def _of_pyproject(file: Path) -> list[str] | None:
+def _read_pyproject(file: Path) -> list[str] | None:
     """The file's ``project.dependencies``; None if it has none or does not exist."""
     if not file.is_file():
         return None
@@ -185,20 +189,22 @@ def _of_pyproject(file: Path) -> list[str] | None:
         project = tomllib.loads(file.read_text(encoding="utf-8")).get("project", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: {error}", hint="`deploy` reads the project's dependencies there") from None
-    listed = project.get("dependencies") if isinstance(project, dict) else None
-    return [_check_requirement(str(each), str(file)) for each in listed] if isinstance(listed, list) else None
+    dependencies = project.get("dependencies") if isinstance(project, dict) else None
+    return (
+        [_check_requirement(str(each), str(file)) for each in dependencies] if isinstance(dependencies, list) else None
+    )
 
 
-def _of_requirements(file: Path, around: Path) -> Iterator[str]:
+def _read_requirements_file(file: Path, root: Path) -> Iterator[str]:
     """The lines of a requirements file, and of the files that it includes."""
-    if not file.resolve().is_relative_to(around.resolve()) or not file.is_file():
-        raise InputError(f"there is no {file}, or it lies outside {around}", hint="list the packages in one file")
+    if not file.resolve().is_relative_to(root.resolve()) or not file.is_file():
+        raise InputError(f"there is no {file}, or it lies outside {root}", hint="list the packages in one file")
     for number, line in enumerate(file.read_text(encoding="utf-8-sig").replace("\\\n", " \n").splitlines(), start=1):
         text = re.sub(r"(^|\s)#.*$", "", line).strip()
         text = re.sub(r"\s*--hash[= ]\S+", "", text).strip()
-        if included := _INCLUDED.fullmatch(text):
-            yield from _of_requirements(file.parent / included["file"].strip(), around)
-        elif text and not _ITSELF.fullmatch(text) and not text.startswith(_OPTIONS):
+        if include := _INCLUDE_LINE.fullmatch(text):
+            yield from _read_requirements_file(file.parent / include["file"].strip(), root)
+        elif text and not _SELF_LINE.fullmatch(text) and not text.startswith(_OPTIONS):
             yield _check_requirement(text, f"{file}:{number}")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sparkassets.core.journal.state import AssetState, State
     from sparkassets.core.planner.plan import PlannedRun
     from sparkassets.core.results import RunResult, Summary
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 RUNS: Final = "sparkassets_runs"
 SECONDS: Final = "sparkassets_run_seconds"

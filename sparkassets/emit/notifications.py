@@ -20,7 +20,8 @@ from sparkassets.errors import InputError, SparkAssetsError, describe_error
 
 if TYPE_CHECKING:
     from sparkassets.core.documents.notices import NotificationMessage
-    from sparkassets.core.spec.model import NotifyRule, ProjectSpec, PythonBody
+    from sparkassets.core.spec.model import NotifyRule, PythonBody
+    from sparkassets.core.spec.project_spec import ProjectSpec
     from sparkassets.ports import JournalCommit
 
 SEND_SECONDS: Final = 4.0

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sparkassets.core.journal.state import State
     from sparkassets.core.planner.plan import PlannedRun
     from sparkassets.core.results import RunResult, Summary
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 TRACER: Final = "sparkassets"
 FLUSH_MILLIS: Final = 2_000

@@ -65,13 +65,13 @@ class _DiskFolder:
     def write(self, name: str, content: bytes) -> None:
         path = self._root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
-            beside.write_bytes(content)
-            beside.replace(path)
+            temporary.write_bytes(content)
+            temporary.replace(path)
         except OSError:
             with suppress(OSError):
-                beside.unlink()
+                temporary.unlink()
             raise
 
     def list_folders(self, name: str) -> list[str]:
@@ -106,14 +106,14 @@ class _StoreFolder:
             return None
 
     def write(self, name: str, content: bytes) -> None:
-        with self._store.open_output_stream(f"{self._root}/{name}", metadata=_kind_of(name)) as stream:
+        with self._store.open_output_stream(f"{self._root}/{name}", metadata=_content_type(name)) as stream:
             stream.write(content)  # an object is there when its stream is closed, and was not before
 
     def list_folders(self, name: str) -> list[str]:
         from pyarrow.fs import FileSelector, FileType
 
-        found = self._store.get_file_info(FileSelector(f"{self._root}/{name}", allow_not_found=True))
-        return [each.base_name for each in found if each.type == FileType.Directory]
+        infos = self._store.get_file_info(FileSelector(f"{self._root}/{name}", allow_not_found=True))
+        return [each.base_name for each in infos if each.type == FileType.Directory]
 
     def list_names(self) -> set[str]:
         from pyarrow.fs import FileSelector
@@ -125,9 +125,9 @@ class _StoreFolder:
             self._store.delete_dir(f"{self._root}/{name}")
 
 
-_KINDS = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css"}
+_CONTENT_TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css"}
 
 
-def _kind_of(name: str) -> dict[str, str]:
+def _content_type(name: str) -> dict[str, str]:
     """What a browser is told that it is."""
-    return {"Content-Type": _KINDS.get(os.path.splitext(name)[1], "text/plain; charset=utf-8")}  # noqa: PTH122  of a URI
+    return {"Content-Type": _CONTENT_TYPES.get(os.path.splitext(name)[1], "text/plain; charset=utf-8")}  # noqa: PTH122  of a URI

@@ -66,7 +66,7 @@ def iterate_files(pattern: PathPattern, *, skipped: SkippedFiles) -> Iterator[Fi
     """
     root = local_path(pattern.root)
     try:
-        for file in _remote(pattern) if root is None else _local(pattern, root, skipped):
+        for file in _list_store(pattern) if root is None else _list_disk(pattern, root, skipped):
             if file[0].isascii() or escape_unwritable(file[0]) == file[0]:
                 yield file
             else:
@@ -103,22 +103,22 @@ class _ListedFolder:
         return target == self.real or target.startswith(f"{self.real.rstrip('/')}/")
 
 
-def _local(pattern: PathPattern, root: str, skipped: SkippedFiles) -> Iterator[File]:
+def _list_disk(pattern: PathPattern, root: str, skipped: SkippedFiles) -> Iterator[File]:
     status = os.stat(root)  # noqa: PTH116  as the entries of a folder below
     if not pattern.is_pattern and S_ISREG(status.st_mode):
         yield os.path.basename(root), status.st_size, status.st_mtime_ns  # noqa: PTH119
         return
-    place = _ListedFolder(pattern, root, os.path.realpath(root), skipped)
+    listed = _ListedFolder(pattern, root, os.path.realpath(root), skipped)
     folders: list[_Folder] = [("", 1, _identity(status))]
     while folders:
         folder = folders.pop()
         if folder[1] > pattern.fixed_folders:
-            yield from _tree(place, folder)
+            yield from _list_tree(listed, folder)
         else:
-            yield from _entries(place, folder, folders, None)
+            yield from _list_folder(listed, folder, folders, None)
 
 
-def _tree(place: _ListedFolder, top: _Folder) -> Iterator[File]:
+def _list_tree(listed: _ListedFolder, top: _Folder) -> Iterator[File]:
     """The files below ``**``: what has a name of its own there first, then what only links lead to."""
     seen: set[tuple[int, int]] = set()
     folders, links = [top], list[_Folder]()
@@ -126,37 +126,37 @@ def _tree(place: _ListedFolder, top: _Folder) -> Iterator[File]:
         folder = folders.pop() if folders else heappop(links)
         if folder[2] not in seen:
             seen.add(folder[2])
-            yield from _entries(place, folder, folders, links)
+            yield from _list_folder(listed, folder, folders, links)
 
 
-def _entries(
-    place: _ListedFolder, folder: _Folder, folders: list[_Folder], links: list[_Folder] | None
+def _list_folder(
+    listed: _ListedFolder, folder: _Folder, folders: list[_Folder], links: list[_Folder] | None
 ) -> Iterator[File]:
     """The files of one folder; the folders in it that may hold more are added to ``folders``, or to ``links``."""
     relative, depth, _ = folder
     try:
-        with os.scandir(f"{place.root}/{relative}") as entries:
+        with os.scandir(f"{listed.root}/{relative}") as entries:
             for entry in entries:
-                status = None if is_skipped_name(entry.name) else _status(entry)
+                status = None if is_skipped_name(entry.name) else _read_status(entry)
                 if status is None:
                     continue
-                if entry.is_symlink() and not place.holds(entry):
-                    place.skipped.outside.append(relative + entry.name)
+                if entry.is_symlink() and not listed.holds(entry):
+                    listed.skipped.outside.append(relative + entry.name)
                     continue
                 if S_ISREG(status.st_mode):
                     yield relative + entry.name, status.st_size, status.st_mtime_ns
-                elif S_ISDIR(status.st_mode) and place.pattern.may_match_below(depth, entry.name):
-                    found = (f"{relative}{entry.name}/", depth + 1, _identity(status))
+                elif S_ISDIR(status.st_mode) and listed.pattern.may_match_below(depth, entry.name):
+                    subfolder = (f"{relative}{entry.name}/", depth + 1, _identity(status))
                     if links is not None and entry.is_symlink():
-                        heappush(links, found)
+                        heappush(links, subfolder)
                     else:
-                        folders.append(found)
+                        folders.append(subfolder)
     except (FileNotFoundError, NotADirectoryError):  # deleted just now
         if not relative:
             raise
 
 
-def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+def _read_status(entry: os.DirEntry[str]) -> os.stat_result | None:
     """Of what a link leads to; None where that is nothing, or the link itself."""
     try:
         return entry.stat()
@@ -175,17 +175,17 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 # --------------------------------------------------------------------------- an object store
 
 
-def _remote(pattern: PathPattern) -> Iterator[File]:
+def _list_store(pattern: PathPattern) -> Iterator[File]:
     from pyarrow import fs
 
     store, root = open_store(pattern.root)
-    found = store.get_file_info(root)
-    if found.type == fs.FileType.NotFound:
+    root_info = store.get_file_info(root)
+    if root_info.type == fs.FileType.NotFound:
         raise FileNotFoundError(root)
-    if found.type == fs.FileType.File:
+    if root_info.type == fs.FileType.File:
         if pattern.is_pattern:
             raise NotADirectoryError(root)
-        yield found.base_name, found.size, found.mtime_ns
+        yield root_info.base_name, root_info.size, root_info.mtime_ns
         return
 
     @cache
@@ -215,7 +215,7 @@ def list_folders(pattern: PathPattern, *, skipped: SkippedFiles) -> list[str] | 
         SourceError: A folder cannot be listed; it is named.
     """
     root = local_path(pattern.root)
-    names = _in_store(pattern.root) if root is None else _on_disk(root, skipped)
+    names = _names_in_store(pattern.root) if root is None else _names_on_disk(root, skipped)
     try:
         matching = matches(pattern, lambda folder: (name for name in names(folder) if not is_skipped_name(name)))
     except FileNotFoundError:
@@ -233,17 +233,19 @@ def matches(pattern: PathPattern, names: Callable[[str], Iterable[str]]) -> list
         pattern: Of fields and no ``**``.
         names: What is directly in each; the root is the empty text.
     """
-    found = [""]
+    paths = [""]
     for depth in range(1, pattern.fixed_folders + 1):
-        entered = ((folder, name) for folder in found for name in names(folder) if pattern.may_match_below(depth, name))
-        found = [f"{folder}/{name}" if folder else name for folder, name in entered]
-    return [each for each in found if pattern.match(each) is not None]
+        children = (
+            (folder, name) for folder in paths for name in names(folder) if pattern.may_match_below(depth, name)
+        )
+        paths = [f"{folder}/{name}" if folder else name for folder, name in children]
+    return [each for each in paths if pattern.match(each) is not None]
 
 
-def _on_disk(root: str, skipped: SkippedFiles) -> Callable[[str], Iterator[str]]:
+def _names_on_disk(root: str, skipped: SkippedFiles) -> Callable[[str], Iterator[str]]:
     real = os.path.realpath(root)
 
-    def names(folder: str) -> Iterator[str]:
+    def list_names(folder: str) -> Iterator[str]:
         try:
             with os.scandir(f"{root}/{folder}") as entries:
                 for entry in entries:
@@ -257,18 +259,18 @@ def _on_disk(root: str, skipped: SkippedFiles) -> Callable[[str], Iterator[str]]
             if not folder:
                 raise
 
-    return names
+    return list_names
 
 
-def _in_store(uri: str) -> Callable[[str], Iterator[str]]:
+def _names_in_store(uri: str) -> Callable[[str], Iterator[str]]:
     from pyarrow.fs import FileSelector, FileType
 
     store, root = open_store(uri)
 
-    def names(folder: str) -> Iterator[str]:
+    def list_names(folder: str) -> Iterator[str]:
         place = f"{root}/{folder}".rstrip("/")
         for each in store.get_file_info(FileSelector(place, allow_not_found=bool(folder))):
             if each.type == FileType.Directory:
                 yield each.base_name
 
-    return names
+    return list_names

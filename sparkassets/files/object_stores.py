@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from sparkassets.core.spec.model import StoreOptions
+from sparkassets.core.spec.project_spec import StoreOptions
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 
@@ -50,63 +50,63 @@ class _BucketRegistry:
         self.by_bucket: Mapping[str, BucketAccess] = {}
 
 
-_KNOWN = _BucketRegistry()
+_BUCKETS = _BucketRegistry()
 
 
 def set_bucket_access(buckets: Sequence[BucketAccess]) -> None:
     """Takes these from here on, and no others."""
-    _KNOWN.by_bucket = {each.options.bucket: each for each in buckets}
+    _BUCKETS.by_bucket = {each.options.bucket: each for each in buckets}
 
 
 def find_bucket_access(place: str) -> BucketAccess | None:
     """How a place is reached of which something was told; None for a path on a disk, and where nothing was."""
-    scheme, found, rest = place.partition("://")
-    if not found or scheme.lower() not in S3:
+    scheme, separator, rest = place.partition("://")
+    if not separator or scheme.lower() not in S3:
         return None
-    known = _KNOWN.by_bucket
-    return known.get(rest.partition("/")[0]) or known.get("")
+    by_bucket = _BUCKETS.by_bucket
+    return by_bucket.get(rest.partition("/")[0]) or by_bucket.get("")
 
 
 def deltalake_options(place: str) -> dict[str, str]:
     """Deltalake's ``storage_options``; what they do not say it takes from the environment."""
-    found = find_bucket_access(place)
-    if found is None:
+    access = find_bucket_access(place)
+    if access is None:
         return {}
-    options, signs = found.options, found.credentials()
-    given: dict[str, Any] = {
+    options, credentials = access.options, access.credentials()
+    values: dict[str, Any] = {
         "aws_endpoint": options.endpoint,
         "aws_allow_http": "true" if (options.endpoint or "").startswith("http://") else None,
         "aws_region": options.region,
-        "aws_access_key_id": signs and signs.access_key,
-        "aws_secret_access_key": signs and signs.secret_key,
-        "aws_session_token": signs and signs.token,
+        "aws_access_key_id": credentials and credentials.access_key,
+        "aws_secret_access_key": credentials and credentials.secret_key,
+        "aws_session_token": credentials and credentials.token,
         "aws_skip_signature": "true" if options.anonymous else None,
         "timeout": options.timeout_seconds and f"{options.timeout_seconds}s",
         "max_retries": None if options.retries is None else str(options.retries),
     }
-    return {key: value for key, value in given.items() if value is not None}
+    return {key: value for key, value in values.items() if value is not None}
 
 
-def arrow_options(found: BucketAccess) -> dict[str, Any]:
+def arrow_options(access: BucketAccess) -> dict[str, Any]:
     """Arguments of Arrow's file system for S3, which takes no endpoint from the environment where it is given any."""
     from pyarrow.fs import AwsStandardS3RetryStrategy
 
-    options, signs = found.options, found.credentials()
+    options, credentials = access.options, access.credentials()
     endpoint = options.endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "endpoint_override": endpoint,
         "scheme": "http" if (endpoint or "").startswith("http://") else None,
         "region": options.region,
-        "access_key": signs and signs.access_key,
-        "secret_key": signs and signs.secret_key,
-        "session_token": signs and signs.token,
+        "access_key": credentials and credentials.access_key,
+        "secret_key": credentials and credentials.secret_key,
+        "session_token": credentials and credentials.token,
         "anonymous": options.anonymous or None,
         "request_timeout": options.timeout_seconds,
         "retry_strategy": None
         if options.retries is None
         else AwsStandardS3RetryStrategy(max_attempts=options.retries + 1),
     }
-    return {key: value for key, value in given.items() if value is not None}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def hadoop_settings(buckets: Sequence[BucketAccess]) -> dict[str, str]:
@@ -114,24 +114,24 @@ def hadoop_settings(buckets: Sequence[BucketAccess]) -> dict[str, str]:
     settings: dict[str, str] = {}
     for each in buckets:
         bucket = f"bucket.{each.options.bucket}." if each.options.bucket else ""
-        settings |= {f"spark.hadoop.fs.s3a.{bucket}{key}": value for key, value in _for_hadoop(each).items()}
+        settings |= {f"spark.hadoop.fs.s3a.{bucket}{key}": value for key, value in _make_hadoop_settings(each).items()}
     return settings
 
 
-def _for_hadoop(access: BucketAccess) -> dict[str, str]:
-    options, signs = access.options, access.credentials()
+def _make_hadoop_settings(access: BucketAccess) -> dict[str, str]:
+    options, credentials = access.options, access.credentials()
     provider = None
-    if signs is not None:
-        provider = "TemporaryAWSCredentialsProvider" if signs.token else "SimpleAWSCredentialsProvider"
+    if credentials is not None:
+        provider = "TemporaryAWSCredentialsProvider" if credentials.token else "SimpleAWSCredentialsProvider"
     elif options.anonymous:
         provider = "AnonymousAWSCredentialsProvider"
     settings = {
         "endpoint": options.endpoint,
         "endpoint.region": options.region,
         "path.style.access": "true" if options.endpoint else None,
-        "access.key": signs and signs.access_key,
-        "secret.key": signs and signs.secret_key,
-        "session.token": signs and signs.token,
+        "access.key": credentials and credentials.access_key,
+        "secret.key": credentials and credentials.secret_key,
+        "session.token": credentials and credentials.token,
         "aws.credentials.provider": provider and f"org.apache.hadoop.fs.s3a.{provider}",
         "connection.timeout": options.timeout_seconds and f"{options.timeout_seconds}s",
         "attempts.maximum": None if options.retries is None else str(options.retries + 1),
@@ -139,7 +139,7 @@ def _for_hadoop(access: BucketAccess) -> dict[str, str]:
     return {key: str(value) for key, value in settings.items() if value is not None}
 
 
-_ARROW = {
+_ARROW_SCHEMES = {
     "s3": "s3",
     "s3a": "s3",
     "s3n": "s3",
@@ -174,8 +174,8 @@ def open_store(uri: str) -> tuple[FileSystem, str]:
     from pyarrow import ArrowInvalid, ArrowNotImplementedError, fs
 
     scheme, _, rest = uri.partition("://")
-    known = _ARROW.get(scheme.lower())
-    if known is None:
+    arrow_scheme = _ARROW_SCHEMES.get(scheme.lower())
+    if arrow_scheme is None:
         raise SourceError(
             f"cannot look at '{uri}': no store of files is known for '{scheme}://'",
             hint="known are paths on a disk, file://, s3:// and s3a://, gs://, abfss:// and az://, hdfs://",
@@ -184,15 +184,15 @@ def open_store(uri: str) -> tuple[FileSystem, str]:
     try:
         if access is not None:
             return fs.S3FileSystem(**arrow_options(access)), rest.rstrip("/")
-        if known == "abfss":
-            return _azure(uri, rest)
-        store, path = fs.FileSystem.from_uri(f"{known}://{quote(rest, safe='/@:~')}")
+        if arrow_scheme == "abfss":
+            return _open_azure(uri, rest)
+        store, path = fs.FileSystem.from_uri(f"{arrow_scheme}://{quote(rest, safe='/@:~')}")
     except (ArrowInvalid, ArrowNotImplementedError, OSError) as error:
-        raise SourceError(f"cannot look at '{uri}': {_line(error)}") from error
+        raise SourceError(f"cannot look at '{uri}': {_first_line(error)}") from error
     return store, path
 
 
-def _azure(uri: str, rest: str) -> tuple[FileSystem, str]:
+def _open_azure(uri: str, rest: str) -> tuple[FileSystem, str]:
     """A container by the credentials that deltalake takes from the environment, which Arrow does not look for.
 
     Without a key or a token there Arrow finds others itself: of an application, of the machine.
@@ -214,14 +214,14 @@ def _azure(uri: str, rest: str) -> tuple[FileSystem, str]:
     options: dict[str, Any] = {"account_key": os.environ.get("AZURE_STORAGE_ACCOUNT_KEY")}
     if options["account_key"] is None:
         options["sas_token"] = os.environ.get("AZURE_STORAGE_SAS_TOKEN") or os.environ.get("AZURE_STORAGE_SAS_KEY")
-    return fs.AzureFileSystem(account, **options, **_endpoints(domain)), f"{container}/{path}".rstrip("/")
+    return fs.AzureFileSystem(account, **options, **_find_azure_endpoints(domain)), f"{container}/{path}".rstrip("/")
 
 
-def _endpoints(domain: str) -> dict[str, str]:
+def _find_azure_endpoints(domain: str) -> dict[str, str]:
     """Where an account's two services are: the emulator, or in a cloud such as that of ``dfs.core.windows.net``."""
     if os.environ.get("AZURE_STORAGE_USE_EMULATOR", "").lower() in ("true", "1"):
-        scheme, _, at = os.environ.get("AZURITE_BLOB_STORAGE_URL", _AZURITE).partition("://")
-        services = {"blob": at.rstrip("/"), "dfs": at.rstrip("/")}
+        scheme, _, authority = os.environ.get("AZURITE_BLOB_STORAGE_URL", _AZURITE).partition("://")
+        services = {"blob": authority.rstrip("/"), "dfs": authority.rstrip("/")}
         return {
             **{f"{kind}_storage_scheme": scheme for kind in services},
             **{f"{kind}_storage_authority": place for kind, place in services.items()},
@@ -230,5 +230,5 @@ def _endpoints(domain: str) -> dict[str, str]:
     return {f"{kind}_storage_authority": f".{kind}.{cloud}" for kind in ("blob", "dfs")} if cloud else {}
 
 
-def _line(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]

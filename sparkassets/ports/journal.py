@@ -9,7 +9,7 @@ from typing import Protocol
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import frozen
 
 

@@ -31,8 +31,8 @@ from sparkassets.core.spec.column_inference import TableColumns
 from sparkassets.core.spec.compilation import compile_project
 from sparkassets.core.spec.drafts import AssetFiles, ProjectDraft
 from sparkassets.core.spec.expect_and_notify import written_rules
-from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.spec.project_file import read_project_file
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.validations import rule_functions as functions_of_rules
 from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.core.timetables.registered import REGISTRY as TIMETABLES

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkassets.core.phrases import show_value
-from sparkassets.core.spec.model import NOWHERE, ProjectSpec
+from sparkassets.core.spec.model import NOWHERE
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_overlaps import StorageSite, StorageUse, find_overlaps, parse_site, storage_uses
 from sparkassets.core.variables import refuse_unknown
 from sparkassets.errors import FileLocation, InputError, SpecError, SpecProblem

@@ -28,7 +28,8 @@ from sparkassets.core.planner.due.due_partitions import assets_with_idle_ticks, 
 from sparkassets.core.planner.plan import AssetLateness, Plan
 from sparkassets.core.planner.planning_context import CheckAvailability, EstimateVolume, PlanningContext
 from sparkassets.core.results import Summary
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import frozen
 from sparkassets.ports import Clock, Engine, IdGenerator, SourceObserver, TargetFactory, TargetObserver
 from sparkassets.runtime.active_runs import ActiveRuns

@@ -14,7 +14,8 @@ from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING, Dependency, PartitionSet
 from sparkassets.core.patterns import FileSlot, KnownFile, PathPattern, is_of_file, is_of_slot
 from sparkassets.core.runs import InletPin, RunRequest
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.source_views import view_id
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder

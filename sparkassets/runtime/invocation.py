@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import frozen
 from sparkassets.ports import Clock, Engine, TargetFactory
 from sparkassets.runtime.active_runs import ActiveRuns

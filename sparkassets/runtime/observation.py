@@ -17,7 +17,8 @@ from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.journal.table_losses import build_target_entry
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import app_id
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import SourceError, StateError, UnknownRunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import LastLook, Observation, RecordedTable, SourceObserver, TargetObserver

@@ -9,7 +9,8 @@ from typing import Any
 from sparkassets.core.journal.entries import Entry, FailureEntry, OutletEntry, SkippedEntry, SuccessEntry
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.ports import DataCommit
 from sparkassets.runtime.active_runs import ActiveRun, EndedRun
 from sparkassets.runtime.invocation import Invocation

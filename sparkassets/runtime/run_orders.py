@@ -15,7 +15,8 @@ from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, Sta
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.runs import RunRequest, app_id
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import PartitionRowCount, PastRowCounts, qualified_rule_name
 from sparkassets.frozen import replace
 from sparkassets.ports import RunOrder

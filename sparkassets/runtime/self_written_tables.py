@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.spec.model import AssetSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import RunError
 from sparkassets.frozen import replace
 from sparkassets.ports import DataCommit, TargetObserver

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from sparkassets.core.journal.entries import Entry, NumberedEntry, RenewEntry
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.phrases import escape_unwritable
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import describe_error
 from sparkassets.ports import JournalCommit, Sink
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.ports import SourceObserver, TextFileReader
-from sparkassets.sources.targets import DeltaTargets
+from sparkassets.sources.targets import DeltaTargetObserver
 
-__all__ = ["DeltaTargets", "make_observer"]
+__all__ = ["DeltaTargetObserver", "make_observer"]
 
 
 def make_observer(

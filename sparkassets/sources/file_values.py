@@ -101,12 +101,12 @@ class FileValues:
         """The partition of each distinct combination of values in the file, and what noted values of no partition."""
         from pyarrow.parquet import ParquetFile
 
-        from sparkassets.delta.rows import RowRequest, rows_of
+        from sparkassets.delta.rows import RowRequest, count_file_rows
 
         with ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:
             parts = self._make_parts(_column_types(file), types)
             path_segments = tuple(types.get(each.name) for each in parts.columns.segments)
-            rows = rows_of(file, RowRequest(parts.columns, self.view.time, None, path_segments), parts.times)
+            rows = count_file_rows(file, RowRequest(parts.columns, self.view.time, None, path_segments), parts.times)
         cells: list[Cell] = []
         for (values, span), count in rows.items():
             segment = parts.segment_of(values) if parts.segments else ()

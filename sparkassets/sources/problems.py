@@ -9,7 +9,7 @@ from unicodedata import normalize
 from sparkassets.core.partitions import YEARS, Partitioning
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.phrases import escape_unwritable, few
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import SourceError, SpecProblem
 from sparkassets.files.object_stores import local_path
 

@@ -10,8 +10,9 @@ from typing import Any, Final, Protocol
 from sparkassets.core.partitions import NOTHING, UNPARTITIONED, Partitioning, PartitionSet, Segment
 from sparkassets.core.patterns import FileSlot, PathPattern
 from sparkassets.core.phrases import escape_unwritable, few
-from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.core.spec.source_views import TableSet
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import NoTableError
 from sparkassets.files import SkippedFiles
 from sparkassets.files.listing import list_folders

@@ -33,7 +33,7 @@ _MOST_COMMITS_CHECKED = 20
 """Commits of a table of which nothing is recorded, of which one would be of a run that the journal does not know."""
 
 
-class DeltaTargets:
+class DeltaTargetObserver:
     """Looks at Delta tables by path; implements `ports.TargetObserver`."""
 
     def missing_folder(self, asset: AssetSpec) -> str | None:

@@ -40,15 +40,15 @@ def accept_in_rows() -> None:
     import pendulum
     from pyspark.sql import types
 
-    for own, kinds in (
+    for pendulum_type, spark_types in (
         (pendulum.DateTime, (types.TimestampType, types.TimestampNTZType)),
         (pendulum.Date, (types.DateType,)),
         (pendulum.Duration, (types.DayTimeIntervalType,)),
         (pendulum.Interval, (types.DayTimeIntervalType,)),
     ):
-        types._type_mappings[own] = kinds[0]  # noqa: SLF001  no other way
-        for kind in kinds:
-            types._acceptable_types[kind] += (own,)  # noqa: SLF001
+        types._type_mappings[pendulum_type] = spark_types[0]  # noqa: SLF001  no other way
+        for spark_type in spark_types:
+            types._acceptable_types[spark_type] += (pendulum_type,)  # noqa: SLF001
 
 
 class TriggeringEvents(Mapping[str, Sequence[Event]]):
@@ -60,10 +60,10 @@ class TriggeringEvents(Mapping[str, Sequence[Event]]):
     def __init__(self, events: Mapping[str, Sequence[Event]] | None = None) -> None:
         """Takes the events by all their names, each dataset's main name first."""
         self._events = dict(events or {})
-        called: dict[str, str] = {}
-        for name, found in self._events.items():
-            called.setdefault(found[-1]["uri"], name)
-        self._names = tuple(called.values())
+        names_by_uri: dict[str, str] = {}
+        for name, dataset_events in self._events.items():
+            names_by_uri.setdefault(dataset_events[-1]["uri"], name)
+        self._names = tuple(names_by_uri.values())
 
     def __getitem__(self, name: str) -> Sequence[Event]:
         if name not in self._events:
@@ -111,11 +111,11 @@ class TriggeringEvents(Mapping[str, Sequence[Event]]):
 
 def local_events(events: Mapping[str, Sequence[Mapping[str, Any]]], zone: tzinfo) -> TriggeringEvents:
     """The events with their times in a zone."""
-    return TriggeringEvents({name: [_local(each, zone) for each in found] for name, found in events.items()})
+    return TriggeringEvents({name: [_localize_event(each, zone) for each in found] for name, found in events.items()})
 
 
-def _local(found: Mapping[str, Any], zone: tzinfo) -> Event:
-    at = found.get("at")
-    moment = for_author(datetime.fromisoformat(at), zone) if isinstance(at, str) else at
-    times = {"source_run": for_author(found["source_run"], zone), **({"at": moment} if at is not None else {})}
-    return build_event({**found, **times})
+def _localize_event(event: Mapping[str, Any], zone: tzinfo) -> Event:
+    written_at = event.get("at")
+    at = for_author(datetime.fromisoformat(written_at), zone) if isinstance(written_at, str) else written_at
+    times = {"source_run": for_author(event["source_run"], zone), **({"at": at} if written_at is not None else {})}
+    return build_event({**event, **times})

@@ -13,8 +13,8 @@ from sparkassets.files import SkippedFiles
 from sparkassets.files.listing import matches
 from sparkassets.ports import Observation
 from sparkassets.spark.catalog_observers import unseen
-from sparkassets.spark.current_table import NO_SCHEMA
 from sparkassets.spark.failures import error_condition, first_line
+from sparkassets.spark.open_tables import NO_SCHEMA
 from sparkassets.spark.workplace import SparkWorkplace
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 IN_A_CATALOG: Final = "its tables are in a catalog"
 
 
-class ListedTables:
+class CatalogListing:
     """Lists tables of a catalog; implements `sparkassets.sources.table_sets.TableListing`.
 
     Args:
@@ -49,38 +49,38 @@ class ListedTables:
             return unseen(asset, IN_A_CATALOG)
         with workplace.enter_session(asset) as session:
             try:
-                return sorted(matches(tables.pattern, lambda way: _names(session, tables, way)))
+                return sorted(matches(tables.pattern, lambda parent: _list_names(session, tables, parent)))
             except Exception as error:
-                raise _refusal(asset, tables, error) from error
+                raise _make_refusal(asset, tables, error) from error
 
 
-def _names(session: SparkSession, tables: TableSet, way: str) -> list[str]:
+def _list_names(session: SparkSession, tables: TableSet, parent: str) -> list[str]:
     """Names directly within a schema or catalog; empty where it was dropped after it was listed."""
-    place = (*(tables.within or ()), *(way.split("/") if way else ()))
-    inside = f" IN {quote_table_name(place)}" if place else ""
+    place = (*(tables.within or ()), *(parent.split("/") if parent else ()))
+    in_clause = f" IN {quote_table_name(place)}" if place else ""
     try:
         if len(place) < tables.depth - 1:
-            return [_name(row) for row in session.sql(f"SHOW SCHEMAS{inside}").collect()]
-        found = session.sql(f"SHOW TABLES{inside}").collect()
+            return [_parse_schema_name(row) for row in session.sql(f"SHOW SCHEMAS{in_clause}").collect()]
+        rows = session.sql(f"SHOW TABLES{in_clause}").collect()
     except Exception as error:
-        if way and error_condition(error) in NO_SCHEMA:
+        if parent and error_condition(error) in NO_SCHEMA:
             return []
         raise
-    return [row["tableName"].lower() for row in found if not row["isTemporary"]]
+    return [row["tableName"].lower() for row in rows if not row["isTemporary"]]
 
 
-def _name(row: Row) -> str:
+def _parse_schema_name(row: Row) -> str:
     """The last part of a schema's name, which Spark quotes where it must be."""
-    written = str(row[0])
-    quotes = written.startswith("`") and written.endswith("`")
-    return (written[1:-1].replace("``", "`") if quotes else written).lower()
+    text = str(row[0])
+    is_quoted = text.startswith("`") and text.endswith("`")
+    return (text[1:-1].replace("``", "`") if is_quoted else text).lower()
 
 
-def _refusal(asset: AssetSpec, tables: TableSet, error: Exception) -> SourceError:
+def _make_refusal(asset: AssetSpec, tables: TableSet, error: Exception) -> SourceError:
     """The error for a schema or catalog that cannot be listed."""
     if isinstance(error, SourceError):
         return error
-    within = ".".join(tables.within or ())
+    schema = ".".join(tables.within or ())
     message = f"the tables of the source '{asset.name}' cannot be listed: {first_line(error)}"
-    missing = error_condition(error) in NO_SCHEMA
-    return SourceError(message, hint=f"CREATE SCHEMA {within}, or correct the name" if missing and within else None)
+    is_missing = error_condition(error) in NO_SCHEMA
+    return SourceError(message, hint=f"CREATE SCHEMA {schema}, or correct the name" if is_missing and schema else None)

@@ -23,10 +23,10 @@ from sparkassets.frozen import frozen
 from sparkassets.ports import LastLook, Observation, RecordedTable
 from sparkassets.spark.changes import find_readable_changes
 from sparkassets.spark.commit_history import changes_rows, commits_since, to_log_commit
-from sparkassets.spark.current_table import NamedTable, find_named_table
 from sparkassets.spark.failures import first_line
-from sparkassets.spark.row_partitions import NamedParts
-from sparkassets.spark.target_table import relation_of
+from sparkassets.spark.open_tables import CatalogTable, find_catalog_table
+from sparkassets.spark.row_partitions import CatalogParts
+from sparkassets.spark.table_locations import location_of, read_rows
 from sparkassets.spark.workplace import SparkWorkplace
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 IN_A_CATALOG: Final = "its table is in a catalog"
-_NAMED: Final = 5
-_NEWEST: Final = 20
+_MOST_SHOWN_VALUES: Final = 5
+_MOST_COMMITS: Final = 20
 """Commits of a table of which nothing is recorded, of which one would be of a run that the journal does not know."""
 
 
-class NamedObserver:
+class CatalogObserver:
     """Observes a table in a catalog, compared with its last seen position; implements `ports.SourceObserver`.
 
     Args:
@@ -67,7 +67,7 @@ class NamedObserver:
         return _look_in_session(
             workplace,
             asset,
-            lambda session: _NamedInspection(asset, session, last).observation(),
+            lambda session: _CatalogInspection(asset, session, last).observe(),
             subject=f"the source '{asset.name}'",
         )
 
@@ -107,41 +107,41 @@ def unseen(asset: AssetSpec, why: str) -> Observation:
 
 
 @frozen
-class _NamedInspection:
+class _CatalogInspection:
     """One look at one source in a catalog, from the position that the last look recorded."""
 
     asset: AssetSpec
     session: SparkSession
     last: LastLook
 
-    def observation(self) -> Observation | None:
+    def observe(self) -> Observation | None:
         """The news since the last position; None if nothing changed.
 
         Everything in the table counts as changed if it is another one, went back, has other partitions than at the last
         look, or lost part of its history.
         """
-        relation, name = relation_of(self.asset), self.asset.name
-        table = find_named_table(self.session, relation)
-        shown = relation.storage.display_text
+        location, name = location_of(self.asset), self.asset.name
+        table = find_catalog_table(self.session, location)
+        place = location.display_text
         if table is None and self.last.version is None:
-            return Observation(name, NOTHING, notes=(f"there is no table {shown} yet",))
+            return Observation(name, NOTHING, notes=(f"there is no table {place} yet",))
         if table is None:
             raise NoTableError(
-                f"the source '{name}' vanished: there is no table {shown} any more",
+                f"the source '{name}' vanished: there is no table {place} any more",
                 hint="bring it back, or take the asset and what reads it out of the project",
             )
         if self.last.version is None:
             return self._observe_everything(table, None)
         if table.table_id != self.last.table_id:
-            return self._observe_everything(table, f"another table has the name {shown} now")
+            return self._observe_everything(table, f"another table has the name {place} now")
         if table.version < self.last.version:
             return self._observe_everything(
                 table, f"the table went back from version {self.last.version} to {table.version}"
             )
-        if self.last.cursor.get("by") != self._by():
-            others = "by" in self.last.cursor
+        if self.last.cursor.get("by") != self._describe_partitioning():
+            was_recorded = "by" in self.last.cursor
             return self._observe_everything(
-                table, "the partitions are others now" if others else "a Spark session alone sees it now"
+                table, "the partitions are others now" if was_recorded else "a Spark session alone sees it now"
             )
         commits = commits_since(table, self.last.version)
         if commits is None:
@@ -149,7 +149,7 @@ class _NamedInspection:
             return self._observe_everything(table, reason)
         return self._observe_since(table, commits)
 
-    def _observe_since(self, table: NamedTable, commits: Sequence[Mapping[str, Any]]) -> Observation | None:
+    def _observe_since(self, table: CatalogTable, commits: Sequence[Mapping[str, Any]]) -> Observation | None:
         """The news in these commits, which are all since the position; None if nothing changed.
 
         Partitions are compared between the versions around each group of consecutive commits that changed rows, so that
@@ -158,11 +158,11 @@ class _NamedInspection:
         if not commits:
             notes = self._notes(self.last.cursor.get("unnamed") or {})
             return Observation(self.asset.name, NOTHING, notes=notes) if notes else None
-        changing = [each["version"] for each in commits if changes_rows(each)]
-        parts, changed, removed = self._parts(table), NOTHING, NOTHING
-        if parts is not None and changing:
+        changing_versions = [each["version"] for each in commits if changes_rows(each)]
+        parts, changed, removed = self._find_parts(table), NOTHING, NOTHING
+        if parts is not None and changing_versions:
             touched = NOTHING
-            for first, last in _group_versions(changing):
+            for first, last in _group_versions(changing_versions):
                 touched = touched | parts.find_changes(first - 1, last)
             held = parts.find_partitions(table.version)
             changed, removed = touched & held, touched - held
@@ -172,17 +172,17 @@ class _NamedInspection:
             parts,
             changed=changed,
             removed=removed,
-            whole=parts is None and bool(changing),
+            whole=parts is None and bool(changing_versions),
             extra={"operations": list(operations), "versions": len(commits)},
         )
 
-    def _observe_everything(self, table: NamedTable, reason: str | None) -> Observation:
+    def _observe_everything(self, table: CatalogTable, reason: str | None) -> Observation:
         """Everything that the table holds, as changed.
 
         Without a ``reason`` it is the first look, at which nothing can be removed; with one, whatever is no longer held
         is.
         """
-        parts = self._parts(table)
+        parts = self._find_parts(table)
         held = NOTHING if parts is None else parts.find_partitions(table.version)
         return self._make_observation(
             table,
@@ -195,8 +195,8 @@ class _NamedInspection:
 
     def _make_observation(
         self,
-        table: NamedTable,
-        parts: NamedParts | None,
+        table: CatalogTable,
+        parts: CatalogParts | None,
         *,
         changed: PartitionSet,
         removed: PartitionSet,
@@ -207,7 +207,7 @@ class _NamedInspection:
 
         The cursor remembers values that name no partition, so that a later look without news can report them again.
         """
-        left = (
+        unnamed = (
             {} if parts is None else {name: sorted(values) for name, values in parts.file_parts.ignored_values.items()}
         )
         return Observation(
@@ -217,27 +217,27 @@ class _NamedInspection:
             whole=whole,
             table_id=table.table_id,
             version=table.version,
-            cursor={"by": self._by(), "unnamed": left or None},
+            cursor={"by": self._describe_partitioning(), "unnamed": unnamed or None},
             extra=extra,
-            notes=self._notes(left),
+            notes=self._notes(unnamed),
         )
 
-    def _notes(self, left: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    def _notes(self, unnamed: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         """A note for each column with values that name no partition: their rows are left out."""
-        shown = {column: [escape_unwritable(each) or "''" for each in values] for column, values in left.items()}
+        shown = {column: [escape_unwritable(each) or "''" for each in values] for column, values in unnamed.items()}
         return tuple(
-            f"rows left out whose '{column}' names no partition: {few(values, most=_NAMED)}"
+            f"rows left out whose '{column}' names no partition: {few(values, most=_MOST_SHOWN_VALUES)}"
             for column, values in shown.items()
         )
 
-    def _parts(self, table: NamedTable) -> NamedParts | None:
+    def _find_parts(self, table: CatalogTable) -> CatalogParts | None:
         asset = self.asset
         if not asset.partitioning.is_partitioned:
             return None
-        schema = table.relation.read_rows(self.session, table.version).schema.json()
-        return NamedParts.from_schema(self.session, table.relation, schema, asset.partitioning, source=asset.name)
+        schema = read_rows(table.location, self.session, table.version).schema.json()
+        return CatalogParts.from_schema(self.session, table.location, schema, asset.partitioning, source=asset.name)
 
-    def _by(self) -> list[Any]:
+    def _describe_partitioning(self) -> list[Any]:
         """The columns and keys of the partitions, for the cursor; all partitions are determined anew if they change."""
         partitioning = self.asset.partitioning
         time = partitioning.time
@@ -250,19 +250,19 @@ def _group_versions(versions: Sequence[int]) -> list[tuple[int, int]]:
     >>> _group_versions([3, 4, 6])
     [(3, 4), (6, 6)]
     """
-    found: list[tuple[int, int]] = []
-    for each in versions:
-        if found and found[-1][1] == each - 1:
-            found[-1] = (found[-1][0], each)
+    ranges: list[tuple[int, int]] = []
+    for version in versions:
+        if ranges and ranges[-1][1] == version - 1:
+            ranges[-1] = (ranges[-1][0], version)
         else:
-            found.append((each, each))
-    return found
+            ranges.append((version, version))
+    return ranges
 
 
 # --------------------------------------------------------------------------- targets
 
 
-class NamedTargets:
+class CatalogTargetObserver:
     """Looks at tables in catalogs that assets write; implements `ports.TargetObserver`."""
 
     def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
@@ -291,7 +291,7 @@ class NamedTargets:
             SourceError: No run may write to it.
         """
 
-        def check_table(table: NamedTable | None) -> int | None:
+        def check_table(table: CatalogTable | None) -> int | None:
             if table is None:
                 return None
             table.check()
@@ -305,14 +305,14 @@ class NamedTargets:
         Raises:
             UnknownRunError: One is of another run of the asset.
         """
-        place = f"by the name {relation_of(asset).storage.given}"
+        place = f"by the name {location_of(asset).given}"
 
-        def check_commits(table: NamedTable | None) -> None:
-            for info in islice(table.iterate_commits() if table is not None else (), _NEWEST):
-                marker = parse_run_metadata(info)
+        def check_commits(table: CatalogTable | None) -> None:
+            for commit in islice(table.iterate_commits() if table is not None else (), _MOST_COMMITS):
+                marker = parse_run_metadata(commit)
                 is_own = marker.get("kind") == "data" and asset_app(str(marker.get("app"))) == app
-                if is_own and info["version"] <= version:
-                    refuse_unknown(marker, info["version"], claimed=claimed, place=place)
+                if is_own and commit["version"] <= version:
+                    refuse_unknown(marker, commit["version"], claimed=claimed, place=place)
 
         self._look_at_table(asset, check_commits)
 
@@ -323,10 +323,12 @@ class NamedTargets:
             SourceError: The table cannot be read.
         """
 
-        def find_position(table: NamedTable | None) -> TableFinding | None:
+        def find_position(table: CatalogTable | None) -> TableFinding | None:
             if table is None:
                 return None
-            return TableFinding("moved", table_id=table.table_id, version=table.version, mark=_mark(table.version))
+            return TableFinding(
+                "moved", table_id=table.table_id, version=table.version, mark=_format_mark(table.version)
+            )
 
         return self._look_at_table(asset, find_position)
 
@@ -338,14 +340,14 @@ class NamedTargets:
             SourceError: The table cannot be read.
         """
 
-        def compare(table: NamedTable | None) -> TableFinding | None:
+        def compare(table: CatalogTable | None) -> TableFinding | None:
             if table is None:
-                return TableFinding("gone", f"its table {relation_of(asset).storage.given} is gone", EVERYTHING)
-            return _NamedCommitInspector(asset, known, "", table).detect_changes()
+                return TableFinding("gone", f"its table {location_of(asset).given} is gone", EVERYTHING)
+            return _CatalogCommitInspector(asset, known, "", table).detect_changes()
 
         return self._look_at_table(asset, compare)
 
-    def _look_at_table(self, asset: AssetSpec, look: Callable[[NamedTable | None], T]) -> T | None:
+    def _look_at_table(self, asset: AssetSpec, look: Callable[[CatalogTable | None], T]) -> T | None:
         """What ``look`` returns for the asset's table, of which it is given None if there is none.
 
         None without a session.
@@ -356,41 +358,41 @@ class NamedTargets:
         return _look_in_session(
             workplace,
             asset,
-            lambda session: look(find_named_table(session, relation_of(asset))),
+            lambda session: look(find_catalog_table(session, location_of(asset))),
             subject=f"the table of '{asset.name}'",
         )
 
 
 @frozen
-class _NamedCommitInspector(CommitInspector):
+class _CatalogCommitInspector(CommitInspector):
     """Inspects the commits of a table in a catalog."""
 
-    table: NamedTable
+    table: CatalogTable
 
     @property
     def table_named(self) -> str:
         """The table, as a phrase of a sentence."""
-        return f"its table {self.table.relation.storage.given}"
+        return f"its table {self.table.location.given}"
 
     @property
     def place_named(self) -> str:
         """Its place, as a phrase of a sentence."""
-        return f"by the name {self.table.relation.storage.given}"
+        return f"by the name {self.table.location.given}"
 
     def detect_changes(self) -> TableFinding | None:
         """Differences to the record."""
         table, known = self.table, self.known
         if table.table_id != known.table_id:
-            return self._all_lost("replaced", f"another table stands {self.place_named} now")
+            return self._report_total_loss("replaced", f"another table stands {self.place_named} now")
         if table.version < known.version:
             reason = f"{self.table_named} went back from version {known.version} to {table.version}"
-            return self._all_lost("restored", reason)
+            return self._report_total_loss("restored", reason)
         commits = commits_since(table, known.accounted_version)
         if commits is None:
             return self.judge_gap(table.version)
         return self.judge_commits([to_log_commit(each) for each in commits]) if commits else None
 
-    def _all_lost(self, kind: Any, reason: str) -> TableFinding:  # noqa: ANN401  a kind of what is found
+    def _report_total_loss(self, kind: Any, reason: str) -> TableFinding:  # noqa: ANN401  a kind of what is found
         version = self.table.version
         return TableFinding(kind, reason, EVERYTHING, self.table.table_id, version, self.read_mark(version))
 
@@ -411,25 +413,27 @@ class _NamedCommitInspector(CommitInspector):
         if not partitioning.has_columns:
             return None
         try:
-            schema = table.relation.read_rows(table.session, commit.version).schema.json()
-            parts = NamedParts.from_schema(table.session, table.relation, schema, partitioning, source=self.asset.name)
+            schema = read_rows(table.location, table.session, commit.version).schema.json()
+            parts = CatalogParts.from_schema(
+                table.session, table.location, schema, partitioning, source=self.asset.name
+            )
             return parts.find_changes(commit.version - 1, commit.version)
         except Exception:  # noqa: BLE001  a version is gone, or its columns tell nothing
             return None
 
     def read_mark(self, version: int) -> str | None:
         """The mark of a table in a catalog: always empty, its id suffices."""
-        return _mark(version)
+        return _format_mark(version)
 
 
-def _mark(version: int) -> str:
+def _format_mark(version: int) -> str:
     return f"version:{version}"
 
 
 # --------------------------------------------------------------------------- what runs read
 
 
-class NamedChangeFeeds:
+class CatalogChangeFeeds:
     """Checks whether the changes of an inlet's table can be read; implements `ports.ChangeFeeds`."""
 
     def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
@@ -442,7 +446,7 @@ class NamedChangeFeeds:
             return ChangeAvailability()
         with workplace.enter_session(asset) as session:
             try:
-                table = find_named_table(session, relation_of(asset))
+                table = find_catalog_table(session, location_of(asset))
                 return ChangeAvailability() if table is None else find_readable_changes(table, position, version)[0]
             except Exception as error:  # noqa: BLE001  it is told, whatever it is
                 return ChangeAvailability("unreadable", first_line(error))

@@ -20,11 +20,12 @@ from sparkassets.errors import RunError, SourceChangedError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 from sparkassets.spark.commit_history import changes_rows, commits_since, only_appends
-from sparkassets.spark.current_table import NamedTable
 from sparkassets.spark.delta_files import read_appended, read_version
 from sparkassets.spark.failures import first_line
 from sparkassets.spark.functions import source_of
+from sparkassets.spark.open_tables import CatalogTable
 from sparkassets.spark.schemas import spark_schema
+from sparkassets.spark.table_locations import read_feed, read_rows
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -69,28 +70,28 @@ def read_changes(
     position = TablePosition(pin.table_id or str(table.metadata().id), version)
     if pin.low is None:
         frame, _ = read_version(session, table, version, path=path)
-        refuse_taken(frame.columns, owner)
-        rows = mark_inserted(frame, version, _timestamp(path, version))
+        refuse_change_columns(frame.columns, owner)
+        rows = mark_inserted(frame, version, _read_commit_time(path, version))
         return InletChanges(rows, position, after=None, only_inserts=True)
-    since = TablePosition.parse(pin.low)
-    if since is None or since.table_id != position.table_id or since.version > version:
+    read_position = TablePosition.parse(pin.low)
+    if read_position is None or read_position.table_id != position.table_id or read_position.version > version:
         raise SourceChangedError(
             f"{owner} was read up to {pin.low}, from where its changes cannot be told", source=name
         )
-    changes = table_changes(path, since, version)
+    changes = table_changes(path, read_position, version)
     if changes.availability.kind != "available":
         raise SourceChangedError(f"the changes of {owner} cannot be told: {changes.availability.reason}", source=name)
-    frame = _frame(session, table, changes, path=path, version=version, name=name, by_keys=by_keys)
-    return InletChanges(frame, position, since.version, changes.only_inserts)
+    frame = _read_changed_rows(session, table, changes, path=path, version=version, name=name, by_keys=by_keys)
+    return InletChanges(frame, position, read_position.version, changes.only_inserts)
 
 
-def without_changes(frame: DataFrame) -> DataFrame:
+def make_empty_changes(frame: DataFrame) -> DataFrame:
     """No rows, with the columns of a table's changes."""
     kinds = [f"CAST(NULL AS {kind}) AS {column}" for column, kind in CHANGE_COLUMNS.items()]
     return frame.filter("false").selectExpr("*", *kinds)
 
 
-def refuse_unnamed(inlets: Mapping[str, InletChanges], asset: AssetSpec, columns: Sequence[str]) -> None:
+def refuse_ignored_kinds(inlets: Mapping[str, InletChanges], asset: AssetSpec, columns: Sequence[str]) -> None:
     """Refuses updates and deletes if the asset's code ignores `CHANGE_TYPE`: they would be taken for new rows.
 
     Starts a job only where the log does not prove that all changes are inserts.
@@ -103,9 +104,9 @@ def refuse_unnamed(inlets: Mapping[str, InletChanges], asset: AssetSpec, columns
     Raises:
         RunError: For the first update or delete.
     """
-    code = _unnamed_in(asset.body, columns) if inlets else None
+    code = _find_ignoring_code(asset.body, columns) if inlets else None
     for name, changes in inlets.items() if code is not None else ():
-        if not changes.only_inserts and (first := _first_but_inserts(changes.frame)) is not None:
+        if not changes.only_inserts and (first := _find_first_non_insert(changes.frame)) is not None:
             version, kind = first
             what = "a delete" if kind == "delete" else "an update"
             raise RunError(
@@ -116,7 +117,7 @@ def refuse_unnamed(inlets: Mapping[str, InletChanges], asset: AssetSpec, columns
             )
 
 
-def _unnamed_in(body: SqlBody | PythonBody | None, columns: Sequence[str]) -> str | None:
+def _find_ignoring_code(body: SqlBody | PythonBody | None, columns: Sequence[str]) -> str | None:
     """The code that ignores the kind of changes, as a noun; None where its text names `CHANGE_TYPE`."""
     if body is None or CHANGE_TYPE in (column.lower() for column in columns):
         return None
@@ -125,14 +126,14 @@ def _unnamed_in(body: SqlBody | PythonBody | None, columns: Sequence[str]) -> st
     return None if CHANGE_TYPE in source_of(body) else "its function's module"
 
 
-def _first_but_inserts(frame: DataFrame) -> tuple[int, str] | None:
+def _find_first_non_insert(frame: DataFrame) -> tuple[int, str] | None:
     """Version and kind of the first change that is not an insert; None if all are."""
     others = frame.filter(f"{CHANGE_TYPE} <> 'insert'")
-    found = others.selectExpr(f"min(struct(_commit_version, {CHANGE_TYPE})) AS first").collect()[0][0]
-    return None if found is None else (found[0], found[1])
+    first = others.selectExpr(f"min(struct(_commit_version, {CHANGE_TYPE})) AS first").collect()[0][0]
+    return None if first is None else (first[0], first[1])
 
 
-def _frame(
+def _read_changed_rows(
     session: SparkSession,
     table: DeltaTable,
     changes: TableChanges,
@@ -148,15 +149,18 @@ def _frame(
     """
     table.load_as_version(version)
     schema = spark_schema(table.schema().to_json())
-    refuse_taken(schema.names, f"the inlet {name!r}")
-    frames = [_read_feed(session, fed, schema, path=path, name=name, by_keys=by_keys) for fed in changes.feed_ranges]
+    refuse_change_columns(schema.names, f"the inlet {name!r}")
+    frames = [
+        _read_feed(session, feed_range, schema, path=path, name=name, by_keys=by_keys)
+        for feed_range in changes.feed_ranges
+    ]
     frames += _read_appended(session, table, changes.appended_commits, path=path)
     if not frames:
-        return without_changes(session.createDataFrame([], schema))
+        return make_empty_changes(session.createDataFrame([], schema))
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 
 
-def refuse_taken(columns: Sequence[str], owner: str) -> None:
+def refuse_change_columns(columns: Sequence[str], owner: str) -> None:
     """Refuses a table that has a column of its own with the name of a change column.
 
     Raises:
@@ -174,7 +178,7 @@ def refuse_taken(columns: Sequence[str], owner: str) -> None:
 
 
 def _read_feed(
-    session: SparkSession, fed: FeedRange, schema: StructType, *, path: str, name: str, by_keys: bool
+    session: SparkSession, feed_range: FeedRange, schema: StructType, *, path: str, name: str, by_keys: bool
 ) -> DataFrame:
     """The change rows of consecutive versions, with the columns of ``schema`` and then those of a change.
 
@@ -184,12 +188,12 @@ def _read_feed(
         SourceChangedError: A column is gone meanwhile.
     """
     reader = session.read.format("delta").option("readChangeFeed", "true")
-    rows = reader.option("startingVersion", fed.first).option("endingVersion", fed.last).load(path)
-    there = {column.lower() for column in rows.columns}
-    if missing := [column for column in schema.names if column.lower() not in there]:
+    rows = reader.option("startingVersion", feed_range.first).option("endingVersion", feed_range.last).load(path)
+    present = {column.lower() for column in rows.columns}
+    if missing := [column for column in schema.names if column.lower() not in present]:
         raise SourceChangedError(f"the inlet {name!r} has no column {missing[0]!r} any more", source=name)
     rows = rows.select(*(sqltext.name(column) for column in [*schema.names, *CHANGE_COLUMNS]))
-    return drop_equal_pairs(rows, by_keys=by_keys) if fed.replaced and is_comparable(schema) else rows
+    return drop_equal_pairs(rows, by_keys=by_keys) if feed_range.replaced and is_comparable(schema) else rows
 
 
 def drop_equal_pairs(rows: DataFrame, *, by_keys: bool) -> DataFrame:
@@ -202,10 +206,10 @@ def drop_equal_pairs(rows: DataFrame, *, by_keys: bool) -> DataFrame:
         by_keys: Whether a row with fewer copies than before counts as unchanged, because an upsert stores one anyway.
     """
     columns = [sqltext.name(column) for column in rows.columns if column != CHANGE_TYPE]
-    more = f"sum(IF({CHANGE_TYPE} = 'delete', -1, 1))"
+    surplus_count = f"sum(IF({CHANGE_TYPE} = 'delete', -1, 1))"
     if by_keys:
-        more = f"IF(bool_or({CHANGE_TYPE} <> 'delete'), greatest({more}, 0), {more})"
-    counted = rows.groupBy(*columns).agg(_sql(f"{more} AS __more"))
+        surplus_count = f"IF(bool_or({CHANGE_TYPE} <> 'delete'), greatest({surplus_count}, 0), {surplus_count})"
+    counted = rows.groupBy(*columns).agg(_expression(f"{surplus_count} AS __more"))
     kind = f"explode(array_repeat(IF(__more > 0, 'insert', 'delete'), CAST(abs(__more) AS INT))) AS {CHANGE_TYPE}"
     surplus = counted.filter("__more <> 0").selectExpr(*columns, kind)
     return surplus.select(*(sqltext.name(column) for column in rows.columns))
@@ -213,10 +217,10 @@ def drop_equal_pairs(rows: DataFrame, *, by_keys: bool) -> DataFrame:
 
 def is_comparable(schema: StructType) -> bool:
     """Whether rows of this schema can be grouped, and equal ones are the same bytes."""
-    return all(_compares(each.dataType) for each in schema.fields)
+    return all(_has_comparable_bytes(each.dataType) for each in schema.fields)
 
 
-def _compares(kind: DataType) -> bool:
+def _has_comparable_bytes(kind: DataType) -> bool:
     """Whether equal values of the type are the same bytes: not so for maps, variants and text with a collation."""
     from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
 
@@ -224,7 +228,7 @@ def _compares(kind: DataType) -> bool:
         case StructType():
             return is_comparable(kind)
         case ArrayType():
-            return _compares(kind.elementType)
+            return _has_comparable_bytes(kind.elementType)
         case MapType() | VariantType():
             return False
     return " collate " not in kind.simpleString().lower()
@@ -251,24 +255,26 @@ def mark_inserted(frame: DataFrame, version: int, timestamp: int | None) -> Data
     )
 
 
-def _timestamp(path: str, version: int) -> int | None:
+def _read_commit_time(path: str, version: int) -> int | None:
     """When the version was committed, in milliseconds since 1970; None where the log lacks it."""
     log = DeltaLog(path)
     content = log.read_content(version)
     return None if content is None else log.parse_commit(version, content).timestamp
 
 
-def _sql(text: str) -> Column:
+def _expression(text: str) -> Column:
     from pyspark.sql import functions as sql
 
     return sql.expr(text)
 
 
-_TELLS_ROWS: Final = ("DELETE", "UPDATE", "MERGE")
+_EXACT_OPERATIONS: Final = ("DELETE", "UPDATE", "MERGE")
 """Operations whose changed rows the feed holds exactly, and no other rows."""
 
 
-def named_changes(session: SparkSession, table: NamedTable, pin: InletPin, *, name: str, by_keys: bool) -> InletChanges:
+def read_catalog_changes(
+    session: SparkSession, table: CatalogTable, pin: InletPin, *, name: str, by_keys: bool
+) -> InletChanges:
     """Changes in the inlet ``name`` after its pin's position, up to its version; everything without a position.
 
     Args:
@@ -283,40 +289,40 @@ def named_changes(session: SparkSession, table: NamedTable, pin: InletPin, *, na
     """
     version, owner = pin.version or 0, f"the inlet {name!r}"
     position = TablePosition(pin.table_id or table.table_id, version)
-    frame = table.relation.read_rows(session, version)
-    refuse_taken(frame.columns, owner)
+    frame = read_rows(table.location, session, version)
+    refuse_change_columns(frame.columns, owner)
     if pin.low is None:
         return InletChanges(
-            mark_inserted(frame, version, _commit_time(table, version)), position, after=None, only_inserts=True
+            mark_inserted(frame, version, _find_commit_time(table, version)), position, after=None, only_inserts=True
         )
-    after = TablePosition.parse(pin.low)
-    if after is None or after.table_id != position.table_id or after.version > version:
+    read_position = TablePosition.parse(pin.low)
+    if read_position is None or read_position.table_id != position.table_id or read_position.version > version:
         raise SourceChangedError(
             f"{owner} was read up to {pin.low}, from where its changes cannot be told", source=name
         )
-    availability, commits = find_readable_changes(table, after, version)
+    availability, commits = find_readable_changes(table, read_position, version)
     if availability.kind != "available":
         raise SourceChangedError(f"the changes of {owner} cannot be told: {availability.reason}", source=name)
-    only = all(only_appends(each) for each in commits)
+    only_inserts = all(only_appends(each) for each in commits)
     if not commits:
-        return InletChanges(without_changes(frame), position, after.version, only_inserts=True)
-    rows = partial(_read_named_feed, by_keys=by_keys) if keeps_feed(table.properties) else _read_named_appended
+        return InletChanges(make_empty_changes(frame), position, read_position.version, only_inserts=True)
+    read = partial(_read_catalog_feed, by_keys=by_keys) if keeps_feed(table.properties) else _read_catalog_appended
     try:
-        found = rows(session, table, commits, names=[*frame.columns, *CHANGE_COLUMNS])
-        found.schema  # noqa: B018  Spark looks whether the feed was on only now
+        changed = read(session, table, commits, names=[*frame.columns, *CHANGE_COLUMNS])
+        changed.schema  # noqa: B018  Spark looks whether the feed was on only now
     except Exception as error:
-        if not only or not keeps_feed(table.properties):
+        if not only_inserts or not keeps_feed(table.properties):
             raise SourceChangedError(
                 f"the changes of {owner} cannot be told: {first_line(error)}", source=name
             ) from error
-        found = _read_named_appended(
+        changed = _read_catalog_appended(
             session, table, commits, names=[*frame.columns, *CHANGE_COLUMNS]
         )  # it came before the feed was on
-    return InletChanges(found, position, after.version, only)
+    return InletChanges(changed, position, read_position.version, only_inserts)
 
 
 def find_readable_changes(
-    table: NamedTable, after: TablePosition, version: int
+    table: CatalogTable, after: TablePosition, version: int
 ) -> tuple[ChangeAvailability, Sequence[Mapping[str, Any]]]:
     """Whether changes after a position, up to ``version``, can be read; and the commits that changed rows."""
     if after.table_id != table.table_id:
@@ -325,60 +331,62 @@ def find_readable_changes(
     if later is None:
         return ChangeAvailability("lost", f"its history no longer tells what came after version {after.version}"), ()
     commits = [each for each in later if each["version"] <= version and changes_rows(each)]
-    other = next((each for each in commits if not only_appends(each)), None)
-    if other is not None and not keeps_feed(table.properties):
-        which = f"version {other['version']} ({other['operation']})"
-        return ChangeAvailability("unrecorded", f"{which} changed or removed rows"), ()
+    rewriting = next((each for each in commits if not only_appends(each)), None)
+    if rewriting is not None and not keeps_feed(table.properties):
+        described = f"version {rewriting['version']} ({rewriting['operation']})"
+        return ChangeAvailability("unrecorded", f"{described} changed or removed rows"), ()
     return ChangeAvailability(), commits
 
 
-def _read_named_feed(
+def _read_catalog_feed(
     session: SparkSession,
-    table: NamedTable,
+    table: CatalogTable,
     commits: Sequence[Mapping[str, Any]],
     *,
     names: Sequence[str],
     by_keys: bool,
 ) -> DataFrame:
     """Reads the feed version by version: a version that rewrote equal rows has changed none."""
-    found = []
-    for each in commits:
-        rows = table.relation.read_feed(session, each["version"], each["version"])
+    frames = []
+    for commit in commits:
+        rows = read_feed(table.location, session, commit["version"], commit["version"])
         rows = rows.select(*(sqltext.name(name) for name in names))
-        changes = (
-            only_appends(each)
-            or each["operation"] in _TELLS_ROWS
+        is_exact = (
+            only_appends(commit)
+            or commit["operation"] in _EXACT_OPERATIONS
             or not is_comparable(rows.drop(*CHANGE_COLUMNS).schema)
         )
-        found.append(rows if changes else drop_equal_pairs(rows, by_keys=by_keys))
-    return reduce(lambda one, other: one.unionByName(other), found)
+        frames.append(rows if is_exact else drop_equal_pairs(rows, by_keys=by_keys))
+    return reduce(lambda one, other: one.unionByName(other), frames)
 
 
-def _read_named_appended(
-    session: SparkSession, table: NamedTable, commits: Sequence[Mapping[str, Any]], *, names: Sequence[str]
+def _read_catalog_appended(
+    session: SparkSession, table: CatalogTable, commits: Sequence[Mapping[str, Any]], *, names: Sequence[str]
 ) -> DataFrame:
     """The rows of the files that each commit added."""
-    found = []
-    for each in commits:
-        version = each["version"]
-        rows = table.relation.read_rows(session, version)
+    frames = []
+    for commit in commits:
+        version = commit["version"]
+        rows = read_rows(table.location, session, version)
         if version:
-            rows = rows.withColumn("__file", _file())
-            before = table.relation.read_rows(session, version - 1).select(_file().alias("__file")).distinct()
+            rows = rows.withColumn("__file", _file_path_column())
+            before = (
+                read_rows(table.location, session, version - 1).select(_file_path_column().alias("__file")).distinct()
+            )
             rows = rows.join(before, "__file", "left_anti").drop("__file")
-        at = each["timestamp"]
+        at = commit["timestamp"]
         inserted = mark_inserted(rows, version, None if at is None else int(at.timestamp() * 1000))
-        found.append(inserted.select(*(sqltext.name(name) for name in names)))
-    return reduce(lambda one, other: one.unionByName(other), found)
+        frames.append(inserted.select(*(sqltext.name(name) for name in names)))
+    return reduce(lambda one, other: one.unionByName(other), frames)
 
 
-def _file() -> Any:  # noqa: ANN401  a column
+def _file_path_column() -> Any:  # noqa: ANN401  a column
     from pyspark.sql import functions as sql
 
     return sql.col("_metadata.file_path")
 
 
-def _commit_time(table: NamedTable, version: int) -> int | None:
+def _find_commit_time(table: CatalogTable, version: int) -> int | None:
     """When a version was committed, in milliseconds since 1970; None where the history does not say."""
     for commit in table.iterate_commits():
         if commit["version"] == version:

@@ -9,32 +9,32 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import FileAction, LogCommit
 from sparkassets.frozen import frozen
 from sparkassets.ports import DataCommit, HistoryGoneError
-from sparkassets.spark.current_table import NamedTable, OpenedTable, parameter
-from sparkassets.spark.target_table import read_marker, read_own_marker
+from sparkassets.spark.commit_markers import read_marker, read_own_marker
+from sparkassets.spark.open_tables import CatalogTable, OpenedTable, parameter
 
-_HINT = "the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
+_RECOVERY_HINT = "the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
 
 
 @frozen
-class TableMoment:
+class TransactionState:
     """A version of a table, with the newest transaction version of one application id in it.
 
     Attributes:
-        transaction: The transaction version; None if the id had committed nothing.
+        newest: The transaction version; None if the id had committed nothing.
     """
 
     table_id: str
     version: int
-    transaction: int | None
+    newest: int | None
 
     def excludes(self, above: int) -> bool:
         """Whether no transaction of version ``above`` or a higher one was committed at this moment."""
-        return self.transaction is None or self.transaction < above
+        return self.newest is None or self.newest < above
 
 
-def read_moment(table: OpenedTable | None, app_id: str) -> TableMoment | None:
+def read_transaction_state(table: OpenedTable | None, app_id: str) -> TransactionState | None:
     """The table's version and the newest transaction version of ``app_id``; None without a table."""
-    return None if table is None else TableMoment(table.table_id, table.version, table.transaction_version(app_id))
+    return None if table is None else TransactionState(table.table_id, table.version, table.transaction_version(app_id))
 
 
 def find_commits(
@@ -44,7 +44,7 @@ def find_commits(
     *,
     app_id: str,
     above: int = 0,
-    before: TableMoment | None = None,
+    before: TransactionState | None = None,
 ) -> Sequence[DataCommit]:
     """The data commits of these runs, oldest first; empty if the table has none.
 
@@ -64,8 +64,10 @@ def find_commits(
         return ()
     open_runs = set(runs)
     found: list[DataCommit] = []
-    stop = _bound(table, before, above=above)
-    for commit, own_marker, restored in _own(asset, table, open_runs, app_id=app_id, above=above, stop=stop):
+    stop = _find_search_end(table, before, above=above)
+    for commit, own_marker, restored in _iterate_own_commits(
+        asset, table, open_runs, app_id=app_id, above=above, stop=stop
+    ):
         if own_marker["kind"] == "data":
             if own_marker["run"] not in runs and above:
                 continue
@@ -75,7 +77,7 @@ def find_commits(
                 raise HistoryGoneError(
                     f"{asset.name}: its table was restored after version {commit['version']},"
                     f" which holds run {own_marker['run']}",
-                    hint=_HINT,
+                    hint=_RECOVERY_HINT,
                     found=_make_data_commit(own_marker, commit, table_id=table.table_id),
                 )
             found.append(_make_data_commit(own_marker, commit, table_id=table.table_id))
@@ -86,15 +88,15 @@ def find_commits(
     return tuple(found[::-1])
 
 
-def _own(
-    asset: AssetSpec, table: OpenedTable, sought: Collection[str], *, app_id: str, above: int, stop: int
+def _iterate_own_commits(
+    asset: AssetSpec, table: OpenedTable, missing_runs: Collection[str], *, app_id: str, above: int, stop: int
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], bool]]:
     """The commits of ``app_id``, newest first: each with its marker, and whether a RESTORE came after it.
 
     Ends at version ``stop`` of the table, or at a transaction version below ``above``.
 
     Raises:
-        HistoryGoneError: The log begins before either, while some runs are still ``sought``.
+        HistoryGoneError: The log begins before either, while some runs are still ``missing_runs``.
     """
     restored, version = False, table.version + 1
     for commit in table.iterate_commits():
@@ -109,17 +111,17 @@ def _own(
             return
         yield commit, own_marker, restored
     if version > 0:
-        named = ", ".join(sorted(sought))
+        named = ", ".join(sorted(missing_runs))
         raise HistoryGoneError(
             f"{asset.name}: its table's log begins at version {version}; whether run {named} is in it cannot be told",
-            hint=_HINT,
+            hint=_RECOVERY_HINT,
         )
 
 
-def _bound(table: OpenedTable, before: TableMoment | None, *, above: int) -> int:
+def _find_search_end(table: OpenedTable, before: TransactionState | None, *, above: int) -> int:
     """The version at which the search can stop; -1 where it must go back to the log's beginning."""
-    same = before is not None and before.table_id == table.table_id
-    return before.version if before is not None and same and before.excludes(above) else -1
+    is_same_table = before is not None and before.table_id == table.table_id
+    return before.version if before is not None and is_same_table and before.excludes(above) else -1
 
 
 def _make_data_commit(own_marker: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str) -> DataCommit:
@@ -161,9 +163,9 @@ _SAME_ROWS: Final = frozenset(
     }
 )
 """Operations that change no row. An unknown operation counts as one that does."""
-_ADDED: Final = ("numFiles", "numAddedFiles", "numTargetFilesAdded", "numOutputRows")
-_REMOVED: Final = ("numRemovedFiles", "numTargetFilesRemoved", "numDeletedRows", "numDeletionVectorsAdded")
-_SOME: Final = FileAction(added=True, path="", key="", has_deletion_vector=False, partition=None, stats={})
+_ADDED_METRICS: Final = ("numFiles", "numAddedFiles", "numTargetFilesAdded", "numOutputRows")
+_REMOVED_METRICS: Final = ("numRemovedFiles", "numTargetFilesRemoved", "numDeletedRows", "numDeletionVectorsAdded")
+_UNLISTED_FILES: Final = FileAction(added=True, path="", key="", has_deletion_vector=False, partition=None, stats={})
 """Stands for the files of a commit, which a history does not list."""
 
 
@@ -172,9 +174,9 @@ def changes_rows(commit: Mapping[str, Any]) -> bool:
     if commit["operation"] in _SAME_ROWS:
         return False
     metrics: Mapping[str, str] = commit.get("operationMetrics") or {}
-    counts = [metrics[name] for name in (*_ADDED, *_REMOVED) if name in metrics]
-    wrote = commit["operation"] in ("WRITE", "MERGE", "DELETE", "UPDATE")
-    return not (wrote and counts and all(each == "0" for each in counts))
+    counts = [metrics[name] for name in (*_ADDED_METRICS, *_REMOVED_METRICS) if name in metrics]
+    has_counts = commit["operation"] in ("WRITE", "MERGE", "DELETE", "UPDATE")
+    return not (has_counts and counts and all(each == "0" for each in counts))
 
 
 def only_appends(commit: Mapping[str, Any]) -> bool:
@@ -183,19 +185,19 @@ def only_appends(commit: Mapping[str, Any]) -> bool:
     if commit["operation"] == "STREAMING UPDATE":
         return bool(parameter(commit, "outputMode") == "Append")
     mode = parameter(commit, "mode")
-    appends = commit["operation"] == "WRITE" and mode == "Append"
-    return appends and all(metrics.get(name, "0") == "0" for name in _REMOVED)
+    is_append = commit["operation"] == "WRITE" and mode == "Append"
+    return is_append and all(metrics.get(name, "0") == "0" for name in _REMOVED_METRICS)
 
 
-def commits_since(table: NamedTable, version: int) -> Sequence[Mapping[str, Any]] | None:
+def commits_since(table: CatalogTable, version: int) -> Sequence[Mapping[str, Any]] | None:
     """The commits after a version, oldest first; None where the history lacks one of them."""
     found: list[Mapping[str, Any]] = []
     for commit in table.iterate_commits():
         if commit["version"] <= version:
             break
         found.append(commit)
-    complete = len(found) == table.version - version
-    return found[::-1] if complete else None
+    is_complete = len(found) == table.version - version
+    return found[::-1] if is_complete else None
 
 
 def to_log_commit(row: Mapping[str, Any]) -> LogCommit:
@@ -208,7 +210,7 @@ def to_log_commit(row: Mapping[str, Any]) -> LogCommit:
     return LogCommit(
         version=row["version"],
         operation=str(row["operation"] or ""),
-        files=(_SOME,) if changes_rows(row) else (),
+        files=(_UNLISTED_FILES,) if changes_rows(row) else (),
         moves_rows=False,
         changes_protocol=False,
         metadata=None,

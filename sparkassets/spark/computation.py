@@ -20,9 +20,9 @@ from sparkassets.ports import RunComputation, RunOrder
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.inlet_reader import ReadInlets
+from sparkassets.spark.open_tables import TableDescription
 from sparkassets.spark.own_session import is_remote
 from sparkassets.spark.partition_guard import guard_for
-from sparkassets.spark.target_table import TargetTable
 from sparkassets.spark.upserts.staged_rows import KeptRows
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _CHEAP: Final = frozenset(
 """Plan nodes that only read or pick rows: computing them twice is cheaper than caching, and deterministic."""
 
 
-def hold_common(frames: Sequence[DataFrame]) -> Any | None:  # noqa: ANN401  a data set of the JVM
+def cache_common_plan(frames: Sequence[DataFrame]) -> Any | None:  # noqa: ANN401  a data set of the JVM
     """Caches the largest plan that all frames share, until ``unpersist`` of the returned frame.
 
     None if they share nothing worth it, or if the session cannot cache or does not reveal its plans (Spark Connect).
@@ -43,37 +43,37 @@ def hold_common(frames: Sequence[DataFrame]) -> Any | None:  # noqa: ANN401  a d
     if len(frames) < 2 or is_remote(frames[0].sparkSession):  # noqa: PLR2004  two have something in common
         return None
     with suppress(Exception):  # a platform's own Spark may have no such classes: nothing is held then
-        found = _common([frame._jdf.queryExecution().analyzed() for frame in frames])  # noqa: SLF001  no other way
+        common = _find_common_plan([frame._jdf.queryExecution().analyzed() for frame in frames])  # noqa: SLF001  no other way
         jvm, session = frames[0].sparkSession._jvm, frames[0]._jdf.sparkSession()  # noqa: SLF001
-        return None if found is None else jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, found).persist()
+        return None if common is None else jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, common).persist()
     return None
 
 
-def _common(plans: Sequence[Any]) -> Any | None:  # noqa: ANN401  a plan of the JVM
+def _find_common_plan(plans: Sequence[Any]) -> Any | None:  # noqa: ANN401  a plan of the JVM
     """The topmost part of the first plan that is in all other plans and worth caching; None if there is none."""
-    others = [{node.semanticHash() for node in _parts(plan)} for plan in plans[1:]]
+    others = [{node.semanticHash() for node in _walk_plan(plan)} for plan in plans[1:]]
     return next(
         (
             node
-            for node in _parts(plans[0])
-            if all(node.semanticHash() in hashes for hashes in others) and _is_worth(node)
+            for node in _walk_plan(plans[0])
+            if all(node.semanticHash() in hashes for hashes in others) and _is_worth_caching(node)
         ),
         None,
     )
 
 
-def _is_worth(plan: Any) -> bool:  # noqa: ANN401  a plan of the JVM
+def _is_worth_caching(plan: Any) -> bool:  # noqa: ANN401  a plan of the JVM
     """Whether the plan is worth caching: it does more than read and pick rows, or may yield others the second time."""
-    return not plan.deterministic() or any(node.nodeName() not in _CHEAP for node in _parts(plan))
+    return not plan.deterministic() or any(node.nodeName() not in _CHEAP for node in _walk_plan(plan))
 
 
-def _parts(plan: Any) -> Iterator[Any]:  # noqa: ANN401  plans of the JVM
+def _walk_plan(plan: Any) -> Iterator[Any]:  # noqa: ANN401  plans of the JVM
     """The plan and all plans below it, from the top."""
-    ahead = [plan]
-    for node in ahead:
+    queue = [plan]
+    for node in queue:
         yield node
         children = node.children()
-        ahead += [children.apply(number) for number in range(children.size())]
+        queue += [children.apply(number) for number in range(children.size())]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class SparkComputation:
     order: RunOrder
     frame: DataFrame
     schema: StructType
-    target: TargetTable | None
+    target: TableDescription | None
     context: Context
     inlets: ReadInlets = field(repr=False)
     read_version: int | None = None
@@ -148,21 +148,21 @@ class OutletComputations:
     """
 
     parts: Mapping[str, SparkComputation]
-    _held: contextlib.ExitStack = field(default_factory=contextlib.ExitStack, repr=False)
-    _shared: list[Any] = field(default_factory=list, repr=False)
+    _cached_frames: contextlib.ExitStack = field(default_factory=contextlib.ExitStack, repr=False)
+    _common_rows: list[Any] = field(default_factory=list, repr=False)
 
     def hold(self) -> None:
         """Caches what all outlets have in common until `release`, where a session can."""
-        if self._shared:
+        if self._common_rows:
             return
-        found = hold_common([part.frame for part in self.parts.values()])
-        self._shared.append(found)
-        if found is not None:
-            self._held.callback(found.unpersist, False)  # noqa: FBT003  of the JVM
+        common = cache_common_plan([part.frame for part in self.parts.values()])
+        self._common_rows.append(common)
+        if common is not None:
+            self._cached_frames.callback(common.unpersist, False)  # noqa: FBT003  of the JVM
 
     def release(self) -> None:
         """Releases everything that is held."""
-        self._held.close()
+        self._cached_frames.close()
 
     @property
     def measures(self) -> Mapping[str, Any]:
@@ -199,17 +199,17 @@ def hold_rows(computation: SparkComputation, *, always: bool = False) -> Iterato
         yield
         return
     try:
-        kept = computation.frame.persist()
+        cached = computation.frame.persist()
     except PySparkException:  # a serverless session holds nothing: the check comes before the read only
         computation.inlets.check_files()
         yield
         return
     try:
         try:
-            kept.count()
+            cached.count()
         except Exception as error:
             raise run_error(error, what=computation.order.asset.name) from error
         computation.inlets.check_files()
         yield
     finally:
-        kept.unpersist()
+        cached.unpersist()

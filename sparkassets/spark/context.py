@@ -15,7 +15,8 @@ from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.journal.known_segments import parse_added_segment
 from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.partitions.segments import WHOLE
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import InputError, RunError, RunSkipped
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
@@ -61,12 +62,12 @@ class RunOutbox:
             RunError: The asset has no such dimension with ``segments: runtime``, or the key is no segment.
         """
         try:
-            found, text = parse_added_segment(self.asset, key, column)
+            dimension, text = parse_added_segment(self.asset, key, column)
         except InputError as error:
             raise RunError(f"{self.asset.name}: context.add_partition: {error.args[0]}", hint=error.hint) from error
-        kept = self.keys.setdefault(found, [])
-        if text not in kept:
-            kept.append(text)
+        known_keys = self.keys.setdefault(dimension, [])
+        if text not in known_keys:
+            known_keys.append(text)
 
 
 @frozen
@@ -127,10 +128,10 @@ class RunPartitions(tuple[RunPartition, ...]):  # noqa: SLOT001  with attributes
         cls, partitioning: Partitioning, current: PartitionSet, past: PartitionSet, local: tzinfo
     ) -> RunPartitions:
         """The run's partitions, with times in the zone ``local``; ``past`` are those that earlier runs computed."""
-        found = cls(_partitions(partitioning, current, local))
-        found.definition = partitioning.description if partitioning.is_partitioned else ""
-        found._past = lambda: tuple(_partitions(partitioning, past, local))
-        return found
+        partitions = cls(_iterate_partitions(partitioning, current, local))
+        partitions.definition = partitioning.description if partitioning.is_partitioned else ""
+        partitions._past = lambda: tuple(_iterate_partitions(partitioning, past, local))
+        return partitions
 
     @property
     def current(self) -> tuple[RunPartition, ...]:
@@ -194,7 +195,7 @@ class Context:
     triggering_events: TriggeringEvents = field(default_factory=TriggeringEvents)
     extra: dict[str, Any] = field(default_factory=dict)
     _outbox: RunOutbox = field(kw_only=True, repr=False)
-    _outlets: RunOutlets = field(default_factory=RunOutlets, kw_only=True, repr=False)
+    _make_outlets: RunOutlets = field(default_factory=RunOutlets, kw_only=True, repr=False)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  only of what is not there
         _, message, hint = wrong_in_context(["context", name]) or (0, f"no {name!r}", None)
@@ -251,7 +252,7 @@ class Context:
     @property
     def outlets(self) -> RunOutlets:
         """The tables that the run writes, by name: ``context.outlets.train.path`` and ``.extra``."""
-        return self._outlets
+        return self._make_outlets
 
     @property
     def added_segments(self) -> Mapping[str, Sequence[str]]:
@@ -303,8 +304,8 @@ def make_context(
     asset = order.asset
     local = find_zone(asset.local_zone)
     extra: dict[str, Any] = {}
-    start, end = _in_zone(order.interval, local)
-    before, until = _in_zone(order.previous_interval, local)
+    start, end = _localize_interval(order.interval, local)
+    previous_start, previous_end = _localize_interval(order.previous_interval, local)
     return Context(
         asset=asset.name,
         run_id=order.run,
@@ -312,37 +313,39 @@ def make_context(
         data_interval_start=start,
         data_interval_end=end,
         logical_date=start,
-        prev_data_interval_start_success=before,
-        prev_data_interval_end_success=until,
-        ds=_text(start, "%Y-%m-%d"),
-        ds_nodash=_text(start, "%Y%m%d"),
+        prev_data_interval_start_success=previous_start,
+        prev_data_interval_end_success=previous_end,
+        ds=_format_time(start, "%Y-%m-%d"),
+        ds_nodash=_format_time(start, "%Y%m%d"),
         ts=start.isoformat() if start else None,
-        ts_nodash=_text(start, "%Y%m%dT%H%M%S"),
-        ts_nodash_with_tz=_text(start, "%Y%m%dT%H%M%S%z"),
+        ts_nodash=_format_time(start, "%Y%m%dT%H%M%S"),
+        ts_nodash_with_tz=_format_time(start, "%Y%m%dT%H%M%S%z"),
         partitions=RunPartitions.from_run(asset.partitioning, order.partitions, order.computed_partitions, local),
         params=for_author(asset.params_of(order.partitions), local),
         watermark=watermark,
         triggering_events=local_events(order.events, local),
         extra=extra,
         _outbox=RunOutbox(project, asset),
-        _outlets=_outlets(order, extra, folders or {}),
+        _make_outlets=_make_outlets(order, extra, folders or {}),
     )
 
 
-def _outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str]) -> RunOutlets:
+def _make_outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str]) -> RunOutlets:
     """The tables that the run writes, by name; the one table of an ordinary asset shares the run's extra."""
-    places = ((each.asset.name, each.asset.storage) for each in order.table_orders)
-    own = {} if order.outlets else {"extra": extra}
-    found = ((name, folders.get(name) or (place.display_text if place is not None else "")) for name, place in places)
-    return RunOutlets({name: RunOutlet(name, path, **own) for name, path in found})
+    locations = ((each.asset.name, each.asset.storage) for each in order.table_orders)
+    shared_extra = {} if order.outlets else {"extra": extra}
+    outlet_paths = (
+        (name, folders.get(name) or (place.display_text if place is not None else "")) for name, place in locations
+    )
+    return RunOutlets({name: RunOutlet(name, path, **shared_extra) for name, path in outlet_paths})
 
 
 def list_run_partitions(partitioning: Partitioning, parts: PartitionSet, local: tzinfo) -> tuple[RunPartition, ...]:
     """The partitions, oldest first, with times in the zone ``local``; empty for an asset without partitions."""
-    return tuple(_partitions(partitioning, parts, local))
+    return tuple(_iterate_partitions(partitioning, parts, local))
 
 
-def _partitions(partitioning: Partitioning, partitions: PartitionSet, local: tzinfo) -> Iterator[RunPartition]:
+def _iterate_partitions(partitioning: Partitioning, partitions: PartitionSet, local: tzinfo) -> Iterator[RunPartition]:
     """The partitions with their keys, times and segments; empty for an asset without partitions.
 
     Segments that are not known yet are left out.
@@ -352,15 +355,19 @@ def _partitions(partitioning: Partitioning, partitions: PartitionSet, local: tzi
     columns = [each.column for each in partitioning.segments]
     for key, (start, _, segment) in zip(partitioning.keys(partitions), partitioning.slots(partitions), strict=True):
         time = partitioning.time
-        first, after = _in_zone(None if time is None else (from_unix(start), from_unix(time.stop(start))), local)
+        first, after = _localize_interval(
+            None if time is None else (from_unix(start), from_unix(time.stop(start))), local
+        )
         yield RunPartition(
             key, first, after, {name: text for name, text in zip(columns, segment, strict=True) if text != WHOLE}
         )
 
 
-def _in_zone(interval: tuple[datetime, datetime] | None, zone: tzinfo) -> tuple[DateTime, DateTime] | tuple[None, None]:
+def _localize_interval(
+    interval: tuple[datetime, datetime] | None, zone: tzinfo
+) -> tuple[DateTime, DateTime] | tuple[None, None]:
     return (for_author(interval[0], zone), for_author(interval[1], zone)) if interval else (None, None)
 
 
-def _text(start: datetime | None, form: str) -> str | None:
+def _format_time(start: datetime | None, form: str) -> str | None:
     return None if start is None else start.strftime(form)

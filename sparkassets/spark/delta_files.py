@@ -70,23 +70,23 @@ def read_version(
         if table.version() != version:
             table.load_as_version(version)
         files = TableFiles.load_files(table)
-        slices = files.split_files(parts, partitioning=partitioning)
+        split = files.split_files(parts, partitioning=partitioning)
     except (DeltaError, SourceError):  # Delta reads more, and tells what it cannot
-        slices = None
-    if slices is not None:
-        wanted = [*slices.inside, *slices.mixed]
+        split = None
+    if split is not None:
+        wanted = [*split.inside, *split.mixed]
         if newer is not None:
-            kept = {file.path for file in newer.find_files(files)}
-            wanted = [file for file in wanted if file.path in kept]
+            needed_paths = {file.path for file in newer.find_files(files)}
+            wanted = [file for file in wanted if file.path in needed_paths]
         frame = read_files(session, table, wanted, path=path)
         if frame is not None:
-            return frame, not slices.mixed
+            return frame, not split.mixed
     return session.read.format("delta").option("versionAsOf", version).load(path), False
 
 
 def can_read_files(table: DeltaTable, *, path: str) -> bool:
     """Whether `read_files` reads any number of the table's files."""
-    return _readable(table) is not None and _GLOB.search(path) is None
+    return _find_readable_schema(table) is not None and _GLOB.search(path) is None
 
 
 def read_files(
@@ -96,8 +96,10 @@ def read_files(
 
     None for more files than ``most``, or by default where Delta takes no longer.
     """
-    schema = _readable(table)
-    return None if schema is None else _of_files(session, files, path=path, schema=schema, table=table, most=most)
+    schema = _find_readable_schema(table)
+    return (
+        None if schema is None else _read_listed_files(session, files, path=path, schema=schema, table=table, most=most)
+    )
 
 
 def read_appended(session: SparkSession, table: DeltaTable, commit: LogCommit, *, path: str) -> DataFrame:
@@ -105,19 +107,19 @@ def read_appended(session: SparkSession, table: DeltaTable, commit: LogCommit, *
 
     Read from the files where they hold exactly these rows; else Delta reads them, and lists the table's files.
     """
-    schema, names = _readable(table), table.metadata().partition_columns
-    files = [LiveFile(file.path, 0, None, _partition(file, names)) for file in commit.files]
+    schema, folder_columns = _find_readable_schema(table), table.metadata().partition_columns
+    files = [LiveFile(file.path, 0, None, _find_folder_values(file, folder_columns)) for file in commit.files]
     frame = None
     if schema is not None and not any(file.has_deletion_vector for file in commit.files):
-        frame = _of_files(session, files, path=path, schema=schema, table=table, most=len(files))
+        frame = _read_listed_files(session, files, path=path, schema=schema, table=table, most=len(files))
     if frame is not None:
         return frame
     frame = session.read.format("delta").option("versionAsOf", commit.version).load(path)
-    listed = ", ".join(sqltext.text(file.place.rpartition("/")[2]) for file in files)
-    return frame.filter(f"_metadata.file_name IN ({listed})")
+    file_names = ", ".join(sqltext.text(file.place.rpartition("/")[2]) for file in files)
+    return frame.filter(f"_metadata.file_name IN ({file_names})")
 
 
-def _partition(file: FileAction, names: Sequence[str]) -> dict[str, str | None]:
+def _find_folder_values(file: FileAction, names: Sequence[str]) -> dict[str, str | None]:
     """Values of the partition columns; empty text is null, as in Delta's protocol."""
     values = file.partition or {}
     return {name: values.get(name) or None for name in names}
@@ -126,7 +128,7 @@ def _partition(file: FileAction, names: Sequence[str]) -> dict[str, str | None]:
 # --------------------------------------------------------------------------- whether
 
 
-def _readable(table: DeltaTable) -> StructType | None:
+def _find_readable_schema(table: DeltaTable) -> StructType | None:
     """The schema of Delta's read; None where rows or types in the files may differ from it."""
     from pyspark.sql.types import StructType
 
@@ -134,7 +136,7 @@ def _readable(table: DeltaTable) -> StructType | None:
     if not _FEATURES.issuperset(features) or maps_columns(metadata.configuration):
         return None
     fields = json.loads(table.schema().to_json())["fields"]
-    fields = [each | {"metadata": _public_metadata(each["metadata"])} for each in fields]
+    fields = [each | {"metadata": _drop_internal_metadata(each["metadata"])} for each in fields]
     if not all(map(_is_plain, fields)) or any(each["name"].lower() == "_metadata" for each in fields):
         return None
     if any(each["type"] == "binary" for each in fields if each["name"] in metadata.partition_columns):
@@ -142,7 +144,7 @@ def _readable(table: DeltaTable) -> StructType | None:
     return StructType.fromJson({"type": "struct", "fields": fields})
 
 
-def _public_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_internal_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata of a column without Delta's internal keys."""
     return {key: value for key, value in metadata.items() if key != GENERATED and not key.startswith(IDENTITY)}
 
@@ -166,7 +168,7 @@ def _is_plain_type(kind: str | Mapping[str, Any]) -> bool:
             return False
 
 
-def _are_few(session: SparkSession, files: Sequence[LiveFile], *, path: str) -> bool:
+def _can_list_quickly(session: SparkSession, files: Sequence[LiveFile], *, path: str) -> bool:
     """Whether Spark itself can list the files quickly, one after the other."""
     if sum(file.size for file in files) > _MOST_BYTES:
         return False
@@ -177,7 +179,7 @@ def _are_few(session: SparkSession, files: Sequence[LiveFile], *, path: str) -> 
 # --------------------------------------------------------------------------- reading
 
 
-def _of_files(
+def _read_listed_files(
     session: SparkSession,
     files: Sequence[LiveFile],
     *,
@@ -192,48 +194,51 @@ def _of_files(
 
     if not files:
         return session.createDataFrame([], schema).filter("false")
-    foreign = any("://" in file.path or file.path.startswith(("/", "file:")) for file in files)
+    has_foreign_paths = any("://" in file.path or file.path.startswith(("/", "file:")) for file in files)
     places = [f"{path.rstrip('/')}/{file.place}" for file in files]
-    few = _are_few(session, files, path=path) if most is None else len(files) <= most
-    if foreign or any(map(_GLOB.search, places)) or not few:
+    is_fast = _can_list_quickly(session, files, path=path) if most is None else len(files) <= most
+    if has_foreign_paths or any(map(_GLOB.search, places)) or not is_fast:
         return None
     folders = table.metadata().partition_columns
-    stored = StructType([field for field in schema.fields if field.name not in folders])
+    stored_schema = StructType([field for field in schema.fields if field.name not in folders])
     try:
-        frame = session.read.schema(stored).option("recursiveFileLookup", "true").parquet(*places)
-        found = _by_uri(frame.inputFiles(), files)
+        frame = session.read.schema(stored_schema).option("recursiveFileLookup", "true").parquet(*places)
+        files_by_uri = _match_files_to_uris(frame.inputFiles(), files)
     except AnalysisException:  # one is not there any more: Delta's read tells
         return None
-    if found is None:
+    if files_by_uri is None:
         return None
-    return _with_folders(frame, found, schema=schema, folders=folders) if folders else frame
+    return _add_folder_columns(frame, files_by_uri, schema=schema, folders=folders) if folders else frame
 
 
-def _by_uri(uris: Iterable[str], files: Sequence[LiveFile]) -> dict[str, LiveFile] | None:
+def _match_files_to_uris(uris: Iterable[str], files: Sequence[LiveFile]) -> dict[str, LiveFile] | None:
     """The files by the names that Spark gives them; None where it did not list each of them once."""
-    places = {file.place: file for file in files}
-    found = {uri: places.pop(_place(unquote(uri), places), None) for uri in uris}
-    if places or None in found.values():
+    unmatched = {file.place: file for file in files}
+    files_by_uri = {uri: unmatched.pop(_match_suffix(unquote(uri), unmatched), None) for uri in uris}
+    if unmatched or None in files_by_uri.values():
         return None
-    return {uri: file for uri, file in found.items() if file is not None}
+    return {uri: file for uri, file in files_by_uri.items() if file is not None}
 
 
-def _place(text: str, places: Mapping[str, LiveFile]) -> str:
+def _match_suffix(text: str, places: Mapping[str, LiveFile]) -> str:
     """The longest suffix of the text that is a known place."""
     while text and text not in places:
         text = text.partition("/")[2]
     return text
 
 
-def _with_folders(
-    frame: DataFrame, found: Mapping[str, LiveFile], *, schema: StructType, folders: Sequence[str]
+def _add_folder_columns(
+    frame: DataFrame, files_by_uri: Mapping[str, LiveFile], *, schema: StructType, folders: Sequence[str]
 ) -> DataFrame:
     """Adds the columns that folders are named by, and puts all columns in the table's order."""
     from pyspark.sql import functions as sql
 
-    kinds = {name: schema[name].dataType.simpleString() for name in folders}
-    rows = {uri: [_literal(file.partition[name], kinds[name]) for name in folders] for uri, file in found.items()}
-    values = _values(rows, folders)
+    types = {name: schema[name].dataType.simpleString() for name in folders}
+    rows = {
+        uri: [_format_literal(file.partition[name], types[name]) for name in folders]
+        for uri, file in files_by_uri.items()
+    }
+    values = _build_folder_values(rows, folders)
     columns = [
         sql.expr(values[field.name]).alias(field.name, metadata=field.metadata)
         if field.name in values
@@ -243,7 +248,7 @@ def _with_folders(
     return frame.select(*columns)
 
 
-def _values(rows: Mapping[str, Sequence[str]], folders: Sequence[str]) -> dict[str, str]:
+def _build_folder_values(rows: Mapping[str, Sequence[str]], folders: Sequence[str]) -> dict[str, str]:
     """SQL for the value of each partition column, looked up by the file that a row was read from.
 
     If all files have the same values these are constants, made nullable as Delta has them.
@@ -251,17 +256,17 @@ def _values(rows: Mapping[str, Sequence[str]], folders: Sequence[str]) -> dict[s
     first, *others = rows.values()
     if all(each == first for each in others):
         return {name: f"nullif({text}, NULL)" for name, text in zip(folders, first, strict=True)}
-    keys = (_key(sqltext.text(_NO_HOST.sub(r"\1:/", uri))) for uri in rows)
+    keys = (_hash_sql(sqltext.text(_NO_HOST.sub(r"\1:/", uri))) for uri in rows)
     entries = ", ".join(f"{key}, struct({', '.join(row)})" for key, row in zip(keys, rows.values(), strict=True))
-    row = f"coalesce(map({entries})[{_key('_metadata.file_path')}], raise_error('a file of no partition'))"
+    row = f"coalesce(map({entries})[{_hash_sql('_metadata.file_path')}], raise_error('a file of no partition'))"
     return {name: f"({row}).col{number}" for number, name in enumerate(folders, 1)}
 
 
-def _key(path: str) -> str:
+def _hash_sql(path: str) -> str:
     """SQL for a number that stands for a path: Spark searches map keys one by one, and numbers compare faster."""
     return f"xxhash64({path})"
 
 
-def _literal(value: PartitionValue, kind: str) -> str:
+def _format_literal(value: PartitionValue, kind: str) -> str:
     text = log_text(value)
     return f"CAST({'NULL' if text is None else sqltext.text(text)} AS {kind})"

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.branches.branch_project import branch_storage
 from sparkassets.core.runs import BranchPromotion
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
+from sparkassets.core.spec.model import AssetSpec, PythonBody, SqlBody
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import Engine, Enlist, RunComputation, RunOrder, Target
 from sparkassets.processes import Process
-from sparkassets.spark.changes import refuse_unnamed
+from sparkassets.spark.changes import refuse_ignored_kinds
 from sparkassets.spark.computation import OutletComputations, SparkComputation
 from sparkassets.spark.context import Context, make_context
-from sparkassets.spark.current_table import open_relation, table_of
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.frame_conversion import is_frame, to_spark
@@ -31,13 +31,14 @@ from sparkassets.spark.iterations import (
     make_restore,
     read_newest_iteration,
 )
+from sparkassets.spark.open_tables import describe_table_of, find_table, open_table
 from sparkassets.spark.own_session import copy_for_run, make_active, require_utc
 from sparkassets.spark.partition_guard import drop_removed_segments
 from sparkassets.spark.predicates import partition_predicate
 from sparkassets.spark.schemas import declared_schema, drop_defaults, with_plain_strings
 from sparkassets.spark.self_writing import SelfWritingComputation, SelfWrittenTarget
 from sparkassets.spark.sql_template import run_sql, run_statements
-from sparkassets.spark.target_table import open_table, relation_of
+from sparkassets.spark.table_locations import location_of
 from sparkassets.spark.targets.table_target import TableTarget
 from sparkassets.spark.validation.inlet_checks import check_inlets
 from sparkassets.spark.workplace import InterruptibleWork, SparkWorkplace
@@ -112,15 +113,17 @@ def read_promoted_rows(
         RunError: The branch's table is gone.
     """
     asset, partitioning = order.asset, order.asset.partitioning
-    place, owner = branch_storage(project, promotion.branch, asset), f"{asset.name} in branch {promotion.branch}"
+    location, owner = branch_storage(project, promotion.branch, asset), f"{asset.name} in branch {promotion.branch}"
     table_id, version = promotion.tables.get(asset.name, ("", 0))
-    table = open_table(place.path) if place is not None else None
-    if place is None or table is None or str(table.metadata().id) != table_id:
+    table = open_table(location.path) if location is not None else None
+    if location is None or table is None or str(table.metadata().id) != table_id:
         raise RunError(f"{owner} is gone: there is no table of id {table_id}", hint="run the branch again")
-    path = place.path
-    frame, exact = read_version(session, table, version, path=path, parts=order.partitions, partitioning=partitioning)
+    path = location.path
+    frame, is_exact = read_version(
+        session, table, version, path=path, parts=order.partitions, partitioning=partitioning
+    )
     predicate = partition_predicate(frame.schema, order.partitions, partitioning=partitioning, owner=owner)
-    return frame if predicate is None or exact else frame.filter(predicate)
+    return frame if predicate is None or is_exact else frame.filter(predicate)
 
 
 Opening = Callable[["SparkSession", RunOrder], ReadInlets]
@@ -142,7 +145,7 @@ class SparkEngine:
         self, project: ProjectSpec, session: SparkSession | None = None, *, opening: Opening | None = None
     ) -> None:
         self._project = project
-        self._opening = opening or read_inlets
+        self._read_inlets = opening or read_inlets
         name, settings = f"sparkassets-{project.name}", project.spark
         self.workplace = SparkWorkplace(session, name=name, settings=settings, packages=project.python)
 
@@ -174,24 +177,24 @@ class SparkEngine:
             for folder in folders.values():
                 folders_kept.enter_context(folder.keep_on_success())
             try:
-                apart = isinstance(order.asset.body, PythonBody) or order.asset.writes_itself
-                session = copy_for_run(shared) if apart else shared
-                inlets = self._opening(session, order)
+                needs_own_session = isinstance(order.asset.body, PythonBody) or order.asset.writes_itself
+                session = copy_for_run(shared) if needs_own_session else shared
+                inlets = self._read_inlets(session, order)
                 work.check(order.run)
-                read = replace(inlets, verdicts=check_inlets(order, inlets.frames, self._project.python))
+                checked_inlets = replace(inlets, verdicts=check_inlets(order, inlets.frames, self._project.python))
                 work.check(order.run)
-                marks = list(inlets.watermark_bounds)
+                bounds = list(inlets.watermark_bounds)
                 context = make_context(
                     order,
-                    watermark=marks[0] if len(marks) == 1 else None,
+                    watermark=bounds[0] if len(bounds) == 1 else None,
                     project=self._project,
                     folders={name: folder.path for name, folder in folders.items()},
                 )
                 if order.asset.writes_itself:
                     return SelfWritingComputation(
-                        order, context, read, partial(self._write, session, order, read, context)
+                        order, context, checked_inlets, partial(self._write, session, order, checked_inlets, context)
                     )
-                return self._of_outlets(session, order, read, context, folders, work)
+                return self._compute_outlets(session, order, checked_inlets, context, folders, work)
             except SparkAssetsError:
                 raise
             except Exception as error:
@@ -201,25 +204,29 @@ class SparkEngine:
         """The rows of each table that takes over rows of a branch."""
         with self.workplace.work(order) as (session, work):
             try:
-                inlets = self._opening(session, order) if order.has_rules else ReadInlets()
+                inlets = self._read_inlets(session, order) if order.has_rules else ReadInlets()
                 work.check(order.run)
                 context = make_context(order, watermark=None, project=self._project, folders={})
                 parts = [
                     _describe_computation(
                         session,
-                        each,
-                        read_promoted_rows(session, self._project, each, promotion),
-                        _PriorTarget(session, each.asset),
+                        table_order,
+                        read_promoted_rows(session, self._project, table_order, promotion),
+                        _PriorTarget(session, table_order.asset),
                         inlets,
                         context,
                     )
-                    for each in order.table_orders
+                    for table_order in order.table_orders
                 ]
             except SparkAssetsError:
                 raise
             except Exception as error:
                 raise run_error(error, what=order.asset.name) from error
-        return OutletComputations({each.order.asset.name: each for each in parts}) if order.outlets else parts[0]
+        return (
+            OutletComputations({table_order.order.asset.name: table_order for table_order in parts})
+            if order.outlets
+            else parts[0]
+        )
 
     def cancel(self, run: str) -> None:
         """Interrupts the Spark work that the run is doing now; returns at once."""
@@ -230,7 +237,7 @@ class SparkEngine:
         """Stops the session if this engine created it."""
         self.workplace.close()
 
-    def _of_outlets(
+    def _compute_outlets(
         self,
         session: SparkSession,
         order: RunOrder,
@@ -242,15 +249,16 @@ class SparkEngine:
         """The rows of each table that the run writes; fails if those of one do not fit."""
         frames = [
             (each, combine_rows(each, rows, before.read_partitions), before)
-            for each, rows, before in self._frames(session, order, inlets, context, work)
+            for each, rows, before in self._iterate_frames(session, order, inlets, context, work)
         ]
         if folders and not frames:
-            written = (
+            written_files = (
                 (each, folders[each.asset.name].rows(session, context), _PriorTarget(session, each.asset))
                 for each in order.table_orders
             )
             parts = [
-                replace(_describe_computation(session, *each, inlets, context), writes_files=True) for each in written
+                replace(_describe_computation(session, *each, inlets, context), writes_files=True)
+                for each in written_files
             ]
         else:
             for folder in folders.values():
@@ -271,7 +279,7 @@ class SparkEngine:
                     order.asset.body,
                     outlets=order.asset.outlets,
                     allowed=self._project.python,
-                    inlets=_arguments(order, inlets.frames),
+                    inlets=_make_arguments(order, inlets.frames),
                     context=context,
                     given_up=work.cancelled.is_set,
                     writes="all",
@@ -282,7 +290,7 @@ class SparkEngine:
                     raise RunError(f"{each.asset.name} has neither SQL nor a function")
                 run_statements(session, each, each.asset.body, inlets=inlets.frames, context=context)
 
-    def _frames(
+    def _iterate_frames(
         self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context, work: InterruptibleWork
     ) -> Iterator[tuple[RunOrder, DataFrame, _PriorTarget]]:
         """The rows of each table, and the table before the run."""
@@ -292,7 +300,7 @@ class SparkEngine:
                 order.asset.body,
                 outlets=order.asset.outlets,
                 allowed=self._project.python,
-                inlets=_arguments(order, inlets.frames),
+                inlets=_make_arguments(order, inlets.frames),
                 context=context,
                 given_up=work.cancelled.is_set,
                 writes="files" if order.asset.publishes else "nothing",
@@ -315,14 +323,17 @@ def _describe_computation(
     require_utc(frame.sparkSession, asset=order.asset.name)
     order = order.with_new_segments(context.added_segments)
     frame = drop_removed_segments(drop_defaults(frame), order)
-    schema, there = mode_of(order.asset).table_schema(order.asset, frame.schema), table_of(session, order.asset)
-    refuse_unnamed(inlets.changes, order.asset, frame.schema.names)
-    check_schema(session, order, schema, there)
+    schema, table = (
+        mode_of(order.asset).table_schema(order.asset, frame.schema),
+        describe_table_of(session, order.asset),
+    )
+    refuse_ignored_kinds(inlets.changes, order.asset, frame.schema.names)
+    check_schema(session, order, schema, table)
     rows = with_plain_strings(frame, frame.schema)
-    return SparkComputation(order, rows, schema, there, context, inlets, before.version)
+    return SparkComputation(order, rows, schema, table, context, inlets, before.version)
 
 
-def _arguments(order: RunOrder, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame | IterationArgument]:
+def _make_arguments(order: RunOrder, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame | IterationArgument]:
     """The inlets as arguments of a function; an inlet that is no table is an `IterationArgument`."""
     return {name: read_newest_iteration(order.inlets[name], frame) or frame for name, frame in frames.items()}
 
@@ -330,11 +341,11 @@ def _arguments(order: RunOrder, frames: Mapping[str, DataFrame]) -> dict[str, Da
 def _convert_rows(session: SparkSession, order: RunOrder, rows: Any) -> DataFrame:  # noqa: ANN401
     """The rows as Spark's, with the declared types."""
     if is_frame(rows):
-        found: DataFrame = rows
-        return found
-    asset, there = order.asset, table_of(session, order.asset)
+        frame: DataFrame = rows
+        return frame
+    asset, table = order.asset, describe_table_of(session, order.asset)
     declared = declared_schema(session, asset.columns) if asset.columns else None
-    return to_spark(session, rows, asset=asset.name, declared=declared, there=there and there.schema)
+    return to_spark(session, rows, asset=asset.name, declared=declared, table_schema=table and table.schema)
 
 
 class _PriorTarget:
@@ -351,19 +362,19 @@ class _PriorTarget:
 
     def read_partitions(self, order: RunOrder, like: DataFrame) -> DataFrame:
         """Its rows of the run's partitions, and maybe others; none, with the columns of ``like``, where it has none."""
-        table = open_relation(self._session, relation_of(self._asset))
+        table = find_table(self._session, location_of(self._asset))
         if table is None:
             return like.limit(0)
         if self.version is None:  # else its SQL has read that version
             self.version = table.version
-        if table.describe_target().has_no_rows:
+        if table.describe().has_no_rows:
             return like.limit(0)
         partitioning = self._asset.partitioning
         return table.read_rows(self._session, self.version, parts=order.partitions, partitioning=partitioning)[0]
 
     def frame(self) -> DataFrame:
         """Its rows."""
-        asset, table = self._asset, open_relation(self._session, relation_of(self._asset))
+        asset, table = self._asset, find_table(self._session, location_of(self._asset))
         if table is not None:
             self.version = table.version
             return table.read_rows(self._session, self.version)[0]

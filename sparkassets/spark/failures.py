@@ -11,11 +11,11 @@ from sparkassets.errors import FileLocation, RunError
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
-_PLACE = re.compile(r"line (\d+),? pos(?:ition)? \d+")
+_LINE_NUMBER = re.compile(r"line (\d+),? pos(?:ition)? \d+")
 _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*$|; line \d+ pos \d+;?\s*$", re.DOTALL)
 _CALLED = re.compile(r"^An error occurred while calling [^\n]*\n: ")
 _CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
-_SAID_LATER = re.compile(r"(Invalid column names: .*|The column .* is a struct .*)$", re.MULTILINE)
+_LATER_LINE = re.compile(r"(Invalid column names: .*|The column .* is a struct .*)$", re.MULTILINE)
 """Delta's refusal of columns, whose first line names none of them."""
 _OBJECT = re.compile(r"(?:[a-z]\w*\.)+([A-Z]\w*)@[0-9a-f]+")
 _JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
@@ -27,7 +27,7 @@ _HEADER = re.compile(
 _UNREADABLE = re.compile(r"Encountered error while reading file (\S+?)\.?(?:\s|$)")
 _WRAPPERS = ("[TASK_WRITE_FAILED", "Job aborted due to stage failure")
 """Messages that only say that something failed; their cause says what."""
-_OF_A_WORKER = "Traceback (most recent call last)"
+_WORKER_TRACEBACK = "Traceback (most recent call last)"
 """How a Python worker's report of an error in a user's function begins."""
 _HINTS = {
     "[MALFORMED_RECORD_IN_PARSING": "a value there is not of the type that `columns` of the source declares: mend the "
@@ -53,12 +53,12 @@ _CONFLICTS = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHA
 
 def error_condition(error: BaseException) -> str:
     """The error condition of the outermost cause that has one, such as ``DELTA_CONCURRENT_APPEND``; else empty."""
-    seen: BaseException | None = error
-    while seen is not None:
-        found = getattr(seen, "getCondition", lambda: None)() or _find_condition(seen)
-        if found:
-            return str(found)
-        seen = getattr(seen, "_cause", None) or seen.__cause__
+    cause: BaseException | None = error
+    while cause is not None:
+        condition = getattr(cause, "getCondition", lambda: None)() or _find_condition(cause)
+        if condition:
+            return str(condition)
+        cause = getattr(cause, "_cause", None) or cause.__cause__
     return ""
 
 
@@ -76,8 +76,8 @@ def run_error(error: Exception, *, what: str = "", place: FileLocation | None = 
         place: Where the SQL begins; the line that Spark names is counted from there.
     """
     message = whole_message(error)
-    where = _where(message, place) if place is not None else what
-    failure = RunError(f"{where}: {first_line(error)}", hint=_hint(message))
+    prefix = _find_line(message, place) if place is not None else what
+    failure = RunError(f"{prefix}: {first_line(error)}", hint=_find_hint(message))
     failure.retryable = not is_final(error)
     failure.is_data_error = is_of_data(error)
     failure.files = files_in(message)
@@ -95,7 +95,7 @@ def files_in(message: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _hint(message: str) -> str | None:
+def _find_hint(message: str) -> str | None:
     if _NO_S3.search(message):
         return _S3_HINT
     if "[FAILED_READ_FILE" not in message:
@@ -108,23 +108,24 @@ def first_line(error: BaseException) -> str:
     message = whole_message(error)
     if header := _HEADER.search(message):
         file, found, wanted = (header[each] for each in ("file", "found", "wanted"))
-        return f"the header of {file.removeprefix('file://')} {_other_than(found.split(', '), wanted.split(', '))}"
-    if _OF_A_WORKER in message:
-        return _of_worker(message)
-    text, *causes = (_bare(line) for line in [message.partition("\n")[0], *_CAUSE.findall(message)])
+        difference = _describe_difference(found.split(", "), wanted.split(", "))
+        return f"the header of {file.removeprefix('file://')} {difference}"
+    if _WORKER_TRACEBACK in message:
+        return _describe_worker_error(message)
+    text, *causes = (_strip_machine_parts(line) for line in [message.partition("\n")[0], *_CAUSE.findall(message)])
     while text.startswith(_WRAPPERS) and causes:
         text, *causes = causes
     if text.startswith("[FAILED_READ_FILE") and causes:
         text = f"{text} {causes[-1]}"
-    if later := _SAID_LATER.search(message):
-        text = f"{text} {_bare(later[1])}"
+    if named := _LATER_LINE.search(message):
+        text = f"{text} {_strip_machine_parts(named[1])}"
     return text[:_LONGEST] or type(error).__name__
 
 
-def _other_than(found: Sequence[str], wanted: Sequence[str]) -> str:
+def _describe_difference(found: Sequence[str], wanted: Sequence[str]) -> str:
     """How a header differs from that of the first file, as the end of a sentence that quotes nothing from it.
 
-    >>> _other_than(["a", "b"], ["b", "a"])
+    >>> _describe_difference(["a", "b"], ["b", "a"])
     'differs from that of the first file in column 1 of 2'
     """
     if len(found) != len(wanted):
@@ -134,18 +135,18 @@ def _other_than(found: Sequence[str], wanted: Sequence[str]) -> str:
     return f"differs from that of the first file in column {first} of {len(wanted)}"
 
 
-def _bare(line: str) -> str:
+def _strip_machine_parts(line: str) -> str:
     """A line of a message without parts that only machines read."""
     return _OBJECT.sub(r"\1", _TEMPORARY_VIEW.sub("", _TAIL.sub("", _JAVA_CLASS.sub("", line)))).strip()
 
 
-def _of_worker(message: str) -> str:
+def _describe_worker_error(message: str) -> str:
     """Where in the author's code a Python worker failed, and its message."""
     lines = [line for line in message.split("JVM stacktrace", maxsplit=1)[0].splitlines() if line.strip()]
     messages = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(:|$)", line)]
-    places = [found.groups() for line in lines if (found := _FRAME.match(line)) and "pyspark" not in found[1]]
-    where = ":".join(places[-1]) + ": " if places else ""
-    return f"{where}{(messages or lines)[-1].strip()}"
+    frames = [found.groups() for line in lines if (found := _FRAME.match(line)) and "pyspark" not in found[1]]
+    prefix = ":".join(frames[-1]) + ": " if frames else ""
+    return f"{prefix}{(messages or lines)[-1].strip()}"
 
 
 def error_mentions(error: BaseException, mark: str) -> bool:
@@ -156,19 +157,19 @@ def error_mentions(error: BaseException, mark: str) -> bool:
 def whole_message(error: BaseException) -> str:
     """The message and those of all causes, each after ``Caused by:``."""
     texts: list[str] = []
-    seen: BaseException | None = error
-    while seen is not None:
-        texts += [_own(seen), *_causes_by_server(seen)]
-        seen = getattr(seen, "_cause", None) or seen.__cause__
+    cause: BaseException | None = error
+    while cause is not None:
+        texts += [_read_own_message(cause), *_iterate_server_causes(cause)]
+        cause = getattr(cause, "_cause", None) or cause.__cause__
     return "\nCaused by: ".join(texts)
 
 
-def _own(error: BaseException) -> str:
-    described = getattr(error, "_desc", None) or getattr(error, "_message", None)
-    return _CALLED.sub("", str(described or error).strip())
+def _read_own_message(error: BaseException) -> str:
+    text = getattr(error, "_desc", None) or getattr(error, "_message", None)
+    return _CALLED.sub("", str(text or error).strip())
 
 
-def _causes_by_server(error: BaseException) -> Iterator[str]:
+def _iterate_server_causes(error: BaseException) -> Iterator[str]:
     """Messages of a Spark Connect error's causes, which the client has only in the server's stack trace."""
     trace = getattr(error, "getStackTrace", lambda: None)() or ""
     for cause in re.split(r"^Caused by: ", trace, flags=re.MULTILINE)[1:]:
@@ -176,7 +177,7 @@ def _causes_by_server(error: BaseException) -> Iterator[str]:
 
 
 def _find_condition(error: BaseException) -> str | None:
-    found = _CONDITION.search(_own(error)[:400])
+    found = _CONDITION.search(_read_own_message(error)[:400])
     return found[1] if found else None
 
 
@@ -191,18 +192,18 @@ def is_final(error: BaseException) -> bool:
 def is_of_data(error: BaseException) -> bool:
     """Whether an attempt on other data might succeed."""
     message = whole_message(error)
-    return _OF_A_WORKER in message or any(state.startswith(_DATA_STATES) for state in _STATE.findall(message))
+    return _WORKER_TRACEBACK in message or any(state.startswith(_DATA_STATES) for state in _STATE.findall(message))
 
 
-def _where(message: str, place: FileLocation) -> str:
+def _find_line(message: str, place: FileLocation) -> str:
     """``file:line``; the query is wrapped in one more line before Spark sees it."""
-    found = _PLACE.search(message)
+    found = _LINE_NUMBER.search(message)
     if found is None:
         return str(place) if place.line else place.file
     return f"{place.file}:{max(place.line, 1) + max(int(found[1]) - 2, 0)}"
 
 
-_CONDITIONS: Final = (
+_LACKING_CONDITIONS: Final = (
     "CANNOT_MODIFY_CONFIG",
     "CANNOT_MODIFY_STATIC_CONFIG",
     "CONFIG_NOT_AVAILABLE",
@@ -212,9 +213,9 @@ _CONDITIONS: Final = (
     "UNSUPPORTED",
 )
 """Prefixes of error conditions by which Spark and platforms report a lacking feature."""
-_UNKNOWN: Final = "UNIMPLEMENTED"
+_UNKNOWN_CALL: Final = "UNIMPLEMENTED"
 """gRPC statuses of calls that a server does not know."""
-_GONE: Final = "UNAVAILABLE"
+_UNREACHABLE: Final = "UNAVAILABLE"
 """gRPC statuses of an unreachable server."""
 
 
@@ -222,13 +223,13 @@ def is_lacking(error: BaseException) -> bool:
     """Whether the error says that the session lacks the feature for good, not that a call failed."""
     if isinstance(error, AttributeError | NotImplementedError):
         return True
-    return error_condition(error).startswith(_CONDITIONS) or _status(error) == _UNKNOWN
+    return error_condition(error).startswith(_LACKING_CONDITIONS) or _find_grpc_status(error) == _UNKNOWN_CALL
 
 
 def is_out_of_reach(error: BaseException | None) -> bool:
     """Whether the error is, or came from, a Spark Connect server that did not answer in time."""
     while error is not None:
-        if _status(error) == _GONE:
+        if _find_grpc_status(error) == _UNREACHABLE:
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -244,7 +245,7 @@ def ignore_lacking() -> Iterator[None]:
             raise
 
 
-def _status(error: BaseException) -> str | None:
+def _find_grpc_status(error: BaseException) -> str | None:
     """The gRPC status of a Spark Connect call, from pyspark's error or gRPC's own."""
     for method in ("getGrpcStatusCode", "code"):
         status = getattr(error, method, None)

@@ -47,28 +47,30 @@ def missing_column_error(
         asset: The source.
         header: Reads the columns of one file.
     """
-    lacking, columns = paths[0], header(paths[0])
+    file, columns = paths[0], header(paths[0])
     for path in paths[1:_MOST_FILES]:
         if not set(missing) - set(columns):
-            lacking, columns = path, header(path)
-    lost = [name for name in missing if name not in columns] or list(missing)
-    lost_columns = ", ".join(map(repr, lost))
+            file, columns = path, header(path)
+    absent = [name for name in missing if name not in columns] or list(missing)
+    shown = ", ".join(map(repr, absent))
     refusal = RunError(
-        f"the file {lacking.removeprefix('file://')} of {asset!r} has no column {lost_columns} in its header of "
+        f"the file {file.removeprefix('file://')} of {asset!r} has no column {shown} in its header of "
         f"{len(columns)} column{'' if len(columns) == 1 else 's'}",
-        hint=_hint(lost[0], columns),
+        hint=_suggest_fix(absent[0], columns),
     )
     refusal.is_data_error = True
-    refusal.files = (lacking,)
+    refusal.files = (file,)
     return refusal
 
 
-def _hint(name: str, columns: Sequence[str]) -> str | None:
+def _suggest_fix(name: str, columns: Sequence[str]) -> str | None:
     if len(columns) == 1:
-        held = {mark: columns[0].count(mark) for mark in _SEPARATORS if mark in columns[0]}
-        if held:
-            mark = max(held, key=lambda each: held[each])
-            return f"its separator is probably {_SEPARATORS[mark]}: options: {{sep: {_SEPARATORS[mark]}}}"
+        separator_counts = {
+            separator: columns[0].count(separator) for separator in _SEPARATORS if separator in columns[0]
+        }
+        if separator_counts:
+            separator = max(separator_counts, key=lambda each: separator_counts[each])
+            return f"its separator is probably {_SEPARATORS[separator]}: options: {{sep: {_SEPARATORS[separator]}}}"
     return suggest_close(name, columns)
 
 
@@ -76,7 +78,7 @@ _GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
 _PATH = "__sparkassets_path"
 _SCHEME = re.compile("^(?:[A-Za-z][A-Za-z0-9+.-]*:)?/*")
 """Spark writes ``file:/a`` or ``file:///a``, depending on the reader."""
-_SHOWN = 5
+_MOST_SHOWN = 5
 
 
 def without_scheme(path: str) -> str:
@@ -131,13 +133,17 @@ class PinnedFiles:
         """
         if self.asset.storage is None:
             raise SourceError(f"the source {self.asset.name!r} has no path")
-        pattern = _pattern(self.asset, self.asset.storage.path)
-        found = list_files(pattern)
-        if found is None:
+        pattern = _parse_pattern(self.asset, self.asset.storage.path)
+        listed = list_files(pattern)
+        if listed is None:
             raise SourceError(f"the source {self.asset.name!r} vanished: '{pattern.root}' is no longer there")
-        files = (self._file(pattern, *each) for each in found)
-        kept = (file for file in files if file is not None and (self.seen is None or self._key(file) in self.seen))
-        return sorted(kept, key=lambda file: file.path)
+        files = (self._match_file(pattern, *each) for each in listed)
+        pinned = (
+            file
+            for file in files
+            if file is not None and (self.seen is None or self._fingerprint_key(file) in self.seen)
+        )
+        return sorted(pinned, key=lambda file: file.path)
 
     def check(self, files: Sequence[FoundFile]) -> None:
         """Refuses files that are others than those that were observed when the run was planned.
@@ -147,7 +153,7 @@ class PinnedFiles:
         """
         groups: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
         for file in files:
-            groups[self._key(file)].append((file.relative, file.size, file.changed))
+            groups[self._fingerprint_key(file)].append((file.relative, file.size, file.changed))
         seen = self.seen or {}
         differing = [key for key in seen if key not in groups or fingerprint(groups[key]) != seen[key]]
         if differing:
@@ -157,11 +163,11 @@ class PinnedFiles:
                 hint="the run is planned anew with what is there; 'settle' leaves alone what is still being written",
             )
 
-    def _key(self, file: FoundFile) -> str:
+    def _fingerprint_key(self, file: FoundFile) -> str:
         """The key of the file's fingerprint: its slot's, or its own where values of rows tell the partitions."""
         return file.slot.key if self.asset.in_paths is None else file_key(file.relative)
 
-    def _file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
+    def _match_file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
         """The file as the run reads it; None if it matches no partition of the run, or surely holds no row.
 
         Where values of rows, not paths, tell the partitions, every matching file is read.
@@ -172,24 +178,24 @@ class PinnedFiles:
         segment, time = pattern.segments_of_path(relative), pattern.time_of_text(text, partitioning)
         if segment is None or time is None:
             return None
-        mapped = partitioning.is_partitioned and self.asset.in_paths is None
-        if mapped and not self.parts.overlaps(PartitionSet.from_slots([(segment, time)])):
+        is_mapped_by_path = partitioning.is_partitioned and self.asset.in_paths is None
+        if is_mapped_by_path and not self.parts.overlaps(PartitionSet.from_slots([(segment, time)])):
             return None
         slot = FileSlot(segment, None if partitioning.time is None else time[0])
-        root = _root(pattern)
+        root = _find_root(pattern)
         path = root if root.endswith(f"/{relative}") and not pattern.is_pattern else f"{root}/{relative}"
         return FoundFile(path, relative, size, changed, slot)
 
     def _describe_slots(self, keys: Sequence[str]) -> str:
         """The end of a message that names the first partitions, or files, of these keys; empty without partitions."""
         if self.asset.in_paths is not None:
-            return f": {few([escape_unwritable(path_of_key(key)) for key in sorted(keys)], most=_SHOWN)}"
+            return f": {few([escape_unwritable(path_of_key(key)) for key in sorted(keys)], most=_MOST_SHOWN)}"
         partitioning = self.asset.partitioning
         if not partitioning.is_partitioned:
             return ""
-        slots = [FileSlot.of_key(key, partitioning) for key in sorted(keys)[:_SHOWN]]
-        shown = ", ".join(slot.partition_key(partitioning) for slot in slots if slot is not None)
-        return f": {shown}" + (", …" if len(keys) > _SHOWN else "")
+        slots = [FileSlot.of_key(key, partitioning) for key in sorted(keys)[:_MOST_SHOWN]]
+        keys_shown = ", ".join(slot.partition_key(partitioning) for slot in slots if slot is not None)
+        return f": {keys_shown}" + (", …" if len(keys) > _MOST_SHOWN else "")
 
 
 def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
@@ -202,8 +208,8 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
         RunError: The files do not fit the declared columns, or there are no files and no declared columns.
     """
     try:
-        frame = _rows(session, files, asset=asset, options=_options(asset))
-        return _with_fields(session, frame, files, asset=asset)
+        frame = _read_rows(session, files, asset=asset, options=_reader_options(asset))
+        return _add_path_fields(session, frame, files, asset=asset)
     except (RunError, SourceError):
         raise
     except Exception as error:
@@ -219,11 +225,11 @@ def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: 
         RunError: The files lack declared columns.
         Exception: Whatever Spark says.
     """
-    options = {key: value for key, value in _options(asset).items() if value.upper() != "FAILFAST"}
-    return _rows(session, files, asset=asset, options={"mode": "PERMISSIVE", **options})
+    options = {key: value for key, value in _reader_options(asset).items() if value.upper() != "FAILFAST"}
+    return _read_rows(session, files, asset=asset, options={"mode": "PERMISSIVE", **options})
 
 
-def _rows(
+def _read_rows(
     session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, options: Mapping[str, str]
 ) -> DataFrame:
     """The rows of the files without the columns of their paths; no rows, in the declared columns, without files.
@@ -241,69 +247,73 @@ def _rows(
             )
         return session.createDataFrame([], declared_schema(session, declared))
     paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
-    options = {**_named_folders(files, asset), **options}
-    form = asset.file_format
-    reader = session.read.format(form.reader).options(**options)
-    if form.has_header(options):
-        return _with_header(session, reader, paths, declared, asset=asset, given=options)
-    if form.columns != "own" and declared:
+    options = {**_find_base_path(files, asset), **options}
+    file_format = asset.file_format
+    reader = session.read.format(file_format.reader).options(**options)
+    if file_format.has_header(options):
+        return _read_with_header(session, reader, paths, declared, asset=asset, options=options)
+    if file_format.columns != "own" and declared:
         reader = reader.schema(declared_schema(session, declared))
     frame = reader.load(paths)
-    if form.expressions:
-        frame = frame.selectExpr(*form.expressions)
-    if form.columns == "own" and declared:
+    if file_format.expressions:
+        frame = frame.selectExpr(*file_format.expressions)
+    if file_format.columns == "own" and declared:
         _check_declared(frame, declared, session=session, asset=asset)
     return frame
 
 
-def _with_header(
+def _read_with_header(
     session: SparkSession,
     reader: DataFrameReader,
     paths: list[str],
     declared: Mapping[str, str],
     *,
     asset: AssetSpec,
-    given: Mapping[str, str],
+    options: Mapping[str, str],
 ) -> DataFrame:
     """The rows with the columns of the files' header; undeclared columns are strings.
 
     Raises:
         RunError: A declared column is in no header.
     """
-    permissive = session.read.format(asset.file_format.reader).options(**{**given, "mode": "PERMISSIVE"})
-    names = permissive.load(paths[:1]).columns or permissive.load(paths).columns  # the first may be blank
+    lenient_reader = session.read.format(asset.file_format.reader).options(**{**options, "mode": "PERMISSIVE"})
+    names = lenient_reader.load(paths[:1]).columns or lenient_reader.load(paths).columns  # the first may be blank
     if not names and declared:
         return session.createDataFrame([], declared_schema(session, declared))
     missing = [name for name in declared if name not in names]
     if missing:
-        raise missing_column_error(missing, paths, asset=asset.name, header=lambda path: permissive.load(path).columns)
+        raise missing_column_error(
+            missing, paths, asset=asset.name, header=lambda path: lenient_reader.load(path).columns
+        )
     return reader.schema(declared_schema(session, {name: declared.get(name, "string") for name in names})).load(paths)
 
 
-def _named_folders(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, str]:
+def _find_base_path(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, str]:
     """The option that makes columns of folders such as ``country=nl``, for a source that is a folder; else empty."""
     if asset.storage is None or not any("/" in file.relative for file in files):
         return {}
-    pattern = _pattern(asset, asset.storage.path)
-    return {} if pattern.is_pattern else {"basePath": _root(pattern)}
+    pattern = _parse_pattern(asset, asset.storage.path)
+    return {} if pattern.is_pattern else {"basePath": _find_root(pattern)}
 
 
-def _pattern(asset: AssetSpec, path: str) -> PathPattern:
+def _parse_pattern(asset: AssetSpec, path: str) -> PathPattern:
     return PathPattern.parse(path, asset.path_partitioning.segment_columns)
 
 
-def _root(pattern: PathPattern) -> str:
+def _find_root(pattern: PathPattern) -> str:
     """The root as Spark reads it, with its scheme."""
     return pattern.root if "://" in pattern.root else f"file://{pattern.root}"
 
 
-def _options(asset: AssetSpec) -> dict[str, str]:
+def _reader_options(asset: AssetSpec) -> dict[str, str]:
     """The options of the format, then the author's; a registered format has the author's in its own options already."""
-    given = asset.source.options if asset.source is not None and asset.source.registered is None else {}
-    return {**asset.file_format.options, **given}
+    written = asset.source.options if asset.source is not None and asset.source.registered is None else {}
+    return {**asset.file_format.options, **written}
 
 
-def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
+def _add_path_fields(
+    session: SparkSession, frame: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec
+) -> DataFrame:
     """The rows with the fields of their file's path as columns, in place of columns of the same names.
 
     If all files have the same fields these are constants. Otherwise each row is joined to its file by Spark's
@@ -315,16 +325,18 @@ def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundF
     if not fields:
         return frame
     names = {name.lower() for name in fields}
-    own = [sqltext.name(column) for column in frame.columns if column.lower() not in names]
+    other_columns = [sqltext.name(column) for column in frame.columns if column.lower() not in names]
     slots = {file.slot for file in files}
     if len(slots) <= 1:
         literals = field_literals(slots.pop() if slots else None, asset)
         constants = [f"CAST({literals[name]} AS {kind}) AS {sqltext.name(name)}" for name, kind in fields.items()]
-        return frame.selectExpr(*own, *constants)
+        return frame.selectExpr(*other_columns, *constants)
     import pyarrow as pa
 
     paths = pa.array([without_scheme(file.path) for file in files])
-    table = session.createDataFrame(pa.table({_PATH: paths, **_values([file.slot for file in files], asset)}))
+    table = session.createDataFrame(
+        pa.table({_PATH: paths, **_build_field_arrays([file.slot for file in files], asset)})
+    )
     encoded = sql.replace(sql.col("_metadata.file_path"), sql.lit("+"), sql.lit("%2B"))
     read_from = sql.regexp_replace(sql.url_decode(encoded), _SCHEME.pattern, "")
     unlisted = sql.raise_error(sql.concat(sql.lit("a file that was not listed was read: "), sql.col(_PATH)))
@@ -332,7 +344,11 @@ def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundF
         sql.coalesce(sql.col(sqltext.name(name)), unlisted).cast(kind.lower()).alias(name)
         for name, kind in fields.items()
     ]
-    return frame.select(*own, read_from.alias(_PATH)).join(sql.broadcast(table), _PATH, "left").select(*own, *columns)
+    return (
+        frame.select(*other_columns, read_from.alias(_PATH))
+        .join(sql.broadcast(table), _PATH, "left")
+        .select(*other_columns, *columns)
+    )
 
 
 def field_literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
@@ -347,7 +363,7 @@ def field_literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
     return {next(iter(fields)): predicates.literal(time, slot.start), **segments}
 
 
-def _values(slots: Sequence[FileSlot], asset: AssetSpec) -> dict[str, pa.Array]:
+def _build_field_arrays(slots: Sequence[FileSlot], asset: AssetSpec) -> dict[str, pa.Array]:
     """The values of each field as a column, a row for each of ``slots``."""
     import pyarrow as pa
 
@@ -366,8 +382,10 @@ def _check_declared(frame: DataFrame, declared: Mapping[str, str], *, session: S
     for field in declared_schema(session, declared).fields:
         wanted = field.dataType.simpleString()
         if actual.get(field.name) != wanted:
-            found = actual.get(field.name, "not there")
-            raise RunError(f"the column {field.name!r} of {asset.name!r} is declared as {wanted}, but it is {found}")
+            actual_type = actual.get(field.name, "not there")
+            raise RunError(
+                f"the column {field.name!r} of {asset.name!r} is declared as {wanted}, but it is {actual_type}"
+            )
 
 
 class SparkTextFileReader:
@@ -391,16 +409,16 @@ class SparkTextFileReader:
         workplace = self._workplace()
         if workplace is None:
             return None
-        listed = {each.relative: each for each in PinnedFiles(asset).list_files()}
-        if gone := [path for path in paths if path not in listed]:
+        files = {each.relative: each for each in PinnedFiles(asset).list_files()}
+        if missing := [path for path in paths if path not in files]:
             raise SourceError(
-                f"the file '{escape_unwritable(gone[0])}' of the source '{asset.name}' went while it was looked at"
+                f"the file '{escape_unwritable(missing[0])}' of the source '{asset.name}' went while it was looked at"
             )
         with workplace.enter_session(asset) as session:
-            return _contents(session, asset, view, [listed[path] for path in paths])
+            return _find_contents(session, asset, view, [files[path] for path in paths])
 
 
-def _contents(
+def _find_contents(
     session: SparkSession, asset: AssetSpec, view: Partitioning, files: Sequence[FoundFile]
 ) -> Mapping[str, FileContent]:
     """The partitions of the rows in each file, from one job for all.
@@ -409,10 +427,14 @@ def _contents(
     names.
     """
     try:
-        return dict(_together(session, asset, view, files))
+        return dict(_read_together(session, asset, view, files))
     except Exception as error:
         if len(files) > 1:
-            return {path: found for file in files for path, found in _contents(session, asset, view, [file]).items()}
+            return {
+                path: content
+                for file in files
+                for path, content in _find_contents(session, asset, view, [file]).items()
+            }
         path = escape_unwritable(files[0].relative)
         if isinstance(error, SourceError | RunError):
             raise SourceError(f"{error.args[0]} (in the file '{path}')", hint=error.hint) from error
@@ -422,7 +444,7 @@ def _contents(
         ) from error
 
 
-def _together(
+def _read_together(
     session: SparkSession, asset: AssetSpec, view: Partitioning, files: Sequence[FoundFile]
 ) -> Iterator[tuple[str, FileContent]]:
     """The relative path and the content of each file, from one Spark job over all of them.
@@ -432,14 +454,14 @@ def _together(
     fields = asset.path_partitioning.segment_columns
     in_path = [column for column in view.columns if column in fields]
     frame = read_leniently(session, files, asset=asset)
-    schema = _schema(frame, asset, view, in_path)
+    schema = _select_schema(frame, asset, view, in_path)
     values: defaultdict[str, list[Sequence[Any]]] = defaultdict(list)
     if frame.inputFiles():
-        rows = RowParts(_parts(schema, asset, view))
+        rows = RowParts(_make_parts(schema, asset, view))
         for file, *found in rows.select(frame, constant=in_path).distinct().collect():
             values[without_scheme(unquote(file))].append(found)
     for each in files:
-        rows, given = RowParts(_parts(schema, asset, view)), dict(zip(fields, each.slot.segment, strict=True))
+        rows, given = RowParts(_make_parts(schema, asset, view)), dict(zip(fields, each.slot.segment, strict=True))
         segments = enumerate(view.segment_columns)
         fixed = {number: given[column] for number, column in segments if column in in_path}
         cells = (
@@ -453,18 +475,18 @@ def _together(
         )
 
 
-def _parts(schema: str, asset: AssetSpec, view: Partitioning) -> FileParts:
+def _make_parts(schema: str, asset: AssetSpec, view: Partitioning) -> FileParts:
     return FileParts.from_columns(columns_of(schema, view, source=asset.name), view)
 
 
-def _schema(frame: DataFrame, asset: AssetSpec, view: Partitioning, in_path: Sequence[str]) -> str:
+def _select_schema(frame: DataFrame, asset: AssetSpec, view: Partitioning, in_path: Sequence[str]) -> str:
     """The declared or requested columns, as JSON; case is ignored, as in Spark.
 
     Other columns are never shown in an error about a missing one.
     """
-    asked = {column.lower(): column for column in view.columns}
-    known = {*map(str.lower, asset.columns), *asked}
-    kinds = {field["name"]: field["type"] for field in json.loads(frame.schema.json())["fields"]}
-    found = {asked.get(name.lower(), name): kind for name, kind in kinds.items() if name.lower() in known}
-    found |= dict.fromkeys(in_path, "string")
-    return json.dumps({"fields": [{"name": name, "type": kind, "metadata": {}} for name, kind in found.items()]})
+    requested = {column.lower(): column for column in view.columns}
+    known = {*map(str.lower, asset.columns), *requested}
+    types = {field["name"]: field["type"] for field in json.loads(frame.schema.json())["fields"]}
+    selected = {requested.get(name.lower(), name): kind for name, kind in types.items() if name.lower() in known}
+    selected |= dict.fromkeys(in_path, "string")
+    return json.dumps({"fields": [{"name": name, "type": kind, "metadata": {}} for name, kind in selected.items()]})

@@ -29,12 +29,12 @@ _MOST_DIGITS: Final = 38
 
 def is_rows(value: object) -> bool:
     """Whether the value is rows, of Spark or of another library."""
-    return is_frame(value) or _kind(value) is not None
+    return is_frame(value) or _find_library(value) is not None
 
 
 def is_frame(value: object) -> bool:
     """Whether the value is a Spark DataFrame, classic or Connect."""
-    return _kind(value) is None and hasattr(value, "schema") and hasattr(value, "write")
+    return _find_library(value) is None and hasattr(value, "schema") and hasattr(value, "write")
 
 
 def to_library(frame: Any, kind: str | None) -> Any:  # noqa: ANN401  a class of that library
@@ -43,7 +43,7 @@ def to_library(frame: Any, kind: str | None) -> Any:  # noqa: ANN401  a class of
         return frame
     match kind:
         case "pandas":
-            return _naive(frame.toArrow()).to_pandas()
+            return _drop_time_zones(frame.toArrow()).to_pandas()
         case "arrow":
             return frame.toArrow()
         case "polars" | "lazy polars":
@@ -54,7 +54,7 @@ def to_library(frame: Any, kind: str | None) -> Any:  # noqa: ANN401  a class of
     return frame
 
 
-def _naive(table: pa.Table) -> pa.Table:
+def _drop_time_zones(table: pa.Table) -> pa.Table:
     """The table with naive UTC times, as pandas gets them from Spark."""
     import pyarrow as pa
 
@@ -71,7 +71,7 @@ def to_spark(
     *,
     asset: str,
     declared: StructType | None,
-    there: StructType | None,
+    table_schema: StructType | None,
 ) -> DataFrame:
     """Converts rows to Spark's, with declared types where there are some.
 
@@ -80,41 +80,42 @@ def to_spark(
         rows: Rows as of `is_rows`.
         asset: The asset, for messages.
         declared: The declared columns.
-        there: The table's columns, which give a column without values its type.
+        table_schema: The table's columns, which give a column without values its type.
 
     Raises:
         RunError: A column has no type, or does not fit the declared one.
     """
     if is_frame(rows):
-        found: DataFrame = rows
-        return found
+        frame: DataFrame = rows
+        return frame
     import pyarrow as pa
 
     types = {} if declared is None else {field.name: field.dataType for field in declared.fields}
-    columns = _columns(rows, asset, types)
+    columns = _read_columns(rows, asset, types)
     if not columns:
         columns = {name: pa.chunked_array([pa.nulls(0)]) for name in types}
     if not columns:
         hint = "declare its 'columns', which rows that are none then have"
         raise RunError(f"{asset}: the function returned rows without columns", hint=hint)
-    known = {} if there is None else {field.name: field.dataType for field in there.fields}
+    known_types = {} if table_schema is None else {field.name: field.dataType for field in table_schema.fields}
     typed = {
-        name: _convert_column(values, name, asset, types.get(name), known.get(name)) for name, values in columns.items()
+        name: _convert_column(values, name, asset, types.get(name), known_types.get(name))
+        for name, values in columns.items()
     }
-    return session.createDataFrame(pa.table(typed), _schema(typed, types))
+    return session.createDataFrame(pa.table(typed), _make_schema(typed, types))
 
 
-def _kind(value: object) -> str | None:
+def _find_library(value: object) -> str | None:
     return _KINDS.get((type(value).__module__.partition(".")[0], type(value).__name__))
 
 
-def _columns(rows: Any, asset: str, types: Mapping[str, DataType]) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401
+def _read_columns(rows: Any, asset: str, types: Mapping[str, DataType]) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401
     """The columns by name."""
     import pyarrow as pa
 
-    match _kind(rows):
+    match _find_library(rows):
         case "pandas":
-            return _of_pandas(rows, asset, types)
+            return _read_pandas(rows, asset, types)
         case "batch":
             rows = pa.Table.from_batches([rows])
         case "polars":
@@ -127,28 +128,28 @@ def _columns(rows: Any, asset: str, types: Mapping[str, DataType]) -> dict[str, 
     return dict(zip(rows.column_names, rows.columns, strict=True))
 
 
-def _of_pandas(rows: Any, asset: str, types: Mapping[str, DataType]) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401
+def _read_pandas(rows: Any, asset: str, types: Mapping[str, DataType]) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401
     """The columns of pandas rows; a named index is refused, because it would be lost silently."""
     import pyarrow as pa
 
-    if named := [name for name in rows.index.names if name is not None]:
+    if index_names := [name for name in rows.index.names if name is not None]:
         raise RunError(
-            f"{asset}: the rows have the index {', '.join(map(repr, named))}, which no table has",
+            f"{asset}: the rows have the index {', '.join(map(repr, index_names))}, which no table has",
             hint="return rows.reset_index(), or rows.reset_index(drop=True) without it",
         )
     for name in rows.columns:
         if not isinstance(name, str):
             raise RunError(f"{asset}: the rows have the column {name!r}, whose name is no text")
     _refuse_doubled(asset, list(rows.columns))
-    found = {}
+    columns = {}
     for name in rows.columns:
-        asked = _arrow(types[name]) if name in types and rows[name].dtype == object else None
+        wanted = _find_arrow_type(types[name]) if name in types and rows[name].dtype == object else None
         try:
-            values = pa.Array.from_pandas(rows[name], type=asked)
+            values = pa.Array.from_pandas(rows[name], type=wanted)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise _unfit(asset, name, types.get(name), error) from error
-        found[name] = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-    return found
+            raise _make_unfit_error(asset, name, types.get(name), error) from error
+        columns[name] = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    return columns
 
 
 def _refuse_doubled(asset: str, names: list[str]) -> None:
@@ -157,35 +158,35 @@ def _refuse_doubled(asset: str, names: list[str]) -> None:
 
 
 def _convert_column(
-    values: pa.ChunkedArray, name: str, asset: str, declared: DataType | None, there: DataType | None
+    values: pa.ChunkedArray, name: str, asset: str, declared: DataType | None, table_type: DataType | None
 ) -> pa.ChunkedArray:
     """The values of a column in its declared type, else in Spark's nearest type."""
     import pyarrow as pa
 
     if declared is None and pa.types.is_null(values.type):
-        declared = there
+        declared = table_type
         if declared is None:
             raise RunError(
                 f"{asset}: no row has a value in the column {name!r}, so its type is unknown",
                 hint=f"declare it: columns: {{{name}: string}}",
             )
-    wanted = _near(values.type) if declared is None else _arrow(declared)
+    wanted = _find_nearest_type(values.type) if declared is None else _find_arrow_type(declared)
     if wanted is None or wanted == values.type:
         return values
     if values.null_count == len(values):
         return pa.chunked_array([pa.nulls(len(values), wanted)])
-    times = pa.types.is_timestamp(values.type) and pa.types.is_timestamp(wanted)  # no table has nanoseconds
+    are_times = pa.types.is_timestamp(values.type) and pa.types.is_timestamp(wanted)  # no table has nanoseconds
     try:
         if pa.types.is_integer(values.type) and pa.types.is_decimal(wanted):
             values = values.cast(pa.decimal128(_MOST_DIGITS, wanted.scale))  # Arrow asks for room for any integer
-        return values.cast(wanted, safe=not times)
+        return values.cast(wanted, safe=not are_times)
     except pa.ArrowNotImplementedError:
         return values  # Spark says what it makes of them
     except pa.ArrowException as error:
-        raise _unfit(asset, name, declared, error) from error
+        raise _make_unfit_error(asset, name, declared, error) from error
 
 
-def _schema(columns: Mapping[str, pa.ChunkedArray], declared: Mapping[str, DataType]) -> StructType:
+def _make_schema(columns: Mapping[str, pa.ChunkedArray], declared: Mapping[str, DataType]) -> StructType:
     """The columns' types as Spark has them; Arrow cannot express all of them."""
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructField, StructType
@@ -198,7 +199,7 @@ def _schema(columns: Mapping[str, pa.ChunkedArray], declared: Mapping[str, DataT
     )
 
 
-def _arrow(kind: DataType) -> pa.DataType | None:
+def _find_arrow_type(kind: DataType) -> pa.DataType | None:
     """Arrow's type for one of Spark's; None where it has none."""
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -214,12 +215,12 @@ def _arrow(kind: DataType) -> pa.DataType | None:
         return None
 
 
-def _near(kind: pa.DataType) -> pa.DataType:
+def _find_nearest_type(kind: pa.DataType) -> pa.DataType:
     """The Spark type that holds all values of an Arrow type."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
-        return _near(kind.value_type)
+        return _find_nearest_type(kind.value_type)
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", tz=_UTC)
     if pa.types.is_string_view(kind):
@@ -236,7 +237,7 @@ def _near(kind: pa.DataType) -> pa.DataType:
     }.get(kind, kind)
 
 
-def _unfit(asset: str, name: str, declared: DataType | None, error: BaseException) -> RunError:
+def _make_unfit_error(asset: str, name: str, declared: DataType | None, error: BaseException) -> RunError:
     """The error for a column whose values do not fit."""
     reason = str(error.args[0] if error.args else error).splitlines()[0]
     what = "have no common type" if declared is None else f"do not fit {declared.simpleString()}"

@@ -52,24 +52,24 @@ def ship_package(session: SparkSession, package: str, *, folder: str) -> None:
 
     Each state of its files is sent once. Functions are pickled by value; the archive serves the imports that they make.
     """
-    files = sorted(_files(package, Path(folder)))
-    name, context = f"{package}-{_state(files):08x}.zip", context_of(session)
+    files = sorted(_iterate_files(package, Path(folder)))
+    name, context = f"{package}-{_compute_checksum(files):08x}.zip", context_of(session)
     with _SHIPPING:
-        if (_application(session), name) not in _SHIPPED:
+        if (_find_application_id(session), name) not in _SHIPPED:
             archive = _package_folder() / name
             if not archive.exists():
-                _pack(archive, files, root=Path(folder))
+                _write_archive(archive, files, root=Path(folder))
             if context is not None:
                 context.addPyFile(str(archive))
             else:
                 with ignore_lacking():  # what a function defined here calls of the package goes with it all the same
                     session.addArtifacts(str(archive), pyfile=True)
-            _SHIPPED.add((_application(session), name))
+            _SHIPPED.add((_find_application_id(session), name))
         if context is not None:
-            _choose(context, package, name)
+            _select_archive(context, package, name)
 
 
-def _choose(context: SparkContext, package: str, name: str) -> None:
+def _select_archive(context: SparkContext, package: str, name: str) -> None:
     """Makes workers find only this state of the package: Spark gives them all archives ever added, in no order.
 
     Spark reuses a worker, with the modules it has imported, if its environment is the same, so that changes, too. Both
@@ -81,7 +81,7 @@ def _choose(context: SparkContext, package: str, name: str) -> None:
     context.environment = {**context.environment, f"SPARKASSETS_{package.upper()}": name}
 
 
-def _files(package: str, folder: Path) -> Iterator[Path]:
+def _iterate_files(package: str, folder: Path) -> Iterator[Path]:
     """The files of the package, and its folders, by which Python finds packages without ``__init__.py`` in a zip."""
     module = folder / f"{package}.py"
     if module.is_file() and not (folder / package).is_dir():
@@ -91,21 +91,21 @@ def _files(package: str, folder: Path) -> Iterator[Path]:
     yield from (each for each in (folder / package).rglob("*") if _COMPILED not in each.parts)
 
 
-def _state(files: list[Path]) -> int:
+def _compute_checksum(files: list[Path]) -> int:
     """A checksum of the files' paths, sizes and times, which names a state of the package."""
-    states = [
+    entries = [
         (str(each), *((each.stat().st_size, each.stat().st_mtime_ns) if each.is_file() else ())) for each in files
     ]
-    return zlib.crc32(repr(states).encode())
+    return zlib.crc32(repr(entries).encode())
 
 
-def _pack(archive: Path, files: list[Path], *, root: Path) -> None:
+def _write_archive(archive: Path, files: list[Path], *, root: Path) -> None:
     with zipfile.ZipFile(archive, "w", strict_timestamps=False) as packed:
         for each in files:
             packed.write(each, each.relative_to(root))
 
 
-def _application(session: SparkSession) -> str:
+def _find_application_id(session: SparkSession) -> str:
     """The id of the Spark application whose workers get the archives; on Spark Connect of the session."""
     context = context_of(session)
     return str(session.session_id if context is None else context.applicationId)
@@ -122,47 +122,47 @@ def _package_folder() -> Path:
 _LOCK: Final = threading.Lock()
 
 
-def _working_folder() -> str | None:
+def _read_working_folder() -> str | None:
     try:
         return os.getcwd()  # noqa: PTH109  of a folder that was removed, pathlib tells less
     except OSError:
         return None  # it was removed
 
 
-def _go(folder: str | None) -> None:
+def _set_working_folder(folder: str | None) -> None:
     if folder is not None:
         os.chdir(folder)
 
 
-def _set_environment(given: dict[str, str]) -> None:
-    for name in os.environ.keys() - given.keys():
+def _set_environment(values: dict[str, str]) -> None:
+    for name in os.environ.keys() - values.keys():
         del os.environ[name]
-    os.environ.update({name: value for name, value in given.items() if os.environ.get(name) != value})
+    os.environ.update({name: value for name, value in values.items() if os.environ.get(name) != value})
 
 
-def _set_filters(given: list[Any]) -> None:
-    warnings.filters[:] = given  # type: ignore[index]
+def _set_filters(filters: list[Any]) -> None:
+    warnings.filters[:] = filters  # type: ignore[index]
     warnings._filters_mutated()  # type: ignore[attr-defined]  # noqa: SLF001  what `catch_warnings` does
 
 
-def _logging() -> tuple[int, list[logging.Handler], int]:
+def _read_logging() -> tuple[int, list[logging.Handler], int]:
     root = logging.getLogger()
     return root.level, list(root.handlers), root.manager.disable
 
 
-def _set_logging(given: tuple[int, list[logging.Handler], int]) -> None:
+def _set_logging(state: tuple[int, list[logging.Handler], int]) -> None:
     root = logging.getLogger()
-    root.setLevel(given[0])
-    root.handlers[:] = given[1]
-    root.manager.disable = given[2]
+    root.setLevel(state[0])
+    root.handlers[:] = state[1]
+    root.manager.disable = state[2]
 
 
-_SHARED: Final[tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...]] = (
-    (_working_folder, _go),
+_STATE_PARTS: Final[tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...]] = (
+    (_read_working_folder, _set_working_folder),
     (lambda: dict(os.environ), _set_environment),
     (lambda: list(warnings.filters), _set_filters),
     (lambda: locale.setlocale(locale.LC_ALL), lambda given: (locale.setlocale(locale.LC_ALL, given), None)[1]),
-    (_logging, _set_logging),
+    (_read_logging, _set_logging),
     (sys.getrecursionlimit, sys.setrecursionlimit),
 )
 """How to read and to set each part of the process's state."""
@@ -176,7 +176,7 @@ class _RunningFunctions:
 
     Attributes:
         given_up: For each running function, a test whether nobody waits for it any more.
-        before: The state by the order of `_SHARED`; empty while none is to be restored.
+        before: The state by the order of `_STATE_PARTS`; empty while none is to be restored.
     """
 
     def __init__(self) -> None:
@@ -184,7 +184,7 @@ class _RunningFunctions:
         self.before: list[Any] = []
 
     @property
-    def is_none(self) -> bool:
+    def all_given_up(self) -> bool:
         """Whether every function that still runs was given up."""
         return all(each() for each in self.given_up)
 
@@ -203,37 +203,37 @@ def preserve_process_state(given_up: Callable[[], bool]) -> Iterator[None]:
         given_up: Tests whether nobody waits for the function any more.
     """
     with _LOCK:
-        _undo()  # of one that was given up this very moment
+        _restore_if_unused()  # of one that was given up this very moment
         if not _RUNNING.before:
-            _RUNNING.before = [look() for look, _ in _SHARED]
+            _RUNNING.before = [look() for look, _ in _STATE_PARTS]
         _RUNNING.given_up.append(given_up)
     try:
         yield
     finally:
         with _LOCK:
             _RUNNING.given_up.remove(given_up)
-            _undo()
+            _restore_if_unused()
 
 
 def restore_process_state() -> None:
     """Restores the process's state if every function that still runs was given up."""
     with _LOCK:
-        _undo()
+        _restore_if_unused()
 
 
-def _undo() -> None:
+def _restore_if_unused() -> None:
     """Restores the state, unless a function runs that somebody waits for; the caller holds `_LOCK`."""
-    if not _RUNNING.is_none or not _RUNNING.before:
+    if not _RUNNING.all_given_up or not _RUNNING.before:
         return
-    for (look, put), before in zip(_SHARED, _RUNNING.before, strict=True):
+    for (read, restore), value in zip(_STATE_PARTS, _RUNNING.before, strict=True):
         with suppress(Exception):  # the folder may be gone; what else was changed is set all the same
-            if look() != before:
-                put(before)
+            if read() != value:
+                restore(value)
     _RUNNING.before = []
 
 
 _IMPORTING = threading.Lock()
-_OF_THE_MACHINE = (OSError, MemoryError, ImportError, NameError)
+_MACHINE_ERRORS = (OSError, MemoryError, ImportError, NameError)
 """Errors of the machine, which do not depend on the rows that a function gets."""
 Writes = Literal["nothing", "files", "all"]
 """What a function writes itself: nothing, files instead of returned rows, or its whole target."""
@@ -275,8 +275,10 @@ def run_function(
     function = load_function(body, allowed, asset)
     ship_package(session, body.module.partition(".")[0], folder=body.search_path)
     accept_in_rows()
-    given: dict[str, Any] = {**inlets, "context": context, "spark": session}
-    arguments = {name: to_library(given[name], body.takes.get(name)) for name in body.arguments if name in given}
+    available: dict[str, Any] = {**inlets, "context": context, "spark": session}
+    arguments = {
+        name: to_library(available[name], body.takes.get(name)) for name in body.arguments if name in available
+    }
     try:
         place = f"{body.location}: {body.module}:{body.function}"
         with preserve_process_state(given_up), set_current_context(context):
@@ -290,12 +292,12 @@ def run_function(
     if writes == "all" or (result is None and writes == "files"):
         _refuse_all_unrecordable(context, body, outlets)
         return ()
-    frames = of_outlets(result, outlets, place=place) if outlets else {"": result}
+    frames = select_outlets(result, outlets, place=place) if outlets else {"": result}
     for name, frame in frames.items():
         if not is_rows(frame):
-            which = f" for outlet {name!r}" if name else ""
+            named = f" for outlet {name!r}" if name else ""
             raise RunError(
-                f"{place} returned {_describe_result(frame)}{which}, but a table needs rows: "
+                f"{place} returned {_describe_result(frame)}{named}, but a table needs rows: "
                 "a DataFrame of Spark, pandas or Polars, or a table of Arrow",
                 hint=_AS_ROWS if isinstance(frame, list) else None,
             )
@@ -303,7 +305,7 @@ def run_function(
     return list(frames.values())
 
 
-def of_outlets(result: object, outlets: Sequence[str], *, place: str) -> Mapping[str, Any]:
+def select_outlets(result: object, outlets: Sequence[str], *, place: str) -> Mapping[str, Any]:
     """The function's result for each outlet, in their order.
 
     Raises:
@@ -396,15 +398,15 @@ def load_function(body: PythonBody, allowed: Collection[str], asset: str) -> Cal
             f"{body.location}: functions may not come from the package {package!r}",
             hint=f"the project allows {', '.join(allowed) or 'none'}; see 'python' in project.yml",
         )
-    module = _import(body, package)
+    module = _import_module(body, package)
     function = find_function(body.module, asset) or getattr(module, body.function, None)
     if not callable(function):
         raise RunError(f"{body.location}: {body.module} has no function {body.function!r}")
-    found: Callable[..., Any] = function
-    return found
+    loaded: Callable[..., Any] = function
+    return loaded
 
 
-def _import(body: PythonBody, package: str) -> ModuleType:
+def _import_module(body: PythonBody, package: str) -> ModuleType:
     """The function's module, from the project's folder even if another package has its name."""
     with _IMPORTING:
         try:
@@ -424,16 +426,16 @@ def _pickle_by_value(package: ModuleType) -> None:
     cloudpickle.register_pickle_by_value(package)
 
 
-def _place(error: BaseException, body: PythonBody) -> str:
+def _find_raising_line(error: BaseException, body: PythonBody) -> str:
     """``file:line`` in the author's own code where the error came from, else where the function is named."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno or 0}"
-    own = Path(body.search_path).resolve()
-    for step in reversed(traceback.extract_tb(error.__traceback__)):
-        if step.filename.startswith("<") or "site-packages" in step.filename:
+    project_folder = Path(body.search_path).resolve()
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename.startswith("<") or "site-packages" in frame.filename:
             continue
-        if Path(step.filename).resolve().is_relative_to(own):
-            return f"{step.filename}:{step.lineno}"
+        if Path(frame.filename).resolve().is_relative_to(project_folder):
+            return f"{frame.filename}:{frame.lineno}"
     return str(body.location)
 
 
@@ -444,19 +446,19 @@ def raised_by(error: BaseException, body: PythonBody, *, what: str = "") -> RunE
     """
     kind = type(error)
     try:
-        spark = getattr(error, "getCondition", None) or getattr(error, "java_exception", None)
-        text = f"{kind.__name__}: {first_line(error)}" if spark else describe_error(error)
-        place, again = _place(error, body), not is_final(error)
-        of_data = is_of_data(error) if spark else not issubclass(kind, _OF_THE_MACHINE)
+        is_spark_error = getattr(error, "getCondition", None) or getattr(error, "java_exception", None)
+        text = f"{kind.__name__}: {first_line(error)}" if is_spark_error else describe_error(error)
+        place, is_retryable = _find_raising_line(error, body), not is_final(error)
+        is_data_error = is_of_data(error) if is_spark_error else not issubclass(kind, _MACHINE_ERRORS)
     except BaseException:  # noqa: BLE001  what an author's class does when it is looked at
-        text, place, again, of_data = describe_error(error), str(body.location), True, False
-    ordinary = issubclass(kind, Exception)
+        text, place, is_retryable, is_data_error = describe_error(error), str(body.location), True, False
+    is_ordinary = issubclass(kind, Exception)
     hint = (
         missing_module_hint(error.name, body.module) if isinstance(error, ModuleNotFoundError) and error.name else None
     )
-    if not ordinary:
+    if not is_ordinary:
         hint = "return, or raise an Exception that says what is wrong: other runs share the process"
     failure = RunError(": ".join(filter(None, [place, what, text])), hint=hint)
-    failure.retryable = ordinary and again
-    failure.is_data_error = ordinary and of_data
+    failure.retryable = is_ordinary and is_retryable
+    failure.is_data_error = is_ordinary and is_data_error
     return failure

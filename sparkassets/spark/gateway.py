@@ -96,23 +96,23 @@ def run_diagnostic(operation: str, *arguments: str) -> str:
         Py4JError: The JVM has no such command, or the command failed.
     """
     jvm = _gateway().jvm
-    of_name = jvm.java.lang.Class.forName
+    find_class = jvm.java.lang.Class.forName
     names = ("javax.management.ObjectName", "java.lang.String", "[Ljava.lang.Object;", "[Ljava.lang.String;")
     # py4j cannot call a server of beans itself: its class is not public
-    invoke = of_name("javax.management.MBeanServer").getMethod(
-        "invoke", _array(jvm.java.lang.Class, map(of_name, names))
+    invoke = find_class("javax.management.MBeanServer").getMethod(
+        "invoke", _make_array(jvm.java.lang.Class, map(find_class, names))
     )
     call = (
         jvm.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand"),
         operation,
-        _array(jvm.java.lang.Object, [_array(jvm.java.lang.String, arguments)]),
-        _array(jvm.java.lang.String, ["[Ljava.lang.String;"]),
+        _make_array(jvm.java.lang.Object, [_make_array(jvm.java.lang.String, arguments)]),
+        _make_array(jvm.java.lang.String, ["[Ljava.lang.String;"]),
     )
     server = jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer()
-    return str(invoke.invoke(server, _array(jvm.java.lang.Object, call)))
+    return str(invoke.invoke(server, _make_array(jvm.java.lang.Object, call)))
 
 
-def _array(kind: Any, values: Iterable[Any]) -> Any:  # noqa: ANN401 - py4j has no types
+def _make_array(kind: Any, values: Iterable[Any]) -> Any:  # noqa: ANN401 - py4j has no types
     """An array of the JVM."""
     listed = list(values)
     array = _gateway().new_array(kind, len(listed))
@@ -137,13 +137,13 @@ def find_jvms() -> Sequence[Process]:
 
     Spark's is a child of Python, or under ``spark-submit`` its parent.
     """
-    own = psutil.Process()
-    found = []
-    for process in [*own.children(recursive=True), *own.parents()]:
+    this_process = psutil.Process()
+    jvms = []
+    for process in [*this_process.children(recursive=True), *this_process.parents()]:
         with contextlib.suppress(psutil.Error):
             if process.name() in {"java", "java.exe"}:
-                found.append((process.pid, read_start_time(process.pid)))
-    return found
+                jvms.append((process.pid, read_start_time(process.pid)))
+    return jvms
 
 
 _PATIENCE_SECONDS = 3.0
@@ -156,11 +156,11 @@ def raise_engine_loss(asset: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        what = _what_ended(error)
-        if what is None:
+        loss = _describe_lost_engine(error)
+        if loss is None:
             raise
         hint = "was there memory enough? see the log of the cluster or of the system; the next start goes on by itself"
-        raise EngineLostError(f"{asset}: {what}", hint=hint) from error
+        raise EngineLostError(f"{asset}: {loss}", hint=hint) from error
 
 
 def silence_connections() -> None:
@@ -188,7 +188,7 @@ def _ignore_end(*_: object) -> None:
     """Ignores that a connection of the accumulators' server ended."""
 
 
-def _is_of_the_connection(error: BaseException | None) -> bool:
+def _is_connection_error(error: BaseException | None) -> bool:
     """Whether py4j could not reach the JVM, or got no answer."""
     while error is not None:
         kind = type(error)
@@ -200,17 +200,17 @@ def _is_of_the_connection(error: BaseException | None) -> bool:
     return False
 
 
-def _what_ended(error: Exception) -> str | None:
+def _describe_lost_engine(error: Exception) -> str | None:
     """Which process ended, and how; None where none did."""
     if isinstance(error, EngineLostError):
         return None
     if is_out_of_reach(error):
         return "the server of Spark Connect does not answer"
-    how = _how_it_ended() if _is_of_the_connection(error) else None
-    return None if how is None else f"Spark's JVM {how}"
+    exit_text = _describe_exit() if _is_connection_error(error) else None
+    return None if exit_text is None else f"Spark's JVM {exit_text}"
 
 
-def _how_it_ended() -> str | None:
+def _describe_exit() -> str | None:
     """How the JVM that pyspark started ended; None while it runs, or if another process started it."""
     process = jvm_process()
     if process is None:

@@ -19,15 +19,15 @@ from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
-from sparkassets.spark.changes import InletChanges, named_changes, read_changes, without_changes
+from sparkassets.spark.changes import InletChanges, make_empty_changes, read_catalog_changes, read_changes
 from sparkassets.spark.context import WatermarkBounds
-from sparkassets.spark.current_table import OpenedTable, open_relation
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.file_reader import FoundFile, PinnedFiles, field_literals, read_files
+from sparkassets.spark.open_tables import OpenedTable, PathTable, find_table, open_table
 from sparkassets.spark.predicates import partition_predicate
 from sparkassets.spark.schemas import column_type, declared_schema
-from sparkassets.spark.target_table import TableAtPath, TableRelation, open_table, path_of, relation_of
+from sparkassets.spark.table_locations import location_of, path_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,27 +50,30 @@ def read_tables(session: SparkSession, asset: AssetSpec, pinned: Mapping[str, An
     """
     tables = sorted(known_tables(pinned, asset.partitioning), key=lambda each: each.relative)
     if not tables:
-        return _with_fields(_no_rows(session, asset), None, asset)
-    several = TableSet.of_source(asset)
-    frames = [_with_fields(_rows(session, asset, several, each), each.slot, asset) for each in tables]
+        return _add_path_fields(_make_empty_frame(session, asset), None, asset)
+    table_set = TableSet.of_source(asset)
+    frames = [
+        _add_path_fields(_read_pinned_table(session, asset, table_set, each), each.slot, asset) for each in tables
+    ]
     try:
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     except Exception as error:
         raise run_error(error, what=f"the tables of the source {asset.name!r} do not fit each other") from error
 
 
-def _rows(session: SparkSession, asset: AssetSpec, tables: TableSet, known: KnownTable) -> DataFrame:
-    place = tables.place(known.relative)
-    table = open_relation(session, TableRelation(place))
-    if table is None or table.table_id != known.table_id:
-        what = "is gone" if table is None else "was re-created"
+def _read_pinned_table(session: SparkSession, asset: AssetSpec, tables: TableSet, pinned: KnownTable) -> DataFrame:
+    location = tables.place(pinned.relative)
+    table = find_table(session, location)
+    if table is None or table.table_id != pinned.table_id:
+        change = "is gone" if table is None else "was re-created"
         raise SourceChangedError(
-            f"the table {place.display_text!r} of {asset.name!r} {what} since the run was planned", source=asset.name
+            f"the table {location.display_text!r} of {asset.name!r} {change} since the run was planned",
+            source=asset.name,
         )
-    return table.read_rows(session, known.version)[0]
+    return table.read_rows(session, pinned.version)[0]
 
 
-def _no_rows(session: SparkSession, asset: AssetSpec) -> DataFrame:
+def _make_empty_frame(session: SparkSession, asset: AssetSpec) -> DataFrame:
     if not asset.columns:
         raise RunError(
             f"the source {asset.name!r} has no tables for this run, so its columns are unknown",
@@ -79,16 +82,16 @@ def _no_rows(session: SparkSession, asset: AssetSpec) -> DataFrame:
     return session.createDataFrame([], declared_schema(session, asset.columns))
 
 
-def _with_fields(frame: DataFrame, slot: FileSlot | None, asset: AssetSpec) -> DataFrame:
+def _add_path_fields(frame: DataFrame, slot: FileSlot | None, asset: AssetSpec) -> DataFrame:
     fields, literals = path_columns(asset), field_literals(slot, asset)
     names = {name.lower() for name in fields}
-    own = [sqltext.name(column) for column in frame.columns if column.lower() not in names]
+    other_columns = [sqltext.name(column) for column in frame.columns if column.lower() not in names]
     constants = [f"CAST({literals[name]} AS {kind}) AS {sqltext.name(name)}" for name, kind in fields.items()]
-    return frame.selectExpr(*own, *constants)
+    return frame.selectExpr(*other_columns, *constants)
 
 
-_EXACT = frozenset({"date", "timestamp", "timestamp_ntz", "string", "tinyint", "smallint", "int", "bigint"})
-_AS_TEXT = {
+_WATERMARK_TYPES = frozenset({"date", "timestamp", "timestamp_ntz", "string", "tinyint", "smallint", "int", "bigint"})
+_TEXT_SQL = {
     "timestamp": "date_format({column}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'\")",
     "timestamp_ntz": "date_format({column}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")",
 }
@@ -143,7 +146,7 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
         pin = order.pins[name]
         match inlet.read:
             case ReadChanges():
-                frame = _changes(session, order, name, read)
+                frame = _read_inlet_changes(session, order, name, read)
             case ReadAfter(column, overlap):
                 if pin.low is not None and pin.column not in ("", column):
                     raise RunError(
@@ -161,19 +164,19 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
     return read
 
 
-def _changes(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -> DataFrame:
+def _read_inlet_changes(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -> DataFrame:
     """The inlet's changes as rows, also added to ``read``; no rows for a table that is not there yet."""
     asset, pin = order.inlets[name], order.pins[name]
     by_keys = all(each.asset.write is not None and each.asset.write.by_keys for each in order.table_orders)
     if pin.version is None:
-        return without_changes(_unwritten(session, asset))
-    table = _table(session, asset, pin)
-    if isinstance(table, TableAtPath):
-        found = read_changes(session, table.opened, pin, path=table.path, name=asset.name, by_keys=by_keys)
+        return make_empty_changes(_make_unwritten_frame(session, asset))
+    table = _find_pinned_table(session, asset, pin)
+    if isinstance(table, PathTable):
+        changes = read_changes(session, table.opened, pin, path=table.path, name=asset.name, by_keys=by_keys)
     else:
-        found = named_changes(session, table, pin, name=asset.name, by_keys=by_keys)
-    read.changes[asset.name] = found
-    return found.frame
+        changes = read_catalog_changes(session, table, pin, name=asset.name, by_keys=by_keys)
+    read.changes[asset.name] = changes
+    return changes.frame
 
 
 def _open_inlet(
@@ -195,37 +198,37 @@ def _open_inlet(
         pinned.check(files)
         read.files.append((pinned, files))
         frame = read_files(session, files, asset=asset)
-        return frame if asset.in_paths is None else _by_values(frame, asset, pin)
-    return _delta(session, asset, pin, newer)
+        return frame if asset.in_paths is None else _filter_pinned(frame, asset, pin)
+    return _read_delta_table(session, asset, pin, newer)
 
 
-def _by_values(frame: DataFrame, asset: AssetSpec, pin: InletPin) -> DataFrame:
+def _filter_pinned(frame: DataFrame, asset: AssetSpec, pin: InletPin) -> DataFrame:
     """The rows whose values are in the pinned partitions."""
     owner = f"the inlet {asset.name!r}"
     predicate = partition_predicate(frame.schema, pin.parts, partitioning=asset.partitioning, owner=owner)
     return frame if predicate is None else frame.filter(predicate)
 
 
-def _delta(session: SparkSession, asset: AssetSpec, pin: InletPin, newer: NewerRows | None) -> DataFrame:
+def _read_delta_table(session: SparkSession, asset: AssetSpec, pin: InletPin, newer: NewerRows | None) -> DataFrame:
     """The rows of a Delta table at the pinned version, of the pinned partitions only.
 
     No rows, in the declared columns, for a table that was not written when the run was planned.
     """
     owner = f"the inlet {asset.name!r}"
     if pin.version is None:
-        return _unwritten(session, asset)
+        return _make_unwritten_frame(session, asset)
     partitioning = asset.partitioning
     if pin.iteration:
-        return _iteration(session, asset, pin.iteration)
-    table = _table(session, asset, pin)
-    frame, exact = table.read_rows(session, pin.version, parts=pin.parts, partitioning=partitioning, newer=newer)
+        return _read_iteration(session, asset, pin.iteration)
+    table = _find_pinned_table(session, asset, pin)
+    frame, is_exact = table.read_rows(session, pin.version, parts=pin.parts, partitioning=partitioning, newer=newer)
     if not pin.parts.is_everything and not partitioning.has_columns:
         raise RunError(f"{owner} has partitions without a column, so they cannot be told apart")
     predicate = partition_predicate(frame.schema, pin.parts, partitioning=partitioning, owner=owner)
-    return frame if predicate is None or exact else frame.filter(predicate)
+    return frame if predicate is None or is_exact else frame.filter(predicate)
 
 
-def _unwritten(session: SparkSession, asset: AssetSpec) -> DataFrame:
+def _make_unwritten_frame(session: SparkSession, asset: AssetSpec) -> DataFrame:
     """No rows, with the declared columns, for an inlet without a table.
 
     Raises:
@@ -239,23 +242,23 @@ def _unwritten(session: SparkSession, asset: AssetSpec) -> DataFrame:
     return session.createDataFrame([], declared_schema(session, asset.columns))
 
 
-def _table(session: SparkSession, asset: AssetSpec, pin: InletPin) -> OpenedTable:
+def _find_pinned_table(session: SparkSession, asset: AssetSpec, pin: InletPin) -> OpenedTable:
     """The inlet's table.
 
     Raises:
         SourceError: It is gone.
         SourceChangedError: Another one has taken its place since the run was planned.
     """
-    owner, relation = f"the inlet {asset.name!r}", relation_of(asset)
-    table = open_relation(session, relation)
+    owner, location = f"the inlet {asset.name!r}", location_of(asset)
+    table = find_table(session, location)
     if table is None:
-        raise SourceError(f"{owner} vanished: there is no Delta table at {relation.storage.display_text}")
+        raise SourceError(f"{owner} vanished: there is no Delta table at {location.display_text}")
     if pin.table_id is not None and table.table_id != pin.table_id:
         raise SourceChangedError(f"{owner} was re-created since the run was planned", source=asset.name)
     return table
 
 
-def _iteration(session: SparkSession, asset: AssetSpec, name: str) -> DataFrame:
+def _read_iteration(session: SparkSession, asset: AssetSpec, name: str) -> DataFrame:
     """The rows of one iteration, from its own log: the table's may have lost it, and its newest may be another.
 
     Raises:
@@ -278,7 +281,7 @@ def read_above(
     """
     owner = f"the inlet {inlet.name!r}"
     column, kind = column_type(frame.schema, column, owner=owner)
-    if kind not in _EXACT and not kind.startswith("decimal"):
+    if kind not in _WATERMARK_TYPES and not kind.startswith("decimal"):
         raise RunError(
             f"the column {column!r} of {owner} is {kind.upper()}, which cannot be a watermark",
             hint="take a date, a timestamp, a whole number, a decimal or a string",
@@ -289,19 +292,19 @@ def read_above(
             hint="read it by its changes again",
         )
     quoted = sqltext.name(column)
-    above = f"{quoted} > {_value(low, kind)}" if low is not None else f"{quoted} IS NOT NULL"
+    condition = f"{quoted} > {_value_sql(low, kind)}" if low is not None else f"{quoted} IS NOT NULL"
     newest = f"max({quoted})"
     if overlap is not None and low is not None:
-        above = f"{quoted} >= {_before(low, overlap, column=column, kind=kind, owner=owner)}"
-        newest = f"greatest({newest}, {_value(low, kind)})"  # a watermark never goes back
-    shown = _AS_TEXT.get(kind, "CAST({column} AS STRING)").format(column=newest)
-    high: str | None = frame.filter(above).selectExpr(shown).collect()[0][0]
+        condition = f"{quoted} >= {_overlap_start_sql(low, overlap, column=column, kind=kind, owner=owner)}"
+        newest = f"greatest({newest}, {_value_sql(low, kind)})"  # a watermark never goes back
+    newest_text = _TEXT_SQL.get(kind, "CAST({column} AS STRING)").format(column=newest)
+    high: str | None = frame.filter(condition).selectExpr(newest_text).collect()[0][0]
     if high is None:
         return frame.filter("false"), WatermarkBounds(low, low)
-    return frame.filter(f"{above} AND {quoted} <= {_value(high, kind)}"), WatermarkBounds(low, high)
+    return frame.filter(f"{condition} AND {quoted} <= {_value_sql(high, kind)}"), WatermarkBounds(low, high)
 
 
-def _before(low: str, overlap: Duration, *, column: str, kind: str, owner: str) -> str:
+def _overlap_start_sql(low: str, overlap: Duration, *, column: str, kind: str, owner: str) -> str:
     """SQL for the value from which rows are read again: ``overlap`` before ``low``, in the column's type.
 
     Raises:
@@ -312,10 +315,10 @@ def _before(low: str, overlap: Duration, *, column: str, kind: str, owner: str) 
             f"the column {column!r} of {owner} is {kind.upper()}, of which 'overlap' takes no time off",
             hint="take a date or a timestamp, or leave 'overlap' out",
         )
-    exact = "timestamp" if kind == "date" else kind
-    span = f"make_interval(0, {overlap.months}, 0, {overlap.days}, 0, 0, {overlap.seconds})"
-    return f"CAST({_value(low, exact)} - {span} AS {kind})"
+    time_type = "timestamp" if kind == "date" else kind
+    interval = f"make_interval(0, {overlap.months}, 0, {overlap.days}, 0, 0, {overlap.seconds})"
+    return f"CAST({_value_sql(low, time_type)} - {interval} AS {kind})"
 
 
-def _value(text: str, kind: str) -> str:
+def _value_sql(text: str, kind: str) -> str:
     return f"CAST({sqltext.text(text)} AS {kind})"

@@ -28,10 +28,10 @@ from sparkassets.frozen import frozen
 OLDEST: Final = (4, 0)
 NEWEST: Final = (4, 2)
 """The Spark versions that the tests run with."""
-_DELTA_OF: Final = (((4, 1), (4, 1)), ((4, 0), (4, 0)))
+_OLDEST_DELTA: Final = (((4, 1), (4, 1)), ((4, 0), (4, 0)))
 """The oldest Delta for each Spark, newest first: 4.0 asks for a Spark below 4.1."""
-_KNOWN: Final = "sparkassets works with Spark 4.0 to 4.2"
-_PARTS: Final = re.compile(r"(<=|>=|==|!=|<|>)\s*(\d+(?:\.\d+)*)")
+_SUPPORTED_TEXT: Final = "sparkassets works with Spark 4.0 to 4.2"
+_BOUND: Final = re.compile(r"(<=|>=|==|!=|<|>)\s*(\d+(?:\.\d+)*)")
 
 
 def check_spark(spark: str) -> None:
@@ -43,12 +43,12 @@ def check_spark(spark: str) -> None:
     Raises:
         SparkUnavailableError: It is too old.
     """
-    found = numbers(spark)[:2]
-    if found and found < OLDEST:
+    release = version_numbers(spark)[:2]
+    if release and release < OLDEST:
         hint = "pip install 'sparkassets[spark]' brings one; of Databricks take a runtime from 17.3 LTS on"
-        raise SparkUnavailableError(f"Spark {spark} is too old: {_KNOWN}", hint=hint)
-    if found > NEWEST:
-        text = f"Spark {spark} is newer than what was tried: {_KNOWN}"
+        raise SparkUnavailableError(f"Spark {spark} is too old: {_SUPPORTED_TEXT}", hint=hint)
+    if release > NEWEST:
+        text = f"Spark {spark} is newer than what was tried: {_SUPPORTED_TEXT}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
@@ -62,9 +62,11 @@ def check_delta(delta: str, *, spark: str) -> None:
     Raises:
         SparkUnavailableError: They are too old.
     """
-    found = numbers(delta)[:2]
-    oldest = next((known for version, known in _DELTA_OF if version <= numbers(spark)[:2]), ())
-    if found and found < oldest:
+    release = version_numbers(delta)[:2]
+    oldest = next(
+        (oldest_delta for version, oldest_delta in _OLDEST_DELTA if version <= version_numbers(spark)[:2]), ()
+    )
+    if release and release < oldest:
         wanted = ".".join(map(str, oldest))
         raise SparkUnavailableError(
             f"Delta {delta} in the session is too old: Spark {spark} takes Delta from {wanted} on",
@@ -86,9 +88,9 @@ def check_installed() -> None:
     _refuse_other_age(f"pyspark {spark}", spark, hint=hint)
     wanted = next((each for each in requires("delta-spark") or () if re.match(r"pyspark\b", each)), "")
     if not _is_within(spark, wanted):
-        asked = wanted.removeprefix("pyspark").strip().strip("()")
+        made_for = wanted.removeprefix("pyspark").strip().strip("()")
         raise SparkUnavailableError(
-            f"delta-spark {delta} does not go with pyspark {spark}: it is made for pyspark {asked}", hint=hint
+            f"delta-spark {delta} does not go with pyspark {spark}: it is made for pyspark {made_for}", hint=hint
         )
 
 
@@ -102,46 +104,46 @@ def check_distribution(home: Path, *, pyspark: str) -> None:
     Raises:
         SparkUnavailableError: With what is there, and what is expected.
     """
-    named = f"SPARK_HOME={home}" if os.environ.get("SPARK_HOME") else str(home)
+    place = f"SPARK_HOME={home}" if os.environ.get("SPARK_HOME") else str(home)
     hint = "unset SPARK_HOME, so that the Spark of the Python package starts, or let it point to another one"
     if not any((home / "jars").glob("*.jar")):
-        raise SparkUnavailableError(f"there is no Spark at {named}", hint=hint)
+        raise SparkUnavailableError(f"there is no Spark at {place}", hint=hint)
     core = next((home / "jars").glob("spark-core_*.jar"), None)
     if core is None or not (spark := core.stem.rpartition("_")[2].partition("-")[2]):
         return
-    _refuse_other_age(f"Spark {spark} at {named}", spark, hint=hint)
-    if numbers(spark)[:2] != numbers(pyspark)[:2]:
-        raise SparkUnavailableError(f"Spark {spark} at {named} does not go with pyspark {pyspark}", hint=hint)
+    _refuse_other_age(f"Spark {spark} at {place}", spark, hint=hint)
+    if version_numbers(spark)[:2] != version_numbers(pyspark)[:2]:
+        raise SparkUnavailableError(f"Spark {spark} at {place} does not go with pyspark {pyspark}", hint=hint)
 
 
-def _refuse_other_age(named: str, spark: str, *, hint: str) -> None:
+def _refuse_other_age(installation: str, spark: str, *, hint: str) -> None:
     """Refuses a version of Spark that is not supported.
 
     Raises:
         SparkUnavailableError: It is too old or too new.
     """
-    if not OLDEST <= numbers(spark)[:2] <= NEWEST:
-        age = "old" if numbers(spark)[:2] < OLDEST else "new"
-        raise SparkUnavailableError(f"{named} is too {age}: {_KNOWN}", hint=hint)
+    if not OLDEST <= version_numbers(spark)[:2] <= NEWEST:
+        age = "old" if version_numbers(spark)[:2] < OLDEST else "new"
+        raise SparkUnavailableError(f"{installation} is too {age}: {_SUPPORTED_TEXT}", hint=hint)
 
 
-def numbers(text: str) -> tuple[int, ...]:
+def version_numbers(text: str) -> tuple[int, ...]:
     """The numbers that a version begins with.
 
-    >>> numbers("4.2.0.dev1"), numbers("client-5"), numbers("4.0")
+    >>> version_numbers("4.2.0.dev1"), version_numbers("client-5"), version_numbers("4.0")
     ((4, 2, 0), (), (4, 0))
     """
-    found = re.match(r"\d+(?:\.\d+)*", text)
-    return tuple(map(int, found[0].split("."))) if found else ()
+    leading = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(map(int, leading[0].split("."))) if leading else ()
 
 
 def _is_within(text: str, requirement: str) -> bool:
     """Whether a requirement such as ``pyspark<=4.2.0,>=4.0.1`` allows a version."""
-    for sign, bound in _PARTS.findall(requirement):
-        one, other = numbers(text), numbers(bound)
-        one, other = (each + (0,) * (4 - len(each)) for each in (one, other))
-        if not {"<=": one <= other, ">=": one >= other, "==": one == other, "!=": one != other}.get(
-            sign, one < other if sign == "<" else one > other
+    for sign, bound in _BOUND.findall(requirement):
+        own, limit = version_numbers(text), version_numbers(bound)
+        own, limit = (each + (0,) * (4 - len(each)) for each in (own, limit))
+        if not {"<=": own <= limit, ">=": own >= limit, "==": own == limit, "!=": own != limit}.get(
+            sign, own < limit if sign == "<" else own > limit
         ):
             return False
     return True
@@ -149,8 +151,8 @@ def _is_within(text: str, requirement: str) -> bool:
 
 SUPPORTED = (17, 21, 25)
 """Supported major versions; 25 needs Spark 4.2."""
-_FOR_25 = (4, 2)
-_HINT = "install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to it"
+_SPARK_FOR_JAVA_25 = (4, 2)
+_JAVA_HINT = "install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to it"
 
 
 @frozen
@@ -176,21 +178,25 @@ def find_java() -> JavaRuntime:
     wanted = str(Path(home, "bin", "java")) if home else "java"
     found = shutil.which(wanted)
     if found is None:
-        where = f"at JAVA_HOME={home}" if home else "on the PATH"
-        raise SparkUnavailableError(f"Spark needs Java 17, 21 or 25, but there is no Java {where}", hint=_HINT)
+        place = f"at JAVA_HOME={home}" if home else "on the PATH"
+        raise SparkUnavailableError(f"Spark needs Java 17, 21 or 25, but there is no Java {place}", hint=_JAVA_HINT)
     command = Path(found).resolve()
-    build = _build(command)
-    version = _major(build)
+    build = _read_build_text(command)
+    version = _parse_major_version(build)
     if version not in SUPPORTED:
-        named = f"Java {version}" if version else "of an unknown version"
-        raise SparkUnavailableError(f"Spark needs Java 17, 21 or 25, but {found} is {named}", hint=_HINT)
-    if version == SUPPORTED[-1] and (spark := _spark()) and numbers(spark)[:2] < _FOR_25:
+        described = f"Java {version}" if version else "of an unknown version"
+        raise SparkUnavailableError(f"Spark needs Java 17, 21 or 25, but {found} is {described}", hint=_JAVA_HINT)
+    if (
+        version == SUPPORTED[-1]
+        and (spark := _find_pyspark_version())
+        and version_numbers(spark)[:2] < _SPARK_FOR_JAVA_25
+    ):
         message = f"{found} is Java {version}, which Spark takes from 4.2 on, and pyspark is {spark}"
         raise SparkUnavailableError(message, hint="install Java 17 or 21, or a newer Spark")
     return JavaRuntime(command, build)
 
 
-def _spark() -> str:
+def _find_pyspark_version() -> str:
     """The version of the Spark package; empty where it is none."""
     try:
         return package_version("pyspark")
@@ -198,7 +204,7 @@ def _spark() -> str:
         return ""
 
 
-def _build(command: Path) -> str:
+def _read_build_text(command: Path) -> str:
     """What the Java says of itself: its ``release`` file, or (tens of milliseconds slower) its ``-version``."""
     try:
         return (command.parent.parent / "release").read_text(encoding="utf-8", errors="replace")
@@ -213,11 +219,11 @@ def _build(command: Path) -> str:
     return answer.stderr + answer.stdout
 
 
-def _major(build: str) -> int | None:
+def _parse_major_version(build: str) -> int | None:
     """The major version in ``JAVA_VERSION="17.0.15"`` or ``openjdk version "17.0.15"``.
 
-    >>> _major('openjdk version "1.8.0_402"'), _major('JAVA_VERSION="21"'), _major("")
-    (8, 21, None)
+    >>> _parse_major_version('openjdk version "1.8.0_402"'), _parse_major_version('JAVA_VERSION="21"')
+    (8, 21)
     """
     match = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', build)
     return int(match.group(1)) if match else None
@@ -270,7 +276,7 @@ def fetch_delta_jars(spark_home: Path, java: JavaRuntime) -> list[Path]:
     """
     wanted = delta_coordinates()
     folder = cache_folder() / "jars" / f"{wanted.name}-{wanted.version}-{_LOCAL_FILES_JAR[1]}-{_LOCAL_FILES_JAR[2]}"
-    fetch = JarFetch(f"Delta's jars ({wanted})", wanted.name, _module(wanted), folder)
+    fetch = JarFetch(f"Delta's jars ({wanted})", wanted.name, _make_delta_module(wanted), folder)
     return fetch.jars(spark_home, java)
 
 
@@ -298,12 +304,12 @@ class JarFetch:
         """
         found = used_files(self.folder, "*.jar")
         if not found:
-            _fetch(self, spark_home=spark_home, java=java)
+            _fetch_jars(self, spark_home=spark_home, java=java)
             found = sorted(self.folder.glob("*.jar"))
         return found
 
 
-def _fetch(wanted: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
+def _fetch_jars(wanted: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
     """Fills the folder by one atomic rename; of two processes that fetch at once, the later one drops its copy."""
     folder = wanted.folder
     try:
@@ -313,9 +319,9 @@ def _fetch(wanted: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
             f"cannot create the cache folder {folder.parent}: {error.strerror}",
             hint="set SPARKASSETS_CACHE to another one",
         ) from error
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-", ignore_cleanup_errors=True) as work:
-        jars = Path(work) / "jars"
-        _run_ivy(wanted, work=Path(work), into=jars, spark_home=spark_home, java=java)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-", ignore_cleanup_errors=True) as scratch:
+        jars = Path(scratch) / "jars"
+        _run_ivy(wanted, scratch=Path(scratch), target=jars, spark_home=spark_home, java=java)
         try:
             jars.rename(folder)
         except OSError:
@@ -324,7 +330,7 @@ def _fetch(wanted: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
             shutil.rmtree(jars, ignore_errors=True)
 
 
-def _run_ivy(wanted: JarFetch, *, work: Path, into: Path, spark_home: Path, java: JavaRuntime) -> None:
+def _run_ivy(wanted: JarFetch, *, scratch: Path, target: Path, spark_home: Path, java: JavaRuntime) -> None:
     """Fetches the jars into a folder with the Ivy that Spark ships, from the mirror if the environment names one.
 
     Judges success by the main jar, and not by Ivy's exit code.
@@ -333,37 +339,44 @@ def _run_ivy(wanted: JarFetch, *, work: Path, into: Path, spark_home: Path, java
         SparkUnavailableError: The main jar is not there afterwards.
     """
     repository = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY", _CENTRAL)
-    (work / "ivy.xml").write_text(wanted.module, encoding="utf-8")
-    (work / "settings.xml").write_text(_settings(repository), encoding="utf-8")
+    (scratch / "ivy.xml").write_text(wanted.module, encoding="utf-8")
+    (scratch / "settings.xml").write_text(_make_ivy_settings(repository), encoding="utf-8")
     command: Sequence[str] = [
         *(str(java.command), "-cp", str(spark_home / "jars" / "*"), "org.apache.ivy.Main", "-warn"),
-        *("-settings", str(work / "settings.xml"), "-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache")),
-        *("-types", "jar", "-retrieve", f"{into}/[artifact]-[revision].[ext]"),
+        *(
+            "-settings",
+            str(scratch / "settings.xml"),
+            "-ivy",
+            str(scratch / "ivy.xml"),
+            "-cache",
+            str(scratch / "cache"),
+        ),
+        *("-types", "jar", "-retrieve", f"{target}/[artifact]-[revision].[ext]"),
     ]
     output = ""
     try:
-        done = subprocess.run(  # noqa: S603 - Spark's own Ivy, with a fixed list of arguments
+        ended = subprocess.run(  # noqa: S603 - Spark's own Ivy, with a fixed list of arguments
             command, capture_output=True, text=True, check=False, timeout=_FETCH_TIMEOUT_SECONDS
         )
-        output = done.stdout + done.stderr
+        output = ended.stdout + ended.stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         output = str(error)
-    if not any(jar.name.startswith(f"{wanted.main}-") for jar in into.glob("*.jar")):
+    if not any(jar.name.startswith(f"{wanted.main}-") for jar in target.glob("*.jar")):
         raise SparkUnavailableError(
-            f"cannot fetch {wanted.what} from {repository}: {_reason(output)}",
+            f"cannot fetch {wanted.what} from {repository}: {_find_ivy_reason(output)}",
             hint="they are fetched once; connect to the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY",
         )
 
 
-def _reason(output: str) -> str:
+def _find_ivy_reason(output: str) -> str:
     """The one line of Ivy's output that a person needs."""
     lines = [line.strip(" :\t") for line in output.splitlines()]
-    if trouble := next((line for line in lines if line.startswith("HttpClientHandler: ")), None):
-        return f"no connection ({trouble.removeprefix('HttpClientHandler: ').partition(' url=')[0]})"
+    if connection_line := next((line for line in lines if line.startswith("HttpClientHandler: ")), None):
+        return f"no connection ({connection_line.removeprefix('HttpClientHandler: ').partition(' url=')[0]})"
     return next((line for line in lines if line.endswith("not found")), lines[0] if lines else "it says nothing")
 
 
-def _module(wanted: MavenCoordinates) -> str:
+def _make_delta_module(wanted: MavenCoordinates) -> str:
     """An Ivy module of Delta and the file system; other organisations' artifacts are in Spark's ``jars`` folder."""
     organisation, name, version = map(quoteattr, _LOCAL_FILES_JAR)
     return f"""<ivy-module version="2.0">
@@ -378,7 +391,7 @@ def _module(wanted: MavenCoordinates) -> str:
 """
 
 
-def _settings(repository: str) -> str:
+def _make_ivy_settings(repository: str) -> str:
     return f"""<ivysettings>
   <settings defaultResolver="maven"/>
   <resolvers><ibiblio name="maven" m2compatible="true" root={quoteattr(repository)}/></resolvers>
@@ -389,8 +402,8 @@ def _settings(repository: str) -> str:
 HADOOP: Final = "3.5.0"
 _SPARK_CLOUD, _AMAZON, _ANALYTICS = "4.1.2", "2.35.4", "1.3.1"
 """Versions that fit each other; Spark's module is not published for 4.2.0, and has not changed."""
-_CLIENT = "hadoop-client-api-"
-_MODULE = f"""<ivy-module version="2.0">
+_HADOOP_CLIENT = "hadoop-client-api-"
+_S3_MODULE = f"""<ivy-module version="2.0">
   <info organisation="sparkassets" module="s3"/>
   <configurations><conf name="default"/></configurations>
   <dependencies>
@@ -416,10 +429,10 @@ def s3_jars(spark_home: Path, java: JavaRuntime) -> list[Path]:
     if hadoop_version(spark_home) != HADOOP:
         return []
     folder = cache_folder() / "jars" / f"s3-{HADOOP}-{_SPARK_CLOUD}-{_AMAZON}"
-    return JarFetch(f"the jars for S3 (hadoop-aws {HADOOP})", "hadoop-aws", _MODULE, folder).jars(spark_home, java)
+    return JarFetch(f"the jars for S3 (hadoop-aws {HADOOP})", "hadoop-aws", _S3_MODULE, folder).jars(spark_home, java)
 
 
 def hadoop_version(spark_home: Path) -> str | None:
     """The version of the Hadoop that Spark ships; None where its jars do not say."""
-    found = next((spark_home / "jars").glob(f"{_CLIENT}*.jar"), None)
-    return None if found is None else found.stem.removeprefix(_CLIENT)
+    found = next((spark_home / "jars").glob(f"{_HADOOP_CLIENT}*.jar"), None)
+    return None if found is None else found.stem.removeprefix(_HADOOP_CLIENT)

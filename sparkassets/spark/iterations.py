@@ -27,16 +27,16 @@ from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.author_values import for_author
 from sparkassets.spark.context import Context, RunPartition, list_run_partitions
-from sparkassets.spark.target_table import path_of
+from sparkassets.spark.table_locations import path_of
 
 if TYPE_CHECKING:
     from pendulum import DateTime
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-_TOLD: Final = "where the iteration's files are, in the table's folder"
+_FOLDER_COMMENT: Final = "where the iteration's files are, in the table's folder"
 """The comment of the column by which such a table is recognised."""
-_TOLD_OF_EACH: Final = ("run", "key", "path", "folder", "extra")
+_TEXT_COLUMNS: Final = ("run", "key", "path", "folder", "extra")
 """The text columns of a row, between those of its partition and ``published_at``."""
 
 
@@ -131,19 +131,19 @@ class AttemptFolder:
                 f"{name}: its function returned nothing, and wrote no file into context.outlets.{name}.path",
                 hint="write the files there, or return the rows",
             )
-        own = {**context.extra, **(context.outlets[name].extra if name in context.outlets else {})}
-        rows = list(_partitions(self._order.asset, self._partitions(context)))
-        types = {**_types(self._order.asset), **dict.fromkeys(_TOLD_OF_EACH, "STRING")}
-        extra = json.dumps(own, sort_keys=True, ensure_ascii=False)
+        extras = {**context.extra, **(context.outlets[name].extra if name in context.outlets else {})}
+        rows = list(_list_partitions(self._order.asset, self._list_partitions(context)))
+        types = {**_partition_column_types(self._order.asset), **dict.fromkeys(_TEXT_COLUMNS, "STRING")}
+        extra = json.dumps(extras, sort_keys=True, ensure_ascii=False)
         entries = [
             (*values, context.run_id, partition.key if partition else context.run_id, self.path, self._folder, extra)
             for partition, values in rows
         ]
         schema = ", ".join(f"{sqltext.name(name)} {kind}" for name, kind in types.items())
         frame = session.createDataFrame(entries, schema).selectExpr("*", "current_timestamp() AS published_at")
-        return frame.withMetadata("folder", {"comment": _TOLD})
+        return frame.withMetadata("folder", {"comment": _FOLDER_COMMENT})
 
-    def _partitions(self, context: Context) -> Sequence[RunPartition]:
+    def _list_partitions(self, context: Context) -> Sequence[RunPartition]:
         """The partitions of the files: those of the run, and those that its function added.
 
         Raises:
@@ -151,16 +151,16 @@ class AttemptFolder:
         """
         order = self._order.with_new_segments(context.added_segments)
         if not context.added_segments or (order.discovered_partitions == NOTHING and not order.discovers_segments):
-            found = context.partitions
+            written = context.partitions
         else:
             parts = order.asset.partitioning.resolve_whole(order.partitions, context.added_segments)
-            found = list_run_partitions(order.asset.partitioning, parts, find_zone(order.asset.local_zone))
-        if any(len(partition.segments) < len(order.asset.partitioning.segments) for partition in found):
+            written = list_run_partitions(order.asset.partitioning, parts, find_zone(order.asset.local_zone))
+        if any(len(partition.segments) < len(order.asset.partitioning.segments) for partition in written):
             raise RunError(
                 f"{order.asset.name}: its function wrote files of all segments, and none is known",
                 hint="say which there are: context.add_partition(key)",
             )
-        return found
+        return written
 
     def discard_if_empty(self) -> None:
         """Removes the folder if the function wrote nothing into it, because it returned rows instead."""
@@ -188,11 +188,11 @@ def read_newest_iteration(asset: AssetSpec, frame: DataFrame) -> IterationArgume
     Raises:
         RunError: The partitions to read have no iteration.
     """
-    if not asset.publishes or not _tells(frame.schema):
+    if not asset.publishes or not _points_to_iterations(frame.schema):
         return None
-    columns = [sqltext.name(name) for name in _types(asset)]
+    columns = [sqltext.name(name) for name in _partition_column_types(asset)]
     rows, local = frame.orderBy(*columns, "published_at").collect(), find_zone(asset.local_zone)
-    found = [
+    iterations = [
         IterationArgument(
             f"{path_of(asset).rstrip('/')}/{row.folder}",
             row.key,
@@ -202,9 +202,9 @@ def read_newest_iteration(asset: AssetSpec, frame: DataFrame) -> IterationArgume
         )
         for row in rows
     ]
-    if not found:
+    if not iterations:
         raise RunError(f"the inlet {asset.name!r} has no iteration of the partitions that are read")
-    return replace(found[-1], iterations=tuple(found))
+    return replace(iterations[-1], iterations=tuple(iterations))
 
 
 def unpublished_schema() -> StructType:
@@ -214,19 +214,19 @@ def unpublished_schema() -> StructType:
     return StructType().add("run", "string")
 
 
-def _tells(schema: StructType) -> bool:
+def _points_to_iterations(schema: StructType) -> bool:
     """Whether the rows of a table with that schema point to iterations."""
-    return any(field.name == "folder" and field.metadata.get("comment") == _TOLD for field in schema.fields)
+    return any(field.name == "folder" and field.metadata.get("comment") == _FOLDER_COMMENT for field in schema.fields)
 
 
-def _types(asset: AssetSpec) -> dict[str, str]:
+def _partition_column_types(asset: AssetSpec) -> dict[str, str]:
     """The columns that hold a row's partition, with their types; dimensions without a column are left out."""
     time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
     types = {time.column: "DATE" if time.has_dates else "TIMESTAMP"} if time is not None and time.column else {}
     return {**types, **{each.column: "STRING" for each in segments}}
 
 
-def _partitions(
+def _list_partitions(
     asset: AssetSpec, partitions: Sequence[RunPartition]
 ) -> Iterator[tuple[RunPartition | None, tuple[object, ...]]]:
     """Each partition of the run with the values of its columns; one entry without either if there are no partitions."""

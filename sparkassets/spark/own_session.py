@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
-_SET: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
+_CHANGED_SETTINGS: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
 """For each session: what it has set and a new session of its application has not."""
 _COPIES: dict[SparkSession, SparkSession] = {}
 """Copies of Spark Connect sessions that are still open, with the session that each was copied from.
@@ -46,12 +46,12 @@ def given_setting(session: SparkSession, key: str) -> str | None:
     from pyspark.errors import PySparkException
 
     try:
-        found: str | None = session.conf.get(key, None)
+        value: str | None = session.conf.get(key, None)
     except PySparkException as error:
         if is_out_of_reach(error):
             raise
         return None
-    return found
+    return value
 
 
 def settings_of(session: SparkSession) -> Mapping[str, str]:
@@ -59,18 +59,18 @@ def settings_of(session: SparkSession) -> Mapping[str, str]:
     from pyspark.errors import PySparkException
 
     try:
-        found: Mapping[str, str] = session.conf.getAll
+        settings: Mapping[str, str] = session.conf.getAll
     except PySparkException as error:
         if is_out_of_reach(error):
             raise
         return {}
-    return found
+    return settings
 
 
 def context_of(session: SparkSession) -> SparkContext | None:
     """The context of a classic session, which leads to its JVM; None on Spark Connect."""
-    found: SparkContext | None = getattr(session, "sparkContext", None)
-    return found
+    context: SparkContext | None = getattr(session, "sparkContext", None)
+    return context
 
 
 def is_remote(session: SparkSession) -> bool:
@@ -88,8 +88,8 @@ def open_own_session(session: SparkSession) -> SparkSession:
     """
     from pyspark.errors import PySparkException
 
-    own = _copy(session)
-    if own is None:
+    copy = _copy_session(session)
+    if copy is None:
         if not is_utc(session):
             zone = setting(session, TIME_ZONE)
             raise SparkUnavailableError(
@@ -97,34 +97,34 @@ def open_own_session(session: SparkSession) -> SparkSession:
                 hint=f'spark.conf.set("{TIME_ZONE}", "UTC")',
             )
         return session
-    given = settings_of(own)
-    ours = small_table_settings(given) if "spark.master" in given and is_local(given) else {}
-    for key, value in ours.items():
-        if key not in given:
-            own.conf.set(key, value)
-    own.conf.set(TIME_ZONE, "UTC")
+    settings = settings_of(copy)
+    defaults = small_table_settings(settings) if "spark.master" in settings and is_local(settings) else {}
+    for key, value in defaults.items():
+        if key not in settings:
+            copy.conf.set(key, value)
+    copy.conf.set(TIME_ZONE, "UTC")
     for key, value in OF_RUNS.items():
         with contextlib.suppress(PySparkException):  # a serverless session takes few settings
-            own.conf.set(key, value)
-    return own
+            copy.conf.set(key, value)
+    return copy
 
 
 @contextlib.contextmanager
 def open_brief_session(session: SparkSession) -> Iterator[SparkSession]:
     """A session as of `open_own_session`, closed at the end: a Connect server would keep it for an hour."""
-    own = open_own_session(session)
+    brief = open_own_session(session)
     try:
-        yield own
+        yield brief
     finally:
-        if own is not session:
-            leave_session(own)
+        if brief is not session:
+            leave_session(brief)
 
 
-def leave_session(own: SparkSession) -> None:
+def leave_session(copy: SparkSession) -> None:
     """Closes a copy from `open_own_session` on Spark Connect, on its server, too; does nothing for another session."""
-    if own not in _COPIES:
+    if copy not in _COPIES:
         return
-    client = own.client
+    client = copy.client
     with contextlib.suppress(Exception):  # the server may be gone, or forgets it by itself
         client.set_retry_policies([])  # they would ask a server that is gone for ten minutes
         client.release_session()
@@ -133,7 +133,7 @@ def leave_session(own: SparkSession) -> None:
     at_exit = getattr(client, "_on_exit", None)
     if at_exit is not None:  # it would hold every session that there ever was, as a process runs on
         atexit.unregister(at_exit)
-    del _COPIES[own]
+    del _COPIES[copy]
 
 
 def ask_once(session: SparkSession) -> None:
@@ -147,8 +147,8 @@ def ask_once(session: SparkSession) -> None:
 def list_interruptible(session: SparkSession) -> Iterator[SparkSession]:
     """The session and, on Spark Connect, all copies of it: each must be interrupted on its own there."""
     yield session
-    for copy, of in list(_COPIES.items()):
-        if of is session:
+    for copy, original in list(_COPIES.items()):
+        if original is session:
             yield from list_interruptible(copy)
 
 
@@ -162,17 +162,21 @@ def copy_for_run(session: SparkSession) -> SparkSession:
     if is_remote(session):
         keep_running(session)
         return session
-    own = session.newSession()
-    if session not in _SET:  # nobody changes it, and asking for all settings takes longer than making a session
-        theirs = own.conf.getAll
-        _SET[session] = {key: value for key, value in session.conf.getAll.items() if theirs.get(key) != value}
-    for key, value in _SET[session].items():
+    copy = session.newSession()
+    if (
+        session not in _CHANGED_SETTINGS
+    ):  # nobody changes it, and asking for all settings takes longer than making a session
+        defaults = copy.conf.getAll
+        _CHANGED_SETTINGS[session] = {
+            key: value for key, value in session.conf.getAll.items() if defaults.get(key) != value
+        }
+    for key, value in _CHANGED_SETTINGS[session].items():
         with contextlib.suppress(PySparkException):  # what no session may change is the same in all of them
-            own.conf.set(key, value)
-    _same_schema(session, own)
-    keep_running(own.sparkContext)
-    make_active(own)
-    return own
+            copy.conf.set(key, value)
+    _set_current_schema(session, copy)
+    keep_running(copy.sparkContext)
+    make_active(copy)
+    return copy
 
 
 def make_active(session: SparkSession) -> None:
@@ -186,64 +190,64 @@ def keep_running(shared: SparkContext | SparkSession) -> None:
         return
     stop = shared.stop
 
-    def unless_in_function() -> None:
+    def stop_outside_functions() -> None:
         if is_in_function():
             raise RuntimeError("spark.stop() would end the runs beside this one; leave the session as it is")
         stop()
 
-    vars(shared)["stop"] = unless_in_function
+    vars(shared)["stop"] = stop_outside_functions
 
 
 @contextlib.contextmanager
-def keep_active(theirs: SparkSession | None) -> Iterator[None]:
+def keep_active(user_session: SparkSession | None) -> Iterator[None]:
     """Keeps the user's session the process's active one, whatever frames are created meanwhile."""
     try:
         yield
     finally:
-        if theirs is not None and not is_remote(theirs):
+        if user_session is not None and not is_remote(user_session):
             with contextlib.suppress(Exception):  # its JVM may be gone; who works with it next is told so
-                theirs.createDataFrame([], "n int")  # the one public way to make a session active in Python
+                user_session.createDataFrame([], "n int")  # the one public way to make a session active in Python
 
 
-def _copy(session: SparkSession) -> SparkSession | None:
+def _copy_session(session: SparkSession) -> SparkSession | None:
     """A new session with the same settings and current schema; None where Spark has no such thing."""
     if is_remote(session):
         return _clone_session(session)
     from pyspark.errors import PySparkException
 
-    own = session.newSession()
-    theirs = own.conf.getAll
+    copy = session.newSession()
+    defaults = copy.conf.getAll
     for key, value in session.conf.getAll.items():
-        if theirs.get(key) != value:
+        if defaults.get(key) != value:
             with contextlib.suppress(PySparkException):  # what no session may change is the same in all of them
-                own.conf.set(key, value)
-    _same_schema(session, own)
-    return own
+                copy.conf.set(key, value)
+    _set_current_schema(session, copy)
+    return copy
 
 
 def _clone_session(session: SparkSession) -> SparkSession | None:
     """A copy on the Spark Connect server; None where client or server cannot do it."""
     setting(session, TIME_ZONE)  # the server knows a session from its first request on, and copies no other
     try:
-        own = cast("SparkSession", session.cloneSession())
+        clone = cast("SparkSession", session.cloneSession())
     except Exception as error:
         if is_lacking(error):
             return None
         raise
-    _COPIES[own] = session
+    _COPIES[clone] = session
     with ignore_lacking():
-        own.client.set_retry_policies(session.client.get_retry_policies())
+        clone.client.set_retry_policies(session.client.get_retry_policies())
         for tag in session.getTags():
-            own.addTag(tag)
-    return own
+            clone.addTag(tag)
+    return clone
 
 
-def _same_schema(session: SparkSession, own: SparkSession) -> None:
+def _set_current_schema(session: SparkSession, copy: SparkSession) -> None:
     """Sets the current catalog and schema as in the user's session, for names in the author's code."""
     for get, use in (("currentCatalog", "setCurrentCatalog"), ("currentDatabase", "setCurrentDatabase")):
         wanted = getattr(session.catalog, get)()
-        if getattr(own.catalog, get)() != wanted:
-            getattr(own.catalog, use)(wanted)
+        if getattr(copy.catalog, get)() != wanted:
+            getattr(copy.catalog, use)(wanted)
 
 
 def is_utc(session: SparkSession) -> bool:

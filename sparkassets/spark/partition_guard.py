@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _OUTSIDE = "sparkassets: outside the partitions of the run"
-_SHOWN = 5
+_MOST_SHOWN = 5
 _NULL = "NULL"
 
 
@@ -68,37 +68,43 @@ class PartitionGuard:
         """
         if not error_mentions(error, _OUTSIDE):
             return None
-        strangers = self.find_outside_rows(frame)
-        found = self._outside(strangers)
-        fresh = self._find_unknown_segments(strangers) if self.order.can_discover_segments else {}
-        return NewSegmentsError(*found.args, hint=found.hint, keys=fresh) if fresh else found
+        outside_rows = self.find_outside_rows(frame)
+        failure = self._make_outside_error(outside_rows)
+        new_segments = self._find_unknown_segments(outside_rows) if self.order.can_discover_segments else {}
+        return NewSegmentsError(*failure.args, hint=failure.hint, keys=new_segments) if new_segments else failure
 
-    def _find_unknown_segments(self, strangers: DataFrame) -> dict[str, tuple[str, ...]]:
+    def _find_unknown_segments(self, outside_rows: DataFrame) -> dict[str, tuple[str, ...]]:
         """Segments of the rows outside that the run could take over, by column; empty if there are none."""
-        found = {column: tuple(keys) for column, keys in _segments(strangers, self.columns, self.order).items()}
-        return found if self.order.with_new_segments(found) is not self.order else {}
+        segments = {
+            column: tuple(keys) for column, keys in _list_segments(outside_rows, self.columns, self.order).items()
+        }
+        return segments if self.order.with_new_segments(segments) is not self.order else {}
 
-    def _outside(self, strangers: DataFrame) -> RunError:
+    def _make_outside_error(self, outside_rows: DataFrame) -> RunError:
         """The error for rows outside the run's partitions, with a few of their values and the number of NULLs."""
-        values = [f"{self._text(column)} AS v{number}" for number, column in enumerate(self.columns)]
-        first = strangers.selectExpr(*values).distinct().orderBy(*(f"v{number}" for number in range(len(values))))
-        found = first.limit(_SHOWN + 1).collect()
-        shown = (", " if len(values) == 1 else "; ").join(map(self._format_row, found[:_SHOWN]))
-        names, nulls = ", ".join(column.name for column in self.columns), self._nulls(strangers)
-        parts = [f"{names} is {shown}{', …' if len(found) > _SHOWN else ''}"] if shown != _NULL or not nulls else []
+        values = [f"{self._text_sql(column)} AS v{number}" for number, column in enumerate(self.columns)]
+        distinct_values = (
+            outside_rows.selectExpr(*values).distinct().orderBy(*(f"v{number}" for number in range(len(values))))
+        )
+        samples = distinct_values.limit(_MOST_SHOWN + 1).collect()
+        shown = (", " if len(values) == 1 else "; ").join(map(self._format_row, samples[:_MOST_SHOWN]))
+        names, nulls = ", ".join(column.name for column in self.columns), self._count_nulls(outside_rows)
+        parts = (
+            [f"{names} is {shown}{', …' if len(samples) > _MOST_SHOWN else ''}"] if shown != _NULL or not nulls else []
+        )
         parts += [f"{name} is NULL in {n:,} row{'s' if n > 1 else ''}" for name, n in nulls.items()]
         return RunError(
             f"{self.asset}: rows outside the run's partitions {self.labels}: {'; '.join(parts)}; nothing was written",
-            hint=self._hint_of(nulls, only=all(any(value is None for value in row) for row in found)),
+            hint=self._hint_of(nulls, only_nulls=all(any(value is None for value in row) for row in samples)),
         )
 
-    def _hint_of(self, nulls: Mapping[str, int], *, only: bool) -> str:
-        """The hint for rows outside, some of which, or ``only`` these, have NULL as their segment."""
+    def _hint_of(self, nulls: Mapping[str, int], *, only_nulls: bool) -> str:
+        """The hint for rows outside, some of which, or ``only_nulls`` these, have NULL as their segment."""
         if not nulls:
             return self.hint
         (name, *_) = nulls
         hint = f"NULL is in no partition: leave these rows out, or give them a key, such as by coalesce({name}, …)"
-        return hint if only else f"{hint}; {self.hint}"
+        return hint if only_nulls else f"{hint}; {self.hint}"
 
     @property
     def hint(self) -> str:
@@ -108,14 +114,14 @@ class PartitionGuard:
             hint = "filter them by context.partitions, or write strategy: full_refresh, by which each run is of all"
         if self.order.asset.partitioning.is_open:
             hint += f"; segments that are to be computed: `sparkassets partitions {self.asset} add KEY…`"
-        if (zoned := next(filter(self._is_zoned, self.columns), None)) is not None:
+        if (zoned_column := next(filter(self._is_zoned, self.columns), None)) is not None:
             hint = (
                 f"a TIMESTAMP is an instant, here shown in {self.timezone}, and midnight of UTC is none there: "
-                f"where a day is meant, CAST({zoned.name} AS DATE); else {hint}"
+                f"where a day is meant, CAST({zoned_column.name} AS DATE); else {hint}"
             )
-        elif (days := next(filter(self._is_local_day, self.columns), None)) is not None:
+        elif (day_column := next(filter(self._is_local_day, self.columns), None)) is not None:
             hint = (
-                f"{days.name} is a day of {self.timezone}, and Spark makes days of UTC of a TIMESTAMP: "
+                f"{day_column.name} is a day of {self.timezone}, and Spark makes days of UTC of a TIMESTAMP: "
                 f"to_date(from_utc_timestamp(<column>, '{self.timezone}')) is the day there; else {hint}"
             )
         return hint
@@ -126,7 +132,7 @@ class PartitionGuard:
     def _is_local_day(self, column: PredicateColumn) -> bool:
         return column.kind == "date" and not column.is_segment and self.timezone != "UTC"
 
-    def _text(self, column: PredicateColumn) -> str:
+    def _text_sql(self, column: PredicateColumn) -> str:
         name = sqltext.name(column.name)
         return f"unix_micros({name})" if self._is_zoned(column) else f"CAST({name} AS STRING)"
 
@@ -134,16 +140,16 @@ class PartitionGuard:
         """The values of a row outside the partitions, for a message."""
         values = []
         for column, value in zip(self.columns, row, strict=True):
-            local = value is not None and self._is_zoned(column)
-            values.append(_NULL if value is None else _local(value, self.timezone) if local else value)
+            is_instant = value is not None and self._is_zoned(column)
+            values.append(_NULL if value is None else _format_local(value, self.timezone) if is_instant else value)
         return ", ".join(values)
 
-    def _nulls(self, strangers: DataFrame) -> dict[str, int]:
+    def _count_nulls(self, outside_rows: DataFrame) -> dict[str, int]:
         """The number of rows with NULL as their segment, by column; without columns where none has."""
         names = [column.name for column in self.columns if column.is_segment]
         if not names:
             return {}
-        (counts,) = strangers.selectExpr(*(f"count_if({sqltext.name(name)} IS NULL)" for name in names)).collect()
+        (counts,) = outside_rows.selectExpr(*(f"count_if({sqltext.name(name)} IS NULL)" for name in names)).collect()
         return {name: n for name, n in zip(names, counts, strict=True) if n}
 
 
@@ -157,14 +163,14 @@ def guard_for(order: RunOrder, schema: StructType) -> PartitionGuard | None:
     owner = f"the result of {asset.name}"
     columns = partition_columns(schema, partitioning=partitioning, owner=owner)
     predicate = partition_predicate(schema, order.partitions, partitioning=partitioning, owner=owner)
-    if order.discovers_segments and (gone := _removed(schema, order, owner=owner)):
-        predicate = " AND ".join(f"({each})" for each in [predicate, *gone] if each is not None)
+    if order.discovers_segments and (removed := _kept_segment_predicates(schema, order, owner=owner)):
+        predicate = " AND ".join(f"({each})" for each in [predicate, *removed] if each is not None)
     if predicate is None:
         return None
-    labels = partitioning.display_labels(order.partitions, most=_SHOWN)
-    more = ", …" if partitioning.display_label_count(order.partitions) > _SHOWN else ""
+    labels = partitioning.display_labels(order.partitions, most=_MOST_SHOWN)
+    ellipsis = ", …" if partitioning.display_label_count(order.partitions) > _MOST_SHOWN else ""
     timezone = "UTC" if partitioning.time is None else partitioning.time.timezone
-    return PartitionGuard(asset.name, ", ".join(labels) + more, timezone, columns, predicate, order)
+    return PartitionGuard(asset.name, ", ".join(labels) + ellipsis, timezone, columns, predicate, order)
 
 
 def find_segments(rows: DataFrame, order: RunOrder) -> dict[str, list[str]]:
@@ -177,41 +183,54 @@ def find_segments(rows: DataFrame, order: RunOrder) -> dict[str, list[str]]:
     owner = f"the table of {asset.name}"
     columns = partition_columns(rows.schema, partitioning=partitioning, owner=owner)
     predicate = partition_predicate(rows.schema, order.partitions, partitioning=partitioning, owner=owner)
-    for each in (*([] if predicate is None else [predicate]), *_removed(rows.schema, order, owner=owner)):
+    for each in (
+        *([] if predicate is None else [predicate]),
+        *_kept_segment_predicates(rows.schema, order, owner=owner),
+    ):
         rows = rows.filter(each)
-    return _segments(rows, columns, order)
+    return _list_segments(rows, columns, order)
 
 
 def drop_removed_segments(rows: DataFrame, order: RunOrder) -> DataFrame:
     """Drops rows of segments that somebody removed."""
-    for each in _removed(rows.schema, order, owner=f"the result of {order.asset.name}"):
+    for each in _kept_segment_predicates(rows.schema, order, owner=f"the result of {order.asset.name}"):
         rows = rows.filter(each)
     return rows
 
 
-def _removed(schema: StructType, order: RunOrder, *, owner: str) -> list[str]:
+def _kept_segment_predicates(schema: StructType, order: RunOrder, *, owner: str) -> list[str]:
     """Predicates, one for each dimension, that are true for rows of no removed segment."""
-    found = []
-    for each in order.asset.partitioning.segments:
-        gone = order.removed_segments.get(each.column.lower(), ())
-        parts, alone = PartitionSet.by_segment({(key,): EVERYTHING.time for key in gone}), Partitioning(None, (each,))
-        if gone and (predicate := partition_predicate(schema, parts, partitioning=alone, owner=owner)) is not None:
-            found.append(f"NOT coalesce(({predicate}), false)")
-    return found
+    predicates = []
+    for dimension in order.asset.partitioning.segments:
+        removed = order.removed_segments.get(dimension.column.lower(), ())
+        if not removed:
+            continue
+        parts = PartitionSet.by_segment({(key,): EVERYTHING.time for key in removed})
+        predicate = partition_predicate(schema, parts, partitioning=Partitioning(None, (dimension,)), owner=owner)
+        if predicate is not None:
+            predicates.append(f"NOT coalesce(({predicate}), false)")
+    return predicates
 
 
-def _segments(rows: DataFrame, columns: Sequence[PredicateColumn], order: RunOrder) -> dict[str, list[str]]:
+def _list_segments(rows: DataFrame, columns: Sequence[PredicateColumn], order: RunOrder) -> dict[str, list[str]]:
     """The segments in rows, ascending, by column of each open dimension."""
-    found: dict[str, list[str]] = {}
-    for each in order.asset.partitioning.segments:
-        column = next((some for some in columns if some.is_segment and some.name.lower() == each.column.lower()), None)
-        if each.is_open and column is not None:
+    segments: dict[str, list[str]] = {}
+    for dimension in order.asset.partitioning.segments:
+        column = next(
+            (
+                candidate
+                for candidate in columns
+                if candidate.is_segment and candidate.name.lower() == dimension.column.lower()
+            ),
+            None,
+        )
+        if dimension.is_open and column is not None:
             values = (row[0] for row in rows.select(sqltext.name(column.name)).distinct().collect())
             keys = (segment_of(value, column.kind) for value in values)
-            found[each.column] = sorted(key for key in keys if key is not None)
-    return found
+            segments[dimension.column] = sorted(key for key in keys if key is not None)
+    return segments
 
 
-def _local(micros: int, zone_name: str) -> str:
+def _format_local(micros: int, zone_name: str) -> str:
     """An instant in a zone's local time, with its offset."""
     return str(from_unix(micros // 1_000_000).astimezone(find_zone(zone_name)))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-_ALWAYS = RangeSet.always()
+_ALL_TIME = RangeSet.always()
 _MOST_RANGES: Final = 32
 """Above this, ranges of days between excluded ones become one range, without the days between."""
 
@@ -57,10 +57,10 @@ def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: 
     Raises:
         RunError: One is missing, or its type cannot hold such a partition.
     """
-    time, found = partitioning.time, []
+    time, columns = partitioning.time, []
     if time is not None and time.column is not None:
-        found = [PredicateColumn(*column_type(schema, time.column, owner=owner), is_segment=False)]
-        refuse_unfit_type(found[0].name, found[0].kind, partition=time, owner=owner)
+        columns = [PredicateColumn(*column_type(schema, time.column, owner=owner), is_segment=False)]
+        refuse_unfit_type(columns[0].name, columns[0].kind, partition=time, owner=owner)
     for each in partitioning.by_columns.segments:
         column, kind = column_type(schema, each.column, owner=owner)
         if not holds_segments(kind):
@@ -68,8 +68,8 @@ def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: 
                 f"the column {column!r} of {owner} is {kind.upper()}, which cannot hold segments",
                 hint="make it STRING, a whole number, DECIMAL, DATE or BOOLEAN",
             )
-        found.append(PredicateColumn(column, kind, is_segment=True))
-    return tuple(found)
+        columns.append(PredicateColumn(column, kind, is_segment=True))
+    return tuple(columns)
 
 
 def partition_predicate(
@@ -93,14 +93,22 @@ def partition_predicate(
         return None
     if not parts:
         return "false"
-    apart, rest = partitioning.without_whole_dimensions(parts)
-    names = {each.lower() for each in partitioning.segment_columns} - {each.lower() for each in apart.segment_columns}
-    there = [f"{sqltext.name(each.name)} IS NOT NULL" for each in columns if each.name.lower() in names]
-    if rest.is_everything:
-        return _all(there)
-    predicates = _SegmentPredicates(apart, [each for each in columns if each.name.lower() not in names], owner)
-    terms = [each for each in (*predicates.of_some(rest), predicates.of_others(rest)) if each is not None]
-    return _all([_any(terms), *there]) if there else _any(terms)
+    restricted, rest_parts = partitioning.without_whole_dimensions(parts)
+    whole_columns = {each.lower() for each in partitioning.segment_columns} - {
+        each.lower() for each in restricted.segment_columns
+    }
+    not_null = [f"{sqltext.name(each.name)} IS NOT NULL" for each in columns if each.name.lower() in whole_columns]
+    if rest_parts.is_everything:
+        return _join_all(not_null)
+    predicates = _SegmentPredicates(
+        restricted, [each for each in columns if each.name.lower() not in whole_columns], owner
+    )
+    terms = [
+        each
+        for each in (*predicates.listed_conditions(rest_parts), predicates.others_condition(rest_parts))
+        if each is not None
+    ]
+    return _join_all([_join_any(terms), *not_null]) if not_null else _join_any(terms)
 
 
 @frozen
@@ -116,51 +124,51 @@ class _SegmentPredicates:
     columns: Sequence[PredicateColumn]
     owner: str
 
-    def of_some(self, parts: PartitionSet) -> Iterator[str]:
+    def listed_conditions(self, parts: PartitionSet) -> Iterator[str]:
         """Conditions for the rows of tuples with a time of their own, one for each distinct time."""
         for ranges, segments in parts.by_time().items():
             if ranges:
-                yield _all([*self._time(ranges), self._among(self._segments, segments)])
+                yield _join_all([*self._time_condition(ranges), self._membership_sql(self._segments, segments)])
 
-    def of_others(self, parts: PartitionSet) -> str | None:
+    def others_condition(self, parts: PartitionSet) -> str | None:
         """The condition for the rows of all other tuples, which share one time; None where that is empty."""
         if not parts.time:
             return None
-        time = self._time(parts.time)
+        time = self._time_condition(parts.time)
         if not parts.apart:
-            return _all(time)
-        known = (f"{sqltext.name(each.name)} IS NOT NULL" for each in self._segments)
-        apart = self._among(self._segments, [segment for segment, _ in parts.apart])
-        return _all([*time, *known, f"NOT ({apart})"])
+            return _join_all(time)
+        not_null = (f"{sqltext.name(each.name)} IS NOT NULL" for each in self._segments)
+        listed = self._membership_sql(self._segments, [segment for segment, _ in parts.apart])
+        return _join_all([*time, *not_null, f"NOT ({listed})"])
 
     @property
     def _segments(self) -> Sequence[PredicateColumn]:
         return [each for each in self.columns if each.is_segment]
 
-    def _time(self, ranges: RangeSet) -> list[str]:
+    def _time_condition(self, ranges: RangeSet) -> list[str]:
         """The condition on time, as a list of at most one; empty where all time is meant."""
         time = self.partitioning.time
-        if time is None or ranges == _ALWAYS:
+        if time is None or ranges == _ALL_TIME:
             return []
         return [
             time_predicate(self.columns[0].name, self.columns[0].kind, partition=time, ranges=ranges, owner=self.owner)
         ]
 
-    def _among(self, columns: Sequence[PredicateColumn], segments: Iterable[Segment]) -> str:
+    def _membership_sql(self, columns: Sequence[PredicateColumn], segments: Iterable[Segment]) -> str:
         """The condition that the columns hold one of these tuples; values followed by equal ones share a list."""
         first, *others = columns
-        rests: defaultdict[str, list[Segment]] = defaultdict(list)
+        tails_by_head: defaultdict[str, list[Segment]] = defaultdict(list)
         for segment in segments:
-            rests[segment[0]].append(segment[1:])
-        together: defaultdict[tuple[Segment, ...], list[str]] = defaultdict(list)
-        for head, rest in rests.items():
-            together[tuple(rest)].append(head)
+            tails_by_head[segment[0]].append(segment[1:])
+        heads_by_tails: defaultdict[tuple[Segment, ...], list[str]] = defaultdict(list)
+        for head, rest in tails_by_head.items():
+            heads_by_tails[tuple(rest)].append(head)
         terms = []
-        for shared, heads in together.items():
+        for tails, heads in heads_by_tails.items():
             literals = ", ".join(_segment_literal(head, first, owner=self.owner) for head in heads)
-            among = f"{sqltext.name(first.name)} IN ({literals})"
-            terms.append(_all([among, self._among(others, shared)]) if others else among)
-        return _any(terms)
+            in_list = f"{sqltext.name(first.name)} IN ({literals})"
+            terms.append(_join_all([in_list, self._membership_sql(others, tails)]) if others else in_list)
+        return _join_any(terms)
 
 
 def _segment_literal(segment: str, column: PredicateColumn, *, owner: str) -> str:
@@ -171,20 +179,20 @@ def _segment_literal(segment: str, column: PredicateColumn, *, owner: str) -> st
     """
     value = segment_value(segment, column.kind)
     if value is None:
-        near = segment_of(segment, column.kind)
+        nearest = segment_of(segment, column.kind)
         raise RunError(
             f"the column {column.name!r} of {owner} is {column.kind.upper()}, which has no value for the segment "
             f"{segment!r}",
-            hint=None if near is None else f"write it as {near!r}",
+            hint=None if nearest is None else f"write it as {nearest!r}",
         )
     return sqltext.literal(value, column.kind)
 
 
-def _all(terms: Sequence[str]) -> str:
+def _join_all(terms: Sequence[str]) -> str:
     return terms[0] if len(terms) == 1 else " AND ".join(f"({each})" for each in terms) or "true"
 
 
-def _any(terms: Sequence[str]) -> str:
+def _join_any(terms: Sequence[str]) -> str:
     return terms[0] if len(terms) == 1 else " OR ".join(f"({each})" for each in terms)
 
 
@@ -211,7 +219,7 @@ def time_predicate(column: str, kind: str, *, partition: TimePartition, ranges: 
         return f"{quoted} IN ({keys})"
     exact = list(partition.exact(ranges).pairs())
     narrowed = _predicate_with_exclusions(quoted, kind, partition, ranges) if len(exact) > _MOST_RANGES else None
-    return narrowed or _between(quoted, _bounds(kind, partition, exact))
+    return narrowed or _ranges_sql(quoted, _iterate_bounds(kind, partition, exact))
 
 
 def _predicate_with_exclusions(quoted: str, kind: str, partition: TimePartition, ranges: RangeSet) -> str | None:
@@ -222,26 +230,26 @@ def _predicate_with_exclusions(quoted: str, kind: str, partition: TimePartition,
     hours, rest = (
         split_excluded_hours(partition.exclude) if partition.by == "hour" else (frozenset[int](), partition.exclude)
     )
-    of_days = replace(partition, exclude=rest)
-    exact = list(of_days.exact(ranges).pairs())
-    days = _days_between(exact, ranges, of_days) if rest else [(at, at, list[date]()) for at in range(len(exact))]
+    by_days = replace(partition, exclude=rest)
+    exact = list(by_days.exact(ranges).pairs())
+    days = _find_excluded_days(exact, ranges, by_days) if rest else [(at, at, list[date]()) for at in range(len(exact))]
     if not days:
         return None
-    outer = [(exact[first][0], exact[last][1]) for first, last, _ in days]
-    terms = [_between(quoted, _bounds(kind, of_days, outer))]
-    if without := ", ".join(sqltext.day(each) for _, _, some in days for each in some):
-        day = quoted if kind == "date" else f"CAST({_local(quoted, kind, partition)} AS DATE)"
-        terms.append(f"{day} NOT IN ({without})")
+    spans = [(exact[first][0], exact[last][1]) for first, last, _ in days]
+    terms = [_ranges_sql(quoted, _iterate_bounds(kind, by_days, spans))]
+    if excluded_days := ", ".join(sqltext.day(each) for _, _, days_between in days for each in days_between):
+        day = quoted if kind == "date" else f"CAST({_local_time_sql(quoted, kind, partition)} AS DATE)"
+        terms.append(f"{day} NOT IN ({excluded_days})")
     if hours:
-        terms.append(f"hour({_local(quoted, kind, partition)}) NOT IN ({', '.join(map(str, sorted(hours)))})")
-    return _all(terms)
+        terms.append(f"hour({_local_time_sql(quoted, kind, partition)}) NOT IN ({', '.join(map(str, sorted(hours)))})")
+    return _join_all(terms)
 
 
-def _between(quoted: str, bounds: Iterable[tuple[str, str]]) -> str:
+def _ranges_sql(quoted: str, bounds: Iterable[tuple[str, str]]) -> str:
     return " OR ".join(f"({quoted} >= {low} AND {quoted} < {high})" for low, high in bounds)
 
 
-def _days_between(
+def _find_excluded_days(
     exact: Sequence[tuple[int, int]], ranges: RangeSet, partition: TimePartition
 ) -> list[tuple[int, int, list[date]]]:
     """For each of ``ranges``: the indices of its first and last ``exact`` range, and the excluded local days between.
@@ -250,21 +258,21 @@ def _days_between(
     """
     if not partition.exclude or partition.offset:
         return []
-    found, at = list[tuple[int, int, list[date]]](), 0
+    groups, index = list[tuple[int, int, list[date]]](), 0
     for _, end in ranges.pairs():
-        first, days = at, list[date]()
-        while at + 1 < len(exact) and exact[at + 1][0] < end:
-            left, right = (_day(each, partition) for each in (exact[at][1], exact[at + 1][0]))
+        first, days = index, list[date]()
+        while index + 1 < len(exact) and exact[index + 1][0] < end:
+            left, right = (_find_day(each, partition) for each in (exact[index][1], exact[index + 1][0]))
             if left is None or right is None:
                 return []
             days += [left + timedelta(days=each) for each in range((right - left).days)]
-            at += 1
-        found.append((first, at, days))
-        at += 1
-    return found
+            index += 1
+        groups.append((first, index, days))
+        index += 1
+    return groups
 
 
-def _day(unix: int, partition: TimePartition) -> date | None:
+def _find_day(unix: int, partition: TimePartition) -> date | None:
     """The local day that begins at an instant; None where none does."""
     if partition.by == "day":
         return partition.first_date(unix)
@@ -272,7 +280,7 @@ def _day(unix: int, partition: TimePartition) -> date | None:
     return None if seconds else local_date(days)
 
 
-def _local(quoted: str, kind: str, partition: TimePartition) -> str:
+def _local_time_sql(quoted: str, kind: str, partition: TimePartition) -> str:
     """SQL for the local time of a column's value."""
     if kind == "timestamp" and partition.timezone != "UTC":
         return f"from_utc_timestamp({quoted}, {sqltext.text(partition.timezone)})"
@@ -285,14 +293,14 @@ def refuse_unfit_type(column: str, kind: str, *, partition: TimePartition, owner
     Raises:
         RunError: With the types that can.
     """
-    dates = partition.has_dates
+    has_dates = partition.has_dates
     if kind in {"timestamp", "string"}:
         return
-    if kind == "date" and dates:
+    if kind == "date" and has_dates:
         return
-    if kind == "timestamp_ntz" and (dates or partition.timezone == "UTC"):
+    if kind == "timestamp_ntz" and (has_dates or partition.timezone == "UTC"):
         return
-    wanted = "DATE, TIMESTAMP or STRING" if dates else "TIMESTAMP or STRING"
+    wanted = "DATE, TIMESTAMP or STRING" if has_dates else "TIMESTAMP or STRING"
     why = " (it cannot tell a repeated hour)" if kind == "timestamp_ntz" else ""
     raise RunError(
         f"the column {column!r} of {owner} is {kind.upper()}, which cannot hold a partition by {partition.grain}{why}",
@@ -300,7 +308,7 @@ def refuse_unfit_type(column: str, kind: str, *, partition: TimePartition, owner
     )
 
 
-def _bounds(kind: str, partition: TimePartition, exact: Iterable[tuple[int, int]]) -> Iterator[tuple[str, str]]:
+def _iterate_bounds(kind: str, partition: TimePartition, exact: Iterable[tuple[int, int]]) -> Iterator[tuple[str, str]]:
     """First value and first value after each range, as SQL text of the column's type."""
     for start, end in exact:
         match kind:
@@ -322,8 +330,8 @@ def column_value(partition: TimePartition, start: int) -> date | datetime:
 
 def literal(partition: TimePartition, start: int) -> str:
     """SQL for the `column_value` of a slot."""
-    held = column_value(partition, start)
-    return sqltext.moment(start) if isinstance(held, datetime) else sqltext.day(held)
+    value = column_value(partition, start)
+    return sqltext.moment(start) if isinstance(value, datetime) else sqltext.day(value)
 
 
 def arrow_type(partition: TimePartition) -> pa.DataType:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SALTS: Final = ("1L", "-7046029254386353131L")
 """Prefixes that make the two hashes of a row differ."""
-_FINEST, _MINUTE = 900, 60
+_ZONE_OFFSET_STEP, _CRON_STEP = 900, 60
 """Seconds: offsets of every zone since 1972 are multiples of the first, cron ticks of the second.
 
 In older times two slots may share one; then both count as changed.
@@ -30,7 +30,7 @@ In older times two slots may share one; then both count as changed.
 _ATOMIC: Final = frozenset(
     {"boolean", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "binary"}
 )
-_HALVES: Final = ("{hash} & 4294967295L", "shiftrightunsigned({hash}, 32)")
+_HASH_HALVES: Final = ("{hash} & 4294967295L", "shiftrightunsigned({hash}, 32)")
 """The parts of a hash, as numbers of which two thousand million can be added."""
 
 
@@ -50,12 +50,12 @@ def find_changed_partitions(
         partitioning: Determines by its columns which partition a row is in.
         schema: The table's schema, in the JSON of its log.
     """
-    slices = _RowGrouping.from_schema(partitioning.with_segments_of(partitions), schema)
+    grouping = _RowGrouping.from_schema(partitioning.with_segments_of(partitions), schema)
     try:
-        differing = slices.find_differing(old, new).collect()
+        differing = grouping.find_differing(old, new).collect()
     except _NoHashError:
         return partitions
-    return NOTHING if not differing else slices.find_partitions(differing, partitions)
+    return NOTHING if not differing else grouping.find_partitions(differing, partitions)
 
 
 @frozen
@@ -74,21 +74,25 @@ class _RowGrouping:
     @classmethod
     def from_schema(cls, partitioning: Partitioning, schema: str) -> _RowGrouping:
         """For a table with these columns."""
-        found = find_columns(schema, partitioning) if partitioning.is_partitioned else None
-        if found is None:
+        grouping_columns = find_columns(schema, partitioning) if partitioning.is_partitioned else None
+        if grouping_columns is None:
             return cls(partitioning, None)
-        time = [] if found.time is None else [(found.time.name, found.time.kind.startswith("timestamp"))]
+        time = (
+            []
+            if grouping_columns.time is None
+            else [(grouping_columns.time.name, grouping_columns.time.kind.startswith("timestamp"))]
+        )
         return cls(
             partitioning,
-            FileParts.from_columns(found, partitioning),
-            [*time, *((each.name, False) for each in found.segments)],
+            FileParts.from_columns(grouping_columns, partitioning),
+            [*time, *((each.name, False) for each in grouping_columns.segments)],
         )
 
     @property
     def _step(self) -> int:
         """The length of a time group in seconds."""
         time = self.partitioning.time
-        return _FINEST if time is not None and time.by in NAMED_GRAINS else _MINUTE
+        return _ZONE_OFFSET_STEP if time is not None and time.by in NAMED_GRAINS else _CRON_STEP
 
     @property
     def keys(self) -> list[str]:
@@ -101,14 +105,14 @@ class _RowGrouping:
         Raises:
             _NoHashError: Spark has no hash of some value.
         """
-        hashes = [_hash(old.schema, salt) for salt in _SALTS]
+        hashes = [_row_hash_sql(old.schema, salt) for salt in _SALTS]
         columns = [sqltext.name(name) for name in old.columns]
         rows = [_sign_rows(old, hashes, self, sign=-1), _sign_rows(new.select(*columns), hashes, self, sign=1)]
-        sums = [f"sum(sign * ({half.format(hash=name)}))" for name in ("h1", "h2") for half in _HALVES]
+        sums = [f"sum(sign * ({half.format(hash=name)}))" for name in ("h1", "h2") for half in _HASH_HALVES]
         differs = " OR ".join(f"{each} <> 0" for each in ("sum(sign)", *sums))
         return rows[0].unionAll(rows[1]).groupBy(*self.keys).agg(*self.summary_columns(differs)).filter("differs")
 
-    def values(self) -> Iterator[str]:
+    def key_expressions(self) -> Iterator[str]:
         """A row's values to group by, and an instant's value itself."""
         for number, (name, is_instant) in enumerate(self.columns):
             column = sqltext.name(name)
@@ -129,17 +133,19 @@ class _RowGrouping:
         bounds = [f"CAST({f}(v{number}) AS STRING) AS {f}{number}" for number in instants for f in ("min", "max")]
         return [sql.expr(each) for each in (f"{differs} AS differs", *bounds)]
 
-    def find_partitions(self, slices: Sequence[Sequence[str | None]], partitions: PartitionSet) -> PartitionSet:
+    def find_partitions(self, groups: Sequence[Sequence[str | None]], partitions: PartitionSet) -> PartitionSet:
         """The partitions with rows in these groups; all if one group names none."""
         if self.files is None:
             return partitions
-        found = [self._part(row, self.files, partitions) for row in slices]
-        return PartitionSet.union(found) if all(found) else partitions
+        sets = [self._read_partitions_of(row, self.files, partitions) for row in groups]
+        return PartitionSet.union(sets) if all(sets) else partitions
 
-    def _part(self, row: Sequence[str | None], files: FileParts, partitions: PartitionSet) -> PartitionSet:
+    def _read_partitions_of(
+        self, row: Sequence[str | None], files: FileParts, partitions: PartitionSet
+    ) -> PartitionSet:
         """The partitions with rows in a group; empty if it names none."""
         keys, bounds = row[: len(self.columns)], row[len(self.columns) + 1 :]
-        exact = {name: key for (name, is_instant), key in zip(self.columns, keys, strict=True) if not is_instant}
+        segments = {name: key for (name, is_instant), key in zip(self.columns, keys, strict=True) if not is_instant}
         names = [name for name, is_instant in self.columns if is_instant]
         instants = list(zip(names, bounds[::2], bounds[1::2], strict=True))
         stats = {
@@ -148,35 +154,37 @@ class _RowGrouping:
             "maxValues": {name: high for name, _, high in instants},
             "nullCount": {name: 0 for name, _, _ in instants},
         }
-        part = files.read_action(exact, stats)
-        return self.partitioning.cover(files.within(part, partitions)) & partitions if part.is_known else NOTHING
+        file_part = files.read_action(segments, stats)
+        return (
+            self.partitioning.cover(files.within(file_part, partitions)) & partitions if file_part.is_known else NOTHING
+        )
 
 
-def _sign_rows(frame: DataFrame, hashes: Sequence[str], slices: _RowGrouping, *, sign: int) -> DataFrame:
+def _sign_rows(frame: DataFrame, hashes: Sequence[str], grouping: _RowGrouping, *, sign: int) -> DataFrame:
     """For each row: its two hashes, its count, and its group."""
     first, second = hashes
-    return frame.selectExpr(f"{first} AS h1", f"{second} AS h2", f"{sign}L AS sign", *slices.values())
+    return frame.selectExpr(f"{first} AS h1", f"{second} AS h2", f"{sign}L AS sign", *grouping.key_expressions())
 
 
 def row_hash(schema: StructType) -> str | None:
     """A row's hash, as an expression; None where Spark cannot hash some value."""
     try:
-        return _hash(schema, _SALTS[0])
+        return _row_hash_sql(schema, _SALTS[0])
     except _NoHashError:
         return None
 
 
-def _hash(schema: StructType, salt: str) -> str:
+def _row_hash_sql(schema: StructType, salt: str) -> str:
     """A row's hash."""
     return _hash_call(salt, *((sqltext.name(field.name), field.dataType) for field in schema.fields))
 
 
 def _hash_call(salt: str, *typed: tuple[str, DataType], depth: int = 0) -> str:
-    values = [value for expression, kind in typed for value in _values(expression, kind, salt, depth)]
-    return f"xxhash64({', '.join([salt, *values])})"
+    inputs = [each for expression, kind in typed for each in _hash_inputs(expression, kind, salt, depth)]
+    return f"xxhash64({', '.join([salt, *inputs])})"
 
 
-def _values(expression: str, kind: DataType, salt: str, depth: int) -> Iterator[str]:
+def _hash_inputs(expression: str, kind: DataType, salt: str, depth: int) -> Iterator[str]:
     """The hash input for one value: Spark ignores nulls, and does not distinguish 0.0 from -0.0.
 
     Texts are hashed by their bytes, whatever their collation; maps by their entries, in any order.
@@ -184,25 +192,26 @@ def _values(expression: str, kind: DataType, salt: str, depth: int) -> Iterator[
     from pyspark.sql.types import ArrayType, MapType, StringType, StructType
 
     yield f"{expression} IS NULL"
-    name, each = kind.simpleString(), f"x{depth}"
+    type_name, variable = kind.simpleString(), f"x{depth}"
     match kind:
         case StringType():
             yield f"CAST({expression} AS BINARY)"
         case StructType():
             for field in kind.fields:
-                yield from _values(f"{expression}.{sqltext.name(field.name)}", field.dataType, salt, depth)
+                yield from _hash_inputs(f"{expression}.{sqltext.name(field.name)}", field.dataType, salt, depth)
         case ArrayType():
             yield f"size({expression})"
-            yield f"transform({expression}, {each} -> {_hash_call(salt, (each, kind.elementType), depth=depth + 1)})"
+            element_hash = _hash_call(salt, (variable, kind.elementType), depth=depth + 1)
+            yield f"transform({expression}, {variable} -> {element_hash})"
         case MapType():
-            entry = ((f"{each}.key", kind.keyType), (f"{each}.value", kind.valueType))
-            hashes = f"transform(map_entries({expression}), {each} -> {_hash_call(salt, *entry, depth=depth + 1)})"
+            entry = ((f"{variable}.key", kind.keyType), (f"{variable}.value", kind.valueType))
+            hashes = f"transform(map_entries({expression}), {variable} -> {_hash_call(salt, *entry, depth=depth + 1)})"
             yield f"size({expression})"
             yield f"array_sort({hashes})"
-        case _ if name in ("float", "double"):
+        case _ if type_name in ("float", "double"):
             yield expression
             yield f"coalesce({expression} = 0 AND CAST({expression} AS STRING) LIKE '-%', false)"
-        case _ if name in _ATOMIC or name.startswith("decimal"):
+        case _ if type_name in _ATOMIC or type_name.startswith("decimal"):
             yield expression
         case _:
             raise _NoHashError

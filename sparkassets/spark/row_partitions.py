@@ -10,16 +10,17 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.partitions import Partitioning, PartitionSet
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.delta.file_parts import ALWAYS, Cell, FileParts
 from sparkassets.delta.partition_columns import columns_of
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
-from sparkassets.spark.target_table import TableRelation
+from sparkassets.spark.table_locations import read_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_TIME: Final = "t"
+_TIME_COLUMN: Final = "t"
 
 
 @frozen
@@ -36,7 +37,7 @@ class RowParts:
     def names(self) -> list[str]:
         """The columns of `select` that tell a row's partition."""
         segments = [f"s{number}" for number in range(len(self.file_parts.segments))]
-        return segments if self.file_parts.times is None else [*segments, _TIME]
+        return segments if self.file_parts.times is None else [*segments, _TIME_COLUMN]
 
     def select(self, frame: DataFrame, *, constant: Collection[str] = ()) -> DataFrame:
         """For each row its file, as ``f``, and the columns that tell its partition.
@@ -48,22 +49,24 @@ class RowParts:
         times = self.file_parts.times
         if times is not None:
             step = 60 if times.partition.precision == "minute" else 900
-            columns.append(f"{_coarsen_time(sqltext.name(times.column.name), times.column.kind, step)} AS {_TIME}")
+            columns.append(
+                f"{_coarsen_time(sqltext.name(times.column.name), times.column.kind, step)} AS {_TIME_COLUMN}"
+            )
         return frame.selectExpr("_metadata.file_path AS f", *columns)
 
     def find_cell(self, values: Sequence[Any]) -> Cell | None:
         """The partition that the values of `names` name; None, and noted, where they name none."""
         parts, times = self.file_parts, self.file_parts.times
         segment = parts.segment_of(values[: len(parts.segments)]) if parts.segments else ()
-        span: tuple[int, int] | None = ALWAYS
+        interval: tuple[int, int] | None = ALWAYS
         if times is not None:
             value = values[len(parts.segments)]
             if value is None:
                 times.leave_out("NULL")
-                span = None
+                interval = None
             else:
-                span = times.of_instant(value) if times.column.kind == "timestamp" else times.of_value(value)
-        return None if segment is None or span is None else (segment, span)
+                interval = times.of_instant(value) if times.column.kind == "timestamp" else times.of_value(value)
+        return None if segment is None or interval is None else (segment, interval)
 
 
 def _coarsen_time(column: str, kind: str, step: int) -> str:
@@ -79,7 +82,7 @@ def _coarsen_time(column: str, kind: str, step: int) -> str:
 
 
 @frozen
-class NamedParts:
+class CatalogParts:
     """Determines the partitions of a table's versions.
 
     Attributes:
@@ -87,20 +90,20 @@ class NamedParts:
     """
 
     session: SparkSession
-    relation: TableRelation
+    location: StorageLocation
     rows: RowParts
 
     @classmethod
     def from_schema(
-        cls, session: SparkSession, relation: TableRelation, schema: str, partitioning: Partitioning, *, source: str
-    ) -> NamedParts:
+        cls, session: SparkSession, location: StorageLocation, schema: str, partitioning: Partitioning, *, source: str
+    ) -> CatalogParts:
         """For a table with that schema.
 
         Raises:
             SourceError: A column is not there, or its type tells no partition.
         """
         file_parts = FileParts.from_columns(columns_of(schema, partitioning, source=source), partitioning)
-        return cls(session, relation, RowParts(file_parts))
+        return cls(session, location, RowParts(file_parts))
 
     @property
     def file_parts(self) -> FileParts:
@@ -109,18 +112,18 @@ class NamedParts:
 
     def find_partitions(self, version: int) -> PartitionSet:
         """Every partition that has a row in the version."""
-        return self._parts(self._rows(version).select(*self.rows.names).distinct())
+        return self._collect_partitions(self._select_rows(version).select(*self.rows.names).distinct())
 
     def find_changes(self, before: int, after: int) -> PartitionSet:
         """The partitions of rows added, removed or changed between two versions."""
-        counted = [self._rows(version).groupBy("f", *self.rows.names).count() for version in (before, after)]
-        old, new = counted
-        other = old.exceptAll(new).unionAll(new.exceptAll(old))
-        return self._parts(other.select(*self.rows.names).distinct())
+        counts = [self._select_rows(version).groupBy("f", *self.rows.names).count() for version in (before, after)]
+        old, new = counts
+        differing = old.exceptAll(new).unionAll(new.exceptAll(old))
+        return self._collect_partitions(differing.select(*self.rows.names).distinct())
 
-    def _rows(self, version: int) -> DataFrame:
-        return self.rows.select(self.relation.read_rows(self.session, version))
+    def _select_rows(self, version: int) -> DataFrame:
+        return self.rows.select(read_rows(self.location, self.session, version))
 
-    def _parts(self, rows: DataFrame) -> PartitionSet:
+    def _collect_partitions(self, rows: DataFrame) -> PartitionSet:
         cells = (self.rows.find_cell(row) for row in rows.collect())
         return PartitionSet.from_slots(cell for cell in cells if cell is not None)

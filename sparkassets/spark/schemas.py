@@ -75,8 +75,8 @@ def refuse_unwritable(asset: str, schema: StructType) -> None:
         RunError: A duplicate name, or a column without a type.
     """
     names = [field.name.lower() for field in schema.fields]
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise RunError(f"{asset}: the result has the column {', '.join(map(repr, doubled))} more than once")
+    if duplicates := sorted({name for name in names if names.count(name) > 1}):
+        raise RunError(f"{asset}: the result has the column {', '.join(map(repr, duplicates))} more than once")
     untyped = [field.name for field in schema.fields if field.dataType.simpleString() == "void"]
     if untyped:
         raise RunError(
@@ -110,16 +110,16 @@ def refuse_undeclared(asset: str, actual: StructType, declared: StructType) -> N
     Raises:
         RunError: With every difference.
     """
-    found = find_differences(actual, declared)
-    if not found:
+    differences = find_differences(actual, declared)
+    if not differences:
         return
     hint = None
-    if found.changed:
-        have, want = found.changed[0]
+    if differences.changed:
+        have, want = differences.changed[0]
         cast = f"CAST({have.name} AS {want.dataType.simpleString()})"
         hint = f"cast it in the query, such as {cast}, or declare the type that comes out"
-    differences = "; ".join(found.phrases("the declared columns"))
-    raise RunError(f"{asset}: the result does not fit the declared columns: {differences}", hint=hint)
+    phrases = "; ".join(differences.phrases("the declared columns"))
+    raise RunError(f"{asset}: the result does not fit the declared columns: {phrases}", hint=hint)
 
 
 @frozen
@@ -175,8 +175,8 @@ def drop_defaults(frame: DataFrame) -> DataFrame:
     fields, names = frame.schema.fields, {name.lower() for name in frame.columns}
     if len(names) < len(fields) or not any(key in field.metadata for field in fields for key in _DEFAULTS):
         return frame
-    kept = ({key: value for key, value in field.metadata.items() if key not in _DEFAULTS} for field in fields)
-    columns = zip(fields, kept, strict=True)
+    metadata_kept = ({key: value for key, value in field.metadata.items() if key not in _DEFAULTS} for field in fields)
+    columns = zip(fields, metadata_kept, strict=True)
     return frame.select(
         *(sql.col(sqltext.name(field.name)).alias(field.name, metadata=metadata) for field, metadata in columns)
     )
@@ -197,20 +197,21 @@ def with_plain_strings(frame: DataFrame, schema: StructType) -> DataFrame:
     for field in schema.fields:
         column = sql.col(sqltext.name(field.name))
         if "string" in field.dataType.simpleString():
-            column = column.cast(_ddl(field.dataType)).alias(field.name, metadata=field.metadata)
+            column = column.cast(_plain_type_text(field.dataType)).alias(field.name, metadata=field.metadata)
         columns.append(column)
     return frame.select(*columns)
 
 
-def _ddl(kind: DataType) -> str:
+def _plain_type_text(kind: DataType) -> str:
     """The type as the server reads it: text, since the client adds a collation to its own types."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     match kind:
         case ArrayType():
-            return f"ARRAY<{_ddl(kind.elementType)}>"
+            return f"ARRAY<{_plain_type_text(kind.elementType)}>"
         case MapType():
-            return f"MAP<{_ddl(kind.keyType)}, {_ddl(kind.valueType)}>"
+            return f"MAP<{_plain_type_text(kind.keyType)}, {_plain_type_text(kind.valueType)}>"
         case StructType():
-            return f"STRUCT<{', '.join(f'{sqltext.name(each.name)}: {_ddl(each.dataType)}' for each in kind.fields)}>"
+            fields = (f"{sqltext.name(each.name)}: {_plain_type_text(each.dataType)}" for each in kind.fields)
+            return f"STRUCT<{', '.join(fields)}>"
     return str(kind.simpleString())

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sparkassets.core.spec.model import StorageLocation
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.table_names import quote_table_name
 from sparkassets.delta import staging
 from sparkassets.delta.staging import StagingAttempt
@@ -25,36 +25,36 @@ from sparkassets.spark import gateway, sqltext
 from sparkassets.spark.installation import LOCAL_FILES
 from sparkassets.spark.own_session import context_of, is_remote, setting
 from sparkassets.spark.session_settings import is_local
-from sparkassets.spark.target_table import TableRelation
+from sparkassets.spark.table_locations import table_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-_PROTOCOL = "spark.sql.sources.commitProtocolClass"
-_RENAMES = "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
-_BY_STORE = "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol"
+_PROTOCOL_KEY = "spark.sql.sources.commitProtocolClass"
+_RENAMING_PROTOCOL = "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+_CLOUD_PROTOCOL = "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol"
 """Leaves the choice of a committer to the file system; of the module ``spark-hadoop-cloud``."""
-_MAGIC = "org.apache.hadoop.fs.s3a.commit.magic.MagicS3GuardCommitter"
-_S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
-_OF_PARQUET = "spark.sql.parquet.output.committer.class"
-_FACTORY = "mapreduce.outputcommitter.factory.scheme"
+_MAGIC_COMMITTER = "org.apache.hadoop.fs.s3a.commit.magic.MagicS3GuardCommitter"
+_S3A_FILE_SYSTEM = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+_PARQUET_COMMITTER_KEY = "spark.sql.parquet.output.committer.class"
+_FACTORY_KEY = "mapreduce.outputcommitter.factory.scheme"
 
-_ON_DISKS: Final = ("file", "hdfs")
-_ON_S3: Final = ("s3a", "s3")
-_ALWAYS: Final = {
+_DISK_SCHEMES: Final = ("file", "hdfs")
+_S3_SCHEMES: Final = ("s3a", "s3")
+_COMMITTER_OPTIONS: Final = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     # the second one publishes what a task has before it is certain that it will not be retried
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
-_FORKING_NOTHING: Final = {"fs.file.impl": LOCAL_FILES, "fs.file.impl.disable.cache": "true"}
+_LOCAL_FILES_OPTIONS: Final = {"fs.file.impl": LOCAL_FILES, "fs.file.impl.disable.cache": "true"}
 """For this write only; reads use Hadoop's own file system, which also follows links to folders."""
 
 
 def prepare_committer(session: SparkSession) -> None:
     """Lets each file system choose its committer, in a session of our own, if Spark has the classes for it."""
-    if not is_remote(session) and setting(session, _PROTOCOL) == _RENAMES and _has_magic():
-        session.conf.set(_PROTOCOL, _BY_STORE)
+    if not is_remote(session) and setting(session, _PROTOCOL_KEY) == _RENAMING_PROTOCOL and _has_magic_committer():
+        session.conf.set(_PROTOCOL_KEY, _CLOUD_PROTOCOL)
 
 
 def find_staging_obstacle(session: SparkSession, path: str) -> str | None:
@@ -62,42 +62,46 @@ def find_staging_obstacle(session: SparkSession, path: str) -> str | None:
 
     Staging needs a committer that publishes no file of a task that was retried or overtaken.
     """
-    protocol, scheme = setting(session, _PROTOCOL), _scheme(path)
+    protocol, scheme = setting(session, _PROTOCOL_KEY), _find_scheme(path)
     if protocol is None:
         return "the session does not tell how it publishes files"
-    if protocol not in (_RENAMES, _BY_STORE):
+    if protocol not in (_RENAMING_PROTOCOL, _CLOUD_PROTOCOL):
         return f"the session publishes files by {protocol}"
-    if scheme in _ON_DISKS:
+    if scheme in _DISK_SCHEMES:
         return None
-    if scheme not in _ON_S3:
+    if scheme not in _S3_SCHEMES:
         return f"no committer is known for {scheme}://"
     if is_remote(session):
         return f"a session of Spark Connect does not tell whether it has a committer for {scheme}://"
-    if protocol != _BY_STORE or not _has_magic() or not _is_s3a(session, scheme):
+    if protocol != _CLOUD_PROTOCOL or not _has_magic_committer() or not _is_s3a(session, scheme):
         return f"the session has no committer for {scheme}:// (hadoop-aws and spark-hadoop-cloud bring it)"
     return None
 
 
 def staging_options(session: SparkSession, path: str) -> Mapping[str, str]:
     """Options of a Parquet write to ``path`` that publishes only files of successful tasks."""
-    scheme = _scheme(path)
-    quick = _FORKING_NOTHING if _takes_local_files(session, path) else {}
-    if setting(session, _PROTOCOL) == _RENAMES:
-        return {**_ALWAYS, **quick, _OF_PARQUET: "org.apache.parquet.hadoop.ParquetOutputCommitter"}
-    chosen = {_OF_PARQUET: "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"}
-    if scheme in _ON_DISKS:
+    scheme = _find_scheme(path)
+    local_options = _LOCAL_FILES_OPTIONS if _can_use_local_files(session, path) else {}
+    if setting(session, _PROTOCOL_KEY) == _RENAMING_PROTOCOL:
+        return {
+            **_COMMITTER_OPTIONS,
+            **local_options,
+            _PARQUET_COMMITTER_KEY: "org.apache.parquet.hadoop.ParquetOutputCommitter",
+        }
+    committer = {_PARQUET_COMMITTER_KEY: "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"}
+    if scheme in _DISK_SCHEMES:
         factory = "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitterFactory"
-        return {**_ALWAYS, **quick, **chosen, f"{_FACTORY}.{scheme}": factory}
+        return {**_COMMITTER_OPTIONS, **local_options, **committer, f"{_FACTORY_KEY}.{scheme}": factory}
     return {
-        **_ALWAYS,
-        **chosen,
-        f"{_FACTORY}.{scheme}": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
+        **_COMMITTER_OPTIONS,
+        **committer,
+        f"{_FACTORY_KEY}.{scheme}": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
         "fs.s3a.committer.name": "magic",
         "fs.s3a.committer.magic.enabled": "true",
     }
 
 
-def _takes_local_files(session: SparkSession, path: str) -> bool:
+def _can_use_local_files(session: SparkSession, path: str) -> bool:
     """Whether the file system `LOCAL_FILES` may write there.
 
     It runs in this JVM only, and ignores folders that pass on their group (the setgid bit).
@@ -106,48 +110,45 @@ def _takes_local_files(session: SparkSession, path: str) -> bool:
     context = context_of(session)
     if local is None or context is None or not is_local({"spark.master": context.master}):
         return False
-    there = next(folder for folder in (Path(local), *Path(local).parents) if folder.exists())
-    return not there.stat().st_mode & stat.S_ISGID and gateway.has_class(LOCAL_FILES)
+    existing = next(folder for folder in (Path(local), *Path(local).parents) if folder.exists())
+    return not existing.stat().st_mode & stat.S_ISGID and gateway.has_class(LOCAL_FILES)
 
 
-def _scheme(path: str) -> str:
+def _find_scheme(path: str) -> str:
     scheme, separator, _ = path.partition("://")
     return scheme.lower() if separator else "file"
 
 
-def _has_magic() -> bool:
-    return gateway.has_class(_BY_STORE) and gateway.has_class(_MAGIC)
+def _has_magic_committer() -> bool:
+    return gateway.has_class(_CLOUD_PROTOCOL) and gateway.has_class(_MAGIC_COMMITTER)
 
 
 def _is_s3a(session: SparkSession, scheme: str) -> bool:
     """Whether the scheme is served by Hadoop's S3A, and not by a platform's own file system."""
-    return bool(session._jsc.hadoopConfiguration().get(f"fs.{scheme}.impl") == _S3A)  # noqa: SLF001  no other way
+    return bool(session._jsc.hadoopConfiguration().get(f"fs.{scheme}.impl") == _S3A_FILE_SYSTEM)  # noqa: SLF001  no other way
 
 
-_HOME: Final = "_sparkassets"
+_SCRATCH_FOLDER: Final = "_sparkassets"
 """The folder beside a table's files; neither readers nor ``VACUUM`` look into it."""
-_BESIDE: Final = "__sparkassets_"
+_COMPANION_INFIX: Final = "__sparkassets_"
 """What follows a table's name in the names of tables that belong to it."""
-_STAGED: Final = f"{_BESIDE}staged_"
+_STAGED_INFIX: Final = f"{_COMPANION_INFIX}staged_"
 
 
-def companion_relation(relation: TableRelation, what: str) -> TableRelation:
+def companion_location(location: StorageLocation, what: str) -> StorageLocation:
     """A table that belongs to another: in a hidden folder of it, or in a catalog under its name with a suffix.
 
-    >>> companion_relation(TableRelation(StorageLocation.of_table(("s", "a"))), "remembered").sql
+    >>> table_sql(companion_location(StorageLocation.of_table(("s", "a")), "remembered"))
     '`s`.`a__sparkassets_remembered`'
     """
-    storage = relation.storage
-    if storage.table:
-        return TableRelation(storage.with_suffix(f"{_BESIDE}{what}"))
-    return TableRelation(
-        StorageLocation(f"{scratch_folder(storage.path)}/{what}", f"{scratch_folder(storage.given)}/{what}")
-    )
+    if location.table:
+        return location.with_suffix(f"{_COMPANION_INFIX}{what}")
+    return StorageLocation(f"{scratch_folder(location.path)}/{what}", f"{scratch_folder(location.given)}/{what}")
 
 
 def scratch_folder(path: str) -> str:
     """The hidden folder, within the table's, for rows that belong to runs."""
-    return f"{path}/{_HOME}"
+    return f"{path}/{_SCRATCH_FOLDER}"
 
 
 @frozen
@@ -155,12 +156,12 @@ class ScratchRows:
     """Rows that an attempt stages beside a table.
 
     Attributes:
-        relation: The table that they are for.
+        location: The table that they are for.
         attempt: The attempt that stages them.
         part: A name for these rows, unique within the attempt.
     """
 
-    relation: TableRelation
+    location: StorageLocation
     attempt: StagingAttempt
     part: str
 
@@ -170,35 +171,35 @@ class ScratchRows:
         Raises:
             Exception: Whatever Spark says.
         """
-        plain = rows.toDF(*(f"c{number}" for number in range(len(rows.columns))))
-        if self.relation.storage.table:
-            plain.write.format("delta").mode("overwrite").option("overwriteSchema", "true").saveAsTable(self._table)
+        numbered = rows.toDF(*(f"c{number}" for number in range(len(rows.columns))))
+        if self.location.table:
+            numbered.write.format("delta").mode("overwrite").option("overwriteSchema", "true").saveAsTable(self._table)
             return
         session, folder = rows.sparkSession, self._folder
         options = staging_options(session, folder) if find_staging_obstacle(session, folder) is None else {}
-        plain.write.format("parquet").mode("overwrite").options(**options).save(folder)
+        numbered.write.format("parquet").mode("overwrite").options(**options).save(folder)
 
     def read_rows(self, session: SparkSession, schema: StructType) -> DataFrame:
         """The rows that `write_rows` wrote, with their own column names, in any session."""
         from pyspark.sql import functions as sql
 
-        if self.relation.storage.table:
-            given = session.table(self._table)
+        if self.location.table:
+            numbered = session.table(self._table)
         else:
-            given = session.read.schema(number_columns(schema)).parquet(self._folder)
+            numbered = session.read.schema(number_columns(schema)).parquet(self._folder)
         fields = enumerate(schema.fields)
-        return given.select(
-            *(sql.col(f"c{number}").alias(each.name, metadata=each.metadata) for number, each in fields)
+        return numbered.select(
+            *(sql.col(f"c{number}").alias(column.name, metadata=column.metadata) for number, column in fields)
         )
 
     @property
     def _folder(self) -> str:
-        return f"{scratch_folder(self.relation.storage.path)}/{self.attempt.folder}/{self.part}"
+        return f"{scratch_folder(self.location.path)}/{self.attempt.folder}/{self.part}"
 
     @property
     def _table(self) -> str:
-        name = f"{_STAGED}{_digest(self.attempt.run)}_{self.attempt.token}_{self.attempt.number}_{self.part}"
-        return TableRelation(self.relation.storage.with_suffix(name)).sql
+        name = f"{_STAGED_INFIX}{_digest(self.attempt.run)}_{self.attempt.token}_{self.attempt.number}_{self.part}"
+        return table_sql(self.location.with_suffix(name))
 
 
 def attempt_of(marker: CommitMarker) -> StagingAttempt:
@@ -206,21 +207,21 @@ def attempt_of(marker: CommitMarker) -> StagingAttempt:
     return StagingAttempt(marker.run, marker.token, marker.attempt)
 
 
-def discard_scratch(session: SparkSession, relation: TableRelation, attempt: StagingAttempt) -> None:
+def discard_scratch(session: SparkSession, location: StorageLocation, attempt: StagingAttempt) -> None:
     """Removes all rows that the attempt staged, as far as the storage allows it."""
-    if relation.storage.table:
-        _drop(session, relation, [(_digest(attempt.run), attempt.token, attempt.number)])
+    if location.table:
+        _drop_staged_tables(session, location, [(_digest(attempt.run), attempt.token, attempt.number)])
     else:
-        staging.discard(scratch_folder(relation.storage.path), attempt)
+        staging.discard(scratch_folder(location.path), attempt)
 
 
-def remove_scratch(session: SparkSession, relation: TableRelation, runs: Collection[str], *, upto: int) -> None:
+def remove_scratch(session: SparkSession, location: StorageLocation, runs: Collection[str], *, upto: int) -> None:
     """Removes rows that these runs staged for a table in a catalog, of claims with tokens up to ``upto``."""
     digests = {_digest(run) for run in runs}
-    _drop(
+    _drop_staged_tables(
         session,
-        relation,
-        [each for each in _find_staged_tables(session, relation) if each[0] in digests and each[1] <= upto],
+        location,
+        [each for each in _find_staged_tables(session, location) if each[0] in digests and each[1] <= upto],
     )
 
 
@@ -246,22 +247,22 @@ def _digest(run: str) -> str:
     return blake2b(run.encode(), digest_size=8).hexdigest()
 
 
-def _find_staged_tables(session: SparkSession, relation: TableRelation) -> dict[_Owner, list[str]]:
+def _find_staged_tables(session: SparkSession, location: StorageLocation) -> dict[_Owner, list[str]]:
     """The tables that were staged for a table in a catalog, by the run, token and attempt that staged them."""
-    *schema, name = relation.storage.table
-    begins = f"{name}{_STAGED}".lower()
-    within = f" IN {quote_table_name(tuple(schema))}" if schema else ""
-    rows = session.sql(f"SHOW TABLES{within} LIKE {sqltext.text(f'*{_STAGED}*')}").collect()
-    found: dict[_Owner, list[str]] = {}
-    for each in (str(row["tableName"]) for row in rows):
-        if each.lower().startswith(begins):
-            digest, token, number, _ = each[len(begins) :].split("_", 3)
-            found.setdefault((digest, int(token), int(number)), []).append(each)
-    return found
+    *schema, name = location.table
+    prefix = f"{name}{_STAGED_INFIX}".lower()
+    in_clause = f" IN {quote_table_name(tuple(schema))}" if schema else ""
+    rows = session.sql(f"SHOW TABLES{in_clause} LIKE {sqltext.text(f'*{_STAGED_INFIX}*')}").collect()
+    tables: dict[_Owner, list[str]] = {}
+    for table in (str(row["tableName"]) for row in rows):
+        if table.lower().startswith(prefix):
+            digest, token, number, _ = table[len(prefix) :].split("_", 3)
+            tables.setdefault((digest, int(token), int(number)), []).append(table)
+    return tables
 
 
-def _drop(session: SparkSession, relation: TableRelation, owners: Collection[_Owner]) -> None:
-    *schema, _ = relation.storage.table
-    known = _find_staged_tables(session, relation)
-    for name in (name for owner in owners for name in known.get(owner, ())):
+def _drop_staged_tables(session: SparkSession, location: StorageLocation, owners: Collection[_Owner]) -> None:
+    *schema, _ = location.table
+    staged = _find_staged_tables(session, location)
+    for name in (name for owner in owners for name in staged.get(owner, ())):
         session.sql(f"DROP TABLE IF EXISTS {quote_table_name((*schema, name))}")

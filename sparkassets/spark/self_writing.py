@@ -11,10 +11,10 @@ from sparkassets.core.validations import ForeignKeyCheck, RunJudgement
 from sparkassets.ports import CommitMarker, DataCommit, RunComputation, RunOrder
 from sparkassets.spark.computation import collect_measures
 from sparkassets.spark.context import Context
-from sparkassets.spark.current_table import open_relation
 from sparkassets.spark.inlet_reader import ReadInlets, read_inlets
+from sparkassets.spark.open_tables import find_table
 from sparkassets.spark.predicates import partition_predicate
-from sparkassets.spark.target_table import relation_of
+from sparkassets.spark.table_locations import location_of
 from sparkassets.spark.targets.judged_rows import find_rules, judge_rows
 from sparkassets.spark.workplace import SparkWorkplace
 
@@ -35,7 +35,7 @@ class SelfWritingComputation:
     context: Context
     inlets: ReadInlets = field(repr=False)
     work: Callable[[], None] = field(repr=False)
-    _done: list[bool] = field(default_factory=list, repr=False)
+    _ended: list[bool] = field(default_factory=list, repr=False)
 
     def write(self) -> None:
         """Does the work once, however many tables it writes.
@@ -43,23 +43,23 @@ class SelfWritingComputation:
         Raises:
             RunError: Whatever its code raised.
         """
-        if not self._done:
+        if not self._ended:
             self.work()
-            self._done.append(True)
+            self._ended.append(True)
 
-    def compared(self, session: SparkSession, asset: AssetSpec) -> ReadInlets:
+    def open_compared_inlets(self, session: SparkSession, asset: AssetSpec) -> ReadInlets:
         """Inlets that rules of one table ask; those that the code read by itself are opened here.
 
         Raises:
             SourceError: Such an inlet vanished, was re-created or changed.
         """
-        asked = {rule.check.asset for rule in asset.rules if isinstance(rule.check, ForeignKeyCheck)}
-        unread = asked - self.inlets.frames.keys()
+        compared = {rule.check.asset for rule in asset.rules if isinstance(rule.check, ForeignKeyCheck)}
+        unread = compared - self.inlets.frames.keys()
         if not unread:
             return self.inlets
         inlets = {name: replace(self.order.asset.inlets[name], waits_only=False) for name in sorted(unread)}
-        found = read_inlets(session, replace(self.order, asset=replace(self.order.asset, inlets=inlets)))
-        return replace(self.inlets, frames={**self.inlets.frames, **found.frames})
+        opened = read_inlets(session, replace(self.order, asset=replace(self.order.asset, inlets=inlets)))
+        return replace(self.inlets, frames={**self.inlets.frames, **opened.frames})
 
     @property
     def measures(self) -> Mapping[str, Any]:
@@ -82,22 +82,22 @@ class SelfWrittenTarget:
     def __init__(self, workplace: SparkWorkplace, asset: AssetSpec) -> None:
         self._workplace = workplace
         self._asset = asset
-        self._fenced: int | None = None
-        self._done: DataCommit | None = None
+        self._newest_version: int | None = None
+        self._ended: DataCommit | None = None
 
     def transaction_version(self) -> int | None:
         """The newest fence or run of this process."""
-        return self._fenced
+        return self._newest_version
 
     def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
         """The run, once its code has succeeded."""
         del above
-        return [self._done] if self._done is not None and self._done.run in runs else []
+        return [self._ended] if self._ended is not None and self._ended.run in runs else []
 
     def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
         """Remembers the fence; nothing stops another process from writing."""
         del computation
-        self._fenced = marker.version
+        self._newest_version = marker.version
 
     def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
         """None: there are no rows before the code has written them."""
@@ -113,12 +113,12 @@ class SelfWrittenTarget:
         if not isinstance(computation, SelfWritingComputation):
             raise TypeError(f"expected what compute returned, got {type(computation).__name__}")
         computation.write()
-        self._fenced = marker.version
+        self._newest_version = marker.version
         marker = replace(marker, measures=computation.measures)
         if self._asset.rules:
-            judgement = judged_in_table(self._workplace, computation, self._asset)
+            judgement = judge_written_table(self._workplace, computation, self._asset)
             marker = marker.with_judgement(judgement, computation.order)
-        self._done = DataCommit(marker.run, marker.token, marker.attempt, None, None, marker.measures, {})
+        self._ended = DataCommit(marker.run, marker.token, marker.attempt, None, None, marker.measures, {})
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
         """Nothing: the code itself adds segments of a table that sparkassets does not write."""
@@ -137,7 +137,9 @@ class SelfWrittenTarget:
         """Does nothing: there are none."""
 
 
-def judged_in_table(workplace: SparkWorkplace, computation: SelfWritingComputation, asset: AssetSpec) -> RunJudgement:
+def judge_written_table(
+    workplace: SparkWorkplace, computation: SelfWritingComputation, asset: AssetSpec
+) -> RunJudgement:
     """The judgement of the run's partitions as they are in one of its tables now.
 
     Raises:
@@ -147,13 +149,13 @@ def judged_in_table(workplace: SparkWorkplace, computation: SelfWritingComputati
     order = next(each for each in computation.order.table_orders if each.asset.name == asset.name)
     with workplace.work(order) as (session, work):
         work.check(order.run)
-        rules = find_rules(order, computation.compared(session, asset), workplace.packages)
-        table = open_relation(session, relation_of(asset))
+        rules = find_rules(order, computation.open_compared_inlets(session, asset), workplace.packages)
+        table = find_table(session, location_of(asset))
         if rules is None or table is None:
             return RunJudgement()  # whoever records the run says that there is no table
         rows, owner = table.read_rows(session, table.version)[0], f"the table of {asset.name}"
         predicate = partition_predicate(
             rows.schema, order.partitions, partitioning=order.asset.partitioning, owner=owner
         )
-        found = judge_rows(order, rules, rows if predicate is None else rows.filter(predicate))
-    return found.with_outlet(order.asset.name) if computation.order.outlets else found
+        judgement = judge_rows(order, rules, rows if predicate is None else rows.filter(predicate))
+    return judgement.with_outlet(order.asset.name) if computation.order.outlets else judgement

@@ -29,16 +29,16 @@ pyspark itself loads pandas, where it is installed, before its first configurati
 
 def warm_up() -> None:
     """Starts loading once pyspark is loaded; returns at once. Errors are left to whoever needs the module."""
-    threading.Thread(target=_load, name="warm-up", daemon=True).start()
+    threading.Thread(target=_load_modules, name="warm-up", daemon=True).start()
 
 
-def _load() -> None:
+def _load_modules() -> None:
     for module in MODULES:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
 
 
-_S3 = "fs.s3.impl"
+_S3_KEY = "fs.s3.impl"
 
 
 def open_session(settings: Mapping[str, str], *, name: str) -> tuple[SparkSession, bool]:
@@ -50,12 +50,12 @@ def open_session(settings: Mapping[str, str], *, name: str) -> tuple[SparkSessio
     Raises:
         SparkUnavailableError: No pyspark, Java or Delta.
     """
-    _quiet_python_side()
+    _silence_pyspark()
     active = active_session()
     if active is not None:
         check_session(active)
         return active, False
-    session = _create(settings, name=name)
+    session = _create_session(settings, name=name)
     check_session(session)
     return session, True
 
@@ -96,7 +96,7 @@ def check_session(session: SparkSession) -> None:
     )
 
 
-def _create(settings: Mapping[str, str], *, name: str) -> SparkSession:
+def _create_session(settings: Mapping[str, str], *, name: str) -> SparkSession:
     """Starts Spark with the settings, and arranges that its JVM writes the class data archive if one is wanted.
 
     Raises:
@@ -116,18 +116,18 @@ def _create(settings: Mapping[str, str], *, name: str) -> SparkSession:
         raise SparkUnavailableError(f"Spark did not start: {_first_line(error)}") from error
     archive.write_at_exit()
     if not is_remote(session):
-        _know_s3(session)
+        _map_s3_scheme(session)
     return session
 
 
-def _know_s3(session: SparkSession) -> None:
+def _map_s3_scheme(session: SparkSession) -> None:
     """Makes ``s3://`` mean ``s3a://``, unless the platform has its own file system for it."""
     hadoop = session._jsc.hadoopConfiguration()  # noqa: SLF001  no other way
-    if hadoop.get(_S3) is None:
-        hadoop.set(_S3, "org.apache.hadoop.fs.s3a.S3AFileSystem")
+    if hadoop.get(_S3_KEY) is None:
+        hadoop.set(_S3_KEY, "org.apache.hadoop.fs.s3a.S3AFileSystem")
 
 
-def _quiet_python_side() -> None:
+def _silence_pyspark() -> None:
     """Keeps pyspark from printing messages that an asset's author cannot influence.
 
     These are: every error as JSON with its Java stack trace, although it is raised, too; and at each conversion that

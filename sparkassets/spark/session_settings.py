@@ -71,11 +71,11 @@ def prepare(java: JavaRuntime, *, class_path: Sequence[Path], given_options: str
         given_options: The user's own JVM options; where they, or those of the environment, are about archives, they
             win: a JVM does not start with some pairs of such options.
     """
-    given = " ".join([given_options, *(os.environ.get(name, "") for name in _OPTION_VARIABLES)])
-    if any(word in given for word in _ARCHIVE_WORDS):
+    all_options = " ".join([given_options, *(os.environ.get(name, "") for name in _OPTION_VARIABLES)])
+    if any(word in all_options for word in _ARCHIVE_WORDS):
         return ClassArchive()
     folder = cache_folder() / "archive"
-    ready = folder / f"{_key(java, class_path)}.jsa"
+    ready = folder / f"{_make_archive_name(java, class_path)}.jsa"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(ready)
@@ -84,8 +84,8 @@ def prepare(java: JavaRuntime, *, class_path: Sequence[Path], given_options: str
     is_ready = note_use(ready)
     clean_when_due(cache_folder())
     if is_ready:
-        quiet = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-        return ClassArchive((*quiet, "-Xshare:auto", _quote_option(f"-XX:SharedArchiveFile={ready}")))
+        silent_options = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+        return ClassArchive((*silent_options, "-Xshare:auto", _quote_option(f"-XX:SharedArchiveFile={ready}")))
     return ClassArchive(("-Xlog:disable", "-XX:+RecordDynamicDumpInfo"), ready)
 
 
@@ -112,12 +112,12 @@ def _quote_option(text: str) -> str:
     return f'"{text}"' if " " in text else text
 
 
-def _key(java: JavaRuntime, class_path: Iterable[Path]) -> str:
+def _make_archive_name(java: JavaRuntime, class_path: Iterable[Path]) -> str:
     """The name of the archive, by what the JVM compares: layers of an image keep whole seconds of a file's time."""
     digest = hashlib.sha256(f"{java.command}\n{java.build}\n".encode())
     for jar in class_path:
-        found = jar.stat()
-        digest.update(f"{jar}\t{found.st_size}\t{int(found.st_mtime)}\n".encode())
+        status = jar.stat()
+        digest.update(f"{jar}\t{status.st_size}\t{int(status.st_mtime)}\n".encode())
     return digest.hexdigest()[:20]
 
 
@@ -140,7 +140,7 @@ CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 TIME_ZONE = "spark.sql.session.timeZone"
 MOST_LISTED = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 """Up to so many files Spark lists in the driver; for more it starts a job, as slow as Delta's own read."""
-_OWN = "sparkassets."
+_OWN_PREFIX = "sparkassets."
 _SMALL_DATA = {
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
@@ -159,14 +159,14 @@ _DEFAULTS = {
     "spark.sql.catalog.spark_catalog": CATALOG,
     **OF_RUNS,
 }
-_SUBMITTED = {"spark.log.level": "ERROR"}
+_SUBMITTED_SETTINGS = {"spark.log.level": "ERROR"}
 """``spark-submit`` started the JVM without our logging configuration, so that it logs everything."""
-_LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_LOCAL_SETTINGS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _SHUFFLE_PER_CORE = 4
-_LISTED = 1000
+_MOST_LISTED_FILES = 1000
 """Files on a disk, listed in a tenth of a second; a Spark job for 168 of them took two."""
-_BRINGS_JARS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
-_OF_S3 = "spark.hadoop.fs.s3a."
+_JAR_SETTINGS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
+_S3_PREFIX = "spark.hadoop.fs.s3a."
 _JVM_OPTIONS = "spark.driver.defaultJavaOptions"
 """Comes before ``spark.driver.extraJavaOptions``, which therefore stays as the user set it."""
 
@@ -183,9 +183,9 @@ def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str,
     """
     remote = settings.get("spark.remote") or os.environ.get("SPARK_REMOTE", "")
     if remote and not remote.startswith("local"):  # somebody else's server is as it was made
-        return {TIME_ZONE: "UTC", **OF_RUNS, **_passed_on(settings)}, ClassArchive()
+        return {TIME_ZONE: "UTC", **OF_RUNS, **_user_settings(settings)}, ClassArchive()
     installed = _read_installed()
-    conf = _configuration(settings, installed, name=name)
+    conf = _make_configuration(settings, installed, name=name)
     if remote:
         return conf, ClassArchive()
     if gateway.is_submitted():
@@ -194,96 +194,104 @@ def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str,
             gateway.add_jars(jars)
             _give_to_executors(conf, installed, jars)
         return conf, ClassArchive()
-    return conf, _start_jvm(conf, installed, settings)
+    return conf, _configure_jvm(conf, installed, settings)
 
 
 def delta_jars() -> list[Path]:
     """The jars that a session gets besides Spark's own; fetched if they are not cached."""
-    return fetch_delta_jars(_spark_home(), find_java())
+    return fetch_delta_jars(_find_spark_home(), find_java())
 
 
-def _configuration(settings: Mapping[str, str], installed: Mapping[str, str], *, name: str) -> dict[str, str]:
+def _make_configuration(settings: Mapping[str, str], installed: Mapping[str, str], *, name: str) -> dict[str, str]:
     """Settings without Delta's jars: the user's over the installation's over ours."""
-    ours = {"spark.app.name": name, TIME_ZONE: "UTC", **_DEFAULTS}
-    small = _SMALL_DATA if _is_true(settings.get("sparkassets.small_data")) else {}
-    ours |= small
+    conf_defaults = {"spark.app.name": name, TIME_ZONE: "UTC", **_DEFAULTS}
+    small_data_settings = _SMALL_DATA if _is_true(settings.get("sparkassets.small_data")) else {}
+    conf_defaults |= small_data_settings
     if gateway.is_submitted():
-        ours |= _SUBMITTED
-    given = _passed_on(settings)
-    if is_local({**installed, **given}):
-        ours |= {**_LOCAL, **small_table_settings({**installed, **given}), **small}
-    if _master({**installed, **given}).startswith("local"):
+        conf_defaults |= _SUBMITTED_SETTINGS
+    user_settings = _user_settings(settings)
+    if is_local({**installed, **user_settings}):
+        conf_defaults |= {
+            **_LOCAL_SETTINGS,
+            **small_table_settings({**installed, **user_settings}),
+            **small_data_settings,
+        }
+    if _find_master({**installed, **user_settings}).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    conf = {key: value for key, value in ours.items() if key not in installed} | given
-    extensions = [one for one in {**installed, **conf}.get("spark.sql.extensions", "").split(",") if one]
+    conf = {key: value for key, value in conf_defaults.items() if key not in installed} | user_settings
+    extensions = [
+        extension for extension in {**installed, **conf}.get("spark.sql.extensions", "").split(",") if extension
+    ]
     conf["spark.sql.extensions"] = ",".join([*extensions, *([] if EXTENSION in extensions else [EXTENSION])])
     return conf
 
 
-def _passed_on(settings: Mapping[str, str]) -> dict[str, str]:
+def _user_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """The user's settings without those of sparkassets."""
-    return {key: value for key, value in settings.items() if not key.startswith(_OWN)}
+    return {key: value for key, value in settings.items() if not key.startswith(_OWN_PREFIX)}
 
 
-def _start_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Mapping[str, str]) -> ClassArchive:
+def _configure_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Mapping[str, str]) -> ClassArchive:
     """Adds Delta's jars and settings for a fast JVM start; returns the archive in use."""
     import pyspark
 
-    java, home, archive = find_java(), _spark_home(), ClassArchive()
+    java, home, archive = find_java(), _find_spark_home(), ClassArchive()
     check_distribution(home, pyspark=pyspark.__version__)
     options = []
-    if not (_configuration_folder(home) / "log4j2.properties").exists():
+    if not (_find_configuration_folder(home) / "log4j2.properties").exists():
         options.append(f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}")
     if _is_true(settings.get("sparkassets.small_data")):
         # one compiler, and room for what it compiles: with 48 MB it fills up after some forty runs and stops
         options += ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m"]
-    given = {**installed, **conf}
-    if not _brings_delta(given, home):
+    all_settings = {**installed, **conf}
+    if not _brings_delta(all_settings, home):
         if settings.get("sparkassets.fast_start", "true").lower() == "false":
-            aws = [f"org.apache.hadoop:hadoop-aws:{hadoop_version(home)}"] if _lacks_s3(given, home) else []
-            _append(conf, installed, "spark.jars.packages", [str(delta_coordinates()), *aws])
+            aws = [f"org.apache.hadoop:hadoop-aws:{hadoop_version(home)}"] if _lacks_s3(all_settings, home) else []
+            _append_to_setting(conf, installed, "spark.jars.packages", [str(delta_coordinates()), *aws])
         else:
-            jars = [*fetch_delta_jars(home, java), *(s3_jars(home, java) if _lacks_s3(given, home) else ())]
-            _append(conf, installed, "spark.driver.extraClassPath", map(str, jars), separator=os.pathsep)
+            jars = [*fetch_delta_jars(home, java), *(s3_jars(home, java) if _lacks_s3(all_settings, home) else ())]
+            _append_to_setting(conf, installed, "spark.driver.extraClassPath", map(str, jars), separator=os.pathsep)
             _give_to_executors(conf, installed, jars)
             if not _has_configuration_folder(home):
-                users = given.get("spark.driver.extraJavaOptions", "") + given.get(_JVM_OPTIONS, "")
-                archive = prepare(java, class_path=[*jars, *jars_in(home / "jars")], given_options=users)
-    conf[_JVM_OPTIONS] = " ".join([*archive.options, *options, given.get(_JVM_OPTIONS, "")]).strip()
+                user_options = all_settings.get("spark.driver.extraJavaOptions", "") + all_settings.get(
+                    _JVM_OPTIONS, ""
+                )
+                archive = prepare(java, class_path=[*jars, *jars_in(home / "jars")], given_options=user_options)
+    conf[_JVM_OPTIONS] = " ".join([*archive.options, *options, all_settings.get(_JVM_OPTIONS, "")]).strip()
     return archive
 
 
 def _give_to_executors(conf: dict[str, str], installed: Mapping[str, str], jars: Sequence[Path]) -> None:
     """Gives jars to a cluster's executors, which do not share the driver's class path."""
     if not is_local({**installed, **conf}):
-        _append(conf, installed, "spark.jars", [jar.as_uri() for jar in jars])
+        _append_to_setting(conf, installed, "spark.jars", [jar.as_uri() for jar in jars])
 
 
-def _append(
+def _append_to_setting(
     conf: dict[str, str], installed: Mapping[str, str], key: str, values: Iterable[str], *, separator: str = ","
 ) -> None:
     """Appends to a list setting."""
-    there = {**installed, **conf}.get(key, "")
-    conf[key] = separator.join([*([there] if there else []), *values])
+    present = {**installed, **conf}.get(key, "")
+    conf[key] = separator.join([*([present] if present else []), *values])
 
 
-def _brings_delta(given: Mapping[str, str], home: Path) -> bool:
-    named = " ".join(given.get(key, "") for key in _BRINGS_JARS) + os.environ.get("PYSPARK_SUBMIT_ARGS", "")
-    return bool(re.search(r"delta-(spark|core)_", named)) or any((home / "jars").glob("delta-spark_*.jar"))
+def _brings_delta(conf: Mapping[str, str], home: Path) -> bool:
+    jars_text = " ".join(conf.get(key, "") for key in _JAR_SETTINGS) + os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    return bool(re.search(r"delta-(spark|core)_", jars_text)) or any((home / "jars").glob("delta-spark_*.jar"))
 
 
-def _lacks_s3(given: Mapping[str, str], home: Path) -> bool:
+def _lacks_s3(conf: Mapping[str, str], home: Path) -> bool:
     """Whether S3 buckets are configured, as by `storage` of a project, and no jar brings their file system."""
-    is_told = any(key.startswith(_OF_S3) for key in given)
-    named = " ".join(given.get(key, "") for key in _BRINGS_JARS) + os.environ.get("PYSPARK_SUBMIT_ARGS", "")
-    return is_told and "hadoop-aws" not in named and not any((home / "jars").glob("hadoop-aws-*.jar"))
+    is_configured = any(key.startswith(_S3_PREFIX) for key in conf)
+    jars_text = " ".join(conf.get(key, "") for key in _JAR_SETTINGS) + os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    return is_configured and "hadoop-aws" not in jars_text and not any((home / "jars").glob("hadoop-aws-*.jar"))
 
 
 def _read_installed() -> dict[str, str]:
     """The installation's settings: those of ``spark-submit``, else of ``spark-defaults.conf``."""
     if gateway.is_submitted():
         return gateway.submitted_settings()
-    folder = _configuration_folder(_spark_home())
+    folder = _find_configuration_folder(_find_spark_home())
     try:
         lines = (folder / "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -294,15 +302,15 @@ def _read_installed() -> dict[str, str]:
 
 def _has_configuration_folder(home: Path) -> bool:
     """Whether Spark's class path begins with a folder of files; the JVM then writes no archive."""
-    folder = _configuration_folder(home)
+    folder = _find_configuration_folder(home)
     return folder.is_dir() and any(folder.iterdir())
 
 
-def _configuration_folder(home: Path) -> Path:
+def _find_configuration_folder(home: Path) -> Path:
     return Path(os.environ.get("SPARK_CONF_DIR") or home / "conf")
 
 
-def _spark_home() -> Path:
+def _find_spark_home() -> Path:
     import pyspark
 
     return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
@@ -315,27 +323,27 @@ def small_table_settings(conf: Mapping[str, str]) -> dict[str, str]:
     for clusters cost seconds per commit here, however small the table. Spark leaves less than a megabyte to
     one task, even if it writes a file for each day of a year.
     """
-    cores = _cores(conf)
+    cores = _count_cores(conf)
     return {
         "spark.databricks.delta.snapshotPartitions": str(cores),
         "spark.sql.shuffle.partitions": str(_SHUFFLE_PER_CORE * cores),
         "spark.sql.adaptive.coalescePartitions.minPartitionSize": "64k",
-        MOST_LISTED: str(_LISTED),
+        MOST_LISTED: str(_MOST_LISTED_FILES),
     }
 
 
 def is_local(conf: Mapping[str, str]) -> bool:
     """Whether driver and executor are one process; not so for ``local-cluster[…]``."""
-    return bool(re.match(r"local(\[|$)", _master(conf)))
+    return bool(re.match(r"local(\[|$)", _find_master(conf)))
 
 
-def _cores(conf: Mapping[str, str]) -> int:
-    found = re.match(r"local\[(\d+)", _master(conf))
-    one = _master(conf) == "local"
-    return int(found[1]) if found else 1 if one else os.cpu_count() or 1
+def _count_cores(conf: Mapping[str, str]) -> int:
+    numbered = re.match(r"local\[(\d+)", _find_master(conf))
+    is_single = _find_master(conf) == "local"
+    return int(numbered[1]) if numbered else 1 if is_single else os.cpu_count() or 1
 
 
-def _master(conf: Mapping[str, str]) -> str:
+def _find_master(conf: Mapping[str, str]) -> str:
     return conf.get("spark.master", os.environ.get("MASTER", "local[*]"))
 
 

@@ -23,7 +23,7 @@ from sparkassets.spark import predicates, sqltext
 from sparkassets.spark.author_values import for_author
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
-from sparkassets.spark.target_table import relation_of
+from sparkassets.spark.table_locations import location_of, table_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,11 +51,11 @@ def run_sql(
     """
     relations = _TemplateRelations(session, order, inlets, context, outlet=outlet)
     rendered = _render(body, relations)
-    if refused := find_select_fault(rendered.replace("\x00", "`")):
+    if fault := find_select_fault(rendered.replace("\x00", "`")):
         raise RunError(
-            f"{_at(body, rendered[: refused.position].count(chr(10)) + 1)}: {refused.message}", hint=refused.hint
+            f"{_format_line(body, rendered[: fault.position].count(chr(10)) + 1)}: {fault.message}", hint=fault.hint
         )
-    query = relations.put_into(rendered.strip().rstrip(";"))
+    query = relations.insert_relations(rendered.strip().rstrip(";"))
     lines_cut = len(rendered) - len(rendered.lstrip())
     place = replace(body.location, line=max(body.location.line, 1) + rendered[:lines_cut].count("\n"))
     try:
@@ -92,11 +92,11 @@ def run_statements(
     """
     relations = _TemplateRelations(session, order, inlets, context)
     rendered = _render(body, relations)
-    for begin, text in split_statements(rendered):
-        lines_cut = begin + len(text) - len(text.lstrip())
+    for offset, text in split_statements(rendered):
+        lines_cut = offset + len(text) - len(text.lstrip())
         place = replace(body.location, line=max(body.location.line, 1) + rendered[:lines_cut].count("\n"))
         try:
-            session.sql(relations.put_into(text.strip()), **relations.frames)
+            session.sql(relations.insert_relations(text.strip()), **relations.frames)
         except Exception as error:
             raise run_error(error, place=place) from error
 
@@ -108,22 +108,26 @@ def _render(body: SqlBody, relations: _TemplateRelations) -> str:
             body.template, relations.names(), double_quoted_names=partial(_has_double_quoted_names, relations.session)
         )
     except RunError as error:
-        raise RunError(f"{_where(body, error)}: {error.args[0]}", hint=error.hint) from error
+        raise RunError(f"{_format_place(body, error)}: {error.args[0]}", hint=error.hint) from error
     except ValueInSqlError as error:
-        raise RunError(f"{_at(body, error.line or _line_of(error))}: {error}", hint=error.hint) from error
+        raise RunError(
+            f"{_format_line(body, error.line or _find_template_line(error))}: {error}", hint=error.hint
+        ) from error
     except SecurityError as error:
-        raise RunError(f"{_where(body, error)}: the template tries to leave its sandbox: {error}") from error
+        raise RunError(f"{_format_place(body, error)}: the template tries to leave its sandbox: {error}") from error
     except UndefinedError as error:
         hint = "where it may be missing, write {% if … is defined %} or {{ … | default('…') }}"
-        raise RunError(f"{_where(body, error)}: {error}", hint=hint) from error
+        raise RunError(f"{_format_place(body, error)}: {error}", hint=hint) from error
     except TemplateSyntaxError as error:
-        raise RunError(f"{_at(body, error.lineno)}: {error}") from error
+        raise RunError(f"{_format_line(body, error.lineno)}: {error}") from error
     except TemplateError as error:
-        raise RunError(f"{_where(body, error)}: {error}") from error
+        raise RunError(f"{_format_place(body, error)}: {error}") from error
     except RecursionError as error:
-        raise RunError(f"{_at(body, _line_of(error))}: the template calls itself too deep") from error
+        raise RunError(
+            f"{_format_line(body, _find_template_line(error))}: the template calls itself too deep"
+        ) from error
     except Exception as error:
-        raise RunError(f"{_at(body, _line_of(error))}: {type(error).__name__}: {error}") from error
+        raise RunError(f"{_format_line(body, _find_template_line(error))}: {type(error).__name__}: {error}") from error
 
 
 def _has_double_quoted_names(session: SparkSession) -> bool:
@@ -132,30 +136,30 @@ def _has_double_quoted_names(session: SparkSession) -> bool:
     return all(session.conf.get(each) == "true" for each in settings)
 
 
-def _line_of(error: BaseException) -> int:
+def _find_template_line(error: BaseException) -> int:
     """The line of the template at which an error was raised while it was rendered; 1 if none is known."""
-    line, step = 1, error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code.co_filename == FILE:
-            line = step.tb_lineno
-        step = step.tb_next
+    line, frame = 1, error.__traceback__
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == FILE:
+            line = frame.tb_lineno
+        frame = frame.tb_next
     return line
 
 
-def _where(body: SqlBody, error: Exception) -> str:
+def _format_place(body: SqlBody, error: Exception) -> str:
     """``file:line`` of an error in the template, with the column if the error quotes a name of that line."""
-    line = _line_of(error)
+    line = _find_template_line(error)
     column = Parsed.parse(body.template).quoted_in(str(error.args[0]), line=line)
-    return _at(body, line) + (f":{max(body.location.column, 1) + column - 1}" if column else "")
+    return _format_line(body, line) + (f":{max(body.location.column, 1) + column - 1}" if column else "")
 
 
-def _at(body: SqlBody, line: int) -> str:
+def _format_line(body: SqlBody, line: int) -> str:
     """``file:line`` of a line of the template."""
     return f"{body.location.file}:{max(body.location.line, 1) + line - 1}"
 
 
 class _TemplateRelations:
-    """The DataFrames that a template uses; each prints a placeholder that `put_into` resolves in the whole query."""
+    """The DataFrames that a template uses; each prints a placeholder that `insert_relations` resolves in the query."""
 
     def __init__(
         self,
@@ -172,7 +176,7 @@ class _TemplateRelations:
         self._inlets = inlets
         self._outlet = outlet
         self._context = context
-        self._marks: dict[str, str] = {}
+        self._placeholders: dict[str, str] = {}
 
     def names(self) -> dict[str, Any]:
         """The value of each name of a template; names without a value are undefined, and say why when they are used."""
@@ -197,12 +201,12 @@ class _TemplateRelations:
             "inlets": inlets,
             "outlets": {asset.name: self._target_relation()},
             "partitions": self._partition_relation(),
-            "partition": self._partition(),
+            "partition": self._make_partition_value(),
             "triggering_event": self._triggering_event(),
             "triggering_dataset_events": self._context.triggering_events,
         }
 
-    def put_into(self, text: str) -> str:
+    def insert_relations(self, text: str) -> str:
         """The query or statement with its relations, as arguments of `SparkSession.sql`."""
         if not self.frames:
             return text  # nothing is put into it there, so that braces stay as they are
@@ -214,18 +218,18 @@ class _TemplateRelations:
         if self._outlet is not None:
             return _CheckedRelation(self, f"outlet {asset.name}", self._outlet)
         return (
-            SqlFragment(relation_of(asset).sql)
+            SqlFragment(table_sql(location_of(asset)))
             if asset.storage is not None
             else _make_unfit(f"{asset.name} has no table")
         )
 
-    def mark(self, key: str, frame: Callable[[], DataFrame]) -> str:
+    def add_placeholder(self, key: str, frame: Callable[[], DataFrame]) -> str:
         """The placeholder of a relation until the query is complete."""
-        if key not in self._marks:
-            number = len(self._marks)
+        if key not in self._placeholders:
+            number = len(self._placeholders)
             self.frames[f"r{number}"] = frame()
-            self._marks[key] = f"\x00{number}\x00"
-        return self._marks[key]
+            self._placeholders[key] = f"\x00{number}\x00"
+        return self._placeholders[key]
 
     def _triggering_event(self) -> object:
         try:
@@ -237,27 +241,29 @@ class _TemplateRelations:
         asset = self._order.asset
         if not asset.partitioning.is_partitioned:
             return _make_unfit(f"{asset.name} has no partitions")
-        return _CheckedRelation(self, "partitions", self._partitions)
+        return _CheckedRelation(self, "partitions", self._make_partitions_frame)
 
-    def _partitions(self) -> DataFrame:
+    def _make_partitions_frame(self) -> DataFrame:
         """The run's partitions; segments as text, or in the column's declared type."""
         asset = self._order.asset
         frame = self.session.createDataFrame(predicates.partitions_table(asset.partitioning, self._order.partitions))
-        declared = {name.lower(): kind for name, kind in asset.columns.items()}
-        typed = {each.column: declared.get(each.column.lower(), "string") for each in asset.partitioning.segments}
-        for name, kind in typed.items():
+        declared_types = {name.lower(): kind for name, kind in asset.columns.items()}
+        segment_types = {
+            each.column: declared_types.get(each.column.lower(), "string") for each in asset.partitioning.segments
+        }
+        for name, kind in segment_types.items():
             frame = frame.withColumn(name, frame[sqltext.name(name)].cast(kind))
         return frame
 
-    def _partition(self) -> object:
+    def _make_partition_value(self) -> object:
         """The run's one partition, for the name `partition`; for other runs an undefined value that says why."""
         partitioning = self._order.asset.partitioning
         if not partitioning.is_partitioned:
             return _make_unfit(f"{self._order.asset.name} has no partitions")
         partitions = self._context.partitions
         if len(partitions) != 1:
-            many = f"the run has {len(partitions)} partitions, so 'partition' is not one value"
-            return _make_unfit(f"{many}; join {{{{ partitions }}}} instead")
+            reason = f"the run has {len(partitions)} partitions, so 'partition' is not one value"
+            return _make_unfit(f"{reason}; join {{{{ partitions }}}} instead")
         (slot,) = partitioning.slots(self._order.partitions)
         return for_author(predicates.name_partition(partitioning, slot), find_zone(self._order.asset.local_zone))
 
@@ -276,7 +282,7 @@ class _CheckedRelation:
         self.__frame = frame
 
     def __sql__(self) -> str:
-        return self.__owner.mark(self.__key, self.__frame)
+        return self.__owner.add_placeholder(self.__key, self.__frame)
 
     def __getitem__(self, column: str) -> SqlFragment:
         columns = self.__frame().columns

@@ -16,14 +16,15 @@ from sparkassets.core.branches.difference import (
     compare_columns,
 )
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
-from sparkassets.spark.current_table import open_relation
 from sparkassets.spark.failures import run_error
+from sparkassets.spark.open_tables import find_table
 from sparkassets.spark.predicates import partition_predicate
-from sparkassets.spark.target_table import TableRelation
 from sparkassets.spark.validation.partition_grouping import PartitionGrouping
 from sparkassets.spark.workplace import SparkWorkplace
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 MASKED: Final = "***"
 CHANGED: Final = "*** (another)"
-_KINDS: Final = ("added", "removed", "changed", "same")
+_CHANGE_KINDS: Final = ("added", "removed", "changed", "same")
 
 
 class SparkTableComparer:
@@ -54,7 +55,9 @@ class SparkTableComparer:
         with self._workplace.enter_session(asset) as session:
             try:
                 old, new = _read_side(session, asset, before), _read_side(session, asset, after)
-                return _columns(old.schema, new.schema), _rows(asset, old, new, (before, after), keys, samples)
+                return _compare_types(old.schema, new.schema), _compare_rows(
+                    asset, old, new, (before, after), keys, samples
+                )
             except SparkAssetsError:
                 raise
             except Exception as error:
@@ -71,20 +74,20 @@ def _read_side(session: SparkSession, asset: AssetSpec, side: ComparedTable) -> 
     Raises:
         RunError: The table is gone, or another one has taken its place.
     """
-    own = asset.storage is not None and asset.storage.path == side.path
-    storage = asset.storage if own and asset.storage is not None else StorageLocation(side.path, side.path)
-    table = open_relation(session, TableRelation(storage))
+    is_own_table = asset.storage is not None and asset.storage.path == side.path
+    location = asset.storage if is_own_table and asset.storage is not None else StorageLocation(side.path, side.path)
+    table = find_table(session, location)
     if table is None or table.table_id != side.table_id:
-        raise RunError(f"{asset.name}: the table at {storage.display_text} is not the one that is recorded")
+        raise RunError(f"{asset.name}: the table at {location.display_text} is not the one that is recorded")
     partitioning = asset.partitioning
-    frame, exact = table.read_rows(session, side.version, parts=side.partitions, partitioning=partitioning)
+    frame, is_exact = table.read_rows(session, side.version, parts=side.partitions, partitioning=partitioning)
     if side.partitions.is_everything or not partitioning.has_columns:
         return frame
     predicate = partition_predicate(frame.schema, side.partitions, partitioning=partitioning, owner=asset.name)
-    return frame if predicate is None or exact else frame.filter(predicate)
+    return frame if predicate is None or is_exact else frame.filter(predicate)
 
 
-def _columns(before: StructType, after: StructType) -> ColumnDifference:
+def _compare_types(before: StructType, after: StructType) -> ColumnDifference:
     types = ({field.name: field.dataType.simpleString() for field in schema.fields} for schema in (before, after))
     return compare_columns(*types)
 
@@ -103,7 +106,7 @@ class _ComparedColumns:
     keys: tuple[str, ...]
     partitions: tuple[str, ...]
 
-    def at(self, name: str) -> str:
+    def position_of(self, name: str) -> str:
         """The column in a frame."""
         return f"value_{self.shared.index(name)}"
 
@@ -115,16 +118,16 @@ class _ComparedColumns:
     @property
     def groups(self) -> list[str]:
         """The columns that rows are grouped by: keys, or without keys all."""
-        return [*self.partitions, *map(self.at, self.keys or self.others)]
+        return [*self.partitions, *map(self.position_of, self.keys or self.others)]
 
     def row(self) -> Column:
         """The compared values of a row; never NULL."""
         from pyspark.sql import functions as sql
 
-        return sql.struct(sql.lit(1).alias("row"), *(sql.col(self.at(name)) for name in self.others))
+        return sql.struct(sql.lit(1).alias("row"), *(sql.col(self.position_of(name)) for name in self.others))
 
 
-def _rows(
+def _compare_rows(
     asset: AssetSpec,
     old: DataFrame,
     new: DataFrame,
@@ -137,26 +140,26 @@ def _rows(
     The key counts only if both versions have all of its columns, and if it occurs once in each: otherwise rows are
     counted as equal or not, and none as changed.
     """
-    there = {name.lower() for name in old.schema.names}
-    shared = tuple(name for name in new.schema.names if name.lower() in there)
-    named = {name.lower(): name for name in shared}
-    known = tuple(named[key.lower()] for key in keys if key.lower() in named)
-    own = known if len(known) == len(keys) else ()
+    old_names = {name.lower() for name in old.schema.names}
+    shared = tuple(name for name in new.schema.names if name.lower() in old_names)
+    spelling = {name.lower(): name for name in shared}
+    found_keys = tuple(spelling[key.lower()] for key in keys if key.lower() in spelling)
+    key_columns = found_keys if len(found_keys) == len(keys) else ()
     partitions = sides[0].partitions | sides[1].partitions
-    both = [_prepare_side(asset, frame, partitions, shared, types=(old.schema, new.schema)) for frame in (old, new)]
-    parts = [frame.selectExpr("*", f"{side} AS of_side") for side, (frame, _) in enumerate(both)]
-    both_sides, tell = parts[0].unionByName(parts[1]), both[1][1]
-    places = tuple(f"block_{number}" for number in range(len(tell.keys)))
-    if own:
-        layout = _ComparedColumns(shared, own, places)
-        rows = _count_rows(_by_keys(both_sides, layout), layout, tell, samples, asset)
+    prepared = [_prepare_side(asset, frame, partitions, shared, types=(old.schema, new.schema)) for frame in (old, new)]
+    parts = [frame.selectExpr("*", f"{side} AS of_side") for side, (frame, _) in enumerate(prepared)]
+    both_sides, grouping = parts[0].unionByName(parts[1]), prepared[1][1]
+    place_columns = tuple(f"block_{number}" for number in range(len(grouping.keys)))
+    if key_columns:
+        layout = _ComparedColumns(shared, key_columns, place_columns)
+        rows = _count_rows(_group_by_keys(both_sides, layout), layout, grouping, samples, asset)
         if rows is not None:
             return rows
-    layout = _ComparedColumns(shared, (), places)
-    rows = _count_rows(_by_all(both_sides, layout), layout, tell, samples, asset)
+    layout = _ComparedColumns(shared, (), place_columns)
+    rows = _count_rows(_group_by_all_columns(both_sides, layout), layout, grouping, samples, asset)
     if rows is None:
         raise RunError(f"{asset.name} could not be compared")
-    return RowComparison((), bool(own), rows.partitions, rows.samples)
+    return RowComparison((), bool(key_columns), rows.partitions, rows.samples)
 
 
 def _prepare_side(
@@ -172,12 +175,12 @@ def _prepare_side(
         frame.schema, partitions, partitioning=asset.partitioning.by_columns, owner=asset.name
     )
     kinds = [{field.name.lower(): field.dataType.simpleString() for field in schema.fields} for schema in types]
-    columns = [f"{_comparable(name, kinds)} AS value_{number}" for number, name in enumerate(shared)]
+    columns = [f"{_groupable_sql(name, kinds)} AS value_{number}" for number, name in enumerate(shared)]
     places = [f"{key} AS block_{number}" for number, key in enumerate(keys.keys)]
     return frame.selectExpr(*places, *columns), keys
 
 
-def _comparable(name: str, kinds: Sequence[Mapping[str, str]]) -> str:
+def _groupable_sql(name: str, kinds: Sequence[Mapping[str, str]]) -> str:
     """A column as rows can be grouped by it, in the same way on both sides."""
     before, after = (each[name.lower()] for each in kinds)
     quoted = sqltext.name(name)
@@ -186,98 +189,104 @@ def _comparable(name: str, kinds: Sequence[Mapping[str, str]]) -> str:
     return quoted if before == after else f"CAST({quoted} AS STRING)"
 
 
-def _by_keys(both_sides: DataFrame, layout: _ComparedColumns) -> DataFrame:
+def _group_by_keys(both_sides: DataFrame, layout: _ComparedColumns) -> DataFrame:
     """A row for each key: its rows on both sides, their number, and how they differ."""
     from pyspark.sql import functions as sql
 
     sides = [sql.when(sql.col("of_side") == side, layout.row()) for side in (0, 1)]
-    found = both_sides.groupBy(*layout.groups).agg(
+    grouped = both_sides.groupBy(*layout.groups).agg(
         sql.first(sides[0], ignorenulls=True).alias("before"),
         sql.first(sides[1], ignorenulls=True).alias("after"),
         sql.sum(1 - sql.col("of_side")).alias("old"),
         sql.sum("of_side").alias("new"),
     )
     kind = "CASE WHEN old = 0 THEN 'added' WHEN new = 0 THEN 'removed' WHEN before <=> after THEN 'same' END"
-    return found.selectExpr("*", f"coalesce({kind}, 'changed') AS kind", "1 AS rows", "greatest(old, new) AS most")
+    return grouped.selectExpr("*", f"coalesce({kind}, 'changed') AS kind", "1 AS rows", "greatest(old, new) AS most")
 
 
-def _by_all(both_sides: DataFrame, layout: _ComparedColumns) -> DataFrame:
+def _group_by_all_columns(both_sides: DataFrame, layout: _ComparedColumns) -> DataFrame:
     """A row for each distinct row, with its number on each side; duplicates count."""
     from pyspark.sql import functions as sql
 
-    found = both_sides.groupBy(*layout.groups).agg(
+    grouped = both_sides.groupBy(*layout.groups).agg(
         sql.sum(1 - sql.col("of_side")).alias("old"), sql.sum("of_side").alias("new")
     )
-    each = sql.expr(
+    changes = sql.expr(
         "inline(filter(array(named_struct('kind', 'added', 'rows', greatest(new - old, 0)), "
         "named_struct('kind', 'removed', 'rows', greatest(old - new, 0)), "
         "named_struct('kind', 'same', 'rows', least(new, old))), each -> each.rows > 0))"
     )
-    rows = found.select(*layout.partitions, layout.row().alias("after"), each)
+    rows = grouped.select(*layout.partitions, layout.row().alias("after"), changes)
     return rows.selectExpr("*", "after AS before", "1 AS most")
 
 
 def _count_rows(
-    found: DataFrame, layout: _ComparedColumns, tell: PartitionGrouping, samples: int, asset: AssetSpec
+    grouped: DataFrame, layout: _ComparedColumns, grouping: PartitionGrouping, samples: int, asset: AssetSpec
 ) -> RowComparison | None:
     """The differing rows by partition, and samples of them; None if a key occurs more than once on a side."""
     from pyspark.errors import PySparkException
 
     with contextlib.suppress(PySparkException):  # a serverless session holds nothing
-        found = found.persist()
+        grouped = grouped.persist()
     try:
-        counts = [f"sum(IF(kind = '{kind}', rows, 0)) AS {kind}" for kind in _KINDS]
-        groups = _aggregate(found, layout.partitions, [*counts, "max(most) AS most"])
+        counts = [f"sum(IF(kind = '{kind}', rows, 0)) AS {kind}" for kind in _CHANGE_KINDS]
+        groups = _aggregate(grouped, layout.partitions, [*counts, "max(most) AS most"])
         if any(group["most"] is not None and group["most"] > 1 for group in groups):
             return None
-        partitions = _count_by_partition(groups, layout, tell)
-        order = [layout.at(name) for name in layout.keys] or ["after"]
-        other = found.filter("kind <> 'same'").orderBy(*layout.partitions, *order, "kind")
-        shown = tuple(
-            _sample(row.asDict(), layout, asset) for row in (other.limit(samples).collect() if samples else ())
+        partitions = _count_by_partition(groups, layout, grouping)
+        order = [layout.position_of(name) for name in layout.keys] or ["after"]
+        differing = grouped.filter("kind <> 'same'").orderBy(*layout.partitions, *order, "kind")
+        sampled = tuple(
+            _make_sample(row.asDict(), layout, asset) for row in (differing.limit(samples).collect() if samples else ())
         )
         in_order = sorted(partitions.items(), key=lambda each: (each[0].extent or (0, 0), each[0].sole[0]))
-        return RowComparison(layout.keys, has_duplicate_keys=False, partitions=tuple(in_order), samples=shown)
+        return RowComparison(layout.keys, has_duplicate_keys=False, partitions=tuple(in_order), samples=sampled)
     finally:
         with contextlib.suppress(PySparkException):
-            found.unpersist()
+            grouped.unpersist()
 
 
 def _count_by_partition(
-    groups: Sequence[Row], layout: _ComparedColumns, tell: PartitionGrouping
+    groups: Sequence[Row], layout: _ComparedColumns, grouping: PartitionGrouping
 ) -> dict[PartitionSet, RowCounts]:
     """The counts of rows by partition, without partitions that have none."""
     partitions: dict[PartitionSet, RowCounts] = {}
     for group in groups:
-        partition = tell.find_partition([group[place] for place in layout.partitions])
-        count = RowCounts(*(int(group[kind] or 0) for kind in _KINDS))
+        partition = grouping.find_partition([group[place] for place in layout.partitions])
+        count = RowCounts(*(int(group[kind] or 0) for kind in _CHANGE_KINDS))
         if partition is not None and (count.has_differences or count.same):
             partitions[partition] = partitions.get(partition, RowCounts()) + count
     return partitions
 
 
-def _aggregate(found: DataFrame, by: Sequence[str], terms: Sequence[str]) -> list[Row]:
+def _aggregate(frame: DataFrame, by: Sequence[str], terms: Sequence[str]) -> list[Row]:
     from pyspark.sql import functions as sql
 
-    rows: list[Row] = found.groupBy(*by).agg(*map(sql.expr, terms)).collect()
+    rows: list[Row] = frame.groupBy(*by).agg(*map(sql.expr, terms)).collect()
     return rows
 
 
-def _sample(row: Mapping[str, Any], layout: _ComparedColumns, asset: AssetSpec) -> RowDifference:
+def _make_sample(row: Mapping[str, Any], layout: _ComparedColumns, asset: AssetSpec) -> RowDifference:
     """A sample row for people."""
     kind = cast("RowChange", row["kind"])
     private = {name.lower() for name in asset.private}
     before, after = (row[side].asDict() if row[side] is not None else None for side in ("before", "after"))
 
-    def format_value(name: str, held: Mapping[str, Any]) -> str | None:
-        at = layout.at(name)
-        value = row[at] if name in layout.keys else held[at]
+    def format_value(name: str, side_values: Mapping[str, Any]) -> str | None:
+        column = layout.position_of(name)
+        value = row[column] if name in layout.keys else side_values[column]
         if value is None or name.lower() not in private:
             return None if value is None else str(value)
-        is_other = name not in layout.keys and held is after and before is not None and before[at] != value
-        return CHANGED if is_other and kind == "changed" else MASKED
+        is_changed_value = (
+            name not in layout.keys and side_values is after and before is not None and before[column] != value
+        )
+        return CHANGED if is_changed_value and kind == "changed" else MASKED
 
-    def side(held: Mapping[str, Any] | None) -> dict[str, str | None] | None:
-        return None if held is None else {name: format_value(name, held) for name in (*layout.keys, *layout.others)}
+    def side(side_values: Mapping[str, Any] | None) -> dict[str, str | None] | None:
+        return (
+            None
+            if side_values is None
+            else {name: format_value(name, side_values) for name in (*layout.keys, *layout.others)}
+        )
 
     return RowDifference(kind, None if kind == "added" else side(before), None if kind == "removed" else side(after))

@@ -27,7 +27,7 @@ from sparkassets.spark.session import check_session, open_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_AGAIN_SECONDS = 0.5
+_INTERRUPT_SECONDS = 0.5
 
 
 class InterruptibleWork:
@@ -54,7 +54,7 @@ class RunInterrupts:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._numbers = itertools.count()
-        self._going: dict[str, set[InterruptibleWork]] = defaultdict(set)
+        self._current: dict[str, set[InterruptibleWork]] = defaultdict(set)
 
     @contextlib.contextmanager
     def work(self, session: SparkSession, run: str) -> Iterator[InterruptibleWork]:
@@ -65,7 +65,7 @@ class RunInterrupts:
         """
         work = InterruptibleWork(f"sparkassets-{run}-{next(self._numbers)}")
         with self._lock:
-            self._going[run].add(work)
+            self._current[run].add(work)
         _add_tag(session, work.tag)
         try:
             yield work
@@ -76,16 +76,16 @@ class RunInterrupts:
         finally:
             work.ended.set()
             with self._lock:
-                self._going[run].discard(work)
-                if not self._going[run]:
-                    del self._going[run]
+                self._current[run].discard(work)
+                if not self._current[run]:
+                    del self._current[run]
             _remove_tag(session, work.tag)
 
     def cancel(self, session: SparkSession, run: str) -> None:
         """Interrupts the run's work repeatedly until its threads have noticed; returns at once."""
         with self._lock:
-            going = list(self._going.get(run, ()))
-        for work in going:
+            current = list(self._current.get(run, ()))
+        for work in current:
             if not work.cancelled.is_set():
                 work.cancelled.set()
                 name = f"{work.tag}-interrupt"
@@ -97,7 +97,7 @@ def _interrupt(session: SparkSession, work: InterruptibleWork) -> None:
     while not work.ended.is_set():
         with contextlib.suppress(Exception):  # the session may be stopping; the run's own thread reports what counts
             _interrupt_tag(session, work.tag)
-        work.ended.wait(_AGAIN_SECONDS)
+        work.ended.wait(_INTERRUPT_SECONDS)
 
 
 def _add_tag(session: SparkSession, tag: str) -> None:
@@ -155,10 +155,10 @@ class SparkWorkplace:
         packages: Collection[str] = (),
     ) -> None:
         self.packages = packages
-        self._given = session
+        self._given_session = session
         self._name = name
         self._settings = settings
-        self._theirs: SparkSession | None = None
+        self._user_session: SparkSession | None = None
         self._session: SparkSession | None = None
         self._created = False
         self._starting = threading.Lock()
@@ -178,14 +178,14 @@ class SparkWorkplace:
         with self._starting:
             if self._session is not None:
                 return
-            if self._given is not None:
-                check_session(self._given)
-                found = self._given
+            if self._given_session is not None:
+                check_session(self._given_session)
+                session = self._given_session
             else:
-                found, self._created = open_session(self._settings, name=self._name)
-            self._theirs = None if self._created else found
-            self._session = found if self._created else open_own_session(found)
-            if self._session is not self._theirs:
+                session, self._created = open_session(self._settings, name=self._name)
+            self._user_session = None if self._created else session
+            self._session = session if self._created else open_own_session(session)
+            if self._session is not self._user_session:
                 scratch.prepare_committer(self._session)
 
     @contextlib.contextmanager
@@ -197,10 +197,10 @@ class SparkWorkplace:
         """
         session = self._require_session()
         try:
-            with gateway.raise_engine_loss(asset.name), keep_active(self._theirs):
+            with gateway.raise_engine_loss(asset.name), keep_active(self._user_session):
                 yield session
         except EngineLostError:
-            if session is not self._theirs:
+            if session is not self._user_session:
                 ask_once(session)
             raise
 
@@ -225,9 +225,9 @@ class SparkWorkplace:
             if self._session is not None and self._created:
                 with contextlib.suppress(Exception):  # its JVM may be gone already, say by the same signal
                     self._session.stop()
-            elif self._session is not None and self._session is not self._theirs:
+            elif self._session is not None and self._session is not self._user_session:
                 leave_session(self._session)
-            self._session, self._theirs, self._created = None, None, False
+            self._session, self._user_session, self._created = None, None, False
 
     def _require_session(self) -> SparkSession:
         self.start()

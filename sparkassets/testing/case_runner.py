@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.cases import Case, RowCase
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import InletPin
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter, ReadChanges
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import RunError, SparkAssetsError, SparkUnavailableError
@@ -156,13 +157,13 @@ class RowTests:
 
     def _by_itself(self, computed: SelfWritingComputation) -> tuple[dict[str, DataFrame], RunJudgement]:
         """The rows that the asset's own code wrote to the test's tables, and what its validations decided of them."""
-        from sparkassets.spark.self_writing import judged_in_table
+        from sparkassets.spark.self_writing import judge_written_table
 
         computed.write()
         frames, judgement = {}, RunJudgement()
         for each in computed.order.table_orders:
             frames[each.asset.name] = self._written(each)
-            judgement = judgement.merge(judged_in_table(self._engine.workplace, computed, each.asset))
+            judgement = judgement.merge(judge_written_table(self._engine.workplace, computed, each.asset))
         return frames, judgement
 
     def _written(self, order: RunOrder) -> DataFrame:
@@ -171,15 +172,15 @@ class RowTests:
         Raises:
             RunError: The asset has no table, or nothing was written to it.
         """
-        from sparkassets.spark.current_table import open_relation
-        from sparkassets.spark.target_table import relation_of
+        from sparkassets.spark.open_tables import find_table
+        from sparkassets.spark.table_locations import location_of
 
         name = order.asset.name
         if order.asset.storage is None:
             hint = "take a test with 'steps', or one of your own code"
             raise RunError(f"{name} has no 'path' and no 'table': there are no rows to compare", hint=hint)
         with self._engine.workplace.enter_session(order.asset) as session:
-            table = open_relation(session, relation_of(order.asset))
+            table = find_table(session, location_of(order.asset))
             if table is None:
                 hint = f"let it write to context.outlets.{name}.path, or {{{{ outlets.{name} }}}}: a test has its own"
                 raise RunError(f"{name} has written nothing to the table of the test", hint=hint)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sparkassets.core.cases import GivenRows
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SourceSpec
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import FileLocation, InputError
 from sparkassets.project import load_project
 from sparkassets.wiring.project import Project

@@ -20,7 +20,8 @@ from sparkassets.core.planner.wording import plural
 from sparkassets.core.results import RunResult
 from sparkassets.core.run_costs import InletVolume
 from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SourceSpec
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import RunError
 from sparkassets.ports import (

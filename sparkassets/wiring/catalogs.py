@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import SessionNeededError
-from sparkassets.sources import DeltaTargets, make_observer
+from sparkassets.sources import DeltaTargetObserver, make_observer
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -77,19 +78,19 @@ class EngineFactory:
             return make_observer(asset, texts=texts, by_session=lambda plain: _ObserverByPath(plain, self.workplace))
         if asset.source is None:
             return None
-        from sparkassets.spark.catalog_observers import NamedObserver
+        from sparkassets.spark.catalog_observers import CatalogObserver
 
-        table_observer = NamedObserver(self.workplace)
+        table_observer = CatalogObserver(self.workplace)
         if asset.source.kind == "delta":
             return table_observer
         from sparkassets.sources.table_sets import TableSetObserver
-        from sparkassets.spark.catalog_listing import ListedTables
+        from sparkassets.spark.catalog_listing import CatalogListing
 
-        return TableSetObserver(ListedTables(self.workplace), table_observer)
+        return TableSetObserver(CatalogListing(self.workplace), table_observer)
 
     def make_target_observer(self) -> TargetObserver:
         """What looks at the assets' own tables."""
-        return _RoutedTargetObserver(self.workplace) if self._spec.is_in_catalogs else DeltaTargets()
+        return _RoutedTargetObserver(self.workplace) if self._spec.is_in_catalogs else DeltaTargetObserver()
 
     def make_volume_estimator(self) -> VolumeEstimator:
         """What estimates how much a run reads."""
@@ -147,18 +148,18 @@ class _ObserverByPath:
         try:
             return self._plain.observe(asset, last, now=now)
         except SessionNeededError as error:
-            from sparkassets.spark.catalog_observers import NamedObserver
+            from sparkassets.spark.catalog_observers import CatalogObserver
 
-            return NamedObserver(self._workplace, why=error.why).observe(asset, last, now=now)
+            return CatalogObserver(self._workplace, why=error.why).observe(asset, last, now=now)
 
 
 class _RoutedTargetObserver:
     """Looks at tables in catalogs through Spark, and at all others without it."""
 
     def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
-        from sparkassets.spark.catalog_observers import NamedTargets
+        from sparkassets.spark.catalog_observers import CatalogTargetObserver
 
-        self._named, self._others = NamedTargets(workplace), DeltaTargets()
+        self._named, self._others = CatalogTargetObserver(workplace), DeltaTargetObserver()
 
     def missing_folder(self, asset: AssetSpec) -> str | None:
         return self._observer_for(asset).missing_folder(asset)
@@ -203,9 +204,9 @@ class _RoutedChangeFeeds:
 
     def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
         from sparkassets.sources.volumes import DeltaChangeFeeds
-        from sparkassets.spark.catalog_observers import NamedChangeFeeds
+        from sparkassets.spark.catalog_observers import CatalogChangeFeeds
 
-        self._named, self._others = NamedChangeFeeds(workplace), DeltaChangeFeeds()
+        self._named, self._others = CatalogChangeFeeds(workplace), DeltaChangeFeeds()
 
     def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
         return (self._named if asset.is_named else self._others).check_availability(asset, position, version)

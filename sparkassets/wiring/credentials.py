@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sparkassets.core.spec.model import ProjectSpec, SecretRef, StoreOptions
+from sparkassets.core.spec.project_spec import ProjectSpec, SecretRef, StoreOptions
 from sparkassets.errors import InputError
 from sparkassets.files.object_stores import BucketAccess, StoreCredentials, hadoop_settings
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkassets.core.phrases import escape_unwritable
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.emit.run_logs import LOG_CHARACTERS, RunLogs, append
 from sparkassets.errors import SparkAssetsError, describe_error
 from sparkassets.runtime.progress import FailureExplanation

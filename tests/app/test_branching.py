@@ -14,7 +14,8 @@ from sparkassets.core.journal.entries import ClaimEntry
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING, WindowMapping
 from sparkassets.core.runs import BranchPromotion, RunRequest
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, SourceSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec, SourceSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import InputError
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.progress import RunFailedError

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.spec.model import StorageLocation, StoreOptions
+from sparkassets.core.spec.project_spec import StoreOptions
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.spec.storage_overlaps import (
     StorageOverlap,
     StorageUse,

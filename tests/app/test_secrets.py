@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.spec.model import SecretRef
+from sparkassets.core.spec.project_spec import SecretRef
 from sparkassets.errors import FileLocation, InputError
 from sparkassets.wiring.credentials import SecretValues, SettingsWithSecrets
 

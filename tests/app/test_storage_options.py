@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import force_setattr
 
 from sparkassets import Project
-from sparkassets.core.spec.model import StoreOptions
+from sparkassets.core.spec.project_spec import StoreOptions
 from sparkassets.errors import FileLocation, InputError
 from sparkassets.files.object_stores import (
     StoreCredentials,

@@ -17,7 +17,9 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.ports import RunOrder
 from tests.benchmark.figures import record
 from tests.builders import asset, project, source

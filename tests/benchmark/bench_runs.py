@@ -20,15 +20,9 @@ from deltalake import DeltaTable
 
 from sparkassets import BackfillRequest, Project
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.spec.model import (
-    AssetSpec,
-    InletSpec,
-    ProjectSpec,
-    Schedule,
-    SourceSpec,
-    SqlBody,
-    StorageLocation,
-)
+from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule, SourceSpec, SqlBody
+from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.writes import ReplaceWrite
 from sparkassets.spark import gateway

@@ -18,7 +18,8 @@ from deltalake.schema import Field, PrimitiveType
 from deltalake.transaction import AddAction
 
 from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition, TimePartition
-from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import FileLocation
 from sparkassets.ports import LastLook
 from sparkassets.sources import make_observer

@@ -14,7 +14,7 @@ def engine(monkeypatch):
     made = FakeEngine()
     monkeypatch.setattr("sparkassets.spark.engine.SparkEngine", lambda *_: made)
     monkeypatch.setattr("sparkassets.spark.engine.SparkTargetFactory", FakeOutlets)
-    monkeypatch.setattr("sparkassets.wiring.catalogs.DeltaTargets", FakeTargets)  # its tables are nowhere
+    monkeypatch.setattr("sparkassets.wiring.catalogs.DeltaTargetObserver", FakeTargets)  # its tables are nowhere
     return made
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import RunError
 from sparkassets.wiring.watchers import explain_failure
 

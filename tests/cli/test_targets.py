@@ -38,7 +38,7 @@ def left(engine, shop, said, monkeypatch):
     assert said("run", "--json")[0] == 0
 
     def find(found):
-        monkeypatch.setattr("sparkassets.wiring.catalogs.DeltaTargets", lambda: Unchanging(found))
+        monkeypatch.setattr("sparkassets.wiring.catalogs.DeltaTargetObserver", lambda: Unchanging(found))
 
     return find
 

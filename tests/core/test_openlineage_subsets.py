@@ -28,7 +28,8 @@ from sparkassets.core.partitions import (
     TimePartition,
 )
 from sparkassets.core.runs import InletPin, TablePosition
-from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges, SourceSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from tests.builders import asset, at, days, source
 from tests.depth import examples
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from sparkassets import Project
 from sparkassets.app.adapters import Adapters
 from sparkassets.core.results import Summary
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.processes import this_process
 from sparkassets.runtime.leases import LeaseMonitor
 from sparkassets.wiring.host import SystemClock, any_alive, host_identity

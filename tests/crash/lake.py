@@ -13,12 +13,14 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.partitions import Partitioning
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.ports import RunOrder
-from sparkassets.spark.target_table import path_of
+from sparkassets.spark.table_locations import path_of
 from tests.crash import points
 from tests.crash.driver import PlainProject
-from tests.crash.plain import Columns, Computed, PlainEngine, Row, rows_of
+from tests.crash.plain import Columns, Computed, PlainEngine, Row, count_file_rows
 from tests.runtime.lake import Lake, Partition, Table, inside, needed, number, random_lake, random_outlets
 
 
@@ -73,7 +75,7 @@ def row_of(partitioning: Partitioning, partition: Partition, value: int) -> Row:
 def table_of(asset: AssetSpec, version: int | None) -> Table:
     """What a table holds at a version, by partition; each has one row."""
     time, found = asset.partitioning.time, {}
-    for row in rows_of(asset, version):
+    for row in count_file_rows(asset, version):
         segments = tuple(row[each.column] for each in asset.partitioning.segments)
         span = (0, 0)
         if time is not None:

@@ -33,7 +33,8 @@ from sparkassets.files.object_stores import local_path
 from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunOrder, TargetMissingError
 from sparkassets.processes import Process
 from sparkassets.spark import commit_history
-from sparkassets.spark.target_table import find_table_at, open_table, path_of
+from sparkassets.spark.open_tables import find_path_table, open_table
+from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets import driver_commit, driver_staging, spark_commit, table_target
 from sparkassets.spark.targets.driver_staging import DriverStaging
 from sparkassets.spark.writes.planned_write import layout_of
@@ -109,7 +110,7 @@ class PlainEngine:
         marks: dict[str, str] = {}
         for name, inlet in order.asset.inlets.items():
             pin, source = order.pins[name], order.inlets[name]
-            read = _in_parts(rows_of(source, pin.version), pin.parts, source)
+            read = _in_parts(count_file_rows(source, pin.version), pin.parts, source)
             if isinstance(inlet.read, ReadAfter):
                 read = [row for row in read if pin.low is None or row["id"] > int(pin.low)]
                 if read or pin.low is not None:
@@ -152,16 +153,16 @@ class PlainTarget:
     def __init__(self, asset: AssetSpec, app_id: str) -> None:
         self._asset = asset
         self._app_id = app_id
-        self._before: commit_history.TableMoment | None = None
+        self._before: commit_history.TransactionState | None = None
         self._prepared: tuple[CommitMarker, DriverStaging] | None = None
 
     def transaction_version(self) -> int | None:
-        now = commit_history.read_moment(find_table_at(path_of(self._asset)), self._app_id)
+        now = commit_history.read_transaction_state(find_path_table(path_of(self._asset)), self._app_id)
         self._before = self._before or now
-        return None if now is None else now.transaction
+        return None if now is None else now.newest
 
     def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
-        table, app = find_table_at(path_of(self._asset)), self._app_id
+        table, app = find_path_table(path_of(self._asset)), self._app_id
         return commit_history.find_commits(self._asset, table, runs, app_id=app, above=above, before=self._before)
 
     def fence(self, computation: Computed | None, *, marker: CommitMarker) -> None:
@@ -228,13 +229,13 @@ class PlainTarget:
         )
         if table is not None and isinstance(asset.write, UpsertWrite):
             made.read_version, replaces = table.version(), "all"
-            rows = _merged(rows_of(asset, table.version()), rows, asset.write)
+            rows = _merged(count_file_rows(asset, table.version()), rows, asset.write)
         elif isinstance(asset.write, UpsertWrite):
             rows = _merged([], rows, asset.write)
         layout = list(table.metadata().partition_columns) if table is not None else layout_of(asset, columns, None)
         landing = SimpleNamespace(replaces=replaces, columns="kept")
         work = SimpleNamespace(asset=asset, landing=landing, schema=columns, table=SimpleNamespace(layout=layout))
-        if spark_commit.is_done(find_table_at(path), marker):
+        if spark_commit.is_done(find_path_table(path), marker):
             return None
         attempt = driver_staging.attempt_of(asset, marker)
         _write(path, attempt.folder, rows, layout, columns.arrow)
@@ -261,7 +262,7 @@ class PlainTarget:
         return replace(found, computation=made, files=lying.outside, replaced=taken, dropped_paths=gone)
 
 
-def rows_of(asset: AssetSpec, version: int | None) -> list[Row]:
+def count_file_rows(asset: AssetSpec, version: int | None) -> list[Row]:
     """What a table holds at a version; nothing without one."""
     if version is None:
         return []

@@ -205,7 +205,7 @@ def _dropped(self: Any, name: str) -> None:
 
 
 def _removal() -> None:
-    delete, discard = staging._delete, table_target.discard_iterations
+    delete, discard = staging._delete_folder, table_target.discard_iterations
 
     def deleted(store: Any, folder: str) -> None:
         found = [each.path for each in staging._list_files(store, folder) if each.is_file]
@@ -216,11 +216,11 @@ def _removal() -> None:
 
     def discarded(*given: Any, **named: Any) -> None:
         TRIGGER.at("publish:retiring")
-        staging._delete = deleted
+        staging._delete_folder = deleted
         try:
             discard(*given, **named)
         finally:
-            staging._delete = delete
+            staging._delete_folder = delete
         TRIGGER.at("publish:retired")
 
     table_target.discard_iterations = discarded

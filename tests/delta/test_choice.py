@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.spec.model import StorageLocation
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.delta.features import spark_commit_reason, spark_creation_reason
 from tests.builders import asset
 

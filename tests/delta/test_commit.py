@@ -67,7 +67,7 @@ def replacing(path, key, *values, **more):
         path,
         *values,
         removes=found.inside,
-        conflicts_with=make_touch_test(table, parts, partitioning=DAYS, found=found),
+        conflicts_with=make_touch_test(table, parts, partitioning=DAYS, split=found),
         **more,
     )
     return table, made
@@ -229,7 +229,7 @@ def test_a_commit_that_did_not_happen_is_told(path, monkeypatch, text, told):
 def flushed(monkeypatch, path) -> list[str]:
     """What is flushed from now on, each before it returns."""
     kept: list[str] = []
-    monkeypatch.setattr(durability, "_sync", lambda each: kept.append(str(each.relative_to(path))))
+    monkeypatch.setattr(durability, "_sync_path", lambda each: kept.append(str(each.relative_to(path))))
     return kept
 
 
@@ -267,7 +267,7 @@ def test_a_disk_that_does_not_keep_what_is_written(path, monkeypatch, suffix, la
         if each.suffix == suffix:
             raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(durability, "_sync", failing)
+    monkeypatch.setattr(durability, "_sync_path", failing)
     with pytest.raises(RunError) as refused:
         commit(path, DeltaTable(path), change(path, 9))
     assert str(refused.value) == (
@@ -300,7 +300,7 @@ def test_all_is_replaced_with_other_columns_in_one_commit(path):
     schema = Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
     table = DeltaTable(path)
     everything = make_touch_test(
-        table, EVERYTHING, partitioning=DAYS, found=split_files(table, EVERYTHING, partitioning=DAYS)
+        table, EVERYTHING, partitioning=DAYS, split=split_files(table, EVERYTHING, partitioning=DAYS)
     )
     commit(
         path, table, CommitRequest("daily", APP, 5, "{}", replaces_all=True, schema=schema, conflicts_with=everything)

@@ -42,7 +42,7 @@ def test_an_empty_entry_is_empty(log, put):
 
 @pytest.mark.parametrize("size", [7, 8, 9, 100])
 def test_an_entry_of_any_size_is_read_whole(tmp_path, put, monkeypatch, size):
-    monkeypatch.setattr(module, "_AT_ONCE_BYTES", 8)
+    monkeypatch.setattr(module, "_ONE_REQUEST_BYTES", 8)
     put(1, "x" * size)
     assert DeltaLog(tmp_path.as_uri()).read_content(1) == b"x" * size
 

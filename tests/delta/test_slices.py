@@ -210,7 +210,7 @@ def test_files_of_segments_lie_as_their_rows_do_and_are_told_apart_where_they_ho
         opened = DeltaTable(folder)
         found = split_files(opened, parts, partitioning=partitioning)
         near = TableFiles.load_files(opened).find_holding(parts, partitioning=partitioning)
-        touches = make_touch_test(opened, parts, partitioning=partitioning, found=found)
+        touches = make_touch_test(opened, parts, partitioning=partitioning, split=found)
         touched = {file.path: touches(file) for commit in DeltaLog(folder).read_after(-1) for file in commit.files}
     told = {path: {_holds(row, partitioning, parts) for row in rows} for path, rows in zip(touched, files, strict=True)}
     judged = {file.path: held for held in ("inside", "mixed", "outside") for file in getattr(found, held)}
@@ -309,7 +309,7 @@ def test_a_file_of_any_segment_may_hold_the_whole_of_a_dimension_on_its_days(pat
     assert sorted(
         TableFiles.load_files(table).find_holding(parts, partitioning=whole), key=lambda file: file.path
     ) == sorted(found.mixed, key=lambda file: file.path)
-    touches = make_touch_test(table, parts, partitioning=whole, found=found)
+    touches = make_touch_test(table, parts, partitioning=whole, split=found)
     assert [touches(file) for commit in DeltaLog(path).read_after(-1) for file in commit.files] == [True, True, False]
 
 
@@ -331,7 +331,7 @@ def test_a_folder_of_no_slot_may_hold_any_for_who_replaces_and_for_who_looks_at_
     write_deltalake(path, pa.table({"day": ["2013-01-01", "some day", None], "n": [1, 2, 3]}), partition_by=["day"])
     table, parts = DeltaTable(path), DAYS.parse("2013-01-01")
     assert counts(split_files(table, parts, partitioning=DAYS)) == [1, 1, 1]
-    touches = make_touch_test(table, parts, partitioning=DAYS, found=split_files(table, parts, partitioning=DAYS))
+    touches = make_touch_test(table, parts, partitioning=DAYS, split=split_files(table, parts, partitioning=DAYS))
     (commit,) = DeltaLog(path).read_after(-1)
     assert {file.partition["day"]: touches(file) for file in commit.files} == {
         "2013-01-01": True,
@@ -342,7 +342,7 @@ def test_a_folder_of_no_slot_may_hold_any_for_who_replaces_and_for_who_looks_at_
 
 def test_what_others_took_is_judged_by_what_was_there_when_the_table_has_moved_on(path):
     table, parts = save(path, days(1, 3), days(2), days(4)), DAYS.parse("2013-01-01")
-    touches = make_touch_test(table, parts, partitioning=DAYS, found=split_files(table, parts, partitioning=DAYS))
+    touches = make_touch_test(table, parts, partitioning=DAYS, split=split_files(table, parts, partitioning=DAYS))
     DeltaTable(path).delete("day = '2013-01-03'")
     DeltaTable(path).delete("day = '2013-01-04'")
     table.update_incremental()

@@ -53,7 +53,7 @@ def groups(folder: Path, partitions=PARTITIONS, partitioning=DAYS, layout=("day"
     table = DeltaTable(folder)
     staged = list_staged_files(str(folder), ATTEMPT, schema=SCHEMA, layout=list(layout), properties={})
     inside = split_files(table, partitions, partitioning=partitioning).inside
-    return group_by_files(table, partitions, partitioning=partitioning, there=inside, staged=staged)
+    return group_by_files(table, partitions, partitioning=partitioning, table_files=inside, staged=staged)
 
 
 def differing(folder: Path) -> PartitionSet:
@@ -120,7 +120,7 @@ def test_of_a_slot_whose_files_hold_several_segments_only_the_rows_tell_which_di
     staged = list_staged_files(str(folder), ATTEMPT, schema=schema, layout=["day"], properties={})
     lying = split_files(table, partitions, partitioning=partitioning)
     inside = examine_mixed_files(str(folder), table, lying, partitions, partitioning=partitioning).inside
-    found = group_by_files(table, partitions, partitioning=partitioning, there=inside, staged=staged)
+    found = group_by_files(table, partitions, partitioning=partitioning, table_files=inside, staged=staged)
     told = {",".join(partitioning.labels(each.parts)): (len(each.table_files), each.differs) for each in found}
     assert told == {
         "2025-01-01,de,2025-01-01,nl": (1, False),

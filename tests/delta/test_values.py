@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.partitions import TimePartition
 from sparkassets.delta.partition_columns import FileTimes, PartitionColumn
-from sparkassets.delta.rows import spans_of
+from sparkassets.delta.rows import count_slots
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Australia/Lord_Howe"])
@@ -20,4 +20,4 @@ def test_local_times_are_counted_by_their_slots(by, zone, seconds):
     values = [datetime.fromisoformat("2024-11-02T00:00") + timedelta(seconds=each) for each in seconds]
     times = FileTimes(PartitionColumn("at", "timestamp_ntz", "at"), TimePartition(by, zone))
     expected = Counter(times.of_value(each) for each in values)
-    assert spans_of(pa.array(values, pa.timestamp("us")), times) == expected
+    assert count_slots(pa.array(values, pa.timestamp("us")), times) == expected

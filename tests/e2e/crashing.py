@@ -196,7 +196,7 @@ def stop_around_a_merge(stop: Stop) -> None:
 
 def stop_around_iterations(stop: Stop) -> None:
     """Stops after an iteration is a table by itself, and while older ones are removed."""
-    make, remove, delete = driver_commit.make_readable, table_target.discard_iterations, staging._delete
+    make, remove, delete = driver_commit.make_readable, table_target.discard_iterations, staging._delete_folder
 
     def made_readable(*given: Any, **named: Any) -> None:
         make(*given, **named)
@@ -204,7 +204,7 @@ def stop_around_iterations(stop: Stop) -> None:
 
     def removed(*given: Any, **named: Any) -> None:
         stop.at("retired")
-        staging._delete = deleted
+        staging._delete_folder = deleted
         remove(*given, **named)
 
     def deleted(store: FileSystem, folder: str) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from sparkassets.core.spec.model import AssetSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.table_names import quote_table_name
 from tests.integration import orders
 

@@ -21,7 +21,8 @@ from urllib.parse import unquote
 
 from deltalake import DeltaTable
 
-from sparkassets.core.spec.model import AssetSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.delta.log import DeltaLog
 from sparkassets.ports import FenceConflictError
 from sparkassets.spark.engine import SparkEngine

@@ -14,15 +14,9 @@ from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, SegmentPartition, TimePartition
 from sparkassets.core.runs import InletPin
-from sparkassets.core.spec.model import (
-    AssetSpec,
-    InletSpec,
-    ProjectSpec,
-    PythonBody,
-    ReadAfter,
-    SqlBody,
-    StorageLocation,
-)
+from sparkassets.core.spec.model import AssetSpec, InletSpec, PythonBody, ReadAfter, SqlBody
+from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.writes import ReplaceWrite
 from sparkassets.errors import FileLocation

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sparkassets import Project
-from sparkassets.spark.target_table import read_marker
+from sparkassets.spark.commit_markers import read_marker
 from tests.integration import catalogs
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]

@@ -10,7 +10,8 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, Segme
 from sparkassets.core.patterns import FileSlot, fingerprint
 from sparkassets.core.runs import InletPin
 from sparkassets.core.source_formats import FileFormat
-from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import FileLocation, RunError, SourceError
 from tests.integration.orders import computed, execute, marker, order, span, sql, table, target
 

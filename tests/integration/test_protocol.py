@@ -15,7 +15,7 @@ from sparkassets.core.runs import InletPin
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError, HistoryGoneError, TargetMissingError
-from sparkassets.spark.target_table import format_marker
+from sparkassets.spark.commit_markers import format_marker
 from tests.integration.orders import computed, execute, marker, order, rows, save, sql, table, target
 
 pytestmark = pytest.mark.spark

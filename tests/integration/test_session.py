@@ -20,9 +20,10 @@ from sparkassets.processes import is_alive, read_start_time
 from sparkassets.spark import session
 from sparkassets.spark.engine import SparkEngine
 from sparkassets.spark.gateway import delta_version
+from sparkassets.spark.open_tables import describe_table, open_table
 from sparkassets.spark.own_session import open_own_session, require_utc
 from sparkassets.spark.session import open_session
-from sparkassets.spark.target_table import describe_table, open_table, path_of
+from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets.spark_commit import write
 from sparkassets.spark.writes import plan_write
 from tests.integration.orders import execute, marker, order, project, rows, save, sql, table

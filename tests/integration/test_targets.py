@@ -6,7 +6,7 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.ports import RecordedTable
-from sparkassets.sources import DeltaTargets
+from sparkassets.sources import DeltaTargetObserver
 from tests.integration.orders import execute, marker, order, sql, table, target
 
 pytestmark = pytest.mark.spark
@@ -36,7 +36,7 @@ def test_what_a_look_finds_after_runs_and_after_others(engine, spark, tmp_path):
     known, at = recorded(daily, second, coverage), f"delta.`{daily.storage.path}`"
 
     def look():
-        return DeltaTargets().detect_changes(daily, known)
+        return DeltaTargetObserver().detect_changes(daily, known)
 
     assert look() is None
     later = order(daily, keys="2013-01-03")

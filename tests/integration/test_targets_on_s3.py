@@ -15,7 +15,7 @@ from random import Random
 import pytest
 
 from sparkassets.core.results import Summary
-from sparkassets.core.spec.model import ProjectSpec, StoreOptions
+from sparkassets.core.spec.project_spec import ProjectSpec, StoreOptions
 from sparkassets.errors import SparkAssetsError
 from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.ledger import JournalLedger

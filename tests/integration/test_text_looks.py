@@ -9,7 +9,8 @@ import pytest
 
 from sparkassets import Project
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import FileLocation, SourceError
 from sparkassets.spark.file_reader import SparkTextFileReader
 from tests.integration.orders import rows

@@ -329,7 +329,7 @@ def test_what_one_that_was_given_up_remembers_between_does_not_count(customers, 
     from sparkassets.spark.upserts import upsert_memory
 
     customers.run((1, "a", 1, "c"), (2, "a", 5, "d"))
-    path, fits = f"{customers.asset.storage.path}/_sparkassets/remembered", upsert_memory._fits
+    path, has_types_of = f"{customers.asset.storage.path}/_sparkassets/remembered", upsert_memory._has_types_of
 
     def beside(rows, known):
         of_key_1 = (
@@ -340,10 +340,10 @@ def test_what_one_that_was_given_up_remembers_between_does_not_count(customers, 
             )
         )
         of_key_1.write.format("delta").mode("append").save(path)
-        return fits(rows, known)
+        return has_types_of(rows, known)
 
     with monkeypatch.context() as patched:
-        patched.setattr(upsert_memory, "_fits", beside)
+        patched.setattr(upsert_memory, "_has_types_of", beside)
         customers.run((3, "a", 5, "d"))
     customers.run((1, "b", 2, "u"), (2, "late", 4, "u"), (3, "late", 4, "u"))
     assert customers.names() == [(1, "b")]

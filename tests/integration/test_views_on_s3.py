@@ -10,7 +10,7 @@ import pytest
 from deltalake import write_deltalake
 from pyarrow import parquet
 
-from sparkassets.core.spec.model import StoreOptions
+from sparkassets.core.spec.project_spec import StoreOptions
 from sparkassets.delta.live_files import open_file
 from sparkassets.files.object_stores import BucketAccess, StoreCredentials, deltalake_options, set_bucket_access
 from tests.integration.on_s3 import serving

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.project import load_project
 from tests.documents import code_blocks, page
 

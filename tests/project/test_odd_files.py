@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparkassets.cli import main
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import InputError, SpecError
 from sparkassets.project import load_project
 from sparkassets.project.compile_trace import MOST_BYTES

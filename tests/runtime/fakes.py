@@ -17,7 +17,8 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.results import RunResult
 from sparkassets.core.run_costs import InletVolume
 from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import SourceError, SparkAssetsError, describe_error
 from sparkassets.ports import (

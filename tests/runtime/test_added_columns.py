@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
+from sparkassets.core.spec.model import AssetSpec, PythonBody, SqlBody
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 from sparkassets.runtime.driver_work import DueWork, RebuildWork

@@ -18,7 +18,7 @@ from sparkassets.core.branches.branch_project import base_uri
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.results import Summary
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import NotNullCheck, ValidationRule
 from sparkassets.errors import InputError
 from sparkassets.ports import RunOrder

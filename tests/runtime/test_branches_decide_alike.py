@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.planner.planning_context import partitions_in_bounds
-from sparkassets.core.spec.model import AssetSpec, InletSpec, PartitionRequirement, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec, PartitionRequirement
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import project

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.spec.model import SourceSpec, StorageLocation
+from sparkassets.core.spec.model import SourceSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import RunError
 from sparkassets.ports import HistoryQuery
 from sparkassets.runtime.driver_work import BackfillWork, DueWork

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.spec.model import SourceSpec, StorageLocation
+from sparkassets.core.spec.model import SourceSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError

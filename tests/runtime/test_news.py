@@ -13,7 +13,8 @@ from deltalake import DeltaTable, write_deltalake
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.patterns import is_of_slot
 from sparkassets.core.planner.explain.status import partition_grid
-from sparkassets.core.spec.model import InletSpec, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import InletSpec, SourceSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import SourceError
 from sparkassets.ports import Observation
 from sparkassets.runtime.file_pins import _slot_fingerprints

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.spec.model import StorageLocation
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.spec.storage_overlaps import find_table_sharers
 from sparkassets.core.writes import AppendWrite
 from sparkassets.runtime.driver_work import DueWork

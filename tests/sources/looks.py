@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sparkassets.core.partitions import NOTHING, Partitioning, TimePartition
-from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import FileLocation
 from sparkassets.ports import LastLook
 from sparkassets.sources import make_observer

@@ -404,7 +404,7 @@ def test_a_file_that_was_vacuumed_and_told_nothing_may_have_held_all_that_was_th
     first = next(action["add"] for action in _actions(path, 0) if "add" in action)
     DeltaTable(path).delete("day = '2013-01-02'")
     Path(path, first["path"]).unlink()
-    delta_rows.remembered.clear()
+    delta_rows.row_cache.clear()
     seen = source.look()
     assert source.keys(seen.removed) == ["2013-01-02"]
     assert source.keys(seen.changed) == ["2013-01-01", "2013-01-03", "2013-01-04"]
@@ -422,7 +422,7 @@ def test_what_a_vacuumed_file_held_is_changed_as_far_as_it_is_there_where_nothin
     source.coverage = NOTHING
     DeltaTable(path).delete("day = '2013-01-02'")
     DeltaTable(path).vacuum(dry_run=False, retention_hours=0, enforce_retention_duration=False)
-    delta_rows.remembered.clear()
+    delta_rows.row_cache.clear()
     seen = source.look()
     assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-01", "2013-01-03"], [])
 
@@ -542,7 +542,7 @@ def test_of_a_file_only_the_footer_is_read_where_its_row_groups_tell(path, monke
     add(path, 1, 4)
     (file,) = Path(path).glob("*.parquet")
     pq.write_table(rows(1, 1, 4, 4), file, row_group_size=2)
-    monkeypatch.setattr(delta_values, "spans_of", None)
+    monkeypatch.setattr(delta_values, "count_slots", None)
     assert delta(path).keys(delta(path).look().changed) == ["2013-01-01", "2013-01-04"]
 
 
@@ -1025,7 +1025,7 @@ def test_the_observations_add_up_to_what_is_there(tmp_path, partitioned, layout,
             value += 1
             _commit(path, verb, drawn, value, LAYOUTS[layout])
         after = _by_key(path, partitioning)
-        delta_rows.remembered.clear()  # as another process looks
+        delta_rows.row_cache.clear()  # as another process looks
         seen = source.look()
         changed = set(source.keys(seen.changed)) if seen else set()
         assert {key for key in after if after[key] != before.get(key)} <= changed <= set(after)

@@ -260,9 +260,9 @@ def test_a_table_laid_out_by_its_dimensions_tells_all_by_its_log(path, monkeypat
 def test_of_a_table_laid_out_by_segment_alone_only_the_time_is_read(path, monkeypatch):
     add(path, (1, "de"), (3, "de"), (2, "nl"), partition_by=["region"])
     columns = []
-    real = delta_rows._RowGroup._values
+    real = delta_rows._RowGroup._read_values
     monkeypatch.setattr(
-        delta_rows._RowGroup, "_values", lambda each, names: (columns.append(names), real(each, names))[1]
+        delta_rows._RowGroup, "_read_values", lambda each, names: (columns.append(names), real(each, names))[1]
     )
     source = delta(path)
     seen = source.look()
@@ -275,7 +275,7 @@ def test_of_a_file_only_the_footer_is_read_where_its_row_groups_tell(path, monke
     add(path, (1, "de"), (4, "nl"))
     (file,) = Path(path).glob("*.parquet")
     pq.write_table(table((1, "de"), (1, "de"), (4, "nl"), (4, "nl")), file, row_group_size=2)
-    monkeypatch.setattr(delta_values, "spans_of", None)
+    monkeypatch.setattr(delta_values, "count_slots", None)
     source = delta(path)
     assert source.keys(source.look().changed) == ["2013-01-01,de", "2013-01-04,nl"]
 
@@ -308,7 +308,7 @@ def test_what_files_held_that_are_gone_is_all_that_their_bounds_allow(path):
     (gone,) = _adds(path, 0)
     DeltaTable(path).delete("day = '2013-01-03'")
     Path(path, gone["path"]).unlink()
-    delta_rows.remembered.clear()
+    delta_rows.row_cache.clear()
     seen = source.look()
     assert source.keys(seen.removed) == ["2013-01-03,de"]
     assert source.keys(seen.changed) == ["2013-01-01,de"]

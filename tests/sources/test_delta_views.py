@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sparkassets.core.journal.codec import from_row, to_row
 from sparkassets.core.journal.entries import NumberedEntry, ObservedEntry, ViewChanges
 from sparkassets.core.partitions import NOTHING, UNPARTITIONED, Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import FileLocation, SourceError
 from sparkassets.ports import LastLook
 from sparkassets.sources import delta as module

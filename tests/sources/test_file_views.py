@@ -28,7 +28,9 @@ from sparkassets.core.partitions import (
 from sparkassets.core.patterns import path_of_key
 from sparkassets.core.run_costs import InletVolume
 from sparkassets.core.runs import InletPin
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, InletSpec, SourceSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import FileLocation, SourceError
 from sparkassets.ports import LastLook
 from sparkassets.runtime.file_pins import find_pinned_files

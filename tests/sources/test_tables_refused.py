@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.core.spec.model import StorageLocation
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import SourceError
-from sparkassets.sources import DeltaTargets
+from sparkassets.sources import DeltaTargetObserver
 from tests.builders import asset
 from tests.delta.spark_tables import recorded, write_log
 
@@ -34,7 +34,9 @@ def table(path: Path, *features: str) -> Path:
 
 
 def check(path: Path) -> None:
-    DeltaTargets().check_writable(replace(asset("a", write=AppendWrite()), storage=StorageLocation(str(path), "a")))
+    DeltaTargetObserver().check_writable(
+        replace(asset("a", write=AppendWrite()), storage=StorageLocation(str(path), "a"))
+    )
 
 
 @pytest.mark.parametrize("name", RECORDED)

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, SegmentPartition
-from sparkassets.core.spec.model import StorageLocation
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import SourceError
 from sparkassets.ports import RecordedTable
-from sparkassets.sources import DeltaTargets
+from sparkassets.sources import DeltaTargetObserver
 from tests.builders import asset, days
 from tests.depth import examples
 
@@ -69,7 +69,7 @@ class Table:
         return pa.table({"day": pa.array([date(2025, 1, day) for day in dates], pa.date32())})
 
     def look(self):
-        return DeltaTargets().detect_changes(self.asset, self.known)
+        return DeltaTargetObserver().detect_changes(self.asset, self.known)
 
 
 REGIONS = SegmentPartition("region", ("de", "nl"))
@@ -457,14 +457,15 @@ def test_statistics_tell_the_time_where_folders_do_not_and_else_all_is_touched(t
 
 def test_a_folder_that_is_not_there_is_not_the_table_that_is_gone(table, tmp_path):
     at = replace(table.asset, storage=StorageLocation(str(tmp_path / "lake" / "a"), "a"))
-    assert DeltaTargets().missing_folder(at) == str(tmp_path / "lake")
+    assert DeltaTargetObserver().missing_folder(at) == str(tmp_path / "lake")
     (tmp_path / "lake").mkdir()
-    assert DeltaTargets().missing_folder(at) is None
+    assert DeltaTargetObserver().missing_folder(at) is None
     assert (
-        DeltaTargets().missing_folder(replace(at, storage=StorageLocation(f"file://{tmp_path}/sea/a", "a"))) is not None
+        DeltaTargetObserver().missing_folder(replace(at, storage=StorageLocation(f"file://{tmp_path}/sea/a", "a")))
+        is not None
     )
-    assert DeltaTargets().missing_folder(replace(at, storage=StorageLocation("s3://bucket/a", "a"))) is None
-    assert DeltaTargets().missing_folder(replace(at, storage=None)) is None
+    assert DeltaTargetObserver().missing_folder(replace(at, storage=StorageLocation("s3://bucket/a", "a"))) is None
+    assert DeltaTargetObserver().missing_folder(replace(at, storage=None)) is None
     shutil.rmtree(table.path)
     assert table.look().kind == "gone"
 

@@ -7,10 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from sparkassets.core.spec.model import StorageLocation
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.spark.commit_history import changes_rows, commits_since, only_appends, to_log_commit
-from sparkassets.spark.current_table import NamedTable
-from sparkassets.spark.target_table import TableRelation
+from sparkassets.spark.open_tables import CatalogTable
 
 
 def commit(operation: str, version: int = 1, *, parameters=None, user=None, **metrics: int):
@@ -80,10 +79,10 @@ class Row:
         return self.check_availability
 
 
-def table(versions: range) -> tuple[NamedTable, Told]:
-    told, relation = Told(versions), TableRelation(StorageLocation.of_table(("s", "a")))
+def table(versions: range) -> tuple[CatalogTable, Told]:
+    told, location = Told(versions), StorageLocation.of_table(("s", "a"))
     newest = [commit("WRITE", each) for each in list(versions)[::-1][:16]]
-    return NamedTable(told, relation, "id", versions[-1], (), (), {}, (), newest), told  # type: ignore[arg-type]
+    return CatalogTable(told, location, "id", versions[-1], (), (), {}, (), newest), told  # type: ignore[arg-type]
 
 
 def test_a_history_is_asked_for_no_more_than_is_needed():
@@ -111,7 +110,7 @@ def test_the_newest_transaction_of_an_asset_is_sought():
     said = '{"app": "j/a", "version": %d, "kind": "%s", "run": "r"}'
     rows = [commit("WRITE", 0, user=said % (4, "fence")), commit("WRITE", 1, user=said % (5, "data"))]
     rows += [commit("CLUSTER BY", 2, user=said % (0, "layout")), commit("WRITE", 3, user="theirs"), commit("WRITE", 4)]
-    relation = TableRelation(StorageLocation.of_table(("s", "a")))
-    there = NamedTable(Told(range(5)), relation, "id", 4, (), (), {}, (), rows[::-1])  # type: ignore[arg-type]
+    location = StorageLocation.of_table(("s", "a"))
+    there = CatalogTable(Told(range(5)), location, "id", 4, (), (), {}, (), rows[::-1])  # type: ignore[arg-type]
     assert (there.transaction_version("j/a"), there.transaction_version("j/b")) == (5, None)
     assert all(one["version"] > other["version"] for one, other in pairwise(there.iterate_commits()))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sparkassets.core.spec.model import StorageLocation
-from sparkassets.spark.current_table import find_named_table
-from sparkassets.spark.target_table import TableRelation
+from sparkassets.core.spec.storage_location import StorageLocation
+from sparkassets.spark.open_tables import find_catalog_table
 
-SALES, ITEMS = (TableRelation(StorageLocation.of_table(("shop", name))) for name in ("sales", "items"))
+SALES, ITEMS = (StorageLocation.of_table(("shop", name)) for name in ("sales", "items"))
 
 
 class Row(dict):
@@ -52,23 +51,23 @@ class Session:
 def test_what_a_table_is_is_asked_once_for_each_newest_commit():
     session = Session(sales=[10], items=[10])
     for _ in range(3):
-        assert find_named_table(session, SALES).properties == {"n": 10}
+        assert find_catalog_table(session, SALES).properties == {"n": 10}
     assert session.details() == 1
-    assert find_named_table(session, ITEMS).table_id == "t10"
+    assert find_catalog_table(session, ITEMS).table_id == "t10"
     assert session.details() == 1
     session.tables["sales"] = [10, 20]
-    assert (find_named_table(session, SALES).version, find_named_table(session, SALES).properties) == (1, {"n": 20})
+    assert (find_catalog_table(session, SALES).version, find_catalog_table(session, SALES).properties) == (1, {"n": 20})
     assert session.details() == 1
 
 
 def test_a_table_that_was_made_anew_is_another_at_the_same_version():
     session = Session(sales=[10])
-    assert find_named_table(session, SALES).table_id == "t10"
+    assert find_catalog_table(session, SALES).table_id == "t10"
     session.tables["sales"] = [30]
-    assert find_named_table(session, SALES).table_id == "t30"
+    assert find_catalog_table(session, SALES).table_id == "t30"
 
 
 def test_another_session_asks_for_itself():
     for session in (Session(sales=[10]), Session(sales=[10])):
-        assert find_named_table(session, SALES).version == 0
+        assert find_catalog_table(session, SALES).version == 0
         assert session.details() == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.errors import RunError
-from sparkassets.spark.functions import of_outlets
+from sparkassets.spark.functions import select_outlets
 
 
 @pytest.mark.parametrize(
@@ -11,5 +11,5 @@ from sparkassets.spark.functions import of_outlets
 )
 def test_a_hint_names_what_was_meant_or_is_none(keys, hint):
     with pytest.raises(RunError) as error:
-        of_outlets(dict.fromkeys(keys), ["train", "test"], place="made")
+        select_outlets(dict.fromkeys(keys), ["train", "test"], place="made")
     assert error.value.hint == hint

@@ -8,7 +8,7 @@ import pytest
 from sparkassets.core.instants import parse_instant, to_unix
 from sparkassets.core.partitions import Partitioning, RangeSet, TimePartition
 from sparkassets.delta.partition_columns import FileTimes, PartitionColumn
-from sparkassets.delta.rows import spans_of
+from sparkassets.delta.rows import count_slots
 from sparkassets.errors import RunError
 from sparkassets.spark.predicates import partitions_table, time_predicate
 
@@ -139,7 +139,7 @@ def test_values_of_what_is_excluded_are_left_out():
         times = FileTimes(PartitionColumn("at", kind, "at"), WORKDAYS)
         assert times.of_value(value) is None
         assert times.ignored_values == {str(value)}
-        assert times.of_bounds(value, value, rows=1, nulls=0) is None
+        assert times.read_value_bounds(value, value, rows=1, nulls=0) is None
 
 
 def test_instants_are_counted_by_the_slots_own_time():
@@ -147,7 +147,7 @@ def test_instants_are_counted_by_the_slots_own_time():
     told = ("2025-02-28T12:00", "2025-03-01T12:00", "2025-03-02T12:00", "2025-03-03T12:00", "2025-03-03T13:00")
     values = pa.array([datetime.fromisoformat(f"{each}+01:00") for each in told], pa.timestamp("us", "UTC"))
     days = {WORKDAYS.parse_key("2025-02-28"): 1, WORKDAYS.parse_key("2025-03-03"): 2}
-    assert spans_of(values, times) == days
+    assert count_slots(values, times) == days
     assert len(times.ignored_values) == 2
 
 

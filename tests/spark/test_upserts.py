@@ -5,7 +5,7 @@ from pyspark.sql.types import IntegerType, MapType, StringType, StructField, Str
 
 from sparkassets.spark.upserts.key_merge import KeyMerge
 from sparkassets.spark.upserts.staged_rows import DELETED, StagedRows
-from sparkassets.spark.upserts.upsert_memory import _commits_that_count
+from sparkassets.spark.upserts.upsert_memory import _iterate_valid_commits
 
 NINE = 1_735_722_000_000
 """2025-01-01T09:00Z."""
@@ -35,7 +35,7 @@ class Log:
     ],
 )
 def test_what_a_restore_took_back_does_not_count(operations, counting):
-    found = [commit["version"] for commit in _commits_that_count(Log(*operations), len(operations) - 1)]
+    found = [commit["version"] for commit in _iterate_valid_commits(Log(*operations), len(operations) - 1)]
     assert found == counting
 
 

@@ -168,7 +168,7 @@ def test_of_drivers_that_put_aside_at_once_none_takes_what_another_has_committed
 
 def test_a_commit_returns_when_it_is_on_the_disk(state, monkeypatch):
     kept: list[str] = []
-    monkeypatch.setattr(durability, "_sync", lambda path: kept.append(str(path.relative_to(state))))
+    monkeypatch.setattr(durability, "_sync_path", lambda path: kept.append(str(path.relative_to(state))))
     store = DeltaStore(str(state))
     store.create(project="p")
     assert store.read_image(project="p").commit == NEWEST
@@ -190,7 +190,7 @@ def test_a_disk_that_does_not_keep_a_commit(state, monkeypatch):
         if path.suffix == ".json":
             raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(durability, "_sync", failing)
+    monkeypatch.setattr(durability, "_sync_path", failing)
     with pytest.raises(
         StateError, match=r"the disk does not keep what is written to the table .*: .*Input/output"
     ) as it:

@@ -14,7 +14,7 @@ from sparkassets.cli.output import TableColumn, Terminal, print_json, print_tabl
 from sparkassets.cli.plan_tables import partitions_text
 from sparkassets.core.branches.difference import AssetDifference, RowCounts
 from sparkassets.core.documents.document_values import partitions_document
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 
 if TYPE_CHECKING:
     from sparkassets.core.branches.difference import RowDifference

@@ -31,7 +31,7 @@ from sparkassets.core.phrases import few, series
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 Event = Mapping[str, Any]
 """An event as a document, as `HistoryCommands.events` returns it."""

@@ -13,7 +13,8 @@ from sparkassets.cli.output import Terminal, print_json
 from sparkassets.core.conditions import AllOf, AnyOf, Condition, TimeLeaf, UpdateLeaf
 from sparkassets.core.documents.graph import AssetGraph, build_graph, graph_document, inlet_gates
 from sparkassets.core.partitions import OverlapMapping, WindowMapping
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter, ReadChanges
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
+from sparkassets.core.spec.project_spec import ProjectSpec
 
 
 def render_mermaid(graph: AssetGraph) -> Iterator[str]:

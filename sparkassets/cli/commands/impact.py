@@ -23,7 +23,7 @@ from sparkassets.core.planner.wording import name_partitions, plural
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.explain.impact import ReachedPartitions, UpdateImpact
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 
 @click.command("impact")

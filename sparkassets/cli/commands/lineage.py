@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sparkassets.core.derivation.column_lineage import AssetColumnLineage, ColumnLineage, LineageStep
     from sparkassets.core.derivation.column_uses import UseKind
     from sparkassets.core.journal.lineage import InletRead, PartitionOrigin
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
     from sparkassets.wiring import Project
 
 _NO_ORIGIN = {

@@ -19,7 +19,7 @@ from sparkassets.errors import InputError
 if TYPE_CHECKING:
     from sparkassets.core.journal.marks import MarkKind, MarkResult
     from sparkassets.core.partitions import PartitionSet
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 KINDS: tuple[MarkKind, ...] = ("done", "missing", "skip")
 

@@ -36,7 +36,7 @@ from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.history import RunRecord
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 COLUMNS = [
     TableColumn("started", is_optional=True),

@@ -42,7 +42,7 @@ from sparkassets.core.instants import format_zoned, from_unix
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.explain.status import AssetStatus, ClaimHolder, WithheldSummary
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 COLUMNS = [
     TableColumn("asset"),

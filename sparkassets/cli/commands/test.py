@@ -16,7 +16,7 @@ from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
     from sparkassets.core.cases import Case
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
     from sparkassets.testing.results import CaseResult
 
 

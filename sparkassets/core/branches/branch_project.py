@@ -15,7 +15,9 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.asset_graph import upstream_edges
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule, SourceSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import DateRange, SegmentBatches
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen

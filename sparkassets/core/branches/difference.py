@@ -7,7 +7,8 @@ from dataclasses import field
 from typing import Literal
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import UniqueCheck
 from sparkassets.frozen import frozen
 

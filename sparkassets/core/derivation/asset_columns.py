@@ -16,7 +16,8 @@ from jinja2 import TemplateError, nodes
 
 from sparkassets.core.derivation.column_uses import ColumnUse, QueryDerivation, RowFilter
 from sparkassets.core.sandbox import SqlFragment, TooMuchError, render_sql
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadChanges, SqlBody
+from sparkassets.core.spec.model import AssetSpec, ReadChanges, SqlBody
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.templating import NAMES, Template
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen

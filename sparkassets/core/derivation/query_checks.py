@@ -25,7 +25,8 @@ from sparkassets.core.derivation.asset_columns import (
     render_failure,
 )
 from sparkassets.core.query_text import find_extra_comma
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadChanges, SqlBody
+from sparkassets.core.spec.model import AssetSpec, ReadChanges, SqlBody
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import PatternCheck, RegisteredCheck, SqlCheck, ValidationRule
 from sparkassets.errors import FileLocation, SpecProblem

@@ -8,7 +8,8 @@ from typing import Any, Literal
 from sparkassets.core.conditions import AllOf, AnyOf, Condition, TimeLeaf, UpdateLeaf
 from sparkassets.core.instants import Duration
 from sparkassets.core.planner.wording import leaf_name
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import frozen
 
 NodeKind = Literal["source", "asset", "dataset", "timetable", "all", "any"]

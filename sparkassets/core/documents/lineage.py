@@ -10,7 +10,7 @@ from sparkassets.core.documents.document_values import instant_text, partitions_
 if TYPE_CHECKING:
     from sparkassets.core.derivation.column_lineage import AssetColumnLineage, ColumnLineage, LineageStep
     from sparkassets.core.journal.lineage import InletRead, PartitionLineage, PartitionOrigin
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 
 def lineage_document(found: PartitionLineage, project: ProjectSpec) -> dict[str, Any]:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
         PlannedRun,
         Waiting,
     )
-    from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+    from sparkassets.core.spec.model import AssetSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
     from sparkassets.core.timetables.timetable import RunAlignment
 
 

@@ -13,7 +13,8 @@ from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.marks import MarkResult
-    from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+    from sparkassets.core.spec.model import AssetSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 
 def event_document(event: Mapping[str, Any], project: ProjectSpec) -> dict[str, Any]:

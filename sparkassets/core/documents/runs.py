@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from sparkassets.core.journal.history import RunRecord
     from sparkassets.core.planner.explain.status import WithheldSummary
     from sparkassets.core.results import RunResult, Summary
-    from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+    from sparkassets.core.spec.model import AssetSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
     from sparkassets.core.validations import RuleVerdict
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
     from sparkassets.core.planner.explain.lateness import InletWatermark
     from sparkassets.core.planner.explain.status import AssetStatus, ClaimHolder
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.spec.project_spec import ProjectSpec
 
 COUNTS = ("current", "kept", "stale", "missing", "requested", "failed", "withheld", "skipped")
 """The partition statuses that are counted, in the order of display."""

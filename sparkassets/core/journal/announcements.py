@@ -15,7 +15,8 @@ from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.core.partitions.json_form import decode_partitions, encode_partitions
 from sparkassets.core.phrases import escape_unwritable, listing, show_value
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 

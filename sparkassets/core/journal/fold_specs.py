@@ -7,7 +7,8 @@ from operator import is_
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.partitions import UNPARTITIONED, Dependency, Partitioning, PartitionSet
-from sparkassets.core.spec.model import AssetSpec, OnRemoved, OnUpdate, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, OnRemoved, OnUpdate
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.strategies import FullRefresh
 from sparkassets.frozen import frozen, replace
 

@@ -15,7 +15,8 @@ from sparkassets.core.partitions import Partitioning
 from sparkassets.core.partitions.segment_functions import IdentityKey
 from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.phrases import escape_unwritable, listing, show_value
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 from sparkassets.frozen import replace

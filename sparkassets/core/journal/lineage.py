@@ -17,7 +17,8 @@ from sparkassets.core.journal.state import State
 from sparkassets.core.journal.table_findings import TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import InletPin
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import frozen, replace
 
 KINDS = ("success", "outlet", "mark", "target", "observed", "event")

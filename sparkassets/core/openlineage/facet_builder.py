@@ -30,7 +30,8 @@ from sparkassets.core.openlineage.names import DatasetName, RunName, dataset_nam
 from sparkassets.core.openlineage.subset_conditions import input_condition, output_condition
 from sparkassets.core.partitions import UNPARTITIONED
 from sparkassets.core.runs import InletPin
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
+from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import RuleVerdict, qualified_rule_name
 from sparkassets.core.writes import WriteMode
 from sparkassets.frozen import frozen

@@ -20,7 +20,8 @@ from sparkassets.core.planner.plan import Plan, PlannedRun, RunQueue
 from sparkassets.core.planner.planner import assemble_plan, decide_asset
 from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext
 from sparkassets.core.spec.asset_graph import upstream_edges
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import replace
 
 

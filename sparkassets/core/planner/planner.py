@@ -34,7 +34,8 @@ from sparkassets.core.planner.run_slots import (
 )
 from sparkassets.core.planner.wording import listing, plural
 from sparkassets.core.spec.asset_graph import find_ancestors
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import replace
 
 

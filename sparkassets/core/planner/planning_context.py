@@ -26,7 +26,8 @@ from sparkassets.core.partitions.segment_functions import IdentityKey
 from sparkassets.core.planner.plan import AssetNote, PlannedRun, Waiting
 from sparkassets.core.run_costs import InletVolume
 from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import frozen, replace
 
 if TYPE_CHECKING:

@@ -19,14 +19,18 @@ from sparkassets.core.spec.yaml_document import DocumentPlace
 
 def find_unbraced_assets(sql: SqlText, *, asset: str, known: Mapping[str, str]) -> list[TemplateFault]:
     """Where the query of ``asset`` names an asset as a table, in order of place; ``known`` is by folded names."""
-    found = ((known.get(table.casefold()), table, position) for table, position in sql.outline.tables)
-    return [_fault(sql.text, name, table, position, own=name == asset) for name, table, position in found if name]
+    tables = ((known.get(table.casefold()), table, position) for table, position in sql.outline.tables)
+    return [
+        _make_fault(sql.text, name, table, position, is_own_table=name == asset)
+        for name, table, position in tables
+        if name
+    ]
 
 
-def _fault(sql: str, name: str, table: str, position: int, *, own: bool) -> TemplateFault:
+def _make_fault(sql: str, name: str, table: str, position: int, *, is_own_table: bool) -> TemplateFault:
     message = f"{table!r} without braces is no asset to Spark, but a table of its catalog"
-    meant = f"{{{{ {'outlets' if own else 'inlets'}.{name} }}}}"
-    hint = f"write {meant}; a table of the catalog needs its schema before its name, as in default.{table}"
+    reference = f"{{{{ {'outlets' if is_own_table else 'inlets'}.{name} }}}}"
+    hint = f"write {reference}; a table of the catalog needs its schema before its name, as in default.{table}"
     return fault_at(sql, position, len(table), message, hint)
 
 
@@ -42,9 +46,9 @@ def check_together(
         edges: The assets that each one depends on.
     """
     if not files.names and not files.problems:
-        where = ", ".join(project.keys.assets)
+        folders = ", ".join(project.keys.assets)
         place = project.at / ("assets" if (project.at / "assets").exists else "project")
-        place.add_problem(f"the project has no assets: there is no YAML file with an asset in {where}")
+        place.add_problem(f"the project has no assets: there is no YAML file with an asset in {folders}")
     for cycle in find_cycles(edges):
         message = f"the assets depend on each other in a cycle: {' → '.join(cycle)}"
         (files.drafts[cycle[0]].at / "asset").add_problem(message)
@@ -53,39 +57,45 @@ def check_together(
             if inlet.aligned:
                 check_aligned(files.drafts[asset.name], asset, assets[inlet.name])
     _warn_of_similar_identities(files, assets)
-    _check_places(project, files, assets)
+    _check_storage(project, files, assets)
 
 
-def _check_places(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
+def _check_storage(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
     """Refuses what is written where something else is; links are followed when the project is loaded."""
     keys = ("path", "table", "write", "source")
-    sure = {name: asset for name, asset in assets.items() if files.drafts[name].are_reliable(*keys)}
+    reliable = {name: asset for name, asset in assets.items() if files.drafts[name].are_reliable(*keys)}
     state = (state_place(project.keys.state, root=project.root), describe_state(project.keys.state))
-    spots = {name: _project_place(files.drafts[name].at, "path", "table", "asset") for name in sure}
-    own = _project_place(project.at, "state", "project")
-    for overlap in find_overlaps(storage_uses(root=project.root, state=state, folders=project.folders, assets=sure)):
-        at, other = (spots[place.asset] if place.asset else own for place in (overlap.place, overlap.other))
-        where = "" if overlap.other.role in ("root", "code") else str(other.location)
-        at.add_problem(overlap.sentence(where), hint=overlap.hint)
+    places = {name: _find_key_place(files.drafts[name].at, "path", "table", "asset") for name in reliable}
+    state_spot = _find_key_place(project.at, "state", "project")
+    for overlap in find_overlaps(
+        storage_uses(root=project.root, state=state, folders=project.folders, assets=reliable)
+    ):
+        at, other = (places[place.asset] if place.asset else state_spot for place in (overlap.place, overlap.other))
+        other_place = "" if overlap.other.role in ("root", "code") else str(other.location)
+        at.add_problem(overlap.sentence(other_place), hint=overlap.hint)
 
 
-def _project_place(at: DocumentPlace, *keys: str) -> DocumentPlace:
+def _find_key_place(at: DocumentPlace, *keys: str) -> DocumentPlace:
     """The first of the keys that is there, else the last."""
     return at / next((key for key in keys if (at / key).exists), keys[-1])
 
 
 def _warn_of_similar_identities(files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
     """Warns where an asset or a condition names a dataset whose identity another one nearly has."""
-    first: dict[str, tuple[str, str]] = {}
+    known: dict[str, tuple[str, str]] = {}
     for draft in files.drafts.values():
         if draft.are_reliable("uri", "path", "table"):
-            kept, owner = first.setdefault(_fold_identity(draft.uri), (draft.uri, f"asset {draft.name!r}"))
-            if kept != draft.uri:
-                _named_by(draft).add_warning(_message(draft.uri, kept, owner), hint=_hint(kept))
+            first_uri, owner = known.setdefault(_fold_identity(draft.uri), (draft.uri, f"asset {draft.name!r}"))
+            if first_uri != draft.uri:
+                _find_identity_key(draft).add_warning(
+                    _describe_similarity(draft.uri, first_uri, owner), hint=_suggest_spelling(first_uri)
+                )
     for draft, uri in _condition_uris(files, assets):
-        kept, owner = first.setdefault(_fold_identity(uri), (uri, f"the condition of asset {draft.name!r}"))
-        if kept != uri:
-            (draft.at / "schedule").add_warning(_message(uri, kept, owner), hint=_hint(kept), word=uri)
+        first_uri, owner = known.setdefault(_fold_identity(uri), (uri, f"the condition of asset {draft.name!r}"))
+        if first_uri != uri:
+            (draft.at / "schedule").add_warning(
+                _describe_similarity(uri, first_uri, owner), hint=_suggest_spelling(first_uri), word=uri
+            )
 
 
 def _condition_uris(files: AssetFiles, assets: Mapping[str, AssetSpec]) -> Iterator[tuple[AssetDraft, str]]:
@@ -97,7 +107,7 @@ def _condition_uris(files: AssetFiles, assets: Mapping[str, AssetSpec]) -> Itera
                 yield draft, leaf.ref
 
 
-def _named_by(draft: AssetDraft) -> DocumentPlace:
+def _find_identity_key(draft: AssetDraft) -> DocumentPlace:
     """The key that the identity comes from."""
     return next((draft.at / key for key in ("uri", "path", "table") if (draft.at / key).exists), draft.at / "asset")
 
@@ -111,17 +121,18 @@ def _fold_identity(uri: str) -> str:
     return uri.rstrip("/").casefold()
 
 
-def _message(uri: str, other: str, owner: str) -> str:
-    slash, case = uri.casefold() != other.casefold(), uri.rstrip("/") != other.rstrip("/")
-    differs = " and ".join(["a slash at the end"] * slash + ["case"] * case)
-    return f"{uri!r} is not the dataset {other!r} of {owner}: {differs} differ{'' if slash and case else 's'}"
+def _describe_similarity(uri: str, other: str, owner: str) -> str:
+    differs_by_slash, differs_by_case = uri.casefold() != other.casefold(), uri.rstrip("/") != other.rstrip("/")
+    differs = " and ".join(["a slash at the end"] * differs_by_slash + ["case"] * differs_by_case)
+    verb = "differ" if differs_by_slash and differs_by_case else "differs"
+    return f"{uri!r} is not the dataset {other!r} of {owner}: {differs} {verb}"
 
 
-def _hint(other: str) -> str:
+def _suggest_spelling(other: str) -> str:
     return f"URIs are compared as written; if one dataset is meant, write {other!r}"
 
 
-_OF_WRITERS: Final = ("schema", "commit", "properties", "partitioned_by")
+_TABLE_KEYS: Final = ("schema", "commit", "properties", "partitioned_by")
 """Keys that say how sparkassets writes a table."""
 
 
@@ -129,7 +140,7 @@ def check_self_written(draft: AssetDraft, body: AssetBody) -> None:
     """Refuses what cannot be had of a target that others than sparkassets write."""
     if not draft.writes_itself or not draft.are_reliable("write"):
         return
-    for key in _OF_WRITERS:
+    for key in _TABLE_KEYS:
         if (draft.at / key).exists:
             message = f"{key!r} has no meaning with 'write: self': the asset's own code writes its target"
             (draft.at / key).add_key_problem(message)
@@ -139,7 +150,7 @@ def check_self_written(draft: AssetDraft, body: AssetBody) -> None:
             message = f"'severity' is {rule.severity!r}, but with 'write: self' rows are judged once they are written"
             place.add_problem(message, hint="expected fail or warn")
     if draft.keys.outlets is None and draft.is_known_by_events:
-        _check_place(draft, body)
+        _refuse_without_table(draft, body)
 
 
 def compile_external_schedule(draft: AssetDraft, body: AssetBody) -> Schedule | None:
@@ -153,7 +164,7 @@ def compile_external_schedule(draft: AssetDraft, body: AssetBody) -> Schedule | 
     return Schedule(default=True)
 
 
-def _check_place(draft: AssetDraft, body: AssetBody) -> None:
+def _refuse_without_table(draft: AssetDraft, body: AssetBody) -> None:
     """Refuses what needs a table that can be read, of an asset that is known by its events alone."""
     hint = "give its 'path' or its 'table', if it is a Delta table"
     if draft.keys.validations:

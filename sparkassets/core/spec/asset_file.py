@@ -14,7 +14,7 @@ from sparkassets.core.events import encode_extra
 from sparkassets.core.spec import yaml_values
 from sparkassets.core.spec.asset_models import AssetFile
 from sparkassets.core.spec.drafts import DURATIONS, AssetDraft, AssetFiles, ProjectDraft, normalize_path, resolve_path
-from sparkassets.core.spec.model import SourceSpec, StorageLocation
+from sparkassets.core.spec.model import SourceSpec
 from sparkassets.core.spec.outlets import (
     check_partition_columns,
     keys_of,
@@ -26,6 +26,7 @@ from sparkassets.core.spec.partition import compile_partition
 from sparkassets.core.spec.shape_checks import check_shape
 from sparkassets.core.spec.source import check_table, compile_pattern, compile_source, named_table
 from sparkassets.core.spec.sql_types import TypeNameError, check_type
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.spec.stores import check_scheme, without_store_name
 from sparkassets.core.spec.time_bounds import TimeBounds, compile_bounds, fixed_seconds
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, YamlDocument, too_many_problems
@@ -55,19 +56,19 @@ def read_asset_files(
     drafts: dict[str, AssetDraft] = {}
     unreadable: set[str] = set()
     problems: list[SpecProblem] = []
-    bound = _ProblemLimit()
-    for document in chain(_documents(files, unreadable, problems), declared):
-        bound.check(document, problems)
-        draft = _draft(document, project)
+    limit = _ProblemLimit()
+    for document in chain(_iterate_documents(files, unreadable, problems), declared):
+        limit.check(document, problems)
+        draft = _make_draft(document, project)
         if not draft.are_reliable("asset") or not _register_draft(draft, drafts):
             problems += document.problems
             unreadable |= _possible_names(draft)
             continue
-        bound.add(document)
-        for outlet in _outlets(draft, project):
+        limit.add(document)
+        for outlet in _make_outlet_drafts(draft, project):
             _register_draft(outlet, drafts)
     for document in references:
-        draft = _draft(document, project)
+        draft = _make_draft(document, project)
         first = drafts.setdefault(draft.name, draft)
         if first is not draft and first.uri != draft.uri:
             message = f"the asset {draft.name!r} has the uri {first.uri!r}, not {draft.uri!r}"
@@ -100,7 +101,7 @@ class _ProblemLimit:
         raise too_many_problems([*others, *(problem for each in self._drafts for problem in each.problems)], document)
 
 
-def _documents(
+def _iterate_documents(
     files: Sequence[SourceFile], unreadable: set[str], problems: list[SpecProblem]
 ) -> Iterator[YamlDocument]:
     """The documents of the files, read one by one; unreadable ones become problems.
@@ -109,13 +110,11 @@ def _documents(
     """
     for file in files:
         composed = compose_documents(file.text)
-        if broken := composed.fault:
+        if fault := composed.fault:
             unreadable.update(_ASSET_LINE.findall(file.text))
-            problems.append(
-                file.problem(broken.line, broken.column, broken.message, hint=broken.hint, width=broken.width)
-            )
-        found = (_document(file, root, problems) for root in composed.roots)
-        yield from (document for document in found if document is not None)
+            problems.append(file.problem(fault.line, fault.column, fault.message, hint=fault.hint, width=fault.width))
+        documents = (_make_document(file, root, problems) for root in composed.roots)
+        yield from (document for document in documents if document is not None)
 
 
 def _register_draft(draft: AssetDraft, drafts: dict[str, AssetDraft]) -> bool:
@@ -137,24 +136,26 @@ def _possible_names(draft: AssetDraft) -> set[str]:
     return {draft.file.path.rpartition("/")[2].partition(".")[0], *(draft.keys.outlets or {})}
 
 
-def _outlets(draft: AssetDraft, project: ProjectDraft) -> Iterator[AssetDraft]:
+def _make_outlet_drafts(draft: AssetDraft, project: ProjectDraft) -> Iterator[AssetDraft]:
     """A draft for each outlet of a multi-asset, which shares the document of its asset."""
-    for name, own in outlets_of(draft.keys).items():
+    for name, options in outlets_of(draft.keys).items():
         at = draft.at / "outlets" / name
-        path, store = without_store_name(at, own.path, project.keys.storage)
-        keys = keys_of(draft.keys, name, own).model_copy(update={"path": path})
+        path, store = without_store_name(at, options.path, project.keys.storage)
+        keys = keys_of(draft.keys, name, options).model_copy(update={"path": path})
         _check_extra(at, keys)
         _check_columns(at, keys)
         check_table(at, keys)
         check_scheme(at, keys)
-        place = _place(keys, project, None)
-        outlet = replace(draft, name=name, at=at, keys=keys, storage=place, uri=_uri(at, keys, place), store=store)
+        storage = _find_storage(keys, project, None)
+        outlet = replace(
+            draft, name=name, at=at, keys=keys, storage=storage, uri=_find_identity(at, keys, storage), store=store
+        )
         outlet = replace(outlet, maker=draft.name)
         check_partition_columns(outlet)
         yield outlet
 
 
-def _document(file: SourceFile, root: Node, problems: list[SpecProblem]) -> YamlDocument | None:
+def _make_document(file: SourceFile, root: Node, problems: list[SpecProblem]) -> YamlDocument | None:
     """The document of a root node; None where it is empty, or no map, which becomes a problem."""
     if isinstance(root, MappingNode):
         return YamlDocument(file, root)
@@ -165,7 +166,7 @@ def _document(file: SourceFile, root: Node, problems: list[SpecProblem]) -> Yaml
     return None
 
 
-def _draft(document: YamlDocument, project: ProjectDraft) -> AssetDraft:
+def _make_draft(document: YamlDocument, project: ProjectDraft) -> AssetDraft:
     """One document of an asset file as a draft; every mistake in it becomes a problem of the document.
 
     Works on this document and the project's defaults alone: nothing here looks at other assets.
@@ -177,29 +178,29 @@ def _draft(document: YamlDocument, project: ProjectDraft) -> AssetDraft:
     refuse_keys_of_data(at, keys)
     _check_extra(at, keys)
     _check_columns(at, keys)
-    own = TimeBounds(project.timezone)
-    own = compile_bounds(at, timezone=keys.timezone, start=keys.start, end=keys.end, outer=own)
+    bounds = TimeBounds(project.timezone)
+    bounds = compile_bounds(at, timezone=keys.timezone, start=keys.start, end=keys.end, outer=bounds)
     source = compile_source(at, keys, project.installed.sources)
     pattern = compile_pattern(at, keys)
     check_table(at, keys)
     check_scheme(at, keys)
-    partitioning = compile_partition(at, keys, within=own, source=source, pattern=pattern)
-    place = _place(keys, project, source)
+    partitioning = compile_partition(at, keys, within=bounds, source=source, pattern=pattern)
+    storage = _find_storage(keys, project, source)
     return AssetDraft(
         name=keys.asset,
         at=at,
         keys=keys,
-        bounds=own,
-        storage=place,
-        uri=_uri(at, keys, place),
+        bounds=bounds,
+        storage=storage,
+        uri=_find_identity(at, keys, storage),
         source=source,
         partitioning=partitioning,
-        seconds=_seconds(at, keys, project),
+        seconds=_compile_durations(at, keys, project),
         store=store,
     )
 
 
-def _place(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) -> StorageLocation | None:
+def _find_storage(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) -> StorageLocation | None:
     """Where the asset is stored, below the warehouse by default; None for a multi-asset and one known by its events."""
     if keys.outlets is not None:
         return None
@@ -211,7 +212,7 @@ def _place(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) ->
     return StorageLocation(resolve_path(given, root=project.root), given)
 
 
-def _uri(at: DocumentPlace, keys: AssetFile, place: StorageLocation | None) -> str:
+def _find_identity(at: DocumentPlace, keys: AssetFile, storage: StorageLocation | None) -> str:
     """The asset's identity in events: its `uri`, else its path as written, else its name.
 
     An identity with a credential becomes a problem: events are clear text.
@@ -224,11 +225,11 @@ def _uri(at: DocumentPlace, keys: AssetFile, place: StorageLocation | None) -> s
             return keys.uri
     if keys.outlets is not None:
         return multi_asset_identity(keys.asset)
-    given = place.given if place else keys.asset
-    if keys.path and (secret := secret_in_text(given)):
+    identity = storage.given if storage else keys.asset
+    if keys.path and (secret := secret_in_text(identity)):
         message = f"the path holds {secret} and is the asset's identity in events, which are clear text"
         (at / "path").add_problem(message, secret=True)
-    return given
+    return identity
 
 
 def _check_extra(at: DocumentPlace, keys: AssetFile) -> None:
@@ -248,19 +249,21 @@ def _check_columns(at: DocumentPlace, keys: AssetFile) -> None:
     spellings: dict[str, str] = {}
     for name, text in keys.types.items():
         place = at / "columns" / name
-        typed = place if isinstance(keys.columns[name], str) else place / "type"
+        type_place = place if isinstance(keys.columns[name], str) else place / "type"
         if (other := spellings.setdefault(name.lower(), name)) != name:
             place.add_key_problem(f"the column {name!r} differs from {other!r} by case only; to Spark they are one")
-        if keys.source is None and (found := _NOT_IN_DELTA.search(name)):
-            place.add_key_problem(f"the column {name!r} holds {found[0]!r}, which Delta does not allow in names")
+        if keys.source is None and (forbidden := _NOT_IN_DELTA.search(name)):
+            place.add_key_problem(f"the column {name!r} holds {forbidden[0]!r}, which Delta does not allow in names")
         try:
             check_type(text)
         except TypeNameError as error:
-            typed.add_text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
+            type_place.add_text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
 
 
-def _seconds(at: DocumentPlace, keys: AssetFile, project: ProjectDraft) -> Mapping[str, int]:
+def _compile_durations(at: DocumentPlace, keys: AssetFile, project: ProjectDraft) -> Mapping[str, int]:
     """The durations of a run in seconds, by key: the asset's own, else the project's."""
-    own = {key: getattr(keys, key) for key in DURATIONS}
-    read = {key: fixed_seconds(at / key, text, positive=key != "retry_delay") for key, text in own.items() if text}
-    return {**project.seconds, **read}
+    written = {key: getattr(keys, key) for key in DURATIONS}
+    compiled = {
+        key: fixed_seconds(at / key, text, positive=key != "retry_delay") for key, text in written.items() if text
+    }
+    return {**project.seconds, **compiled}

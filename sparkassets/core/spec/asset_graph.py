@@ -23,11 +23,11 @@ def upstream_edges(assets: Mapping[str, AssetSpec]) -> dict[str, tuple[str, ...]
             edges[asset.name] = (asset.maker,) if asset.maker in assets else ()
             continue
         leaves = datasets(asset.schedule.condition) if asset.schedule.condition else []
-        found = dict.fromkeys([*asset.inlets, *(leaf.ref for leaf in leaves if not leaf.is_uri)])
-        uris = [assets[name].uri for name in found if name in assets] + [leaf.ref for leaf in leaves if leaf.is_uri]
+        upstream = dict.fromkeys([*asset.inlets, *(leaf.ref for leaf in leaves if not leaf.is_uri)])
+        uris = [assets[name].uri for name in upstream if name in assets] + [leaf.ref for leaf in leaves if leaf.is_uri]
         for uri in uris:
-            found |= dict.fromkeys(by_uri.get(uri, ()))
-        edges[asset.name] = tuple(name for name in found if name != asset.name and name in assets)
+            upstream |= dict.fromkeys(by_uri.get(uri, ()))
+        edges[asset.name] = tuple(name for name in upstream if name != asset.name and name in assets)
     return edges
 
 
@@ -60,27 +60,27 @@ def find_cycles(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
     >>> list(find_cycles({"a": ("b",), "b": ("a",), "c": ("b",)}))
     [['a', 'b', 'a']]
     """
-    left = set(edges) - set(sort_topologically(edges))
-    while left:
-        path = [min(left)]
-        dead: set[str] = set()
+    remaining = set(edges) - set(sort_topologically(edges))
+    while remaining:
+        path = [min(remaining)]
+        dead_ends: set[str] = set()
         while path:
-            forward = [need for need in edges[path[-1]] if need in left and need not in dead]
-            again = next((need for need in forward if need in path), None)
-            if again is not None:
-                cycle = path[path.index(again) :]
+            next_names = [need for need in edges[path[-1]] if need in remaining and need not in dead_ends]
+            repeated = next((need for need in next_names if need in path), None)
+            if repeated is not None:
+                cycle = path[path.index(repeated) :]
                 start = cycle.index(min(cycle))
                 yield [cycle[start], *reversed(cycle[start + 1 :] + cycle[:start]), cycle[start]]
-                left -= _group(cycle[0], edges, left)
+                remaining -= _find_cycle_group(cycle[0], edges, remaining)
                 break
-            if forward:
-                path.append(forward[0])
+            if next_names:
+                path.append(next_names[0])
             else:
-                dead.add(path.pop())
-        left -= dead
+                dead_ends.add(path.pop())
+        remaining -= dead_ends
 
 
-def _group(name: str, edges: Mapping[str, tuple[str, ...]], among: set[str]) -> set[str]:
+def _find_cycle_group(name: str, edges: Mapping[str, tuple[str, ...]], among: set[str]) -> set[str]:
     """The names that both lead to ``name`` and are reached from it."""
     inner = {each: [need for need in edges[each] if need in among] for each in among}
     return _find_reachable(name, inner) & _find_reachable(name, _reverse_edges(inner))
@@ -88,19 +88,19 @@ def _group(name: str, edges: Mapping[str, tuple[str, ...]], among: set[str]) -> 
 
 def _reverse_edges(edges: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """The edges the other way round."""
-    turned: dict[str, list[str]] = {name: [] for name in edges}
+    reversed_edges: dict[str, list[str]] = {name: [] for name in edges}
     for name, needs in edges.items():
         for need in needs:
-            turned[need].append(name)
-    return turned
+            reversed_edges[need].append(name)
+    return reversed_edges
 
 
 def _find_reachable(name: str, edges: Mapping[str, Sequence[str]]) -> set[str]:
     """The name, and every name that its edges lead to."""
-    found, ahead = {name}, [name]
-    for each in ahead:
+    reached, queue = {name}, [name]
+    for each in queue:
         for need in edges[each]:
-            if need not in found:
-                found.add(need)
-                ahead.append(need)
-    return found
+            if need not in reached:
+                reached.add(need)
+                queue.append(need)
+    return reached

@@ -61,13 +61,13 @@ def find_required_code(draft: AssetDraft, project: ProjectDraft) -> WantedSql | 
     if draft.keys.python:
         module, _, _ = draft.keys.python.partition(":")
         return WantedModule(module) if is_allowed(module, project) else None
-    if not _is_file(draft.keys.sql):
+    if not _names_file(draft.keys.sql):
         return None
     path = _sql_path(draft)
     return WantedSql((path, sibling_path(draft.file.path, path)))
 
 
-def _is_file(sql: str | None) -> bool:
+def _names_file(sql: str | None) -> bool:
     return sql is None or sql.strip().endswith(".sql")
 
 
@@ -225,8 +225,12 @@ class AssetBody:
         text = self.sql.shown_form(values) if self.sql is not None else ""
         selects = {f"outlet {name}": digest(each.shown_form(values)) for name, each in self.outlets.items()}
         code = {**self.parts, **selects}
-        given = draft.keys.params
-        params = given if isinstance(given, dict) else {str(number): each for number, each in enumerate(given)}
+        written_params = draft.keys.params
+        params = (
+            written_params
+            if isinstance(written_params, dict)
+            else {str(number): each for number, each in enumerate(written_params)}
+        )
         options = {**(write.parts() if write is not None else {}), **row_removing_rule_maps(draft.keys)}
         return AssetDefinition.build(text=text, code=code, params=params, options=options, variables=values)
 
@@ -265,21 +269,21 @@ def compile_body(
     if keys.outlets is not None and keys.python is None:
         return AssetBody()  # its outlets have the SQL
     if keys.python is None:
-        return _sql(draft, sql, outlines)
+        return _compile_sql(draft, sql, outlines)
     if keys.sql is not None:
         (draft.at / "python").add_key_problem("an asset runs either 'sql' or 'python', not both")
         return AssetBody()
-    return _python(draft, keys.python, project, modules, declared)
+    return _compile_python(draft, keys.python, project, modules, declared)
 
 
-def _sql(draft: AssetDraft, files: Mapping[str, SourceFile | None], outlines: OutlineMemo) -> AssetBody:
+def _compile_sql(draft: AssetDraft, files: Mapping[str, SourceFile | None], outlines: OutlineMemo) -> AssetBody:
     """The body of an asset in SQL, from the YAML or its file; empty if the file is missing or cannot be read."""
     written = draft.keys.sql
-    if written is not None and not _is_file(written):
-        return _template(draft, written, draft.file, draft.at / "sql", outlines)
+    if written is not None and not _names_file(written):
+        return _compile_template(draft, written, draft.file, draft.at / "sql", outlines)
     path = _sql_path(draft)
     if file := files.get(path):
-        return _template(draft, file.text, file, None, outlines)
+        return _compile_template(draft, file.text, file, None, outlines)
     if path not in files and not (draft.writes_itself and written is None):  # else its job runs elsewhere
         _report_missing_sql(draft, path, files)
     return AssetBody()
@@ -287,7 +291,7 @@ def _sql(draft: AssetDraft, files: Mapping[str, SourceFile | None], outlines: Ou
 
 def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFile | None]) -> None:
     """Adds the problem that the file ``path`` does not exist; at its key, or at the asset if no key names a file."""
-    near = sibling_path(draft.file.path, path)
+    sibling = sibling_path(draft.file.path, path)
     if draft.keys.sql is None and draft.maker:
         message = f"outlet {draft.name!r} has no 'sql', asset {draft.maker!r} no 'python', and there is no file {path}"
         draft.at.add_key_problem(message, hint=f"write its SELECT to {path}")
@@ -295,11 +299,11 @@ def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFi
         message = f"asset {draft.name!r} has neither 'sql' nor 'python', and there is no file {path}"
         (draft.at / "asset").add_problem(message, hint=f"write its SELECT to {path}")
     else:
-        hint = f"did you mean {near!r}? paths are from the project's folder" if near in sql else None
+        hint = f"did you mean {sibling!r}? paths are from the project's folder" if sibling in sql else None
         (draft.at / "sql").add_problem(f"there is no file {path!r} in the project's folder", hint=hint)
 
 
-def _template(
+def _compile_template(
     draft: AssetDraft, text: str, file: SourceFile, at: DocumentPlace | None, outlines: OutlineMemo
 ) -> AssetBody:
     """The body of an asset in SQL, with the place of each inlet that the template names.
@@ -314,16 +318,16 @@ def _template(
         problems.append(SqlText(text, QueryOutline(), file, at).fault(error.fault))
         return AssetBody()
     sql = SqlText(text, outline, file, at)
-    if (deep := find_excess_nesting(text)) is not None:
-        before = text[:deep]
-        place = sql.mention(before.count("\n") + 1, deep - before.rfind("\n"), 1)
+    if (excess_position := find_excess_nesting(text)) is not None:
+        before = text[:excess_position]
+        place = sql.mention(before.count("\n") + 1, excess_position - before.rfind("\n"), 1)
         problems.append(place.problem(f"a query has at most {MOST_NESTED:,} brackets inside each other"))
         return AssetBody()
-    named = {name: sql.mention(line, column, len(name)) for name, (line, column) in outline.inlets.items()}
-    return AssetBody(SqlBody(text, sql.mention(1, 1, 1).location), named, sql)
+    mentions = {name: sql.mention(line, column, len(name)) for name, (line, column) in outline.inlets.items()}
+    return AssetBody(SqlBody(text, sql.mention(1, 1, 1).location), mentions, sql)
 
 
-def _python(
+def _compile_python(
     draft: AssetDraft,
     written: str,
     project: ProjectDraft,
@@ -331,21 +335,21 @@ def _python(
     declared: ModuleFunction | None,
 ) -> AssetBody:
     """The body of the function that ``python`` names; empty where finding it failed, which is a problem already."""
-    found = find_function(draft.at / "python", written, project, modules, declared=declared)
-    if found is None:
+    source = find_function(draft.at / "python", written, project, modules, declared=declared)
+    if source is None:
         return AssetBody()
     name, _, function_name = written.partition(":")
-    return _function(draft, name, function_name, *found)
+    return _compile_function_body(draft, name, function_name, *source)
 
 
 def compile_function(
     at: DocumentPlace, written: str, project: ProjectDraft, modules: Mapping[str, ModuleSource]
 ) -> PythonBody | None:
     """A function that is no asset's, written as ``package.module:function``; what is wrong becomes a problem."""
-    found = find_function(at, written, project, modules)
-    if found is None:
+    source = find_function(at, written, project, modules)
+    if source is None:
         return None
-    module, function = found
+    module, function = source
     name, _, function_name = written.partition(":")
     file = function.file or module.file
     return PythonBody(
@@ -396,22 +400,22 @@ def find_function(
         return None
     function = declared or module.functions.get(function_name)
     if function is None or function.is_async:
-        what = "has no function" if function is None else "must not declare as 'async' the function"
+        fault = "has no function" if function is None else "must not declare as 'async' the function"
         hint = suggest_close(function_name, module.functions) or "it must be a 'def' at the module's top level"
-        message = f"the module {name!r} {what} {function_name!r}"
+        message = f"the module {name!r} {fault} {function_name!r}"
         at.add_text_problem(len(name) + 1, message, width=len(function_name), hint=hint if function is None else None)
         return None
     return module, function
 
 
-def _function(
+def _compile_function_body(
     draft: AssetDraft, module_name: str, name: str, module: ModuleSource, function: ModuleFunction
 ) -> AssetBody:
     """The body of an asset in Python: each argument that the runtime does not fill itself names an inlet.
 
     Problems of the draft are ``*args``, which names no inlet, and attributes that a run's context does not have.
     """
-    named: dict[str, AssetMention] = {}
+    mentions: dict[str, AssetMention] = {}
     file = function.file or module.file
     for argument in function.arguments:
         mention = AssetMention(file, argument.line, argument.column, len(argument.name))
@@ -419,12 +423,12 @@ def _function(
             message = f"the argument '*{argument.name}' of {name!r} names no inlet; expected the inlets one by one"
             draft.at.document.problems.append(mention.problem(message))
         elif argument.name not in GIVEN_ARGUMENTS:
-            named[argument.name] = mention
-    for asked in function.context_accesses:
-        wrong = wrong_in_context(asked.path)
-        if wrong and wrong[0] == len(asked.path) - 1:
-            at, message, hint = wrong
-            word = AssetMention(file, asked.line, asked.column, len(asked.path[at] or ""))
+            mentions[argument.name] = mention
+    for access in function.context_accesses:
+        fault = wrong_in_context(access.path)
+        if fault and fault[0] == len(access.path) - 1:
+            index, message, hint = fault
+            word = AssetMention(file, access.line, access.column, len(access.path[index] or ""))
             draft.at.document.problems.append(word.problem(message, hint=hint))
     compiled = PythonBody(
         module=module_name,
@@ -436,10 +440,12 @@ def _function(
         search_path=module.search_path,
         location=FileLocation(file.label, function.line, function.column),
     )
-    return AssetBody(compiled, named, parts=function.parts)
+    return AssetBody(compiled, mentions, parts=function.parts)
 
 
 def join_bodies(bodies: Mapping[str, AssetBody]) -> AssetBody:
     """The body of a multi-asset whose outlets have a SELECT each, by their names."""
-    named = {name: mention for body in reversed([*bodies.values()]) for name, mention in body.mentions.items()}
-    return AssetBody(mentions=named, outlets={name: body.sql for name, body in bodies.items() if body.sql is not None})
+    mentions = {name: mention for body in reversed([*bodies.values()]) for name, mention in body.mentions.items()}
+    return AssetBody(
+        mentions=mentions, outlets={name: body.sql for name, body in bodies.items() if body.sql is not None}
+    )

@@ -23,7 +23,7 @@ _Row = Annotated[dict[str, Any], ValueDescription("a row such as {day: 2025-01-0
 _Rows = Annotated[list[_Row], ValueDescription("a list of rows")]
 
 
-def _outcome(value: object) -> str | None:
+def _kind_of_outcome(value: object) -> str | None:
     match value:
         case True:
             return "<true>"
@@ -40,7 +40,7 @@ def _outcome(value: object) -> str | None:
 
 _Withheld = Annotated[
     Annotated[Literal[True], Tag("<true>")] | Annotated[Text, Tag("<text>")] | Annotated[list[Text], Tag("<list>")],
-    Discriminator(_outcome, custom_error_type="expected", custom_error_message="partitions, or true"),
+    Discriminator(_kind_of_outcome, custom_error_type="expected", custom_error_message="partitions, or true"),
 ]
 _Ran = Annotated[
     Annotated[Literal[True], Tag("<true>")]
@@ -48,7 +48,9 @@ _Ran = Annotated[
     | Annotated[Text, Tag("<text>")]
     | Annotated[list[Text], Tag("<list>")],
     Discriminator(
-        _outcome, custom_error_type="expected", custom_error_message="partitions, true, or how many runs there are"
+        _kind_of_outcome,
+        custom_error_type="expected",
+        custom_error_message="partitions, true, or how many runs there are",
     ),
 ]
 

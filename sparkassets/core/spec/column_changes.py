@@ -46,8 +46,8 @@ class ColumnChanges:
 
         ``subject`` is what changes the columns.
         """
-        added = [f"adds {_columns(self.added)}, which the table does not have"] if self.added else []
-        dropped = [f"does not return {_columns(self.dropped)} of the table"] if self.dropped else []
+        added = [f"adds {_list_columns(self.added)}, which the table does not have"] if self.added else []
+        dropped = [f"does not return {_list_columns(self.dropped)} of the table"] if self.dropped else []
         key = "" if self.dropped else "schema: add_columns"
         return f"{subject} {' and '.join([*added, *dropped])}: {describe_remedies(asset, key, rebuild)}"
 
@@ -67,5 +67,5 @@ def rebuild_command(asset: AssetSpec) -> str:
     return f"`sparkassets backfill {asset.name} --rebuild` computes all of the table into the new columns"
 
 
-def _columns(names: tuple[str, ...]) -> str:
+def _list_columns(names: tuple[str, ...]) -> str:
     return f"{'columns' if names[1:] else 'column'} {few([repr(name) for name in names])}"

@@ -16,9 +16,12 @@ def find_known_columns(
     drafts: Mapping[str, AssetDraft], bodies: Mapping[str, AssetBody], tables: TableColumns | None
 ) -> dict[str, KnownColumns]:
     """The columns of every asset whose columns are all known."""
-    asked = set(_find_assets_with_named_columns(drafts, bodies)) if tables is not None else set[str]()
-    found = ((name, _columns(draft, bodies[name], tables if name in asked else None)) for name, draft in drafts.items())
-    return {name: columns for name, columns in found if columns is not None}
+    looked_up = set(_find_assets_with_named_columns(drafts, bodies)) if tables is not None else set[str]()
+    columns_by_name = (
+        (name, _find_columns(draft, bodies[name], tables if name in looked_up else None))
+        for name, draft in drafts.items()
+    )
+    return {name: columns for name, columns in columns_by_name if columns is not None}
 
 
 def _find_assets_with_named_columns(drafts: Mapping[str, AssetDraft], bodies: Mapping[str, AssetBody]) -> Iterator[str]:
@@ -30,13 +33,13 @@ def _find_assets_with_named_columns(drafts: Mapping[str, AssetDraft], bodies: Ma
         yield from body.sql.outline.inlets_with_columns if body.sql is not None else ()
 
 
-def _columns(draft: AssetDraft, body: AssetBody, tables: TableColumns | None) -> KnownColumns | None:
+def _find_columns(draft: AssetDraft, body: AssetBody, tables: TableColumns | None) -> KnownColumns | None:
     """All columns of the asset in order, and how they are known: declared, selected, or stored; None if unknown.
 
     A declaration wins over the SELECT, which wins over the stored table; code that writes its table itself tells none.
     """
     if draft.keys.types:
-        return KnownColumns.of_declaration(draft.name, _with_partition(draft, list(draft.keys.types)))
+        return KnownColumns.of_declaration(draft.name, _add_partition_columns(draft, list(draft.keys.types)))
     if draft.writes_itself:
         return None
     if body.sql is not None:
@@ -48,7 +51,7 @@ def _columns(draft: AssetDraft, body: AssetBody, tables: TableColumns | None) ->
     return None
 
 
-def _with_partition(draft: AssetDraft, columns: list[str]) -> list[str]:
+def _add_partition_columns(draft: AssetDraft, columns: list[str]) -> list[str]:
     """The columns, followed by those of the partition; the path may supply one."""
     return [*columns, *(each for each in draft.partitioning.columns if each not in columns)]
 
@@ -59,8 +62,8 @@ def check_partition_columns(draft: AssetDraft, body: AssetBody) -> None:
         return
     selected = body.sql.outline.columns
     at, known = draft.at / "partition", KnownColumns.of_select(draft.name, selected or ())
-    listed = isinstance(draft.keys.partition, list)
+    is_list = isinstance(draft.keys.partition, list)
     for number, column in enumerate(draft.partitioning.columns if selected else ()):
         if refused := known.refuse(column):
-            place = (at / number if listed else at) / "column"
+            place = (at / number if is_list else at) / "column"
             place.add_problem(f"{refused[0]}, by which it is partitioned", hint=refused[1])

@@ -22,19 +22,12 @@ from sparkassets.core.spec.column_inference import TableColumns, check_partition
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft, resolve_path
 from sparkassets.core.spec.expect_and_notify import compile_expect, compile_notify
 from sparkassets.core.spec.inlets import compile_inlets
-from sparkassets.core.spec.model import (
-    CHANGE_COLUMNS,
-    AssetSpec,
-    InletSpec,
-    ProjectSpec,
-    ReadChanges,
-    RunBudget,
-    Schedule,
-)
+from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec, InletSpec, ReadChanges, RunBudget, Schedule
 from sparkassets.core.spec.outlets import compile_folders, compile_properties
 from sparkassets.core.spec.partition import compile_segment_params, warn_of_left_out
 from sparkassets.core.spec.project_file import is_kept_by_spark, profile_key_place, secrets_of, state_place
 from sparkassets.core.spec.project_models import BudgetMap, OpenLineageMap, ProfileMap
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.rule_checks import CodeCatalog
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.sinks import compile_sinks
@@ -82,33 +75,33 @@ def compile_project(
         draft.name: compile_body(draft, project, sql, modules, functions.get(draft.name), outlines)
         for draft in files.until_too_many()
     }
-    bodies |= {name: join_bodies(own) for name, own in _sql_outlet_bodies(files, bodies).items()}
-    known = find_known_columns(drafts, bodies, tables)
+    bodies |= {name: join_bodies(outlet_bodies) for name, outlet_bodies in _group_outlet_bodies(files, bodies).items()}
+    known_columns = find_known_columns(drafts, bodies, tables)
     compiled = _compile_all(
         project,
         files,
         bodies,
         project.installed.timetables,
-        known,
+        known_columns,
         CodeCatalog(project, modules, project.installed.checks),
     )
-    assets = _with_followers(_with_views(compiled))
-    assets = _with_notify(project, files, assets, modules)
+    assets = _mark_followed(_add_views(compiled))
+    assets = _add_notify_rules(project, files, assets, modules)
     edges = upstream_edges(assets)
     check_together(project, files, assets, edges)
     sinks = compile_sinks(
         profile_key_place(project.at, "sinks", project.profile), project.keys.sinks, installed=project.installed.sinks
     )
     check_named(project.keys, files.stores)
-    own = (each for draft in files.drafts.values() for each in draft.at.document.problems)
-    problems = [*project.problems, *files.problems, *own]
+    document_problems = (each for draft in files.drafts.values() for each in draft.at.document.problems)
+    problems = [*project.problems, *files.problems, *document_problems]
     if problems:
         raise SpecError(sort_problems(problems))
     ordered = {name: assets[name] for name in sort_topologically(edges)}
-    return replace(_spec(project, files, ordered), sinks=sinks)
+    return replace(_make_project_spec(project, files, ordered), sinks=sinks)
 
 
-def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> ProjectSpec:
+def _make_project_spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> ProjectSpec:
     """The project's own settings with its compiled assets, and the warnings of all documents in order of place."""
     keys = project.keys
     return ProjectSpec(
@@ -125,11 +118,11 @@ def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSp
         spark={key: plain_text(value) for key, value in keys.spark.items()},
         max_parallel_runs=keys.max_parallel_runs,
         openlineage=keys.openlineage.namespace if isinstance(keys.openlineage, OpenLineageMap) else keys.openlineage,
-        variables=_variables(project, files),
+        variables=_collect_variables(project, files),
         profile=project.profile,
         profiles=tuple(keys.profiles or ()),
         secrets=secrets_of(project.at, keys, project.profile),
-        given={name: plain_text(value) for name, value in _profile(project).variables.items()},
+        given={name: plain_text(value) for name, value in _find_profile(project).variables.items()},
         logs=resolve_path(keys.logs, root=project.root) if keys.logs is not None else None,
         storage=stores_of(project.at, keys, project.profile, named=files.stores),
         warnings=tuple(sort_problems([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
@@ -145,17 +138,17 @@ def _compile_all(
     code: CodeCatalog,
 ) -> dict[str, AssetSpec]:
     """All compiled assets by name; outlets follow last, because they are derived from their multi-asset."""
-    found: dict[str, AssetSpec] = {}
+    assets: dict[str, AssetSpec] = {}
     for draft in files.until_too_many():
         if not draft.maker:
-            found[draft.name] = _compile(draft, project, files, bodies[draft.name], timetables, columns, code)
+            assets[draft.name] = _compile_asset(draft, project, files, bodies[draft.name], timetables, columns, code)
     for name, draft in files.drafts.items():
         if draft.maker:
-            found[name] = _outlet(draft, found[draft.maker], files, bodies[name], columns, code)
-    return found
+            assets[name] = _compile_outlet(draft, assets[draft.maker], files, bodies[name], columns, code)
+    return assets
 
 
-def _compile(
+def _compile_asset(
     draft: AssetDraft,
     project: ProjectDraft,
     files: AssetFiles,
@@ -175,17 +168,17 @@ def _compile(
         columns: All columns of an asset, by its name, where they are known.
         code: The Python functions that validations may call.
     """
-    keys, own, partitioning, drafts = draft.keys, draft.bounds, draft.partitioning, files.drafts
+    keys, bounds, partitioning, drafts = draft.keys, draft.bounds, draft.partitioning, files.drafts
     inlets: dict[str, InletSpec] = {}
-    schedule, strategy, write, fan = Schedule(), None, None, None
+    schedule, strategy, write, segment_params = Schedule(), None, None, None
     if not keys.source and draft.are_reliable("source"):
-        inlets = _with_rules(draft, compile_inlets(draft, body.mentions, files, columns=columns), columns, code)
-        schedule = _schedule(draft, body, inlets, files, timetables)
+        inlets = _add_inlet_rules(draft, compile_inlets(draft, body.mentions, files, columns=columns), columns, code)
+        schedule = _compile_asset_schedule(draft, body, inlets, files, timetables)
         strategy, write = compile_strategy(draft, inlets, schedule, writes=project.installed.writes)
-        fan = compile_segment_params(draft, strategy)
+        segment_params = compile_segment_params(draft, strategy)
         _check_template(draft, body, inlets, schedule, files, columns)
         _check_write(draft, body, write)
-    within = partitioning.time or (TimeBounds(own.timezone) if partitioning.is_partitioned else own)
+    wanted_bounds = partitioning.time or (TimeBounds(bounds.timezone) if partitioning.is_partitioned else bounds)
     return AssetSpec(
         name=draft.name,
         uri=draft.uri,
@@ -197,7 +190,7 @@ def _compile(
         extra=keys.extra,
         columns=keys.types,
         private=keys.private,
-        rules=_own_rules(draft, columns, code),
+        rules=_compile_own_rules(draft, columns, code),
         source=draft.source,
         inlets=inlets,
         schedule=schedule,
@@ -211,15 +204,15 @@ def _compile(
         partitioned_by=compile_folders(draft),
         body=body.compiled,
         params=keys.params if isinstance(keys.params, dict) else {},
-        segment_params=fan,
+        segment_params=segment_params,
         definition=body.definition(draft, write),
         on_code_change=keys.on_code_change,
-        timezone=own.timezone,
-        start=within.start,
-        end=within.end,
+        timezone=bounds.timezone,
+        start=wanted_bounds.start,
+        end=wanted_bounds.end,
         paused=keys.paused,
-        budget=None if keys.source else _budget(keys.budget or project.keys.budget),
-        deadlines=compile_expect(draft.at / "expect", keys.expect, within=own),
+        budget=None if keys.source else _compile_budget(keys.budget or project.keys.budget),
+        deadlines=compile_expect(draft.at / "expect", keys.expect, within=bounds),
         retries=project.keys.defaults.retries if keys.retries is None else keys.retries,
         retry_delay_seconds=draft.seconds["retry_delay"],
         timeout_seconds=draft.seconds["timeout"],
@@ -228,7 +221,7 @@ def _compile(
     )
 
 
-def _schedule(
+def _compile_asset_schedule(
     draft: AssetDraft,
     body: AssetBody,
     inlets: Mapping[str, InletSpec],
@@ -236,17 +229,17 @@ def _schedule(
     timetables: Mapping[str, Factory],
 ) -> Schedule:
     """The schedule of an asset; none for one whose job runs elsewhere, so that no run of it is ever due."""
-    own = compile_external_schedule(draft, body)
-    return own or compile_schedule(draft, _select_named_inlets(inlets), files, installed=timetables)
+    external = compile_external_schedule(draft, body)
+    return external or compile_schedule(draft, _select_named_inlets(inlets), files, installed=timetables)
 
 
-def _sql_outlet_bodies(files: AssetFiles, bodies: Mapping[str, AssetBody]) -> dict[str, dict[str, AssetBody]]:
+def _group_outlet_bodies(files: AssetFiles, bodies: Mapping[str, AssetBody]) -> dict[str, dict[str, AssetBody]]:
     """For each multi-asset in SQL, the bodies of its outlets."""
-    found: dict[str, dict[str, AssetBody]] = {}
+    bodies_by_maker: dict[str, dict[str, AssetBody]] = {}
     for name, draft in files.drafts.items():
         if draft.maker and draft.keys.python is None:
-            found.setdefault(draft.maker, {})[name] = bodies[name]
-    return found
+            bodies_by_maker.setdefault(draft.maker, {})[name] = bodies[name]
+    return bodies_by_maker
 
 
 def _select_named_inlets(inlets: Mapping[str, InletSpec]) -> dict[str, InletSpec]:
@@ -254,31 +247,35 @@ def _select_named_inlets(inlets: Mapping[str, InletSpec]) -> dict[str, InletSpec
     return {name: inlet for name, inlet in inlets.items() if not inlet.is_foreign_key_only}
 
 
-def _own_rules(draft: AssetDraft, columns: Mapping[str, KnownColumns], code: CodeCatalog) -> tuple[ValidationRule, ...]:
+def _compile_own_rules(
+    draft: AssetDraft, columns: Mapping[str, KnownColumns], code: CodeCatalog
+) -> tuple[ValidationRule, ...]:
     """The validations of the rows that the asset writes; a source, whose rows nothing can withhold, has none."""
     refuse_rules(draft)
     return compile_rules(draft.at / "validations", draft.keys.validations, columns.get(draft.name), code)
 
 
-def _with_rules(
+def _add_inlet_rules(
     draft: AssetDraft, inlets: Mapping[str, InletSpec], columns: Mapping[str, KnownColumns], code: CodeCatalog
 ) -> dict[str, InletSpec]:
     """The inlets, each with the validations that the YAML lists for it."""
-    written = draft.keys.inlets if isinstance(draft.keys.inlets, dict) else {}
-    found = dict(inlets)
-    for name, options in written.items():
+    listed = draft.keys.inlets if isinstance(draft.keys.inlets, dict) else {}
+    with_rules = dict(inlets)
+    for name, options in listed.items():
         if options is None or not options.validations or name not in inlets:
             continue
         at, inlet = draft.at / "inlets" / name / "validations", inlets[name]
         if inlet.waits_only and draft.are_reliable("sql", "python"):
             at.add_key_problem(f"nothing is read from {name!r}: the code does not name it")
-        known = columns.get(name)
-        known = _columns_as_read(known, inlet) if known is not None else None
-        found[name] = replace(inlet, rules=compile_rules(at, options.validations, known, code, of_inlet=True))
-    return found
+        known_columns = columns.get(name)
+        known_columns = _columns_as_read(known_columns, inlet) if known_columns is not None else None
+        with_rules[name] = replace(
+            inlet, rules=compile_rules(at, options.validations, known_columns, code, of_inlet=True)
+        )
+    return with_rules
 
 
-def _outlet(
+def _compile_outlet(
     draft: AssetDraft,
     maker: AssetSpec,
     files: AssetFiles,
@@ -289,26 +286,28 @@ def _outlet(
     """An outlet, compiled from its multi-asset with its own code, columns and validations."""
     _check_template(draft, body, maker.inlets, maker.schedule, files, columns)
     _check_write(draft, body, maker.write)
-    return outlets.compile_outlet(draft, maker, body, rules=_own_rules(draft, columns, code))
+    return outlets.compile_outlet(draft, maker, body, rules=_compile_own_rules(draft, columns, code))
 
 
-def _with_notify(
+def _add_notify_rules(
     project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec], modules: Mapping[str, ModuleSource]
 ) -> dict[str, AssetSpec]:
     """The assets with their notification rules: their own, else the project's; for an outlet its multi-asset's."""
-    usual = compile_notify(project.at / "notify", project.keys.notify, project=project, modules=modules)
-    own = {
+    project_rules = compile_notify(project.at / "notify", project.keys.notify, project=project, modules=modules)
+    own_rules = {
         name: compile_notify(draft.at / "notify", draft.keys.notify, project=project, modules=modules)
         for name, draft in files.drafts.items()
         if not draft.maker
     }
     drafts = files.drafts
-    found = {name: usual if drafts[name].keys.notify is None else rules for name, rules in own.items()}
-    rules = {name: found[draft.maker or name] for name, draft in drafts.items()}
+    rules_by_asset = {
+        name: project_rules if drafts[name].keys.notify is None else rules for name, rules in own_rules.items()
+    }
+    rules = {name: rules_by_asset[draft.maker or name] for name, draft in drafts.items()}
     return {name: replace(asset, notify=rules[name]) if rules[name] else asset for name, asset in assets.items()}
 
 
-def _budget(keys: BudgetMap | None) -> RunBudget | None:
+def _compile_budget(keys: BudgetMap | None) -> RunBudget | None:
     if keys is None:
         return None
     size = parse_size(keys.bytes) if isinstance(keys.bytes, str) else keys.bytes
@@ -364,7 +363,7 @@ def _columns_as_read(known: KnownColumns, inlet: InletSpec | None) -> KnownColum
     return replace(known, names=(*known.names, *CHANGE_COLUMNS))
 
 
-def _with_followers(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
+def _mark_followed(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
     """The assets, each with whether another asset reads its changes, so that its table keeps a change feed.
 
     A table that only grows needs none: its added files are the changes.
@@ -372,11 +371,11 @@ def _with_followers(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
     read = {
         each.name for asset in assets.values() for each in asset.inlets.values() if isinstance(each.read, ReadChanges)
     }
-    fed = {name for name in read if (write := assets[name].write) is not None and not write.only_adds}
-    return {name: replace(asset, followed=True) if name in fed else asset for name, asset in assets.items()}
+    followed_names = {name for name in read if (write := assets[name].write) is not None and not write.only_adds}
+    return {name: replace(asset, followed=True) if name in followed_names else asset for name, asset in assets.items()}
 
 
-def _with_views(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
+def _add_views(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
     """The assets, each with the views that inlets map by its values.
 
     Of open segments a view has all that any of its consumers knows.
@@ -385,8 +384,10 @@ def _with_views(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
     for asset in assets.values():
         for inlet in asset.inlets.values():
             if inlet.view is not None:
-                asked = views.setdefault(inlet.name, {})
-                asked[inlet.uri] = asked.get(inlet.uri, inlet.view).with_segments_of(inlet.view.known_partitions)
+                asset_views = views.setdefault(inlet.name, {})
+                asset_views[inlet.uri] = asset_views.get(inlet.uri, inlet.view).with_segments_of(
+                    inlet.view.known_partitions
+                )
     return {name: replace(asset, views=views[name]) if name in views else asset for name, asset in assets.items()}
 
 
@@ -399,15 +400,15 @@ def _find_awaited_datasets(inlets: Mapping[str, InletSpec], schedule: Schedule, 
     return names | uris | {name for uri in uris for name in files.names_by_uri.get(uri, ())}
 
 
-def _variables(project: ProjectDraft, files: AssetFiles) -> dict[str, str]:
+def _collect_variables(project: ProjectDraft, files: AssetFiles) -> dict[str, str]:
     """Environment variables whose values are in the project; variables that the profile sets are no secrets."""
-    found = dict(project.at.document.variables)
+    variables = dict(project.at.document.variables)
     for draft in files.drafts.values():
-        found |= draft.at.document.variables
-    found |= {name: project.environment[name] for name in project.keys.secrets if name in project.environment}
-    given = _profile(project).variables
-    return {name: value for name, value in found.items() if name not in given}
+        variables |= draft.at.document.variables
+    variables |= {name: project.environment[name] for name in project.keys.secrets if name in project.environment}
+    profile_variables = _find_profile(project).variables
+    return {name: value for name, value in variables.items() if name not in profile_variables}
 
 
-def _profile(project: ProjectDraft) -> ProfileMap:
+def _find_profile(project: ProjectDraft) -> ProfileMap:
     return (project.keys.profiles or {}).get(project.profile) or ProfileMap()

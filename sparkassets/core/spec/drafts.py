@@ -12,8 +12,9 @@ from typing import Final
 from sparkassets.core.entry_points import InstalledKinds
 from sparkassets.core.partitions import UNPARTITIONED, Partitioning
 from sparkassets.core.spec.asset_models import AssetFile
-from sparkassets.core.spec.model import SourceSpec, StorageLocation
+from sparkassets.core.spec.model import SourceSpec
 from sparkassets.core.spec.project_models import ProjectFile
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.spec.stores import NamedStore
 from sparkassets.core.spec.time_bounds import TimeBounds
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, too_many_problems
@@ -101,8 +102,10 @@ class AssetDraft:
     @property
     def param_names(self) -> frozenset[str]:
         """The names of the params that every run has: with a list of params, the names in all of them."""
-        given = self.keys.params
-        return frozenset(given) if isinstance(given, dict) else frozenset.intersection(*map(frozenset, given or [{}]))
+        params = self.keys.params
+        return (
+            frozenset(params) if isinstance(params, dict) else frozenset.intersection(*map(frozenset, params or [{}]))
+        )
 
     @property
     def writes_itself(self) -> bool:
@@ -142,10 +145,10 @@ class AssetFiles:
     @cached_property
     def names_by_uri(self) -> Mapping[str, Sequence[str]]:
         """The assets of each dataset, in order of files."""
-        found: dict[str, list[str]] = {}
+        names: dict[str, list[str]] = {}
         for draft in self.drafts.values():
-            found.setdefault(draft.uri, []).append(draft.name)
-        return found
+            names.setdefault(draft.uri, []).append(draft.name)
+        return names
 
     @cached_property
     def names_by_table(self) -> Mapping[str, str]:
@@ -161,8 +164,8 @@ class AssetFiles:
         total = len(self.problems)
         for draft in self.drafts.values():
             if total >= MOST_PROBLEMS:
-                found = (problem for each in self.drafts.values() for problem in each.at.document.problems)
-                raise too_many_problems([*self.problems, *found], draft.at.document)
+                problems = (problem for each in self.drafts.values() for problem in each.at.document.problems)
+                raise too_many_problems([*self.problems, *problems], draft.at.document)
             yield draft
             if not draft.maker:
                 total += len(draft.at.document.problems)

@@ -38,14 +38,14 @@ def compile_expect(at: DocumentPlace, keys: DeadlineMap | None, *, within: TimeB
     """
     if keys is None:
         return None
-    found = _TIME_OF_DAY.fullmatch(keys.by.strip())
-    if found is None:
-        return _by_cron(at, keys, within)
-    minutes = int(found[1]) * 60 + int(found[2])
-    return _by_time(at, keys, minutes * 60, within)
+    time_of_day = _TIME_OF_DAY.fullmatch(keys.by.strip())
+    if time_of_day is None:
+        return _compile_cron_deadline(at, keys, within)
+    minutes = int(time_of_day[1]) * 60 + int(time_of_day[2])
+    return _compile_daily_deadline(at, keys, minutes * 60, within)
 
 
-def _by_cron(at: DocumentPlace, keys: DeadlineMap, within: TimeBounds) -> DeadlineSpec | None:
+def _compile_cron_deadline(at: DocumentPlace, keys: DeadlineMap, within: TimeBounds) -> DeadlineSpec | None:
     """A deadline at each tick."""
     if keys.every is not None:
         message = "'every' of 'expect' goes with a time of day, not with a cron, which says itself how often"
@@ -60,7 +60,9 @@ def _by_cron(at: DocumentPlace, keys: DeadlineMap, within: TimeBounds) -> Deadli
     return DeadlineSpec(deadlines, f"by {keys.by}")
 
 
-def _by_time(at: DocumentPlace, keys: DeadlineMap, seconds: int, within: TimeBounds) -> DeadlineSpec | None:
+def _compile_daily_deadline(
+    at: DocumentPlace, keys: DeadlineMap, seconds: int, within: TimeBounds
+) -> DeadlineSpec | None:
     """A deadline at a time of day, every so many days; or every so many hours, from that time on."""
     every = keys.every or _DAILY
     try:
@@ -118,10 +120,14 @@ def compile_notify(
         modules: Those that exist of the modules that hooks name, by name.
     """
     places = [at] if isinstance(keys, NotifyMap) else [at / index for index in range(len(written_rules(keys)))]
-    return tuple(_rule(place, each, project, modules) for place, each in zip(places, written_rules(keys), strict=True))
+    return tuple(
+        _compile_rule(place, each, project, modules) for place, each in zip(places, written_rules(keys), strict=True)
+    )
 
 
-def _rule(at: DocumentPlace, keys: NotifyMap, project: ProjectDraft, modules: Mapping[str, ModuleSource]) -> NotifyRule:
+def _compile_rule(
+    at: DocumentPlace, keys: NotifyMap, project: ProjectDraft, modules: Mapping[str, ModuleSource]
+) -> NotifyRule:
     """One notification rule; a rule without receivers, or with a URL in place of a variable's name, is a problem."""
     on = (keys.on,) if isinstance(keys.on, str) else tuple(dict.fromkeys(keys.on))
     to = (keys.to,) if isinstance(keys.to, str) else tuple(dict.fromkeys(keys.to or ()))
@@ -137,21 +143,21 @@ def _rule(at: DocumentPlace, keys: NotifyMap, project: ProjectDraft, modules: Ma
         if text is not None:
             _check_template(at / key, text)
     return NotifyRule(
-        on, to, _hook(at / "python", keys.python, project, modules), keys.title or "", keys.template or ""
+        on, to, _compile_hook(at / "python", keys.python, project, modules), keys.title or "", keys.template or ""
     )
 
 
-def _hook(
+def _compile_hook(
     at: DocumentPlace, written: str | None, project: ProjectDraft, modules: Mapping[str, ModuleSource]
 ) -> PythonBody | None:
     """Compiles the function that is told of notices; None where none is written."""
     if written is None:
         return None
-    found = compile_function(at, written, project, modules)
-    if found is not None and len(found.arguments) != 1:
-        count = f"{len(found.arguments)} arguments" if found.arguments else "no argument"
-        at.add_problem(f"{written!r} takes {count}; expected one, the message: def {found.function}(message)")
-    return found
+    function = compile_function(at, written, project, modules)
+    if function is not None and len(function.arguments) != 1:
+        count = f"{len(function.arguments)} arguments" if function.arguments else "no argument"
+        at.add_problem(f"{written!r} takes {count}; expected one, the message: def {function.function}(message)")
+    return function
 
 
 def _check_template(at: DocumentPlace, text: str) -> None:

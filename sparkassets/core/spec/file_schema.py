@@ -88,7 +88,7 @@ def json_schema(kind: FileKind | None = None) -> dict[str, Any]:
     _, generated = TypeAdapter.json_schemas(
         [(kind, "validation", TypeAdapter(model)) for kind, model in _MODELS.items()]
     )
-    definitions = {**_tidy(with_references(generated["$defs"])), **_HAND_WRITTEN}
+    definitions = {**_drop_pydantic_extras(with_references(generated["$defs"])), **_HAND_WRITTEN}
     project, asset, test = ({"$ref": f"#/$defs/{model.__name__}"} for model in _MODELS.values())
     rules: dict[FileKind | None, dict[str, Any]] = {
         "project": {"title": "sparkassets: the project file", **project},
@@ -105,14 +105,16 @@ def json_schema(kind: FileKind | None = None) -> dict[str, Any]:
     return {"$schema": _DIALECT, **rules[kind], "$defs": {name: definitions[name] for name in used}}
 
 
-def _tidy(schema: Any) -> Any:  # noqa: ANN401 - JSON
+def _drop_pydantic_extras(schema: Any) -> Any:  # noqa: ANN401 - JSON
     """Without pydantic's titles and without nulls that stand for "not given"."""
     if isinstance(schema, list):
-        return [_tidy(each) for each in schema]
+        return [_drop_pydantic_extras(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: {name: _tidy(each) for name, each in value.items()} if key == "properties" else _tidy(value)
+        key: {name: _drop_pydantic_extras(each) for name, each in value.items()}
+        if key == "properties"
+        else _drop_pydantic_extras(value)
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str)) and not (key == "default" and value is None)
     }
@@ -120,15 +122,15 @@ def _tidy(schema: Any) -> Any:  # noqa: ANN401 - JSON
 
 def _collect_definitions(rule: Any, definitions: dict[str, Any]) -> set[str]:  # noqa: ANN401 - JSON
     """The definitions that a rule refers to, directly or not."""
-    found: set[str] = set()
-    ahead = [rule]
-    for each in ahead:
+    names: set[str] = set()
+    queue = [rule]
+    for each in queue:
         match each:
-            case {"$ref": str(reference)} if (name := reference.rpartition("/")[2]) not in found:
-                found.add(name)
-                ahead.append(definitions[name])
-        ahead += each.values() if isinstance(each, dict) else each if isinstance(each, list) else []
-    return found
+            case {"$ref": str(reference)} if (name := reference.rpartition("/")[2]) not in names:
+                names.add(name)
+                queue.append(definitions[name])
+        queue += each.values() if isinstance(each, dict) else each if isinstance(each, list) else []
+    return names
 
 
 _SECTIONS: Final[dict[str, type[BaseModel]]] = {
@@ -189,21 +191,21 @@ _TYPES: Final = {bool: "`true` or `false`", str: "text", int: "a whole number"}
 
 def render_markdown() -> str:
     """The reference, a table of keys for each kind of map."""
-    parts = [_HEAD, *(_section(title, model) for title, model in _SECTIONS.items())]
+    parts = [_HEAD, *(_render_section(title, model) for title, model in _SECTIONS.items())]
     return "\n".join(parts)
 
 
-def _section(title: str, model: type[BaseModel]) -> str:
-    rows = [_row(name, key) for name, key in value_kinds.written_keys(model).items()]
+def _render_section(title: str, model: type[BaseModel]) -> str:
+    rows = [_render_row(name, key) for name, key in value_kinds.written_keys(model).items()]
     return "\n".join([f"## {title}", "", "| key | value | default | is |", "|---|---|---|---|", *rows, ""])
 
 
-def _row(name: str, key: FieldInfo) -> str:
-    cells = [f"`{name}`", _value(key), _default(key), key.description or ""]
+def _render_row(name: str, key: FieldInfo) -> str:
+    cells = [f"`{name}`", _describe_value(key), _describe_default(key), key.description or ""]
     return f"| {' | '.join(cell.replace('|', _PIPE) for cell in cells)} |"
 
 
-def _default(key: FieldInfo) -> str:
+def _describe_default(key: FieldInfo) -> str:
     if key.is_required():
         return "must be given"
     match key.default:
@@ -216,8 +218,8 @@ def _default(key: FieldInfo) -> str:
     return f"`{key.default}`"
 
 
-def _value(key: FieldInfo) -> str:
-    return _find_description(key.metadata) or _type(key.annotation)
+def _describe_value(key: FieldInfo) -> str:
+    return _find_description(key.metadata) or _describe_type(key.annotation)
 
 
 def _find_description(metadata: Any) -> str | None:  # noqa: ANN401  whatever stands in an Annotated
@@ -233,17 +235,17 @@ def _find_description(metadata: Any) -> str | None:  # noqa: ANN401  whatever st
     return None
 
 
-def _type(annotation: Any) -> str:  # noqa: ANN401  any type
+def _describe_type(annotation: Any) -> str:  # noqa: ANN401  any type
     """The words for a type, the same that a message would have."""
     if metadata := getattr(annotation, "__metadata__", None):
-        return _find_description(metadata) or _type(annotation.__origin__)
+        return _find_description(metadata) or _describe_type(annotation.__origin__)
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return ", ".join(f"`{str(each).lower() if isinstance(each, bool) else each}`" for each in inner)
     if origin is None:
         return _TYPES.get(annotation, "a map" if isclass(annotation) and issubclass(annotation, BaseModel) else "text")
-    given = [each for each in inner if each is not NoneType]
+    members = [each for each in inner if each is not NoneType]
     if origin is dict:
-        value = _type(inner[1])
+        value = _describe_type(inner[1])
         return "a map" if inner[1] is Any else f"a map of {value}"
-    return _type(given[0])
+    return _describe_type(members[0])

@@ -47,8 +47,8 @@ _SAMPLED_PARTITIONS: Final = 400
 _PARTITION_KEYS: Final = ("partition", "timezone", "start", "end", "path", "table")
 _NO_TABLE: Final = {"events": "is known by its events only", "tables": "stands for several"}
 """Why a source has no changes to be read, by its kind; of files their kind says it."""
-_OWN: Final = "asset {!r} cannot be its own inlet"
-_SAME: Final = "asset {!r} cannot have {!r} as an inlet: both are the dataset {!r}"
+_OWN_INLET: Final = "asset {!r} cannot be its own inlet"
+_SAME_DATASET: Final = "asset {!r} cannot have {!r} as an inlet: both are the dataset {!r}"
 _OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} is the target as it was before the run"
 
 
@@ -63,22 +63,22 @@ def compile_inlets(
         assets: All assets.
         columns: All columns of an asset, by its name, where they are known.
     """
-    found: dict[str, InletSpec] = {}
+    inlets: dict[str, InletSpec] = {}
     compared = referenced_assets(draft)
     for name, (at, options) in _listed_inlets(draft).items():
         if name == draft.name:
-            at.add_key_problem(_OWN.format(name), hint=_OWN_HINT)
+            at.add_key_problem(_OWN_INLET.format(name), hint=_OWN_HINT)
         elif name not in assets.names:
             at.add_key_problem(f"unknown asset {name!r}", hint=did_you_mean(name, assets.candidates(draft.name)))
         elif outlet := refuse_reference(draft, name, assets.drafts):
             at.add_key_problem(outlet[0], hint=outlet[1])
         elif name in assets.drafts and assets.drafts[name].shares_dataset(draft):
-            at.add_key_problem(_SAME.format(draft.name, name, draft.uri), hint=_OWN_HINT)
+            at.add_key_problem(_SAME_DATASET.format(draft.name, name, draft.uri), hint=_OWN_HINT)
         elif name in assets.drafts:
             inlet = _InletCompiler(draft, assets.drafts[name], options, at, columns.get(name))
-            found[name] = inlet.compile(waits_only=name not in {*named, *compared}, location=at.key_location)
-    found |= _compile_named_inlets(draft, named, found, assets)
-    return {**found, **_compile_compared_inlets(draft, compared, found, assets, columns)}
+            inlets[name] = inlet.compile(waits_only=name not in {*named, *compared}, location=at.key_location)
+    inlets |= _compile_named_inlets(draft, named, inlets, assets)
+    return {**inlets, **_compile_compared_inlets(draft, compared, inlets, assets, columns)}
 
 
 def _compile_named_inlets(
@@ -88,16 +88,16 @@ def _compile_named_inlets(
 
     A name that may not be read makes the inlets unreliable, so that no later check builds on them.
     """
-    found: dict[str, InletSpec] = {}
+    inlets: dict[str, InletSpec] = {}
     for name, mention in named.items():
-        if refused := _refuse(draft, name, assets):
-            draft.at.document.problems.append(mention.problem(refused[0], hint=refused[1]))
+        if refusal := _explain_refusal(draft, name, assets):
+            draft.at.document.problems.append(mention.problem(refusal[0], hint=refusal[1]))
         elif name not in listed and name in assets.drafts:
             inlet = _InletCompiler(draft, assets.drafts[name], InletMap(), draft.at / "partition", None)
-            found[name] = inlet.compile(waits_only=False, location=mention.location)
-    if named.keys() - found.keys() - listed.keys():
+            inlets[name] = inlet.compile(waits_only=False, location=mention.location)
+    if named.keys() - inlets.keys() - listed.keys():
         draft.at.document.failed.add("inlets")
-    return found
+    return inlets
 
 
 def _compile_compared_inlets(
@@ -108,40 +108,44 @@ def _compile_compared_inlets(
     columns: Mapping[str, KnownColumns],
 ) -> dict[str, InletSpec]:
     """The inlets that only foreign keys name; problems with their columns stand at the foreign key."""
-    more: dict[str, InletSpec] = {}
+    compared_inlets: dict[str, InletSpec] = {}
     for name, at in compared.items():
-        if refused := _refuse_compared(draft, name, assets):
-            at.add_problem(refused[0], hint=refused[1])
+        if refusal := _explain_compared_refusal(draft, name, assets):
+            at.add_problem(refusal[0], hint=refusal[1])
         elif name in assets.drafts:
             _check_compared(draft, name, columns.get(name))
             if name not in found:
-                more[name] = _compile_compared_inlet(draft, assets.drafts[name], at)
-    return more
+                compared_inlets[name] = _compile_compared_inlet(draft, assets.drafts[name], at)
+    return compared_inlets
 
 
 def _compile_compared_inlet(draft: AssetDraft, other: AssetDraft, at: DocumentPlace) -> InletSpec:
     """An inlet that only foreign keys name: a run reads all of it, and its updates make nothing stale."""
-    both = draft.partitioning.is_partitioned and other.partitioning.is_partitioned
-    options = InletMap(on_update="ignore", partitions="all", require="any") if both else InletMap(on_update="ignore")
+    are_partitioned = draft.partitioning.is_partitioned and other.partitioning.is_partitioned
+    options = (
+        InletMap(on_update="ignore", partitions="all", require="any")
+        if are_partitioned
+        else InletMap(on_update="ignore")
+    )
     inlet = _InletCompiler(draft, other, options, at, None).compile(waits_only=False, location=at.location)
     return replace(inlet, is_foreign_key_only=True)
 
 
-def _refuse_compared(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str | None] | None:
+def _explain_compared_refusal(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str | None] | None:
     """Why no foreign key of ``draft`` may name that asset, with a hint; None where one may."""
     if name == draft.name or name in (draft.keys.outlets or {}):
         return f"a foreign key of asset {draft.name!r} cannot name what its own runs write, {name!r}", None
     if name not in assets.names:
         return f"unknown asset {name!r}", did_you_mean(name, assets.candidates(draft.name))
-    return _refuse(draft, name, assets)
+    return _explain_refusal(draft, name, assets)
 
 
 def _check_compared(draft: AssetDraft, name: str, columns: KnownColumns | None) -> None:
     """Refuses columns in a foreign key that its asset is known to lack."""
     for key, _, at in foreign_keys(draft):
         for number, column in enumerate(key.to if key.asset == name else ()):
-            if columns is not None and (refused := columns.refuse(column)):
-                (at / number).add_problem(refused[0], hint=refused[1])
+            if columns is not None and (refusal := columns.refuse(column)):
+                (at / number).add_problem(refusal[0], hint=refusal[1])
 
 
 def _listed_inlets(draft: AssetDraft) -> dict[str, tuple[DocumentPlace, InletMap]]:
@@ -149,29 +153,29 @@ def _listed_inlets(draft: AssetDraft) -> dict[str, tuple[DocumentPlace, InletMap
     at, listed = draft.at / "inlets", draft.keys.inlets or []
     if isinstance(listed, dict):
         return {name: (at / name, options or InletMap()) for name, options in listed.items()}
-    found: dict[str, tuple[DocumentPlace, InletMap]] = {}
+    inlets: dict[str, tuple[DocumentPlace, InletMap]] = {}
     for index, name in enumerate(listed):
-        if name in found:
+        if name in inlets:
             (at / index).add_problem(f"the inlet {name!r} is listed twice")
-        found.setdefault(name, (at / index, InletMap()))
-    return found
+        inlets.setdefault(name, (at / index, InletMap()))
+    return inlets
 
 
-def _refuse(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str | None] | None:
+def _explain_refusal(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str | None] | None:
     """Why the code of ``draft`` may not read the asset of that name, with a hint; None where it may."""
     if name == draft.name:
-        return _OWN.format(name), _OWN_HINT
+        return _OWN_INLET.format(name), _OWN_HINT
     if name not in assets.names:
         others = assets.candidates(draft.name)
         if draft.keys.python is None:
             return f"unknown asset {name!r}", did_you_mean(name, others)
         hint = "an argument is an inlet, 'context' or 'spark'; params are in context.params"
         return f"the argument {name!r} names no asset", suggest_close(name, others) or hint
-    if refused := refuse_reference(draft, name, assets.drafts):
-        return refused
+    if refusal := refuse_reference(draft, name, assets.drafts):
+        return refusal
     other = assets.drafts.get(name)
     if other and other.shares_dataset(draft):
-        return _SAME.format(draft.name, name, draft.uri), _OWN_HINT
+        return _SAME_DATASET.format(draft.name, name, draft.uri), _OWN_HINT
     if other and other.is_known_by_events and other.are_reliable("path", "table", "source", "write"):
         return f"{name!r} is known by its events only and cannot be read", "only list it under 'inlets', to wait for it"
     return None
@@ -201,8 +205,8 @@ class _InletCompiler:
         options = self.options
         column = from_column(options.partitions)
         need, view = self._compile_need(column)
-        aligned = options.partitions == "aligned"
-        if not waits_only and not aligned and column is None:
+        is_aligned = options.partitions == "aligned"
+        if not waits_only and not is_aligned and column is None:
             self._check_columns(need, location)
         self._check_window(need)
         if options.read and waits_only and self.draft.are_reliable("sql", "python"):
@@ -211,17 +215,17 @@ class _InletCompiler:
             name=self.other.name,
             uri=self.other.uri if view is None else view_identity(self.other.name, view),
             view=view,
-            mapping=None if aligned else need.mapping,
+            mapping=None if is_aligned else need.mapping,
             matches=need.matches,
             require=self._compile_require(need) if column is None else self._require_values(),
             read=self._compile_read(),
-            on_update=options.on_update or ("ignore" if aligned or self._keeps_history(need) else "rerun"),
+            on_update=options.on_update or ("ignore" if is_aligned or self._keeps_history(need) else "rerun"),
             waits_only=waits_only,
-            aligned=aligned,
-            fresh_within=self._duration("fresh_within", options.fresh_within),
-            tolerance=self._duration("tolerance", options.tolerance),
+            aligned=is_aligned,
+            fresh_within=self._compile_duration("fresh_within", options.fresh_within),
+            tolerance=self._compile_duration("tolerance", options.tolerance),
             settle_seconds=self._compile_settle(),
-            on_removed=options.on_removed or self._on_removed(),
+            on_removed=options.on_removed or self._find_on_removed(),
             location=location,
         )
 
@@ -251,8 +255,8 @@ class _InletCompiler:
         if self.options.window is not None and (
             partitions == "aligned" or isinstance(need.mapping, WholeMapping | NewestMapping | NamedMapping)
         ):
-            beside = partitions if isinstance(partitions, str) else "…"
-            (self.at / "window").add_key_problem(f"'window' has no meaning beside 'partitions: {beside}'")
+            partitions_text = partitions if isinstance(partitions, str) else "…"
+            (self.at / "window").add_key_problem(f"'window' has no meaning beside 'partitions: {partitions_text}'")
 
     def _keeps_history(self, need: Dependency) -> bool:
         """Whether updates of the inlet leave older partitions alone, by default.
@@ -268,25 +272,25 @@ class _InletCompiler:
 
     def _compile_read(self) -> ReadMode | None:
         """How the inlet is read incrementally; None where all mapped partitions are read."""
-        given, at = self.options.read, self.at / "read"
-        if given is None:
+        options, at = self.options.read, self.at / "read"
+        if options is None:
             return None
         if isinstance(self.options.partitions, list) or self.options.partitions == "latest":
             at.add_key_problem(
                 "'read' is of all that is new, and has no meaning beside 'partitions'", hint="leave one out"
             )
-        if isinstance(given, ReadMap):
-            if self.columns and (refused := self.columns.refuse(given.after)):
-                (at / "after").add_problem(refused[0], hint=refused[1])
-            overlap = None if given.overlap is None else self._positive(at / "overlap", given.overlap)
-            return ReadAfter(given.after, overlap)
+        if isinstance(options, ReadMap):
+            if self.columns and (refusal := self.columns.refuse(options.after)):
+                (at / "after").add_problem(refusal[0], hint=refusal[1])
+            overlap = None if options.overlap is None else self._require_positive(at / "overlap", options.overlap)
+            return ReadAfter(options.after, overlap)
         source = self.other.source
         if source is not None and source.kind != "delta" and self.other.are_reliable("source", "path", "table"):
-            what = _NO_TABLE.get(source.kind, f"is {source.kind} files")
+            kind_text = _NO_TABLE.get(source.kind, f"is {source.kind} files")
             rows = "tables" if source.kind == "tables" else "files"
-            after = f"read: {{after: <column>}} reads new rows of {rows}"
-            hint = "leave 'read' out" if source.kind == "events" else after
-            at.add_problem(f"'read: changes' is of a Delta table, but asset {self.other.name!r} {what}", hint=hint)
+            remedy = f"read: {{after: <column>}} reads new rows of {rows}"
+            hint = "leave 'read' out" if source.kind == "events" else remedy
+            at.add_problem(f"'read: changes' is of a Delta table, but asset {self.other.name!r} {kind_text}", hint=hint)
         if self.options.partitions == "aligned":
             at.add_key_problem(
                 "'read: changes' has no meaning beside 'partitions: aligned', which reads all of one run"
@@ -323,8 +327,8 @@ class _InletCompiler:
                 sides = MappedAsset(self.draft.name, down), MappedAsset(self.other.name, up)
                 declared = read_mapping(at, self.options.partitions, *sides)
             else:
-                bare = self.draft if up.is_partitioned else self.other
-                at.add_key_problem(f"'partitions' maps partitions, but asset {bare.name!r} has none")
+                unpartitioned = self.draft if up.is_partitioned else self.other
+                at.add_key_problem(f"'partitions' maps partitions, but asset {unpartitioned.name!r} has none")
         need = Dependency(declared.time or OverlapMapping(), down, up, declared.matches)
         if need.is_mapped:
             need = replace(need, mapping=declared.time or self._compile_mapping())
@@ -335,16 +339,16 @@ class _InletCompiler:
         self._check_dimensions(need)
         return need
 
-    def _duration(self, key: str, text: str | None) -> Duration | None:
-        return None if text is None else self._positive(self.at / key, text)
+    def _compile_duration(self, key: str, text: str | None) -> Duration | None:
+        return None if text is None else self._require_positive(self.at / key, text)
 
-    def _positive(self, at: DocumentPlace, text: str) -> Duration | None:
+    def _require_positive(self, at: DocumentPlace, text: str) -> Duration | None:
         """The duration; None where it is not above 0, which becomes a problem."""
-        found = Duration.parse(text)
-        if max(found.months, found.days, found.seconds) <= 0:
+        duration = Duration.parse(text)
+        if max(duration.months, duration.days, duration.seconds) <= 0:
             at.add_problem(f"{at.path[-1]!r} is {text!r}; expected a duration above 0")
             return None
-        return found
+        return duration
 
     def _compile_settle(self) -> int:
         """How many seconds an update must be old before it counts: the inlet's own, else what its source asks.
@@ -356,7 +360,7 @@ class _InletCompiler:
         source = self.other.source
         return source.settle_seconds if source and source.kind in ("delta", "tables", "events") else 0
 
-    def _on_removed(self) -> OnRemoved:
+    def _find_on_removed(self) -> OnRemoved:
         """What removed inlet partitions do by default.
 
         Files are usually deleted because their retention is over, so results stay; rows are deleted on purpose, so
@@ -389,7 +393,7 @@ class _InletCompiler:
         ):
             message = f"no segment of {self.draft.name!r} is one of {self.other.name!r}"
             self.at.add_key_problem(message, hint="compare the lists of segments of the two assets")
-        elif need.tells_time and need.consumer.time and need.inlet.time and not _times_meet(need):
+        elif need.tells_time and need.consumer.time and need.inlet.time and not _can_times_meet(need):
             message = (
                 f"no partition of {self.draft.name!r} between its start and end maps to one of {self.other.name!r}"
             )
@@ -448,8 +452,8 @@ class _InletCompiler:
         """
         require = self.options.require
         if not isinstance(require, RequireMap):
-            whole = not need.consumer.is_partitioned and need.inlet.is_partitioned
-            counts = not whole or isinstance(need.mapping, NamedMapping)
+            reads_all = not need.consumer.is_partitioned and need.inlet.is_partitioned
+            counts = not reads_all or isinstance(need.mapping, NamedMapping)
             return PartitionRequirement(require or ("all" if counts else "any"))
         if need.goes_by_newest:
             (self.at / "require").add_problem("'partitions: latest' is one partition, which cannot be counted")
@@ -462,7 +466,7 @@ class _InletCompiler:
         return PartitionRequirement("at_least", require.at_least)
 
 
-def _times_meet(need: Dependency) -> bool:
+def _can_times_meet(need: Dependency) -> bool:
     """Whether some partition of the asset, within its start and end, requires one within the inlet's start and end."""
     mapping, down, up = need.mapping, need.consumer.time, need.inlet.time
     if down is None or up is None or not isinstance(mapping, OverlapMapping | WindowMapping):

@@ -1,32 +1,29 @@
-"""The compiled project: frozen values that every later stage reads; nothing here is text that still needs parsing."""
+"""A compiled asset and its inlets: frozen values that every later stage reads."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
-from typing import Final, Literal
+from dataclasses import field
+from typing import Literal
 
-from sparkassets.core.conditions import Condition, UpdateLeaf
+from sparkassets.core.conditions import Condition
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import (
     EVERYTHING,
     UNPARTITIONED,
-    Dependency,
     Partitioning,
     PartitionMapping,
     PartitionSet,
     SegmentMatch,
 )
-from sparkassets.core.sinks import SinkSpec
 from sparkassets.core.source_formats import FORMATS, FileFormat
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import Strategy
-from sparkassets.core.suggestions import did_you_mean
-from sparkassets.core.table_names import format_table_name, parse_tables
 from sparkassets.core.timetables import Timetable
 from sparkassets.core.validations import ValidationRule, rules_digest
 from sparkassets.core.writes import WriteMode
-from sparkassets.errors import FileLocation, InputError, SpecProblem
+from sparkassets.errors import FileLocation
 from sparkassets.frozen import frozen
 
 OnUpdate = Literal["rerun", "ignore"]
@@ -39,82 +36,6 @@ NotifyOn = Literal["failure", "withheld", "late", "recovery"]
 
 NOWHERE = FileLocation("")
 """The location of what no file says."""
-NAMED: Final = "table://"
-"""Prefix of the location of a table that a catalog knows by name; the name follows."""
-
-
-@frozen
-class StorageLocation:
-    """Where a table or a folder of files is: at a path, or wherever a catalog has the table of a name.
-
-    Attributes:
-        path: Absolute local path or object-store URI; of a table in a catalog ``table://<name>``, which is no place.
-        given: The text of the YAML (relative to the project file), or ``<warehouse>/<asset>``; the default identity.
-        table: The parts of its name in a catalog, for several tables with fields; empty of what is at a path.
-    """
-
-    path: str
-    given: str
-    table: tuple[str, ...] = ()
-
-    @classmethod
-    def of_table(cls, table: tuple[str, ...]) -> StorageLocation:
-        """The table of that name, which a catalog knows.
-
-        >>> StorageLocation.of_table(("main", "raw", "events"))
-        StorageLocation(path='table://main.raw.events', given='main.raw.events', table=('main', 'raw', 'events'))
-        """
-        return cls(f"{NAMED}{format_table_name(table)}", format_table_name(table), table)
-
-    @classmethod
-    def several(cls, text: str) -> StorageLocation:
-        """The tables that a name with fields stands for.
-
-        Raises:
-            InputError: It is no name of tables.
-        """
-        return cls(f"{NAMED}{text}", text, parse_tables(text))
-
-    @property
-    def display_text(self) -> str:
-        """The path or, for a table of a catalog, the name; for people."""
-        return self.given if self.table else self.path
-
-    @property
-    def journal_identity(self) -> str:
-        """The text by which the journal detects a move; a path never looks like a recorded name."""
-        return self.path if self.table else self.given
-
-    @property
-    def as_path(self) -> str:
-        """The location as a comparable path that may have fields; for a table, the number of name parts and the parts.
-
-        >>> StorageLocation.of_table(("main", "Raw", "events")).as_path, StorageLocation("/lake/a", "a").as_path
-        ('table://3/main/raw/events', '/lake/a')
-        """
-        if not self.table:
-            return self.path
-        parts = (part if "{" in part else part.lower() for part in self.table)
-        return f"{NAMED}{len(self.table)}/{'/'.join(parts)}"
-
-    def at_path(self, path: str) -> StorageLocation:
-        """The location with the same name, at another path.
-
-        >>> StorageLocation.of_table(("s", "a")).at_path("/lake/a")
-        StorageLocation(path='/lake/a', given='s.a', table=())
-        """
-        return StorageLocation(path, self.given)
-
-    def with_suffix(self, suffix: str) -> StorageLocation:
-        """The location whose path, or name, has a suffix appended.
-
-        >>> StorageLocation("/lake/a/", "a").with_suffix("_b").path, StorageLocation.of_table(("s",
-        ...     "a")).with_suffix("_b").given
-        ('/lake/a_b', 's.a_b')
-        """
-        if self.table:
-            return StorageLocation.of_table((*self.table[:-1], f"{self.table[-1]}{suffix}"))
-        return StorageLocation(f"{self.path.rstrip('/')}{suffix}", f"{self.given.rstrip('/')}{suffix}")
 
 
 @frozen
@@ -511,174 +432,3 @@ class AssetSpec:
     def local_zone(self) -> str:
         """The zone in which times of its runs are shown: that of its timetable, else its own."""
         return self.schedule.timetable.timezone if self.schedule.timetable is not None else self.timezone
-
-
-@frozen
-class SecretRef:
-    """Where a secret is, and never what it is.
-
-    Attributes:
-        scope, key: Of Databricks.
-        location: Where the project says so.
-    """
-
-    scope: str
-    key: str
-    location: FileLocation = NOWHERE
-
-
-@frozen
-class StoreOptions:
-    """How a bucket is reached; names where credentials are stored, and never holds them.
-
-    Attributes:
-        bucket: Its name; empty for every bucket of S3 that has no options of its own.
-        endpoint: The URL of its API, where that is not Amazon's.
-        access_key, secret_key, session_token: Names of secrets or of variables of the environment; without them
-            credentials are those of the environment.
-        anonymous: Whether requests are not signed.
-        timeout_seconds: Time limit of one request.
-        retries: How often a request is made again that failed.
-        location: Where the project says so.
-    """
-
-    bucket: str
-    endpoint: str | None = None
-    region: str | None = None
-    access_key: str | None = None
-    secret_key: str | None = None
-    session_token: str | None = None
-    anonymous: bool = False
-    timeout_seconds: int | None = None
-    retries: int | None = None
-    location: FileLocation = NOWHERE
-
-
-@frozen
-class ProjectSpec:
-    """The whole project, checked together.
-
-    Attributes:
-        root: Absolute folder of ``project.yml``.
-        state, warehouse: Absolute local paths or object-store URIs; ``table://`` and a schema of a catalog for a state.
-        state_by_spark: Whether a Spark session keeps the state.
-        retention: How long the journal's entries are kept, in seconds; None for ever.
-        folders: Absolute, of asset files.
-        python: Packages that functions may come from.
-        spark: Session settings, used only when sparkassets creates the session.
-        openlineage: The namespace of its jobs there; False where nothing is reported.
-        assets: By name, every inlet before its consumers.
-        warnings: What is probably not meant, in order of place.
-        variables: Environment variables whose values are in the project; reports and records of failures show
-            their names instead.
-        asked: Variables that its files name, set or not, by which the cache detects a change.
-        profile: The active profile; empty where there is none.
-        profiles: All that there are.
-        secrets: By the names that `notify` and ``${NAME}`` in ``spark`` have for them.
-        given: The variables that the profile sets.
-        logs: Where runs leave their logs, if the project says so; as `state`.
-        storage: How buckets are reached, one for each bucket with options in the project.
-        sinks: Of installed packages, in the order in which they are told.
-    """
-
-    name: str
-    root: str
-    state: str
-    warehouse: str
-    assets: Mapping[str, AssetSpec]
-    timezone: str = "UTC"
-    folders: tuple[str, ...] = ()
-    python: tuple[str, ...] = ()
-    spark: Mapping[str, str] = field(default_factory=dict)
-    max_parallel_runs: int = 4
-    retention: int | None = None
-    openlineage: str | Literal[False] | None = None
-    state_by_spark: bool = False
-    warnings: tuple[SpecProblem, ...] = ()
-    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
-    asked: frozenset[str] = frozenset()
-    profile: str = ""
-    profiles: tuple[str, ...] = ()
-    secrets: Mapping[str, SecretRef] = field(default_factory=dict)
-    given: Mapping[str, str] = field(default_factory=dict)
-    logs: str | None = None
-    storage: tuple[StoreOptions, ...] = ()
-    sinks: tuple[SinkSpec, ...] = ()
-
-    @property
-    def is_in_catalogs(self) -> bool:
-        """Whether some of its tables are in catalogs, which a Spark session alone looks into."""
-        return any(asset.is_named for asset in self.assets.values())
-
-    def judge_of(self, asset: AssetSpec) -> str:
-        """Digest of the code and the rules that judge an asset's runs, with the rules of its outlets."""
-        return "".join([asset.judge_digest, *(rules_digest(self.assets[name].rules) for name in asset.outlets)])
-
-    def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:
-        """How the partitions of an asset depend on the partitions of one of its inlets."""
-        needed = self.assets[inlet.name].partitioning if inlet.view is None else inlet.view
-        return Dependency(inlet.mapping, asset.partitioning, needed, inlet.matches)
-
-    def partitioning(self, inlet: InletSpec) -> Partitioning:
-        """The partitions that an inlet is mapped by: its own, or what values of its rows make."""
-        return self.assets[inlet.name].partitioning if inlet.view is None else inlet.view
-
-    def inlet_with_mapping(self, asset: AssetSpec, name: str) -> AssetSpec:
-        """One of an asset's inlets, with the partitions that it is mapped by."""
-        inlet = asset.inlets.get(name)
-        read = self.assets[name]
-        if inlet is None or inlet.view is None:
-            return read
-        return replace(read, partitioning=inlet.view, in_paths=read.partitioning, views={inlet.uri: inlet.view})
-
-    def listened_uri(self, asset: str, leaf: UpdateLeaf) -> str:
-        """The dataset whose events a leaf of that asset's condition means: of an inlet by values its view."""
-        uri = leaf.ref if leaf.is_uri else self.assets[leaf.ref].uri
-        views = (each for each in self.assets[asset].inlets.values() if each.view is not None)
-        return next((each.uri for each in views if self.assets[each.name].uri == uri), uri)
-
-    def asset(self, name: str) -> AssetSpec:
-        """The asset of that name.
-
-        Raises:
-            InputError: There is none; with did-you-mean.
-        """
-        found = self.assets.get(name)
-        if found is None:
-            raise self.unknown_asset_error(name)
-        return found
-
-    def unknown_asset_error(self, name: str, *, hint: str | None = None) -> InputError:
-        """The error that the project has no asset of that name; the hint is a suggestion by default."""
-        return InputError(f"no asset {name!r} in project {self.name!r}", hint=hint or did_you_mean(name, self.assets))
-
-
-__all__ = [
-    "CHANGE_COLUMNS",
-    "CHANGE_TYPE",
-    "AssetSpec",
-    "Committer",
-    "DeadlineSpec",
-    "Duration",
-    "InletSpec",
-    "NotifyOn",
-    "NotifyRule",
-    "OnCodeChange",
-    "OnRemoved",
-    "OnUpdate",
-    "PartitionRequirement",
-    "ProjectSpec",
-    "PythonBody",
-    "ReadAfter",
-    "ReadChanges",
-    "ReadMode",
-    "RunBudget",
-    "Schedule",
-    "SchemaPolicy",
-    "SecretRef",
-    "SourceSpec",
-    "SqlBody",
-    "StorageLocation",
-    "StoreOptions",
-    "UnchangedPolicy",
-]

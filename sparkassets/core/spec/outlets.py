@@ -65,7 +65,7 @@ def _check_declared(draft: AssetDraft, names: Sequence[str]) -> None:
         at.add_problem("'partitioned_by' names all columns, so that the files would hold none", hint="leave one out")
 
 
-_OF_DATA: Final = ("path", "table", "uri", "columns", "properties", "partitioned_by", "validations", "sql")
+_DATA_KEYS: Final = ("path", "table", "uri", "columns", "properties", "partitioned_by", "validations", "sql")
 """Keys that each outlet has for itself."""
 
 
@@ -84,7 +84,7 @@ def refuse_keys_of_data(at: DocumentPlace, keys: AssetFile) -> None:
         return
     if not keys.outlets:
         (at / "outlets").add_problem("'outlets' is empty, so that nothing would be written", hint="name what it writes")
-    for key in _OF_DATA:
+    for key in _DATA_KEYS:
         if (at / key).exists:
             message = f"{key!r} has no meaning beside 'outlets': each outlet has its own"
             (at / key).add_key_problem(message, hint="write it below the outlet that is meant")
@@ -92,20 +92,20 @@ def refuse_keys_of_data(at: DocumentPlace, keys: AssetFile) -> None:
 
 def outlets_of(keys: AssetFile) -> Mapping[str, OutletMap]:
     """The outlets by name; empty for an asset that is no multi-asset."""
-    return {name: written or OutletMap() for name, written in (keys.outlets or {}).items()}
+    return {name: options or OutletMap() for name, options in (keys.outlets or {}).items()}
 
 
-def keys_of(keys: AssetFile, name: str, own: OutletMap) -> AssetFile:
+def keys_of(keys: AssetFile, name: str, options: OutletMap) -> AssetFile:
     """The keys of an outlet as if it were an asset: its own ones for its data, the multi-asset's for all else."""
-    of_data = {key: getattr(own, key) for key in (*_OF_DATA, "description", "extra")}
-    return keys.model_copy(update={"asset": name, "outlets": None, "inlets": None, **of_data})
+    data_keys = {key: getattr(options, key) for key in (*_DATA_KEYS, "description", "extra")}
+    return keys.model_copy(update={"asset": name, "outlets": None, "inlets": None, **data_keys})
 
 
 def check_partition_columns(draft: AssetDraft) -> None:
     """Refuses an outlet whose declared columns lack one that it is partitioned by."""
-    known = {name.lower() for name in draft.keys.types}
-    for column in draft.partitioning.columns if known and draft.are_reliable("partition") else ():
-        if column.lower() not in known:
+    declared = {name.lower() for name in draft.keys.types}
+    for column in draft.partitioning.columns if declared and draft.are_reliable("partition") else ():
+        if column.lower() not in declared:
             message = f"the columns of outlet {draft.name!r} lack {column!r}, by which {draft.maker!r} is partitioned"
             (draft.at / "columns").add_problem(message)
 
@@ -149,23 +149,32 @@ def refuse_reference(draft: AssetDraft, name: str, drafts: Mapping[str, AssetDra
     if other.maker == draft.name:
         message = f"asset {draft.name!r} cannot wait for its own outlet {name!r}"
         return message, f"in SQL, {{{{ outlets.{name} }}}} is the target as it was before the run"
-    own = next((each for each in _own(draft, drafts) if each.shares_dataset(other)), None)
-    if own is not None:
-        whose = f"it is the dataset {own.uri!r} of its own outlet {own.name!r}"
-        message = f"asset {draft.name!r} cannot wait for {name!r}: {whose}"
+    own_outlet = next((each for each in _iterate_own_outlets(draft, drafts) if each.shares_dataset(other)), None)
+    if own_outlet is not None:
+        explanation = f"it is the dataset {own_outlet.uri!r} of its own outlet {own_outlet.name!r}"
+        message = f"asset {draft.name!r} cannot wait for {name!r}: {explanation}"
         return message, "give one of them a 'uri' of its own"
     return None
 
 
 def refuse_own_uri(draft: AssetDraft, uri: str, drafts: Mapping[str, AssetDraft]) -> str | None:
     """Why a multi-asset may not wait for that dataset, which one of its own outlets has; None for any other dataset."""
-    own = next(
-        (each for each in _own(draft, drafts) if each.uri == uri and each.are_reliable("uri", "path", "table")), None
+    own_outlet = next(
+        (
+            each
+            for each in _iterate_own_outlets(draft, drafts)
+            if each.uri == uri and each.are_reliable("uri", "path", "table")
+        ),
+        None,
     )
-    return f"asset {draft.name!r} cannot wait for the dataset {uri!r} of its own outlet {own.name!r}" if own else None
+    return (
+        f"asset {draft.name!r} cannot wait for the dataset {uri!r} of its own outlet {own_outlet.name!r}"
+        if own_outlet
+        else None
+    )
 
 
-def _own(draft: AssetDraft, drafts: Mapping[str, AssetDraft]) -> Iterator[AssetDraft]:
+def _iterate_own_outlets(draft: AssetDraft, drafts: Mapping[str, AssetDraft]) -> Iterator[AssetDraft]:
     """The outlets of a multi-asset; none of any other."""
     return (drafts[name] for name in draft.keys.outlets or () if name in drafts and drafts[name].maker == draft.name)
 

@@ -66,55 +66,55 @@ def check_types(at: DocumentPlace, keys: Sequence[str], *, column: str, declared
         column: That holds them.
         declared: Its type, as Spark SQL names it.
     """
-    kind = _kind(declared)
+    kind = _normalize_type(declared)
     if not holds_segments(kind):
         message = f"the column {column!r} is declared as {declared!r}, whose values have no text that could be a key"
         at.add_problem(message, hint="segments are strings, whole numbers, decimals, dates or booleans")
         return
     for index, key in enumerate(keys):
         if segment_value(key, kind) is None:
-            own = segment_of(key, kind)
-            hint = f"such a value is told as {own!r}" if own not in (None, key) else None
+            usual_spelling = segment_of(key, kind)
+            hint = f"such a value is told as {usual_spelling!r}" if usual_spelling not in (None, key) else None
             message = f"{key!r} is no value of the column {column!r}, which is declared as {declared!r}"
             (at / index).add_problem(message, hint=hint)
 
 
-def _kind(declared: str) -> str:
+def _normalize_type(declared: str) -> str:
     """A type's name as Spark and Delta have it.
 
-    >>> _kind("NUMERIC( 9 )"), _kind("dec(9, 2)"), _kind("varchar(3)"), _kind("Int")
-    ('decimal(9,0)', 'decimal(9,2)', 'string', 'int')
+    >>> [_normalize_type(each) for each in ("NUMERIC( 9 )", "dec(9, 2)", "varchar(3)", "Int")]
+    ['decimal(9,0)', 'decimal(9,2)', 'string', 'int']
     """
-    plain = "".join(declared.lower().split())
-    if found := _DECIMAL.fullmatch(plain):
-        return f"decimal({found[1] or 10},{found[2] or 0})"
-    return "string" if _TEXT.fullmatch(plain) else plain
+    folded = "".join(declared.lower().split())
+    if decimal := _DECIMAL.fullmatch(folded):
+        return f"decimal({decimal[1] or 10},{decimal[2] or 0})"
+    return "string" if _TEXT.fullmatch(folded) else folded
 
 
 def warn_of_left_out(draft: AssetDraft, inlets: Mapping[str, InletSpec], files: AssetFiles) -> None:
     """Warns of a query that silently drops rows of unknown segments, because it joins the segments of the run."""
-    own = draft.partitioning
+    partitioning = draft.partitioning
     needs = [
-        Dependency(each.mapping, own, each.view or files.drafts[each.name].partitioning, each.matches)
+        Dependency(each.mapping, partitioning, each.view or files.drafts[each.name].partitioning, each.matches)
         for each in inlets.values()
     ]
-    shared = {ours.column for need in needs for ours, _ in need.shared_segment_dimensions}
-    untold = [column for column in own.open_columns if column not in shared]
-    if not untold or not inlets or draft.keys.strategy == "every_instance":
+    shared = {own_dimension.column for need in needs for own_dimension, _ in need.shared_segment_dimensions}
+    unknown_columns = [column for column in partitioning.open_columns if column not in shared]
+    if not unknown_columns or not inlets or draft.keys.strategy == "every_instance":
         return
     (draft.at / "partition").add_warning(
-        f"no inlet tells the segments by {listing(untold)}, and the query joins {{{{ partitions }}}}: once some are "
-        "known, rows of others are left out",
+        f"no inlet tells the segments by {listing(unknown_columns)}, and the query joins {{{{ partitions }}}}: "
+        "once some are known, rows of others are left out",
         hint="leave the join out, and new segments become known by their rows; or let an inlet tell them, such as by "
         "partitions: {from: <column>}",
     )
 
 
-_TAKEN = ("start", "end")
-_ADDING = ("append", "self")
+_RESERVED_NAMES = ("start", "end")
+_ADDING_WRITES = ("append", "self")
 
 
-def segments_of_params(keys: AssetFile, beside: Partitioning) -> SegmentPartition | None:
+def segments_of_params(keys: AssetFile, others: Partitioning) -> SegmentPartition | None:
     """The segments that a list of params forms: the values of the first name that differs in every element.
 
     None unless the strategy is `every_instance` without written segments, and the write needs no column to find a
@@ -123,38 +123,43 @@ def segments_of_params(keys: AssetFile, beside: Partitioning) -> SegmentPartitio
 
     Args:
         keys: The keys of the asset.
-        beside: The other dimensions of the asset.
+        others: The other dimensions of the asset.
     """
-    given = keys.params
-    if not isinstance(given, list) or keys.strategy != "every_instance" or beside.segments or not needs_no_column(keys):
+    params = keys.params
+    if (
+        not isinstance(params, list)
+        or keys.strategy != "every_instance"
+        or others.segments
+        or not needs_no_column(keys)
+    ):
         return None
-    if keys.write in _ADDING and beside.time is None:
+    if keys.write in _ADDING_WRITES and others.time is None:
         return None
-    name = find_telling_param(given, beside)
+    name = find_telling_param(params, others)
     if name is None:
         return None
-    values = (plain_text(one[name]) for one in given)
-    return SegmentPartition(name, tuple(sorted(values)), in_rows=keys.write not in _ADDING)
+    values = (plain_text(each[name]) for each in params)
+    return SegmentPartition(name, tuple(sorted(values)), in_rows=keys.write not in _ADDING_WRITES)
 
 
-def find_telling_param(given: list[dict[str, Any]], beside: Partitioning) -> str | None:
+def find_telling_param(params: list[dict[str, Any]], others: Partitioning) -> str | None:
     """The first name that all params have, each with another value that is text or a number; None if there is none."""
-    taken = {name.lower() for name in (*beside.names, *_TAKEN)}
-    names = [name for name in (given[0] if given else ()) if name.lower() not in taken]
-    return next((name for name in names if _tells(name, given)), None)
+    reserved = {name.lower() for name in (*others.names, *_RESERVED_NAMES)}
+    names = [name for name in (params[0] if params else ()) if name.lower() not in reserved]
+    return next((name for name in names if _differs_in_all(name, params)), None)
 
 
-def _tells(name: str, given: list[dict[str, Any]]) -> bool:
-    if not all(_is_text(one.get(name)) for one in given):
+def _differs_in_all(name: str, params: list[dict[str, Any]]) -> bool:
+    if not all(_is_text(each.get(name)) for each in params):
         return False
-    return len({plain_text(one[name]) for one in given}) == len(given)
+    return len({plain_text(each[name]) for each in params}) == len(params)
 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str | int | float) and value != ""
 
 
-_SHORT: Final = {
+_PRESETS: Final = {
     "@hourly": "hour",
     "@daily": "day",
     "@weekly": "week",
@@ -194,17 +199,17 @@ def compile_partition(
         pattern: The path of a source of files, or the path or name of a source of several tables.
     """
     field = pattern.field.name if pattern and pattern.field else None
-    dimensions = _dimensions(at / "partition", keys, within=within, field=field)
-    if source is None and (fanned := segments_of_params(keys, _product(dimensions))) is not None:
-        dimensions = [*dimensions, _DeclaredDimension(at / "params", fanned)]
+    dimensions = _compile_dimensions(at / "partition", keys, within=within, field=field)
+    if source is None and (params_dimension := segments_of_params(keys, _make_partitioning(dimensions))) is not None:
+        dimensions = [*dimensions, _DeclaredDimension(at / "params", params_dimension)]
     _check_product(at / "partition", keys, dimensions)
-    partitioning = _product(dimensions)
+    partitioning = _make_partitioning(dimensions)
     if source is None and partitioning.time is not None:
         _check_segment_columns(dimensions)
     if at.document.failed.isdisjoint({"partition", "path", "table", "source"}):
         if pattern:
-            of = "table" if source and source.kind == "tables" else "file"
-            _check_pattern(at / ("path" if keys.table is None else "table"), pattern, partitioning, of=of)
+            noun = "table" if source and source.kind == "tables" else "file"
+            _check_pattern(at / ("path" if keys.table is None else "table"), pattern, partitioning, of=noun)
         for dimension in dimensions:
             if isinstance(dimension.found, TimePartition):
                 _check_time(dimension.at, dimension.found, keys, source)
@@ -212,7 +217,7 @@ def compile_partition(
     return partitioning
 
 
-def _dimensions(
+def _compile_dimensions(
     at: DocumentPlace, keys: AssetFile, *, within: TimeBounds, field: str | None
 ) -> list[_DeclaredDimension]:
     """The dimensions that `partition` declares, in the order of the file; empty for an asset without partitions.
@@ -222,30 +227,32 @@ def _dimensions(
     """
     written = keys.partition
     if written is None and keys.strategy == "every_instance" and needs_no_column(keys):
-        assumed = own_interval(keys, within=within)
-        return [] if assumed is None else [_DeclaredDimension(at, assumed)]
+        interval = own_interval(keys, within=within)
+        return [] if interval is None else [_DeclaredDimension(at, interval)]
     if written is None or written == "none":
         return []
     if written == AUTO:
-        own = automatic_dimension(at, keys, within=within, field=field)
-        return [] if own is None else [_DeclaredDimension(at, own)]
+        dimension = automatic_dimension(at, keys, within=within, field=field)
+        return [] if dimension is None else [_DeclaredDimension(at, dimension)]
     if isinstance(written, str):
-        time = TimePartition(_SHORT[written], within.timezone, field, within.start, within.end)
+        time = TimePartition(_PRESETS[written], within.timezone, field, within.start, within.end)
         return [_DeclaredDimension(at, time)]
     if isinstance(written, list):
-        return [_dimension(at / index, each, keys, within=within, field=field) for index, each in enumerate(written)]
-    return [_dimension(at, written, keys, within=within, field=field)]
+        return [
+            _compile_dimension(at / index, each, keys, within=within, field=field) for index, each in enumerate(written)
+        ]
+    return [_compile_dimension(at, written, keys, within=within, field=field)]
 
 
-def _dimension(
+def _compile_dimension(
     at: DocumentPlace, written: PartitionMap | SegmentsMap, keys: AssetFile, *, within: TimeBounds, field: str | None
 ) -> _DeclaredDimension:
     if isinstance(written, SegmentsMap):
-        return _segments(at, written, keys)
+        return _compile_segments(at, written, keys)
     return _DeclaredDimension(at, compile_time_dimension(at, written, keys, within=within, field=field))
 
 
-def _segments(at: DocumentPlace, written: SegmentsMap, keys: AssetFile) -> _DeclaredDimension:
+def _compile_segments(at: DocumentPlace, written: SegmentsMap, keys: AssetFile) -> _DeclaredDimension:
     """The dimension of segments; without a column, where the write needs none, it has a fixed name."""
     if written.column is None and not needs_no_column(keys) and "partition" not in at.document.failed:
         keys_text = written.segments if isinstance(written.segments, str) else "[…]"
@@ -254,15 +261,15 @@ def _segments(at: DocumentPlace, written: SegmentsMap, keys: AssetFile) -> _Decl
     if isinstance(written.segments, str):
         return _DeclaredDimension(at, SegmentPartition(column, (), is_open=True, in_rows=in_rows))
     check_keys(at / "segments", written.segments)
-    known = SegmentPartition(column, tuple(sorted(set(written.segments))), in_rows=in_rows)
-    return _DeclaredDimension(at, known, tuple(written.segments))
+    dimension = SegmentPartition(column, tuple(sorted(set(written.segments))), in_rows=in_rows)
+    return _DeclaredDimension(at, dimension, tuple(written.segments))
 
 
-def _product(dimensions: Sequence[_DeclaredDimension]) -> Partitioning:
+def _make_partitioning(dimensions: Sequence[_DeclaredDimension]) -> Partitioning:
     """The product of the dimensions; of several dimensions of time, which is a problem, only the first counts."""
-    found = [dimension.found for dimension in dimensions]
-    times = [(each, number) for number, each in enumerate(found) if isinstance(each, TimePartition)]
-    segments = tuple(each for each in found if isinstance(each, SegmentPartition))
+    parts = [dimension.found for dimension in dimensions]
+    times = [(each, number) for number, each in enumerate(parts) if isinstance(each, TimePartition)]
+    segments = tuple(each for each in parts if isinstance(each, SegmentPartition))
     return Partitioning(times[0][0], segments, times[0][1]) if times else Partitioning(None, segments)
 
 
@@ -271,16 +278,16 @@ def _check_product(at: DocumentPlace, keys: AssetFile, dimensions: Sequence[_Dec
     if not dimensions and isinstance(keys.partition, list):
         at.add_problem("the list of dimensions is empty", hint="write partition: none, or leave it out")
     times = [dimension.at for dimension in dimensions if isinstance(dimension.found, TimePartition)]
-    for another in times[1:]:
-        another.add_problem("at most one dimension of a product is time; the first is above")
+    for repeated in times[1:]:
+        repeated.add_problem("at most one dimension of a product is time; the first is above")
     columns: dict[str, str] = {}
     for dimension in dimensions:
         column = dimension.found.column
         if column is None:
             continue
         if (first := columns.get(column.lower())) is not None:
-            same = "" if column == first else f", which to Spark is {first!r}"
-            (dimension.at / "column").add_problem(f"another dimension has the column {column!r}{same}, too")
+            note = "" if column == first else f", which to Spark is {first!r}"
+            (dimension.at / "column").add_problem(f"another dimension has the column {column!r}{note}, too")
         columns.setdefault(column.lower(), column)
 
 
@@ -314,10 +321,10 @@ def _check_time(at: DocumentPlace, partition: TimePartition, keys: AssetFile, so
 
 def _no_column(keys: AssetFile) -> str:
     """Why a partition needs a column, as a sentence."""
-    upserts = isinstance(keys.write, WriteMap) and keys.write.upsert is not None
-    works = f"'{'upsert' if upserts else 'replace'}' works by partition and"
-    why = "reading a partition of a Delta table" if keys.source is not None else works
-    return f"the partition has no column: {why} needs the column that holds it"
+    is_upsert = isinstance(keys.write, WriteMap) and keys.write.upsert is not None
+    mode_text = f"'{'upsert' if is_upsert else 'replace'}' works by partition and"
+    cause = "reading a partition of a Delta table" if keys.source is not None else mode_text
+    return f"the partition has no column: {cause} needs the column that holds it"
 
 
 def _check_pattern(at: DocumentPlace, pattern: PathPattern, partitioning: Partitioning, *, of: str) -> None:
@@ -332,11 +339,11 @@ def _check_pattern(at: DocumentPlace, pattern: PathPattern, partitioning: Partit
 def _check_declared(dimension: _DeclaredDimension, keys: AssetFile, *, fields: Collection[str]) -> None:
     """Refuses a dimension whose column is neither declared nor a field of the path, or cannot hold its segments."""
     column = dimension.found.column
-    if column is None or not keys.types or column not in _product([dimension]).columns:
+    if column is None or not keys.types or column not in _make_partitioning([dimension]).columns:
         return
-    same = next((each for each in keys.types if each.lower() == column.lower()), None)
-    if same is not None and same != column:
-        message = f"'columns' has {same!r}, which to Spark is the partition's column {column!r}"
+    same_column = next((each for each in keys.types if each.lower() == column.lower()), None)
+    if same_column is not None and same_column != column:
+        message = f"'columns' has {same_column!r}, which to Spark is the partition's column {column!r}"
         (dimension.at / "column").add_problem(message, hint="write both alike")
     elif column not in keys.types and column in fields:
         return
@@ -354,10 +361,10 @@ _HINT = f"write partition: {_SEGMENTS}"
 
 def compile_segment_params(draft: AssetDraft, strategy: Strategy | None) -> SegmentParams | None:
     """The params by segment, from a list of params; None if they are one map, or wrong, which becomes a problem."""
-    given, at = draft.keys.params, draft.at / "params"
-    if isinstance(given, dict) or not draft.are_reliable("params", "strategy", "partition"):
+    params, at = draft.keys.params, draft.at / "params"
+    if isinstance(params, dict) or not draft.are_reliable("params", "strategy", "partition"):
         return None
-    if not given:
+    if not params:
         at.add_problem(
             "the list of params is empty, so that nothing would run", hint="write params: [{<key>: <value>}, …]"
         )
@@ -367,52 +374,54 @@ def compile_segment_params(draft: AssetDraft, strategy: Strategy | None) -> Segm
             hint="write 'strategy: every_instance', or one map of params",
         )
     else:
-        return _build_segment_params(draft, at, given)
+        return _build_segment_params(draft, at, params)
     return None
 
 
-def _build_segment_params(draft: AssetDraft, at: DocumentPlace, given: list[dict[str, Any]]) -> SegmentParams | None:
+def _build_segment_params(draft: AssetDraft, at: DocumentPlace, params: list[dict[str, Any]]) -> SegmentParams | None:
     """The params by segment, by every listed dimension whose column is a name in all of the params.
 
     None, with a problem, if there is no such dimension: nothing would tell which params a run has.
     """
     segments = draft.partitioning.segments
-    listed = [i for i, each in enumerate(segments) if not each.is_open]
-    places = tuple(i for i in listed if all(segments[i].column in one for one in given))
+    listed_dimensions = [i for i, each in enumerate(segments) if not each.is_open]
+    places = tuple(i for i in listed_dimensions if all(segments[i].column in some_params for some_params in params))
     if places:
-        return SegmentParams(places, _params_by_segment(at, given, [segments[place] for place in places]))
+        return SegmentParams(places, _params_by_segment(at, params, [segments[place] for place in places]))
     if not segments and needs_no_column(draft.keys):
-        _refuse_alike(draft, at, given)
+        _refuse_alike(draft, at, params)
         return None
     message = "no listed segment tells which of these params a run has: none has its column's name in all"
-    beside = not draft.partitioning.is_partitioned and is_timed(draft.keys)
-    at.add_problem(message, hint=f"write partition: [{{by: auto, column: <column>}}, {_SEGMENTS}]" if beside else _HINT)
+    needs_time = not draft.partitioning.is_partitioned and is_timed(draft.keys)
+    at.add_problem(
+        message, hint=f"write partition: [{{by: auto, column: <column>}}, {_SEGMENTS}]" if needs_time else _HINT
+    )
     return None
 
 
 def _params_by_segment(
-    at: DocumentPlace, given: list[dict[str, Any]], dimensions: list[SegmentPartition]
+    at: DocumentPlace, params: list[dict[str, Any]], dimensions: list[SegmentPartition]
 ) -> dict[tuple[str, ...], Mapping[str, object]]:
     """The params by their segments in these dimensions; segments without params, or with two, become problems."""
-    found: dict[tuple[str, ...], Mapping[str, object]] = {}
-    for index, params in enumerate(given):
-        key = tuple(plain_text(params[each.column]) for each in dimensions)
-        if key in found:
+    params_found: dict[tuple[str, ...], Mapping[str, object]] = {}
+    for index, each_params in enumerate(params):
+        key = tuple(plain_text(each_params[each.column]) for each in dimensions)
+        if key in params_found:
             (at / index).add_problem(f"the params of {_describe_segment(dimensions, key)} are there twice")
         for each, value in zip(dimensions, key, strict=True):
             if value not in each.keys:
                 (at / index).add_problem(f"{value!r} is no segment of the column {each.column!r}", hint=_HINT)
-        found.setdefault(key, params)
-    lacking = next((key for key in product(*(each.keys for each in dimensions)) if key not in found), None)
+        params_found.setdefault(key, each_params)
+    lacking = next((key for key in product(*(each.keys for each in dimensions)) if key not in params_found), None)
     if lacking is not None:
         message = f"there are no params of {_describe_segment(dimensions, lacking)}"
         at.add_problem(message, hint="write a map for each of the segments")
-    return found
+    return params_found
 
 
-def _refuse_alike(draft: AssetDraft, at: DocumentPlace, given: list[dict[str, Any]]) -> None:
+def _refuse_alike(draft: AssetDraft, at: DocumentPlace, params: list[dict[str, Any]]) -> None:
     """Adds the problem of a list of params that cannot form segments by itself: why runs could not tell them apart."""
-    if find_telling_param(given, draft.partitioning) is None:
+    if find_telling_param(params, draft.partitioning) is None:
         message = "nothing tells which of these params a run has: no name has another value in each of them"
         at.add_problem(message, hint="give each a name of its own, such as {name: a}")
         return
@@ -422,5 +431,5 @@ def _refuse_alike(draft: AssetDraft, at: DocumentPlace, given: list[dict[str, An
     )
 
 
-def _describe_segment(named: list[SegmentPartition], key: tuple[str, ...]) -> str:
-    return ", ".join(f"{each.column} {value!r}" for each, value in zip(named, key, strict=True))
+def _describe_segment(dimensions: list[SegmentPartition], key: tuple[str, ...]) -> str:
+    return ", ".join(f"{each.column} {value!r}" for each, value in zip(dimensions, key, strict=True))

@@ -32,7 +32,7 @@ KeyMap = Mapping[str, list[str]]
 """The inlet's keys that each key needs."""
 PartitionsMap = dict[str, str | list[str] | dict[str, list[str] | dict[str, list[str]]]]
 """A map of keys, or of dimensions to the options of each."""
-_TIMES: Final[Mapping[str, PartitionMapping]] = {"all": WholeMapping(), "latest": NewestMapping()}
+_TIME_MAPPINGS: Final[Mapping[str, PartitionMapping]] = {"all": WholeMapping(), "latest": NewestMapping()}
 
 
 @frozen
@@ -97,13 +97,13 @@ def read_mapping(
 
 def _read_named_partitions(at: DocumentPlace, written: Sequence[str], up: MappedAsset) -> NamedMapping:
     """The inlet partitions that a list names; a key that is none becomes a problem."""
-    found = []
+    partitions = []
     for index, key in enumerate(written):
         try:
-            found.append(up.partitioning.parse(key, learns=True))
+            partitions.append(up.partitioning.parse(key, learns=True))
         except PartitionError as error:
             (at / index).add_problem(f"of asset {up.name!r}: {error.args[0]}", hint=error.hint)
-    return NamedMapping(PartitionSet.union(found))
+    return NamedMapping(PartitionSet.union(partitions))
 
 
 def _check_newest(at: DocumentPlace, up: MappedAsset) -> None:
@@ -137,30 +137,30 @@ class _MappingReader:
             self._read_short_map(lists)
         elif lists:
             key = next(iter(lists))
-            self._key_problem(
+            self._add_key_problem(
                 key, f"{key!r} has a list of keys, others a dimension", "write {<column>: {<key>: [<key>, …]}, …}"
             )
         else:
             for column, value in written.items():
                 self._read_dimension(column, value)
-        return DeclaredMapping(self.time, self._matches())
+        return DeclaredMapping(self.time, self._make_matches())
 
-    def _matches(self) -> tuple[SegmentMatch, ...] | None:
+    def _make_matches(self) -> tuple[SegmentMatch, ...] | None:
         """The matches of segments, in the order of the inlet's dimensions; None if nothing was declared of segments.
 
         Dimensions that the map does not name match by column. Two matches of one inlet dimension are a problem.
         """
         if not self.found and not self.whole:
             return None
-        others = [match for match in self.by_column.values() if match.column not in {*self.found, *self.whole}]
-        taken: dict[str, SegmentMatch] = {}
-        for match in (*self.found.values(), *others):
-            if match.inlet.lower() in taken and match.column in self.found:
-                first = taken[match.inlet.lower()].column
-                self._key_problem(match.column, f"{first!r} goes by {match.inlet!r} of {self.up.name!r} already")
-            taken.setdefault(match.inlet.lower(), match)
+        unnamed = [match for match in self.by_column.values() if match.column not in {*self.found, *self.whole}]
+        matches_by_inlet: dict[str, SegmentMatch] = {}
+        for match in (*self.found.values(), *unnamed):
+            if match.inlet.lower() in matches_by_inlet and match.column in self.found:
+                first = matches_by_inlet[match.inlet.lower()].column
+                self._add_key_problem(match.column, f"{first!r} goes by {match.inlet!r} of {self.up.name!r} already")
+            matches_by_inlet.setdefault(match.inlet.lower(), match)
         order = [each.column.lower() for each in self.up.segments]
-        return tuple(sorted(taken.values(), key=lambda match: order.index(match.inlet.lower())))
+        return tuple(sorted(matches_by_inlet.values(), key=lambda match: order.index(match.inlet.lower())))
 
     # ------------------------------------------------------------------ the dimensions
 
@@ -170,32 +170,34 @@ class _MappingReader:
         It is the asset's only dimension of segments, or the only one that does not match by column; else that is a
         problem.
         """
-        own = self.down.segments
-        if not own:
+        dimensions = self.down.segments
+        if not dimensions:
             message = f"a map of keys is of segments, but asset {self.down.name!r} has none"
             self.at.add_problem(message, hint="time maps by overlap, or by 'window'")
             return
-        free = [each for each in own if each.column not in self.by_column] if len(own) > 1 else own
-        if len(free) != 1:
-            columns = listing([each.column for each in own], last="and")
+        unmatched = (
+            [each for each in dimensions if each.column not in self.by_column] if len(dimensions) > 1 else dimensions
+        )
+        if len(unmatched) != 1:
+            columns = listing([each.column for each in dimensions], last="and")
             message = f"asset {self.down.name!r} has segments by {columns}: of which these keys are is not said"
-            self.at.add_problem(message, hint=f"write {{{own[0].column}: {{<key>: [<key>, …]}}}}")
+            self.at.add_problem(message, hint=f"write {{{dimensions[0].column}: {{<key>: [<key>, …]}}}}")
             return
-        self._read_segment_keys(self.at, free[0], self._counterpart(self.at, free[0]), keys)
+        self._read_segment_keys(self.at, unmatched[0], self._find_counterpart(self.at, unmatched[0]), keys)
 
     def _read_dimension(self, column: str, value: object) -> None:
         """Reads what the map says of one column, and stores it; what means nothing there becomes a problem."""
-        at, own = self.at / column, self.down.dimension(column)
-        if own is None:
+        at, dimension = self.at / column, self.down.dimension(column)
+        if dimension is None:
             self._read_time_window(at, column, value)
         elif value == "all":
-            self.whole.add(own.column)
+            self.whole.add(dimension.column)
         elif value == "latest":
             at.add_problem(f"'latest' is of time, but {column!r} of asset {self.down.name!r} is of segments")
         elif isinstance(value, str):
-            self._match_column(at, own, value)
+            self._match_column(at, dimension, value)
         elif isinstance(value, dict):
-            self._read_segment_map(at, own, value)
+            self._read_segment_map(at, dimension, value)
 
     def _read_time_window(self, at: DocumentPlace, column: str, value: object) -> None:
         """Reads an entry about time, which can only be ``all`` or ``latest``; overlap is what holds without an entry.
@@ -209,7 +211,7 @@ class _MappingReader:
             known = [*(each.column for each in self.down.segments), *sorted(names)]
             message = f"{column!r} is no dimension of {self.down.name!r}, nor the time of {self.up.name!r}"
             at.add_key_problem(message, hint=self._suggest_meaning(column, value, known))
-        elif value not in _TIMES:
+        elif value not in _TIME_MAPPINGS:
             at.add_problem(
                 f"{column!r} is of time; expected 'all' or 'latest'",
                 hint="leave it out: time maps by overlap, or by a `window` beside `partitions`",
@@ -217,114 +219,123 @@ class _MappingReader:
         else:
             if value == "latest":
                 _check_newest(at, self.up)
-            self.time = _TIMES[str(value)]
+            self.time = _TIME_MAPPINGS[str(value)]
 
     def _suggest_meaning(self, column: str, value: object, known: Sequence[str]) -> str | None:
         """A hint for a key that is no dimension: it may be a segment, a misspelt ``from``, or a misspelt dimension."""
         if any(column in each.keys for each in self.down.segments):
             return f"write {{{column}: [{value}]}}"
-        own = "from" if find_nearest(column, [*known, "from"]) == "from" else None
-        return f"did you mean {{from: {value}}}?" if own else did_you_mean(column, known)
+        meant = "from" if find_nearest(column, [*known, "from"]) == "from" else None
+        return f"did you mean {{from: {value}}}?" if meant else did_you_mean(column, known)
 
-    def _match_column(self, at: DocumentPlace, own: SegmentPartition, column: str) -> None:
+    def _match_column(self, at: DocumentPlace, dimension: SegmentPartition, column: str) -> None:
         """Matches a dimension with the inlet's dimension of another column, segment by equal segment."""
-        theirs = self._upstream_dimension(at, column)
-        if theirs is not None:
-            self.found[own.column] = SegmentMatch(own.column, theirs.column)
+        inlet_dimension = self._find_upstream_dimension(at, column)
+        if inlet_dimension is not None:
+            self.found[dimension.column] = SegmentMatch(dimension.column, inlet_dimension.column)
 
-    def _read_segment_map(self, at: DocumentPlace, own: SegmentPartition, value: Mapping[str, object]) -> None:
+    def _read_segment_map(self, at: DocumentPlace, dimension: SegmentPartition, value: Mapping[str, object]) -> None:
         """Reads a dimension's map of segments, which may name the inlet's column around it."""
         if value and all(isinstance(each, list) for each in value.values()):
-            self._read_segment_keys(at, own, self._counterpart(at, own), value)
+            self._read_segment_keys(at, dimension, self._find_counterpart(at, dimension), value)
             return
         column, keys = next(iter(value.items()), ("", None))
         if len(value) != 1 or not isinstance(keys, dict):
-            at.add_problem("expected one map of keys", hint=f"write {{{own.column}: {{<key>: [<key>, …], …}}}}")
+            at.add_problem("expected one map of keys", hint=f"write {{{dimension.column}: {{<key>: [<key>, …], …}}}}")
             return
-        self._read_segment_keys(at / column, own, self._upstream_dimension(at / column, column), keys)
+        self._read_segment_keys(at / column, dimension, self._find_upstream_dimension(at / column, column), keys)
 
-    def _upstream_dimension(self, at: DocumentPlace, column: str) -> SegmentPartition | None:
+    def _find_upstream_dimension(self, at: DocumentPlace, column: str) -> SegmentPartition | None:
         """The inlet's dimension of segments with that column; None, with a problem, if there is none."""
-        found, known = self.up.dimension(column), [each.column for each in self.up.segments]
-        if found is None:
-            has = f"; it has {listing(known, last='and')}" if known else ""
+        dimension, columns = self.up.dimension(column), [each.column for each in self.up.segments]
+        if dimension is None:
+            listing_text = f"; it has {listing(columns, last='and')}" if columns else ""
             at.add_key_problem(
-                f"asset {self.up.name!r} has no segments by {column!r}{has}", hint=did_you_mean(column, known)
+                f"asset {self.up.name!r} has no segments by {column!r}{listing_text}",
+                hint=did_you_mean(column, columns),
             )
-        return found
+        return dimension
 
-    def _counterpart(self, at: DocumentPlace, own: SegmentPartition) -> SegmentPartition | None:
-        """The inlet's dimension for the segments that ``own`` maps to: of the same column, else the only unmatched one.
+    def _find_counterpart(self, at: DocumentPlace, dimension: SegmentPartition) -> SegmentPartition | None:
+        """The inlet's dimension that ``dimension`` maps to: that of the same column, else the only unmatched one.
 
         None, with a problem, where that is not clear.
         """
-        same = self.up.dimension(own.column)
+        same_column = self.up.dimension(dimension.column)
         matched = {match.inlet for match in self.by_column.values()}
-        free = [each for each in self.up.segments if each.column not in matched]
-        if same is not None or len(free) == 1:
-            return same or free[0]
+        unmatched = [each for each in self.up.segments if each.column not in matched]
+        if same_column is not None or len(unmatched) == 1:
+            return same_column or unmatched[0]
         if not self.up.segments:
             at.add_problem(f"a map of keys is of segments, but asset {self.up.name!r} has none")
             return None
         columns = listing([each.column for each in self.up.segments], last="and")
         message = f"asset {self.up.name!r} has segments by {columns}: which these keys need is not said"
-        column = (free or self.up.segments)[0].column
-        at.add_problem(message, hint=f"write {{{own.column}: {{{column}: {{<key>: [<key>, …]}}}}}}")
+        column = (unmatched or self.up.segments)[0].column
+        at.add_problem(message, hint=f"write {{{dimension.column}: {{{column}: {{<key>: [<key>, …]}}}}}}")
         return None
 
     # ------------------------------------------------------------------ the keys
 
     def _read_segment_keys(
-        self, at: DocumentPlace, own: SegmentPartition, theirs: SegmentPartition | None, written: Mapping[str, object]
+        self,
+        at: DocumentPlace,
+        dimension: SegmentPartition,
+        inlet_dimension: SegmentPartition | None,
+        written: Mapping[str, object],
     ) -> None:
         """Reads which segments of the inlet each of the consumer's segments requires, and stores the match.
 
-        ``theirs`` is the inlet's dimension; None where finding it failed, which is a problem already.
+        ``inlet_dimension`` is the inlet's dimension; None where finding it failed, which is a problem already.
         """
-        if theirs is None:
+        if inlet_dimension is None:
             return
         keys: dict[str, tuple[str, ...]] = {}
         for key, others in written.items():
-            if key not in own.keys and not own.is_open:
-                message = f"{key!r} is no segment of {own.column!r} of asset {self.down.name!r}"
-                (at / key).add_key_problem(message, hint=did_you_mean(key, own.keys))
+            if key not in dimension.keys and not dimension.is_open:
+                message = f"{key!r} is no segment of {dimension.column!r} of asset {self.down.name!r}"
+                (at / key).add_key_problem(message, hint=did_you_mean(key, dimension.keys))
             if isinstance(others, list):
-                keys[key] = self._read_upstream_keys(at / key, theirs, others)
-        self.found[own.column] = SegmentMatch(own.column, theirs.column, tuple(sorted(keys.items())))
-        self._warn_of_unmapped_keys(at, own, theirs, keys)
+                keys[key] = self._read_upstream_keys(at / key, inlet_dimension, others)
+        self.found[dimension.column] = SegmentMatch(
+            dimension.column, inlet_dimension.column, tuple(sorted(keys.items()))
+        )
+        self._warn_of_unmapped_keys(at, dimension, inlet_dimension, keys)
 
     def _read_upstream_keys(
-        self, at: DocumentPlace, theirs: SegmentPartition, others: Sequence[str]
+        self, at: DocumentPlace, inlet_dimension: SegmentPartition, others: Sequence[str]
     ) -> tuple[str, ...]:
         for index, other in enumerate(others):
-            if other not in theirs.keys and not theirs.is_open:
-                message = f"{other!r} is no segment of {theirs.column!r} of asset {self.up.name!r}"
-                (at / index).add_problem(message, hint=did_you_mean(other, theirs.keys))
+            if other not in inlet_dimension.keys and not inlet_dimension.is_open:
+                message = f"{other!r} is no segment of {inlet_dimension.column!r} of asset {self.up.name!r}"
+                (at / index).add_problem(message, hint=did_you_mean(other, inlet_dimension.keys))
             elif other in others[:index]:
                 (at / index).add_problem(f"the segment {other!r} is listed twice")
         return tuple(sorted({*others}))
 
     def _warn_of_unmapped_keys(
-        self, at: DocumentPlace, own: SegmentPartition, theirs: SegmentPartition, keys: Mapping[str, tuple[str, ...]]
+        self,
+        at: DocumentPlace,
+        dimension: SegmentPartition,
+        inlet_dimension: SegmentPartition,
+        keys: Mapping[str, tuple[str, ...]],
     ) -> None:
         """Warns of segments that the map leaves out on either side: a forgotten one would silently read nothing.
 
         Open dimensions are exempt, because their segments are only known at run time.
         """
-        left = [key for key in own.keys if key not in keys and not own.is_open]
-        if left:
-            message = (
-                f"{_keys_text(left)} of {own.column!r} {_needs_verb(left)} nothing of {self.up.name!r}: not in the map"
-            )
-            at.add_warning(message, hint=f"write `{left[0]}: []` if that is meant")
-        named = {other for others in keys.values() for other in others}
-        unread = [key for key in theirs.keys if key not in named and not theirs.is_open]
+        unmapped = [key for key in dimension.keys if key not in keys and not dimension.is_open]
+        if unmapped:
+            keys_text = f"{_keys_text(unmapped)} of {dimension.column!r} {_needs_verb(unmapped)}"
+            message = f"{keys_text} nothing of {self.up.name!r}: not in the map"
+            at.add_warning(message, hint=f"write `{unmapped[0]}: []` if that is meant")
+        mapped = {other for others in keys.values() for other in others}
+        unread = [key for key in inlet_dimension.keys if key not in mapped and not inlet_dimension.is_open]
         if unread:
-            at.add_warning(
-                f"no partition of {self.down.name!r} needs {_keys_text(unread)} of {theirs.column!r}: not in the map"
-            )
+            keys_text = f"{_keys_text(unread)} of {inlet_dimension.column!r}"
+            at.add_warning(f"no partition of {self.down.name!r} needs {keys_text}: not in the map")
 
-    def _key_problem(self, key: str, message: str, hint: str | None = None) -> None:
+    def _add_key_problem(self, key: str, message: str, hint: str | None = None) -> None:
         (self.at / key).add_key_problem(message, hint=hint)
 
 
@@ -366,28 +377,29 @@ def compile_view(
         up: The inlet.
         columns: All columns of the inlet; None where they are unknown.
     """
-    own = down.partitioning
-    if refused := _explain_view_refusal(down, up):
-        at.add_key_problem(refused[0], hint=refused[1])
+    partitioning = down.partitioning
+    if refusal := _explain_view_refusal(down, up):
+        at.add_key_problem(refusal[0], hint=refusal[1])
         return None
-    if refused := _refusal_of_files(column, down, up):
-        at.add_problem(refused[0], hint=refused[1])
+    if refusal := _explain_file_refusal(column, down, up):
+        at.add_problem(refusal[0], hint=refusal[1])
         return None
-    if columns is not None and (lacking := columns.refuse(column)):
-        at.add_problem(lacking[0], hint=lacking[1])
+    if columns is not None and (missing := columns.refuse(column)):
+        at.add_problem(missing[0], hint=missing[1])
         return None
-    if own.time is None:
-        (segments,) = own.segments
-        theirs = SegmentPartition(column, segments.keys, segments.is_open)
-        return Partitioning(None, (theirs,)), DeclaredMapping(
+    if partitioning.time is None:
+        (segments,) = partitioning.segments
+        inlet_dimension = SegmentPartition(column, segments.keys, segments.is_open)
+        return Partitioning(None, (inlet_dimension,)), DeclaredMapping(
             OverlapMapping(), (SegmentMatch(segments.column, column),)
         )
     shared = tuple(
-        theirs
-        for theirs in up.partitioning.segments
-        if theirs.column.lower() != column.lower() and any(theirs.same_column(ours) for ours in own.segments)
+        inlet_dimension
+        for inlet_dimension in up.partitioning.segments
+        if inlet_dimension.column.lower() != column.lower()
+        and any(inlet_dimension.same_column(own_dimension) for own_dimension in partitioning.segments)
     )
-    return Partitioning(replace(own.time, column=column, start=None, end=None), shared), DeclaredMapping()
+    return Partitioning(replace(partitioning.time, column=column, start=None, end=None), shared), DeclaredMapping()
 
 
 def view_identity(asset: str, view: Partitioning) -> str:
@@ -403,13 +415,13 @@ def view_identity(asset: str, view: Partitioning) -> str:
         grid |= {"offset": str(view.time.offset)} if view.time.offset else {}
         grid |= {"exclude": view.time.exclude} if view.time.exclude else {}
     grid |= {"segments": "runtime"} if view.is_open else {}
-    asked = "&".join(f"{key}={quote(value)}" for key, value in grid.items())
-    return f"sparkassets:{asset}/{names}{'?' if asked else ''}{asked}"
+    query = "&".join(f"{key}={quote(value)}" for key, value in grid.items())
+    return f"sparkassets:{asset}/{names}{'?' if query else ''}{query}"
 
 
 def _explain_view_refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
     """Why the consumer's partitions cannot be mapped by values of that inlet, with a hint; None where they can."""
-    own = down.partitioning
+    partitioning = down.partitioning
     if up.is_known_by_events:
         return f"{up.name!r} is known by its events only: it has no rows whose values could be asked", None
     if up.source is not None and up.source.kind == "tables":
@@ -417,16 +429,16 @@ def _explain_view_refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | 
     if up.keys.table is not None:
         message = f"values are asked of tables at a path only, and {up.name!r} is in a catalog"
         return message, "partition it by that column, or copy it by an asset with a 'path'"
-    if not own.is_partitioned:
+    if not partitioning.is_partitioned:
         return f"'from' maps partitions, but asset {down.name!r} has none", None
-    if own.time is None and len(own.segments) > 1:
-        dimensions = listing([each.column for each in own.segments], last="and")
+    if partitioning.time is None and len(partitioning.segments) > 1:
+        dimensions = listing([each.column for each in partitioning.segments], last="and")
         message = f"asset {down.name!r} has segments by {dimensions}: which of them the column holds is not said"
         return message, "values can be asked for an asset with time, or with one dimension of segments"
     return None
 
 
-def _refusal_of_files(column: str, down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
+def _explain_file_refusal(column: str, down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
     """Why values of that column cannot be looked up in a source's files, with a hint; None where they can."""
     source = up.source
     if source is None or source.kind == "delta" or up.storage is None:
@@ -434,16 +446,16 @@ def _refusal_of_files(column: str, down: AssetDraft, up: AssetDraft) -> tuple[st
     fields = PathPattern.parse(up.storage.path, up.partitioning.segment_columns).fields
     if column.lower() in map(str.lower, fields):
         return f"{column!r} is a field of the path of {up.name!r}, by which that is partitioned", "leave 'from' out"
-    form = source.files
-    if form is None or form.has_statistics:
+    file_format = source.files
+    if file_format is None or file_format.has_statistics:
         return None
     kind = next((kind for name, kind in up.keys.types.items() if name.lower() == column.lower()), None)
-    if kind is None and not form.has_header(source.options):
+    if kind is None and not file_format.has_header(source.options):
         return (
             f"the type of {column!r} is not told by the {source.kind} files of {up.name!r}",
             "declare it in 'columns'",
         )
-    if not _tells(kind or "string", down.partitioning):
+    if not _can_hold_partitions(kind or "string", down.partitioning):
         expected = "a date, a timestamp or text" if down.partitioning.time is not None else "of a type of segments"
         return (
             f"{column!r} of {up.name!r} is {kind}, which tells no partition of {down.name!r}; expected {expected}",
@@ -452,7 +464,7 @@ def _refusal_of_files(column: str, down: AssetDraft, up: AssetDraft) -> tuple[st
     return None
 
 
-def _tells(kind: str, own: Partitioning) -> bool:
-    if own.time is None:
+def _can_hold_partitions(kind: str, partitioning: Partitioning) -> bool:
+    if partitioning.time is None:
         return holds_segments(kind.lower())
-    return kind.lower() in _TIME_TYPES and (kind.lower() != "date" or own.time.has_dates)
+    return kind.lower() in _TIME_TYPES and (kind.lower() != "date" or partitioning.time.has_dates)

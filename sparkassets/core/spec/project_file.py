@@ -12,9 +12,10 @@ from sparkassets.core.entry_points import InstalledKinds
 from sparkassets.core.instants import DAY
 from sparkassets.core.spec import yaml_values
 from sparkassets.core.spec.drafts import DURATIONS, ProjectDraft, resolve_path
-from sparkassets.core.spec.model import NAMED, SecretRef
 from sparkassets.core.spec.project_models import ProjectFile, StateMap
+from sparkassets.core.spec.project_spec import SecretRef
 from sparkassets.core.spec.shape_checks import check_shape
+from sparkassets.core.spec.storage_location import NAMED
 from sparkassets.core.spec.stores import check_stores
 from sparkassets.core.spec.time_bounds import check_zone, fixed_seconds
 from sparkassets.core.spec.yaml_document import DocumentPlace, KeyPath, SourceFile, YamlDocument
@@ -25,7 +26,7 @@ from sparkassets.core.table_names import format_table_name
 from sparkassets.core.variables import PROFILE, VariableLookup
 from sparkassets.errors import InputError, SpecError
 
-_OWN: Final = ("state", "warehouse")
+_UNSHARED_KEYS: Final = ("state", "warehouse")
 """Keys whose value no two profiles may share."""
 
 
@@ -36,15 +37,17 @@ def chosen_profile(document: YamlDocument, environment: Mapping[str, str]) -> st
         InputError: The file has no profile of the name that was asked for.
     """
     asked = environment.get(PROFILE, "")
-    names = _names(document)
+    names = _profile_names(document)
     if asked and asked not in names:
-        where = document.file.label
+        label = document.file.label
         if not names:
-            raise InputError(f"no profile {asked!r}: {where} has no `profiles`", hint="leave --profile out, or add it")
-        raise InputError(f"no profile {asked!r} in {where}", hint=did_you_mean(asked, names))
-    usual = node_at(document.root, ("profile",))
+            raise InputError(f"no profile {asked!r}: {label} has no `profiles`", hint="leave --profile out, or add it")
+        raise InputError(f"no profile {asked!r} in {label}", hint=did_you_mean(asked, names))
+    default_node = node_at(document.root, ("profile",))
     return asked or (
-        substitute_variables(usual.value, environment=environment)[0] if isinstance(usual, ScalarNode) else ""
+        substitute_variables(default_node.value, environment=environment)[0]
+        if isinstance(default_node, ScalarNode)
+        else ""
     )
 
 
@@ -57,14 +60,14 @@ def variables_of(
     whether what was set for this invocation goes first.
     """
     node = node_at(document.root, ("profiles", profile, "variables"))
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for name, value in node.value if isinstance(node, MappingNode) else ():
         if isinstance(name, ScalarNode) and isinstance(value, ScalarNode):
-            text, bad = substitute_variables(
-                value.value, environment=VariableLookup(environment, found, settable=settable)
+            text, unknown = substitute_variables(
+                value.value, environment=VariableLookup(environment, variables, settable=settable)
             )
-            found[name.value] = value.value if bad else text
-    return found
+            variables[name.value] = value.value if unknown else text
+    return variables
 
 
 def with_profile(at: DocumentPlace, keys: ProjectFile, profile: str) -> ProjectFile:
@@ -72,28 +75,30 @@ def with_profile(at: DocumentPlace, keys: ProjectFile, profile: str) -> ProjectF
 
     Maps such as `spark` are merged key by key; all other keys of the profile replace the project's.
     """
-    own = (keys.profiles or {}).get(profile)
-    if own is None:
+    profile_keys = (keys.profiles or {}).get(profile)
+    if profile_keys is None:
         if profile and (at / "profile").exists and profile == keys.profile:
             (at / "profile").add_problem(
                 f"there is no profile {profile!r}", hint=did_you_mean(profile, keys.profiles or {})
             )
         return keys
-    given = own.model_dump(exclude_none=True, exclude={"variables", "spark", "secrets", "state", "storage", "sinks"})
+    replaced = profile_keys.model_dump(
+        exclude_none=True, exclude={"variables", "spark", "secrets", "state", "storage", "sinks"}
+    )
     merged = {
-        "spark": {**keys.spark, **own.spark},
-        "secrets": {**keys.secrets, **own.secrets},
-        "storage": {**keys.storage, **own.storage},
-        "state": own.state or keys.state,
-        "sinks": keys.sinks if own.sinks is None else own.sinks,
+        "spark": {**keys.spark, **profile_keys.spark},
+        "secrets": {**keys.secrets, **profile_keys.secrets},
+        "storage": {**keys.storage, **profile_keys.storage},
+        "state": profile_keys.state or keys.state,
+        "sinks": keys.sinks if profile_keys.sinks is None else profile_keys.sinks,
     }
-    return keys.model_copy(update={**given, **merged})
+    return keys.model_copy(update={**replaced, **merged})
 
 
 def profile_key_place(at: DocumentPlace, key: str, profile: str) -> DocumentPlace:
     """The place of a key's value in use: below the profile where that has the key, else in the project."""
-    own = at / "profiles" / profile / key
-    return own if own.exists else at / key
+    profile_place = at / "profiles" / profile / key
+    return profile_place if profile_place.exists else at / key
 
 
 def refuse_shared(
@@ -104,11 +109,11 @@ def refuse_shared(
     Variables set for this invocation count for the profile in use only: others run without them.
     """
     document, profiles = at.document, keys.profiles or {}
-    for key in _OWN:
-        taken: dict[str, str] = {}
+    for key in _UNSHARED_KEYS:
+        profiles_by_place: dict[str, str] = {}
         for name in profiles if keys.profile is not None else ("", *profiles):
             place = _written_place(document, name, key, environment, settable=name == profile)
-            first = taken.setdefault(resolve_path(place, root=root), name)
+            first = profiles_by_place.setdefault(resolve_path(place, root=root), name)
             if first == name:
                 continue
             other = f"profile {first!r}" if first else "the project without a profile"
@@ -122,25 +127,27 @@ def _written_place(
     """A profile's `state` or `warehouse`, else the project's, else the default; with unknown variables as written."""
     for path in (("profiles", profile, key), (key,)):
         node = node_at(document.root, path)
-        given = variables_of(document, profile, environment, settable=settable)
-        known = VariableLookup(environment, given, settable=settable)
+        variables = variables_of(document, profile, environment, settable=settable)
+        lookup = VariableLookup(environment, variables, settable=settable)
         if isinstance(node, ScalarNode):
-            return _text(node, known)
+            return _substitute_text(node, lookup)
         if isinstance(node, MappingNode):
-            texts = {name.value: _text(each, known) for name, each in node.value if isinstance(each, ScalarNode)}
+            texts = {
+                name.value: _substitute_text(each, lookup) for name, each in node.value if isinstance(each, ScalarNode)
+            }
             return (
                 texts.get("path") or f"{NAMED}{format_table_name((texts.get('catalog', ''), texts.get('schema', '')))}"
             )
     return str(ProjectFile.model_fields[key].default)
 
 
-def _text(node: ScalarNode, known: Mapping[str, str]) -> str:
+def _substitute_text(node: ScalarNode, lookup: Mapping[str, str]) -> str:
     """The scalar's text with its variables replaced; as written if one of them is unknown."""
-    text, bad = substitute_variables(node.value, environment=known)
-    return node.value if bad else text
+    text, unknown = substitute_variables(node.value, environment=lookup)
+    return node.value if unknown else text
 
 
-def _names(document: YamlDocument) -> list[str]:
+def _profile_names(document: YamlDocument) -> list[str]:
     """The names of the file's profiles, in order, before the file is checked."""
     node = node_at(document.root, ("profiles",))
     return [name.value for name, _ in node.value] if isinstance(node, MappingNode) else []
@@ -150,16 +157,16 @@ def node_at(root: Node, path: tuple[str, ...]) -> Node | None:
     """The node of the value at a path of keys; None if there is none."""
     node: Node | None = root
     for step in path:
-        found: Iterator[Node] = iter(())
+        matching: Iterator[Node] = iter(())
         if isinstance(node, MappingNode):
-            found = (value for name, value in node.value if name.value == step)
-        node = next(found, None)
+            matching = (value for name, value in node.value if name.value == step)
+        node = next(matching, None)
     return node
 
 
-USUAL: Final = "./state"
+DEFAULT_STATE: Final = "./state"
 """Where the state is unless its file says so."""
-_ONLY_AS: Final = {
+_OTHER_SCHEMES: Final = {
     "gcs": "gs://<bucket>/…",
     **dict.fromkeys(("wasb", "wasbs"), "abfss://<container>@<account>.dfs.core.windows.net/…"),
 }
@@ -174,45 +181,45 @@ def state_place(state: str | StateMap, *, root: str) -> str:
     """
     if isinstance(state, str):
         return resolve_path(state, root=root)
-    if path := _path(state):
+    if path := _state_path(state):
         return resolve_path(path, root=root)
-    return f"{NAMED}{format_table_name(_schema(state))}"
+    return f"{NAMED}{format_table_name(_state_schema(state))}"
 
 
 def describe_state(state: str | StateMap) -> str:
     """The state's location for people, as written in the file."""
     if isinstance(state, str):
         return state
-    return _path(state) or format_table_name(_schema(state))
+    return _state_path(state) or format_table_name(_state_schema(state))
 
 
 def is_kept_by_spark(state: str | StateMap) -> bool:
     """Whether a Spark session writes the state: it is in a catalog, or says ``commit: spark``."""
-    return not isinstance(state, str) and (_path(state) is None or state.commit == "spark")
+    return not isinstance(state, str) and (_state_path(state) is None or state.commit == "spark")
 
 
 def state_texts(state: str | StateMap) -> list[tuple[str, str]]:
     """The texts that say where the state is, each with the key `state`, to be searched for secrets."""
-    texts = (state,) if isinstance(state, str) else (state.catalog, state.schema_, _path(state))
+    texts = (state,) if isinstance(state, str) else (state.catalog, state.schema_, _state_path(state))
     return [("state", text) for text in texts if text is not None]
 
 
 def check_states(at: DocumentPlace, keys: ProjectFile) -> None:
     """Refuses, for the project and each profile, a state with no place, with two, or with an invalid name."""
-    for name, own in (keys.profiles or {}).items():
-        if own.state is not None:
-            _check(at / "profiles" / name / "state", own.state)
-    _check(at / "state", keys.state)
+    for name, profile_keys in (keys.profiles or {}).items():
+        if profile_keys.state is not None:
+            _check_state(at / "profiles" / name / "state", profile_keys.state)
+    _check_state(at / "state", keys.state)
 
 
-def _check(at: DocumentPlace, state: str | StateMap) -> None:
+def _check_state(at: DocumentPlace, state: str | StateMap) -> None:
     """Refuses a state with no place or with two, with an invalid name, or where its commits would be unsafe."""
     if isinstance(state, str):
         _check_scheme(at, state)
         return
-    named = {key: text for key, text in (("catalog", state.catalog), ("schema", state.schema_)) if text is not None}
-    if (path := _path(state)) is not None:
-        for key in named:
+    written = {key: text for key, text in (("catalog", state.catalog), ("schema", state.schema_)) if text is not None}
+    if (path := _state_path(state)) is not None:
+        for key in written:
             (at / key).add_key_problem(f"{key!r} and 'path' both say where the state is; expected one of them")
         if state.commit == "spark" and "://" not in path:
             (at / "commit").add_problem(
@@ -223,16 +230,16 @@ def _check(at: DocumentPlace, state: str | StateMap) -> None:
             _check_scheme(at / "path", path)
         return
     for key in ("catalog", "schema"):
-        if key not in named:
+        if key not in written:
             at.add_problem(f"the state has no {key!r}; expected a folder, a URI or {{catalog: <name>, schema: <name>}}")
-        elif not _is_name(named[key]):
-            (at / key).add_problem(f"{named[key]!r} is no name of a {key}")
+        elif not _is_name(written[key]):
+            (at / key).add_problem(f"{written[key]!r} is no name of a {key}")
 
 
 def _check_scheme(at: DocumentPlace, path: str) -> None:
     """Refuses URI schemes that the driver cannot commit to safely, and names the scheme to use for the same store."""
-    scheme, found, _ = path.partition("://")
-    if found and (other := _ONLY_AS.get(scheme.lower())) is not None:
+    scheme, separator, _ = path.partition("://")
+    if separator and (other := _OTHER_SCHEMES.get(scheme.lower())) is not None:
         at.add_problem(f"the driver keeps no state at '{scheme}://'; expected {other}")
 
 
@@ -246,19 +253,19 @@ def retention(at: DocumentPlace, state: str | StateMap) -> int | None:
     text = None if isinstance(state, str) else state.retention
     if text is None:
         return None
-    place, found = at / "retention", fixed_seconds(at / "retention", text)
-    if 0 < found < DAY:
+    place, seconds = at / "retention", fixed_seconds(at / "retention", text)
+    if 0 < seconds < DAY:
         place.add_problem(f"'retention' is {text!r}; expected at least 1d")
-    return found
+    return seconds
 
 
-def _path(state: StateMap) -> str | None:
+def _state_path(state: StateMap) -> str | None:
     """The path of the state; the default if the map only has `retention`, None for a state in a catalog."""
-    nowhere = (state.path, state.catalog, state.schema_) == (None, None, None)
-    return USUAL if nowhere and state.retention is not None else state.path
+    has_no_place = (state.path, state.catalog, state.schema_) == (None, None, None)
+    return DEFAULT_STATE if has_no_place and state.retention is not None else state.path
 
 
-def _schema(state: StateMap) -> tuple[str, str]:
+def _state_schema(state: StateMap) -> tuple[str, str]:
     """Catalog and schema of the state; ``unnamed`` in place of a wrong name, which is a problem already."""
     catalog, schema = (text if text and _is_name(text) else "unnamed" for text in (state.catalog, state.schema_))
     return catalog, schema
@@ -281,34 +288,34 @@ def secret_names(document: YamlDocument, profile: str) -> frozenset[str]:
 
 def refuse_misplaced_secrets(at: DocumentPlace, keys: ProjectFile) -> None:
     """Refuses secrets in profiles outside their Spark settings, such as in paths, which messages show."""
-    for name, own in (keys.profiles or {}).items():
-        known = {*keys.secrets, *own.secrets}
-        state = state_texts(own.state) if own.state is not None else []
-        for key, text in (*state, ("warehouse", own.warehouse), ("logs", own.logs)):
-            _refuse(at / "profiles" / name / key, text, known)
-        for key, value in own.variables.items():
-            _refuse(at / "profiles" / name / "variables" / key, value, known)
-        for bucket, options in own.storage.items():
+    for name, profile_keys in (keys.profiles or {}).items():
+        secret_names_known = {*keys.secrets, *profile_keys.secrets}
+        state = state_texts(profile_keys.state) if profile_keys.state is not None else []
+        for key, text in (*state, ("warehouse", profile_keys.warehouse), ("logs", profile_keys.logs)):
+            _refuse_secrets_in(at / "profiles" / name / key, text, secret_names_known)
+        for key, value in profile_keys.variables.items():
+            _refuse_secrets_in(at / "profiles" / name / "variables" / key, value, secret_names_known)
+        for bucket, options in profile_keys.storage.items():
             for key, text in options.model_dump(exclude_none=True).items():
-                _refuse(at / "profiles" / name / "storage" / bucket / key, text, known)
+                _refuse_secrets_in(at / "profiles" / name / "storage" / bucket / key, text, secret_names_known)
 
 
-def _refuse(at: DocumentPlace, text: object, known: set[str]) -> None:
-    """Adds a problem for each secret among ``known`` that the text names; does nothing for other values."""
+def _refuse_secrets_in(at: DocumentPlace, text: object, secrets: set[str]) -> None:
+    """Adds a problem for each secret among ``secrets`` that the text names; does nothing for other values."""
     for name in variables_in(text) if isinstance(text, str) else ():
-        if name in known:
+        if name in secrets:
             hint = "`notify: {to: NAME}` and `spark: {key: ${NAME}}` take one"
             at.add_problem(f"{name!r} is a secret, which cannot stand here", hint=hint)
 
 
 def secrets_of(at: DocumentPlace, keys: ProjectFile, profile: str) -> Mapping[str, SecretRef]:
     """The secrets by name, each with the place of its key; ``keys`` are merged with the profile's already."""
-    found: dict[str, SecretRef] = {}
+    secrets: dict[str, SecretRef] = {}
     for name, each in keys.secrets.items():
-        own = at / "profiles" / profile / "secrets" / name
-        place = own if own.exists else at / "secrets" / name
-        found[name] = SecretRef(each.scope, each.key, place.key_location)
-    return found
+        profile_place = at / "profiles" / profile / "secrets" / name
+        place = profile_place if profile_place.exists else at / "secrets" / name
+        secrets[name] = SecretRef(each.scope, each.key, place.key_location)
+    return secrets
 
 
 def read_project_file(
@@ -328,8 +335,8 @@ def read_project_file(
     """
     document = _only_document(file)
     profile = chosen_profile(document, environment)
-    known = VariableLookup(environment, variables_of(document, profile, environment))
-    yaml_values.read_values(document, environment=known, profile=profile, secrets=secret_names(document, profile))
+    lookup = VariableLookup(environment, variables_of(document, profile, environment))
+    yaml_values.read_values(document, environment=lookup, profile=profile, secrets=secret_names(document, profile))
     at = DocumentPlace(document)
     _refuse_left_over_templates(at)
     keys = check_shape(ProjectFile, document, stand_in={"project": "unnamed"})
@@ -337,7 +344,7 @@ def read_project_file(
     check_stores(at, keys)
     refuse_misplaced_secrets(at, keys)
     refuse_shared(at, keys, root=root, profile=profile, environment=environment)
-    usual, keys = keys.state, with_profile(at, keys, profile)
+    project_state, keys = keys.state, with_profile(at, keys, profile)
     for key, text in (*state_texts(keys.state), ("warehouse", keys.warehouse)):
         if secret := secret_in_text(text):
             message = f"'{key}' holds {secret}; events and messages are clear text"
@@ -346,19 +353,19 @@ def read_project_file(
         key: fixed_seconds(at / "defaults" / key, getattr(keys.defaults, key), positive=key != "retry_delay")
         for key in DURATIONS
     }
-    zone = check_zone(at / "timezone", keys.timezone)
-    kept = retention(profile_key_place(at, "state", profile), keys.state)
-    if keys.state is not usual and not says_retention(keys.state):
-        kept = retention(at / "state", usual)
+    timezone = check_zone(at / "timezone", keys.timezone)
+    retention_seconds = retention(profile_key_place(at, "state", profile), keys.state)
+    if keys.state is not project_state and not says_retention(keys.state):
+        retention_seconds = retention(at / "state", project_state)
     return ProjectDraft(
         root,
         at,
         keys,
-        zone,
+        timezone,
         durations,
-        environment=known,
+        environment=lookup,
         profile=profile,
-        retention=kept,
+        retention=retention_seconds,
         installed=installed or InstalledKinds(),
     )
 
@@ -370,10 +377,8 @@ def _only_document(file: SourceFile) -> YamlDocument:
         SpecError: The file is no YAML, is empty, or holds several documents or something else than a map.
     """
     composed = compose_documents(file.text)
-    if broken := composed.fault:
-        raise SpecError(
-            [file.problem(broken.line, broken.column, broken.message, hint=broken.hint, width=broken.width)]
-        )
+    if fault := composed.fault:
+        raise SpecError([file.problem(fault.line, fault.column, fault.message, hint=fault.hint, width=fault.width)])
     if not composed.roots:
         raise SpecError([file.problem(1, 1, "the project file is empty; expected at least 'project: <name>'")])
     root = composed.roots[-1]
@@ -384,7 +389,7 @@ def _only_document(file: SourceFile) -> YamlDocument:
 
 
 def _refuse_left_over_templates(at: DocumentPlace) -> None:
-    for path, text in _texts(at.document.data, ()):
+    for path, text in _iterate_texts(at.document.data, ()):
         position = text.find("{{")
         if position >= 0 and not (path[0] == "notify" and path[-1] in ("title", "template")):
             place = DocumentPlace(at.document, path)
@@ -392,12 +397,12 @@ def _refuse_left_over_templates(at: DocumentPlace) -> None:
             place.add_text_problem(position, message, width=2)
 
 
-def _texts(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+def _iterate_texts(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _texts(inner, (*path, key))
+            yield from _iterate_texts(inner, (*path, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _texts(inner, (*path, index))
+            yield from _iterate_texts(inner, (*path, index))
     elif isinstance(value, str):
         yield path, value

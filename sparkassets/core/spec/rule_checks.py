@@ -36,7 +36,7 @@ from sparkassets.core.validations import (
 from sparkassets.frozen import frozen
 
 _BOUNDS: Final = frozenset({"min", "max", "change"})
-_OVER: Final = 7
+_DEFAULT_HISTORY: Final = 7
 """Default number of earlier counts to which a row count is compared."""
 
 
@@ -71,27 +71,31 @@ class CheckContext:
 
     def check_columns(self, at: DocumentPlace, names: Sequence[str]) -> None:
         """Refuses columns that the rows do not have, and one that is there twice."""
-        listed = isinstance(read_written_value(at), list)
+        is_list = isinstance(read_written_value(at), list)
         seen: set[str] = set()
         for number, name in enumerate(names):
-            place = at / number if listed else at
+            place = at / number if is_list else at
             if name.lower() in seen:
                 place.add_problem(f"the column {name!r} is there twice")
-            elif self.columns is not None and (refused := self.columns.refuse(name)):
-                place.add_problem(refused[0], hint=refused[1])
+            elif self.columns is not None and (refusal := self.columns.refuse(name)):
+                place.add_problem(refusal[0], hint=refusal[1])
             seen.add(name.lower())
 
     def check_key(self, at: DocumentPlace, name: str) -> None:
         """Refuses a column, which is a key, that the rows do not have."""
-        if self.columns is not None and (refused := self.columns.refuse(name)):
-            at.add_key_problem(refused[0], hint=refused[1])
+        if self.columns is not None and (refusal := self.columns.refuse(name)):
+            at.add_key_problem(refusal[0], hint=refusal[1])
 
 
-def has_columns(given: list[str] | dict[str, str | None], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
+def has_columns(
+    written: list[str] | dict[str, str | None], at: DocumentPlace, context: CheckContext
+) -> Iterator[Check]:
     """``has_columns``."""
-    del asked
+    del context
     columns = (
-        dict.fromkeys(given, "") if isinstance(given, list) else {name: kind or "" for name, kind in given.items()}
+        dict.fromkeys(written, "")
+        if isinstance(written, list)
+        else {name: kind or "" for name, kind in written.items()}
     )
     for name, kind in columns.items():
         try:
@@ -103,66 +107,66 @@ def has_columns(given: list[str] | dict[str, str | None], at: DocumentPlace, ask
     yield HasColumnsCheck(tuple(columns.items()))
 
 
-def row_count(given: RowCountMap, at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
+def row_count(written: RowCountMap, at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
     """``row_count``."""
-    if given.min is None and given.max is None and given.change is None and not _BOUNDS & _keys(at):
+    if written.min is None and written.max is None and written.change is None and not _BOUNDS & _written_keys(at):
         at.add_problem("'row_count' is a map without a bound; expected 'min', 'max' or 'change'")
-    if given.min is not None and given.max is not None and given.min > given.max:
-        (at / "max").add_problem(f"'max' is {given.max}, below 'min' {given.min}")
-    if given.over is not None and given.change is None:
+    if written.min is not None and written.max is not None and written.min > written.max:
+        (at / "max").add_problem(f"'max' is {written.max}, below 'min' {written.min}")
+    if written.over is not None and written.change is None:
         (at / "over").add_key_problem("'over' is of 'change', which is not there")
     change = None
-    if given.change is not None:
-        change = _change(at / "change", given.change, given.over or _OVER)
-        if asked.of_inlet:
+    if written.change is not None:
+        change = _compile_change(at / "change", written.change, written.over or _DEFAULT_HISTORY)
+        if context.of_inlet:
             hint = "let the asset that writes it compare its partitions, or use 'min' and 'max'"
             (at / "change").add_key_problem("how many rows an inlet had is not recorded", hint=hint)
-    yield RowCountCheck(given.min, given.max, change, asked.wide_scope)
+    yield RowCountCheck(written.min, written.max, change, context.wide_scope)
 
 
-def _keys(at: DocumentPlace) -> set[str]:
+def _written_keys(at: DocumentPlace) -> set[str]:
     """The keys of the map at a place, valid or not; none where there is no map."""
     value = read_written_value(at)
     return set(value) if isinstance(value, dict) else set()
 
 
-def _change(at: DocumentPlace, text: str, over: int) -> RowCountChange:
+def _compile_change(at: DocumentPlace, text: str, history_length: int) -> RowCountChange:
     least, most = (Decimal(side.rstrip("%")) / 100 if side else None for side in text.split(".."))
     if least is None and most is None:
         at.add_problem("'change' is open at both ends; expected a range such as -50%..+100%")
     elif (least is not None and least > 0) or (most is not None and most < 0):
         hint = "write it around 0, such as -50%..+100%"
         at.add_problem(f"'change' is {text!r}, so that as many rows as before would fail", hint=hint)
-    return RowCountChange(least, most, over)
+    return RowCountChange(least, most, history_length)
 
 
-def not_null(given: str | list[str], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
+def not_null(written: str | list[str], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
     """``not_null``."""
-    columns = _as_tuple(given)
-    asked.check_columns(at, columns)
+    columns = _as_tuple(written)
+    context.check_columns(at, columns)
     yield NotNullCheck(columns)
 
 
-def unique(given: str | list[str], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
+def unique(written: str | list[str], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
     """``unique``."""
-    columns = _as_tuple(given)
-    asked.check_columns(at, columns)
-    yield UniqueCheck(columns, asked.wide_scope)
+    columns = _as_tuple(written)
+    context.check_columns(at, columns)
+    yield UniqueCheck(columns, context.wide_scope)
 
 
-def accepted_values(given: Mapping[str, list[Any]], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
+def accepted_values(written: Mapping[str, list[Any]], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
     """``accepted``."""
-    for column, values in given.items():
-        asked.check_key(at / column, column)
+    for column, values in written.items():
+        context.check_key(at / column, column)
         if not values:
             (at / column).add_problem(f"{column!r} is an empty list, so that no row would pass")
         yield AcceptedCheck(column, tuple(values))
 
 
-def range_(given: Mapping[str, RangeMap], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
+def range_(written: Mapping[str, RangeMap], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
     """``range``."""
-    for column, bounds in given.items():
-        asked.check_key(at / column, column)
+    for column, bounds in written.items():
+        context.check_key(at / column, column)
         if bounds.min is None and bounds.max is None and not read_written_value(at / column):
             (at / column).add_problem(f"the range of {column!r} has no bound; expected 'min' or 'max'")
         _check_bounds(at / column, bounds)
@@ -183,48 +187,50 @@ def _check_bounds(at: DocumentPlace, bounds: RangeMap) -> None:
         (at / "max").add_problem(f"'max' is {high!r}, below 'min' {low!r}")
 
 
-def pattern(given: Mapping[str, str], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
+def pattern(written: Mapping[str, str], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
     """``pattern``."""
-    for column, regex in given.items():
-        asked.check_key(at / column, column)
+    for column, regex in written.items():
+        context.check_key(at / column, column)
         yield PatternCheck(column, regex)
 
 
-def freshness(given: Mapping[str, str], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
+def freshness(written: Mapping[str, str], at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
     """``freshness``."""
-    for column, text in given.items():
-        asked.check_key(at / column, column)
+    for column, text in written.items():
+        context.check_key(at / column, column)
         try:
-            within = Duration.parse(text)
+            max_age = Duration.parse(text)
         except InstantError as error:
             (at / column).add_problem(str(error.args[0]), hint=error.hint)
             continue
-        if max(within.months, within.days, within.seconds) <= 0:
+        if max(max_age.months, max_age.days, max_age.seconds) <= 0:
             (at / column).add_problem(f"{column!r} is {text!r}; expected a duration above 0")
-        yield FreshnessCheck(column, within, asked.wide_scope)
+        yield FreshnessCheck(column, max_age, context.wide_scope)
 
 
-def foreign_key(given: Mapping[str, str] | ForeignKeyMap, at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
+def foreign_key(
+    written: Mapping[str, str] | ForeignKeyMap, at: DocumentPlace, context: CheckContext
+) -> Iterator[Check]:
     """``foreign_key``; the asset and its columns are checked with the inlets."""
-    if isinstance(given, ForeignKeyMap):
-        key = foreign_key_from_map(given)
-        asked.check_columns(at / "columns", key.columns)
+    if isinstance(written, ForeignKeyMap):
+        key = foreign_key_from_map(written)
+        context.check_columns(at / "columns", key.columns)
         if len(key.to) != len(key.columns):
             (at / "to").add_problem(f"'to' has {len(key.to)} columns, and 'columns' {len(key.columns)}")
         yield key
         return
-    for column, target in given.items():
-        asked.check_key(at / column, column)
+    for column, target in written.items():
+        context.check_key(at / column, column)
         key = foreign_key_from_text(column, target)
         if not key.asset or not key.to[0]:
             (at / column).add_problem(f"{column!r} is {target!r}; expected <asset>.<column>")
         yield key
 
 
-def foreign_key_from_map(given: ForeignKeyMap) -> ForeignKeyCheck:
+def foreign_key_from_map(written: ForeignKeyMap) -> ForeignKeyCheck:
     """The foreign key of a map."""
-    columns = _as_tuple(given.columns)
-    return ForeignKeyCheck(columns, given.asset, _as_tuple(given.to) if given.to is not None else columns)
+    columns = _as_tuple(written.columns)
+    return ForeignKeyCheck(columns, written.asset, _as_tuple(written.to) if written.to is not None else columns)
 
 
 def foreign_key_from_text(column: str, target: str) -> ForeignKeyCheck:
@@ -237,24 +243,24 @@ def foreign_key_from_text(column: str, target: str) -> ForeignKeyCheck:
     return ForeignKeyCheck((column,), asset, (other,))
 
 
-def sql(given: str, at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
+def sql(written: str, at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
     """``sql``."""
-    check_text(at, given)
-    yield SqlCheck(given.strip(), asked.scope)
+    check_text(at, written)
+    yield SqlCheck(written.strip(), context.scope)
 
 
-def python(given: str, at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
+def python(written: str, at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
     """``python``."""
-    found = find_function(at, given, asked.code.project, asked.code.modules)
-    if found is None:
+    source = find_function(at, written, context.code.project, context.code.modules)
+    if source is None:
         return
-    module, function = found
+    module, function = source
     if len(function.arguments) != 1 or function.arguments[0].collects:
         names = ", ".join(each.name for each in function.arguments) or "none"
-        at.add_problem(f"the function {given!r} has the arguments {names}; expected one, for the rows")
-    name, _, own = given.partition(":")
+        at.add_problem(f"the function {written!r} has the arguments {names}; expected one, for the rows")
+    name, _, function_name = written.partition(":")
     code_digest = digest(*(f"{part}={text}" for part, text in sorted(function.parts.items())))
-    yield PythonCheck(name, own, asked.scope, module.search_path, code_digest)
+    yield PythonCheck(name, function_name, context.scope, module.search_path, code_digest)
 
 
 MAKERS: Final[Mapping[str, Callable[[Any, DocumentPlace, CheckContext], Iterator[Check]]]] = {
@@ -294,5 +300,5 @@ def read_written_value(at: DocumentPlace) -> object:
     return value
 
 
-def _as_tuple(given: str | list[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _as_tuple(written: str | list[str]) -> tuple[str, ...]:
+    return (written,) if isinstance(written, str) else tuple(written)

@@ -50,17 +50,17 @@ def compile_schedule(
     at = draft.at / "schedule"
     match written:
         case None:
-            return _default(draft, inlets)
+            return _make_default_schedule(draft, inlets)
         case ScheduleMap() | RegisteredMap():
-            return _from_map(at, written, draft.bounds, installed)
+            return _compile_map(at, written, draft.bounds, installed)
         case str() if written.strip() == _MANUAL:
             return Schedule()
         case str() if is_time_text(written):
-            return _schedule(compile_timetable(at, written, draft.bounds, installed), written)
-    return _from_condition(draft, written, assets, installed)
+            return _make_schedule(compile_timetable(at, written, draft.bounds, installed), written)
+    return _compile_condition(draft, written, assets, installed)
 
 
-def _default(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Schedule:
+def _make_default_schedule(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Schedule:
     """The schedule of an asset without one: any update of an inlet that makes something stale; manual without inlets.
 
     A problem if no update of its inlets does: the asset would never run.
@@ -71,8 +71,8 @@ def _default(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Schedule:
         return Schedule(condition=condition, text=condition.text(), default=True)
     if inlets and draft.are_reliable("schedule", "partition", "inlets"):
         message = f"nothing ever triggers asset {draft.name!r}: the updates of all its inlets are ignored"
-        bare = "an inlet without time or partitions"
-        hint = f"{bare} has 'on_update: ignore' by default; write 'on_update: rerun' or a schedule"
+        unpartitioned = "an inlet without time or partitions"
+        hint = f"{unpartitioned} has 'on_update: ignore' by default; write 'on_update: rerun' or a schedule"
         (draft.at / "asset").add_problem(message, hint=hint)
     return Schedule(default=True)
 
@@ -91,19 +91,21 @@ def compile_timetable(
     if not at.document.failed.isdisjoint({"start", "end", "schedule"}):
         within = TimeBounds(within.timezone)
     try:
-        return _timetable(value, within, installed)
+        return _parse_checked_timetable(value, within, installed)
     except TimetableError as error:
-        sure = "schedule" not in at.document.failed
+        is_schedule_reliable = "schedule" not in at.document.failed
         for each in error.all_errors:
-            if sure or not each.lacks:
-                _report(at, each)
+            if is_schedule_reliable or not each.lacks:
+                _report_error(at, each)
         if not isinstance(value, str) and error.path and error.path[0] in MODIFIERS:  # what else is wrong
-            rest = {key: each for key, each in value.items() if key != error.path[0]}
-            compile_timetable(at, rest, within, installed)
+            without_modifier = {key: each for key, each in value.items() if key != error.path[0]}
+            compile_timetable(at, without_modifier, within, installed)
         return None
 
 
-def _timetable(value: str | Mapping[str, object], within: TimeBounds, installed: Mapping[str, Factory]) -> Timetable:
+def _parse_checked_timetable(
+    value: str | Mapping[str, object], within: TimeBounds, installed: Mapping[str, Factory]
+) -> Timetable:
     """The timetable of a text or a map.
 
     Raises:
@@ -112,33 +114,33 @@ def _timetable(value: str | Mapping[str, object], within: TimeBounds, installed:
     timetable = parse_timetable(
         value, timezone=within.timezone, start=within.start, end=within.end, installed=installed
     )
-    if not _fires(timetable):
+    if not _has_slot(timetable):
         when = _WHEN[timetable.start is not None, timetable.end is not None]
-        raise TimetableError(f"schedule {timetable.text!r} never fires{when}", path=_rule_of(value))
+        raise TimetableError(f"schedule {timetable.text!r} never fires{when}", path=_find_rule_key(value))
     return timetable
 
 
-def _rule_of(value: str | Mapping[str, object]) -> tuple[str, ...]:
+def _find_rule_key(value: str | Mapping[str, object]) -> tuple[str, ...]:
     """The path of the key that holds a timetable's rule, such as ``("cron",)``; empty for a text."""
     return () if isinstance(value, str) else tuple(value.keys() & KINDS.keys())
 
 
-def _fires(timetable: Timetable) -> bool:
+def _has_slot(timetable: Timetable) -> bool:
     """Whether the timetable has a first slot.
 
     A registered timetable is asked even without bounds, so that its package's errors are found here.
     """
-    bounded = timetable.start is not None or timetable.end is not None
-    at_any_time = isinstance(timetable, ContinuousTimetable) or (
+    is_bounded = timetable.start is not None or timetable.end is not None
+    always_fires = isinstance(timetable, ContinuousTimetable) or (
         isinstance(timetable, OnceTimetable) and timetable.start is None
     )
-    if at_any_time or not (bounded or isinstance(timetable, RegisteredSlots)):
+    if always_fires or not (is_bounded or isinstance(timetable, RegisteredSlots)):
         return True
     after = _ANY_TIME if timetable.start is None else max(timetable.start - 1, _ANY_TIME)
     return timetable.first_after(from_unix(after)) is not None
 
 
-def _from_condition(
+def _compile_condition(
     draft: AssetDraft, written: object, assets: AssetFiles, installed: Mapping[str, Factory]
 ) -> Schedule:
     """The schedule of a condition over updates; a condition with mistakes becomes problems and a manual schedule.
@@ -147,14 +149,14 @@ def _from_condition(
     """
 
     def clock(value: str | Mapping[str, object]) -> Timetable:
-        return _part(value, draft, installed)
+        return _parse_condition_time(value, draft, installed)
 
     try:
         condition = parse_condition(written, clock)
         leaves = iter(datasets(condition))
-    except UnreadableConditionError as refused:
-        condition, leaves = None, iter(refused.leaves)
-        for error in refused.errors:
+    except UnreadableConditionError as unreadable:
+        condition, leaves = None, iter(unreadable.leaves)
+        for error in unreadable.errors:
             at = draft.at / "schedule"
             for step in error.path:
                 at = at / step
@@ -163,71 +165,73 @@ def _from_condition(
             else:
                 at.add_text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
     for leaf in dict.fromkeys(leaves):
-        _check_leaf(draft, leaf, assets, alone=leaf == condition)
+        _check_leaf(draft, leaf, assets, is_whole_condition=leaf == condition)
     return Schedule(condition=condition, text=condition.text()) if condition else Schedule()
 
 
-def _part(value: str | Mapping[str, object], draft: AssetDraft, installed: Mapping[str, Factory]) -> Timetable:
+def _parse_condition_time(
+    value: str | Mapping[str, object], draft: AssetDraft, installed: Mapping[str, Factory]
+) -> Timetable:
     """The timetable of a time inside a condition.
 
     Raises:
         TimetableError: It is wrong, has no slot, or has options that mean nothing in a condition.
     """
-    timetable = _timetable(value, draft.bounds, installed)
+    timetable = _parse_checked_timetable(value, draft.bounds, installed)
     if isinstance(timetable, ContinuousTimetable):
         message = f"{timetable.text!r} stands for itself: it is always due, so it is no part of a condition"
-        raise TimetableError(message, path=_rule_of(value))
+        raise TimetableError(message, path=_find_rule_key(value))
     if isinstance(timetable, OnceTimetable) and timetable.start is None and draft.are_reliable("start"):
         message = f"{timetable.text!r} as a part of a condition is the time of its 'start', and there is none"
         hint = 'write {cron: "@once", start: 2025-01-31T06:00}'
-        raise TimetableError(message, hint=hint, path=_rule_of(value))
+        raise TimetableError(message, hint=hint, path=_find_rule_key(value))
     if timetable.catchup is not None:
         message = "'catchup' does nothing in a condition, where all ticks since the last run count once"
         raise TimetableError(message, path=("catchup",), at_key=True)
     return timetable
 
 
-def _from_map(
+def _compile_map(
     at: DocumentPlace, written: ScheduleMap | RegisteredMap, outer: TimeBounds, installed: Mapping[str, Factory]
 ) -> Schedule:
     within = compile_bounds(at, timezone=written.timezone, start=written.start, end=written.end, outer=outer)
     rule = written.model_dump(exclude_unset=True, exclude={"timezone", "start", "end"})
     timetable = compile_timetable(at, rule, within, installed)
-    return _schedule(timetable, timetable.text if timetable else "")
+    return _make_schedule(timetable, timetable.text if timetable else "")
 
 
-def _schedule(timetable: Timetable | None, text: str) -> Schedule:
+def _make_schedule(timetable: Timetable | None, text: str) -> Schedule:
     return Schedule(timetable=timetable, text=text) if timetable else Schedule()
 
 
-def _report(at: DocumentPlace, error: TimetableError) -> None:
+def _report_error(at: DocumentPlace, error: TimetableError) -> None:
     """Adds the error as a problem, at the value or key at fault."""
     for step in error.path:
         at = at / step
     (at.add_key_problem if error.at_key else at.add_problem)(str(error.args[0]), hint=error.hint)
 
 
-def _check_leaf(draft: AssetDraft, leaf: UpdateLeaf, assets: AssetFiles, *, alone: bool) -> None:
+def _check_leaf(draft: AssetDraft, leaf: UpdateLeaf, assets: AssetFiles, *, is_whole_condition: bool) -> None:
     """Refuses a name in a condition: the asset itself, its own dataset, an outlet of it, or an unknown asset.
 
-    ``alone`` says that the name is the whole condition, so that it may be a misspelt `manual`.
+    ``is_whole_condition`` says that the name is the whole condition, so that it may be a misspelt `manual`.
     """
     at = draft.at / "schedule"
     if leaf.is_uri:
         if leaf.ref == draft.uri and draft.are_reliable("uri", "path"):
             at.add_word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for its own dataset {leaf.ref!r}")
-        elif refused := refuse_own_uri(draft, leaf.ref, assets.drafts):
-            at.add_word_problem(leaf.ref, refused)
+        elif refusal := refuse_own_uri(draft, leaf.ref, assets.drafts):
+            at.add_word_problem(leaf.ref, refusal)
     elif leaf.ref == draft.name:
         at.add_word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for itself")
     elif leaf.ref not in assets.names and leaf.ref == _MANUAL:
         at.add_word_problem(_MANUAL, f"{_MANUAL!r} stands for itself: it is no part of a condition")
     elif leaf.ref not in assets.names:
         others = assets.candidates(draft.name)
-        hint = (suggest_close(leaf.ref, [_MANUAL]) if alone else None) or did_you_mean(leaf.ref, others)
+        hint = (suggest_close(leaf.ref, [_MANUAL]) if is_whole_condition else None) or did_you_mean(leaf.ref, others)
         at.add_word_problem(leaf.ref, f"unknown asset {leaf.ref!r}", hint=hint)
-    elif own := refuse_reference(draft, leaf.ref, assets.drafts):
-        at.add_word_problem(leaf.ref, own[0], hint=own[1])
+    elif refusal_with_hint := refuse_reference(draft, leaf.ref, assets.drafts):
+        at.add_word_problem(leaf.ref, refusal_with_hint[0], hint=refusal_with_hint[1])
     elif leaf.ref in assets.drafts and assets.drafts[leaf.ref].shares_dataset(draft):
         message = f"asset {draft.name!r} cannot wait for {leaf.ref!r}: both are the dataset {draft.uri!r}"
         at.add_word_problem(leaf.ref, message)
@@ -258,8 +262,8 @@ def check_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> N
 
 def _is_one_iteration(asset: AssetSpec) -> bool:
     """Whether each interval of the asset's schedule has one run, which publishes an iteration for it."""
-    own = asset.partitioning.time
-    if not asset.publishes or own is None or asset.partitioning.names != (own.name,):
+    dimension = asset.partitioning.time
+    if not asset.publishes or dimension is None or asset.partitioning.names != (dimension.name,):
         return False
     timetable = asset.schedule.timetable
-    return own.column is None and timetable is not None and are_intervals(own, timetable)
+    return dimension.column is None and timetable is not None and are_intervals(dimension, timetable)

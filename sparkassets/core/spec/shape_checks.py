@@ -28,14 +28,14 @@ from sparkassets.frozen import frozen
 M = TypeVar("M", bound=BaseModel)
 
 _Described = type[BaseModel] | Callable[[object], type[BaseModel]]
-_RULES: Final[Mapping[str, _Described]] = {
+_RULE_MODELS: Final[Mapping[str, _Described]] = {
     "": rule_maps.rule_map,
     ".row_count": rule_maps.RowCountMap,
     ".range.*": rule_maps.RangeMap,
     ".foreign_key": rule_maps.ForeignKeyMap,
 }
 """The models of a rule and of the maps in it."""
-_MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
+_MODELS_BY_PATH: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
     asset_models.AssetFile: {
         "": asset_models.AssetFile,
         "budget": project_models.BudgetMap,
@@ -59,7 +59,7 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
         **{
             f"{owner}validations{key}": described
             for owner in ("", "inlets.*.", "outlets.*.")
-            for key, described in _RULES.items()
+            for key, described in _RULE_MODELS.items()
         },
     },
     case_files.CaseFile: {
@@ -87,7 +87,7 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
 }
 """The model of the map at each path, or the function that chooses it by the map's keys."""
 
-_WORDS: Final = {
+_EXPECTED_WORDS: Final = {
     "string_type": "text",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -96,29 +96,32 @@ _WORDS: Final = {
     "model_type": "a map",
     "list_type": "a list",
 }
-_TAG: Final = re.compile("<[a-z]+>")
+_UNION_BRANCH: Final = re.compile("<[a-z]+>")
 """The branch of a union, which pydantic puts among the keys."""
-_WRITES: Final = {
+_WRITE_SPELLINGS: Final = {
     "upsert": "{upsert: {keys: [<column>]}}",
     "merge": "{upsert: {keys: [<column>]}}",
     "publish": "{publish: {keep: 10}}",
     "overwrite": "replace",
 }
 """The intended spelling of words that are no write mode."""
-_BY_TIME: Final = (
+_BY_TIME_HINT: Final = (
     "date_range, which computes what is missing or stale, is what a partition by time has without `strategy`"
 )
-_LANDING: Final = "how rows land is said by `write`, such as {upsert: {keys: [<column>]}}"
-_STRATEGIES: Final = {
-    "incremental": _BY_TIME + "; latest_only takes what is new of an inlet with `read: changes` or `read: {after: …}`",
-    **dict.fromkeys(("incremental_by_time_range", "microbatch", "insert_overwrite"), _BY_TIME),
-    **dict.fromkeys(("merge", "upsert", "append", "replace", "incremental_by_unique_key", "delete+insert"), _LANDING),
+_LANDING_HINT: Final = "how rows land is said by `write`, such as {upsert: {keys: [<column>]}}"
+_STRATEGY_HINTS: Final = {
+    "incremental": _BY_TIME_HINT
+    + "; latest_only takes what is new of an inlet with `read: changes` or `read: {after: …}`",
+    **dict.fromkeys(("incremental_by_time_range", "microbatch", "insert_overwrite"), _BY_TIME_HINT),
+    **dict.fromkeys(
+        ("merge", "upsert", "append", "replace", "incremental_by_unique_key", "delete+insert"), _LANDING_HINT
+    ),
     **dict.fromkeys(("full", "table", "overwrite"), "write full_refresh, which computes all of it"),
 }
 """What to write instead of strategies of other tools."""
 _CHOICES: Final = {"partition.by": NAMED_GRAINS, "partition.segments": ("runtime",)}
 """Words of values that may be something else, too."""
-_WITH_MAPS: Final = {
+_EXPECTED_VALUES: Final = {
     "inlets.*.read": "changes or {after: column}",
     "write": "replace, append, self or a map such as {upsert: {keys: [id]}}",
     "partition": "none, auto, a preset such as @daily, or a map such as {by: day, column: day}",
@@ -139,26 +142,28 @@ def check_shape(model: type[M], document: YamlDocument, *, stand_in: Mapping[str
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
-        findings = list(_findings(error, model, document.data))
+        findings = list(_iterate_findings(error, model, document.data))
     for finding in findings:
         if not (finding.lacks and finding.unreliable in unread):  # what was refused is what it lacks
             finding.report(document)
     return _salvage(model, document.data, findings, stand_in)
 
 
-def _salvage(model: type[M], whole: dict[str, Any], findings: list[_ShapeFinding], stand_in: Mapping[str, object]) -> M:
+def _salvage(
+    model: type[M], all_data: dict[str, Any], findings: list[_ShapeFinding], stand_in: Mapping[str, object]
+) -> M:
     """The model of the data without the value of every finding; repeats until what is left is valid.
 
     Removing a value can leave its map without a required key: then that map is removed, too.
     """
-    data = deepcopy(whole)
+    data = deepcopy(all_data)
     for finding in findings:
         _remove(data, finding.path)
     data = {**stand_in, **data}
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        return _salvage(model, data, list(_findings(error, model, data)), stand_in)
+        return _salvage(model, data, list(_iterate_findings(error, model, data)), stand_in)
 
 
 @frozen
@@ -186,49 +191,53 @@ class _ShapeFinding:
             document.failed.add(self.unreliable)
 
 
-def _findings(error: ValidationError, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_ShapeFinding]:
+def _iterate_findings(error: ValidationError, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_ShapeFinding]:
     """One finding for each path that pydantic reports, in its order.
 
     pydantic puts the chosen branch of a union into the path; such steps are removed, because the file has no such key.
     """
-    done: set[KeyPath] = set()
+    reported: set[KeyPath] = set()
     for each in error.errors(include_url=False):
-        path = tuple(step for step in each["loc"] if not (isinstance(step, str) and _TAG.fullmatch(step)))
+        path = tuple(step for step in each["loc"] if not (isinstance(step, str) and _UNION_BRANCH.fullmatch(step)))
         path = path or each["loc"]  # a key that looks like a tag
-        if path in done:
+        if path in reported:
             continue
-        done.add(path)
+        reported.add(path)
         match each["type"]:
             case "extra_forbidden":
-                yield _unknown_key(path, model, data)
+                yield _find_unknown_key(path, model, data)
             case "missing":
-                yield from _missing(path, model, data)
+                yield from _find_missing_key(path, model, data)
             case kind:
-                yield _bad_value(path, kind, each["msg"], each.get("ctx", {}), data)
+                yield _find_bad_value(path, kind, each["msg"], each.get("ctx", {}), data)
 
 
-def _unknown_key(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> _ShapeFinding:
+def _find_unknown_key(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> _ShapeFinding:
     """The finding for a key that the map does not have, with the likeliest explanation as its hint.
 
     In order: a key of the other kind of partition, a key that lost its indentation, a misspelling. For a misspelt
     top-level key, the key that was probably meant counts as unreliable, so that no later check builds on its absence.
     """
     key = str(path[-1])
-    inner = _find_describing_model(path[:-1], model, data)
-    if inner is schedule_models.SegmentsMap and key in value_kinds.written_keys(schedule_models.PartitionMap):
+    model_of_map = _find_describing_model(path[:-1], model, data)
+    if model_of_map is schedule_models.SegmentsMap and key in value_kinds.written_keys(schedule_models.PartitionMap):
         product = "a product is a list: [{by: day, column: day}, {segments: […], column: <column>}]"
         return _ShapeFinding(
             path, f"{key!r} belongs to a partition by time, not beside 'segments'", product, at_key=True
         )
-    known = value_kinds.written_keys(inner)
+    known_keys = value_kinds.written_keys(model_of_map)
     if owner := _find_outdented_owner(path, model, data):
-        message = f"unknown key {key!r} in {_owner(path, model, data)}"
+        message = f"unknown key {key!r} in {_describe_owner(path, model, data)}"
         return _ShapeFinding(path, message, f"indent it: it belongs to {owner!r}", at_key=True, unreliable=owner)
     hint = "replace and append have no options: write `write: <name>`" if _is_plain_write(path) else None
-    hint = hint or (called_here(key, IN_YAML) if inner is asset_models.AssetFile else None) or did_you_mean(key, known)
-    meant = find_nearest(key, known) if len(path) == 1 else None
+    hint = (
+        hint
+        or (called_here(key, IN_YAML) if model_of_map is asset_models.AssetFile else None)
+        or did_you_mean(key, known_keys)
+    )
+    nearest = find_nearest(key, known_keys) if len(path) == 1 else None
     return _ShapeFinding(
-        path, f"unknown key {key!r} in {_owner(path, model, data)}", hint, at_key=True, unreliable=meant
+        path, f"unknown key {key!r} in {_describe_owner(path, model, data)}", hint, at_key=True, unreliable=nearest
     )
 
 
@@ -236,9 +245,9 @@ def _find_outdented_owner(path: KeyPath, model: type[BaseModel], data: dict[str,
     """The empty key above an unknown one whose map has that key: the unknown one lacks its indentation; else None."""
     if len(path) != 1 or path[0] not in data:
         return None
-    above = list(data)[: list(data).index(path[0])]
-    empty = [key for key in reversed(above) if data[key] is None and key in _MAPS[model]]
-    return next((key for key in empty if path[0] in _keys_below(key, model, data)), None)
+    keys_above = list(data)[: list(data).index(path[0])]
+    empty_keys = [key for key in reversed(keys_above) if data[key] is None and key in _MODELS_BY_PATH[model]]
+    return next((key for key in empty_keys if path[0] in _keys_below(key, model, data)), None)
 
 
 def _keys_below(key: str, model: type[BaseModel], data: dict[str, Any]) -> set[str]:
@@ -257,43 +266,45 @@ def _is_plain_write(path: KeyPath) -> bool:
 
 def _find_describing_model(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> type[BaseModel]:
     """The model that describes the map at a path, chosen by the map's own keys where there are several."""
-    described = _MAPS[model][_generalize_path(path)]
-    return described if isinstance(described, type) else described(_value(data, path))
+    described = _MODELS_BY_PATH[model][_generalize_path(path)]
+    return described if isinstance(described, type) else described(_value_at(data, path))
 
 
-def _missing(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_ShapeFinding]:
+def _find_missing_key(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_ShapeFinding]:
     """The finding for a missing key; none if a misspelt key beside it explains it, which is reported itself."""
-    beside = _value(data, path[:-1])
-    for key in beside if isinstance(beside, dict) else ():
-        mistyped = key not in value_kinds.written_keys(_find_describing_model(path[:-1], model, data)) and find_nearest(
-            key, [str(path[-1])]
-        )
-        if mistyped:
+    siblings = _value_at(data, path[:-1])
+    for key in siblings if isinstance(siblings, dict) else ():
+        is_mistyped = key not in value_kinds.written_keys(
+            _find_describing_model(path[:-1], model, data)
+        ) and find_nearest(key, [str(path[-1])])
+        if is_mistyped:
             return
-    message = f"the key {path[-1]!r} is missing in {_owner(path, model, data)}"
+    message = f"the key {path[-1]!r} is missing in {_describe_owner(path, model, data)}"
     yield _ShapeFinding(path[:-1], message, unreliable=str(path[0]), lacks=True)
 
 
-def _bad_value(path: KeyPath, kind: str, words: str, context: Mapping[str, Any], data: dict[str, Any]) -> _ShapeFinding:
+def _find_bad_value(
+    path: KeyPath, kind: str, words: str, context: Mapping[str, Any], data: dict[str, Any]
+) -> _ShapeFinding:
     """The finding for a value of the wrong kind, in the words of this project.
 
     ``kind`` and ``words`` are pydantic's error type and message; known types have words and hints of their own here.
     """
-    value = _value(data, path)
-    general = _generalize_path(path)
+    value = _value_at(data, path)
+    general_path = _generalize_path(path)
     hint = None
     if kind == "literal_error":
         choices = [choice or "true" for choice in re.findall(r"'([^']*)'|True", context["expected"])]
         words = listing(choices)
         hint = suggest_close(value, choices) if isinstance(value, str) else None
-        words = _WITH_MAPS.get(general, words)
+        words = _EXPECTED_VALUES.get(general_path, words)
     elif kind != EXPECTED:
-        words = _WORDS.get(kind, words)
-    hint = _hint(path, kind, words, value) or hint
-    return _ShapeFinding(path, f"{_subject(path)} is {show_value(value)}; expected {words}", hint)
+        words = _EXPECTED_WORDS.get(kind, words)
+    hint = _find_hint(path, kind, words, value) or hint
+    return _ShapeFinding(path, f"{_describe_subject(path)} is {show_value(value)}; expected {words}", hint)
 
 
-def _hint(path: KeyPath, kind: str, words: str, value: object) -> str | None:
+def _find_hint(path: KeyPath, kind: str, words: str, value: object) -> str | None:
     """A hint for a value of the wrong kind; None where there is none."""
     if kind == "bool_type" and isinstance(value, str) and value.lower() in _NOT_BOOLEAN:
         return "in YAML 1.2 only true and false are booleans"
@@ -304,12 +315,12 @@ def _hint(path: KeyPath, kind: str, words: str, value: object) -> str | None:
     if path == ("partition",) and isinstance(value, str) and value in NAMED_GRAINS:
         return f"write partition: {{by: {value}, column: <column>}}"
     if path == ("strategy",) and isinstance(value, dict):
-        named = next((key for key in value if key in schedule_models.WITHOUT_OPTIONS), None)
-        return f"{named} has no options: write strategy: {named}" if named else None
-    if path == ("write",) and isinstance(value, str) and value in _WRITES:
-        return f"write {_WRITES[value]}"
+        strategy = next((key for key in value if key in schedule_models.WITHOUT_OPTIONS), None)
+        return f"{strategy} has no options: write strategy: {strategy}" if strategy else None
+    if path == ("write",) and isinstance(value, str) and value in _WRITE_SPELLINGS:
+        return f"write {_WRITE_SPELLINGS[value]}"
     if path == ("strategy",) and isinstance(value, str):
-        return _STRATEGIES.get(value.casefold())
+        return _STRATEGY_HINTS.get(value.casefold())
     choices = _CHOICES.get(_generalize_path(path))
     return suggest_close(value, choices) if choices is not None and isinstance(value, str) else None
 
@@ -341,11 +352,11 @@ def _generalize_path(path: KeyPath) -> str:
     return ".".join(map(str, (*owner, *path)))
 
 
-def _subject(path: KeyPath) -> str:
+def _describe_subject(path: KeyPath) -> str:
     """The value at a path as messages call it, such as ``item 2 of 'columns'`` or ``'read' of inlet 'orders'``."""
     *before, last = path
     if isinstance(last, int):
-        return f"item {last + 1} of {_subject(tuple(before))}"
+        return f"item {last + 1} of {_describe_subject(tuple(before))}"
     match before:
         case []:
             return repr(last)
@@ -358,11 +369,11 @@ def _subject(path: KeyPath) -> str:
         case ["outlets", outlet]:
             return f"{last!r} of outlet {outlet!r}"
         case [*_, int()]:
-            return f"{last!r} in {_subject(tuple(before))}"
+            return f"{last!r} in {_describe_subject(tuple(before))}"
     return f"{last!r} in {before[-1]!r}"
 
 
-def _owner(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> str:
+def _describe_owner(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> str:
     """The map that holds the path's last key, as messages call it, such as ``asset 'orders'`` or ``inlet 'a'``."""
     match path[:-1]:
         case ():
@@ -377,13 +388,13 @@ def _owner(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> str:
         case ("outlets", outlet):
             return f"outlet {outlet!r}"
         case (*_, int()) as item:
-            return _subject(item)
+            return _describe_subject(item)
         case (*_, parent):
             return repr(parent)
     raise AssertionError(path)
 
 
-def _value(data: object, path: KeyPath) -> object:
+def _value_at(data: object, path: KeyPath) -> object:
     """The value at the path, as far as the data goes: a step that is missing in a list is skipped."""
     for step in path:
         if isinstance(data, dict):
@@ -396,7 +407,7 @@ def _value(data: object, path: KeyPath) -> object:
 def _remove(data: dict[str, Any], path: KeyPath) -> None:
     """Removes the last key of the path that exists, so for an item of a list the whole list."""
     while path:
-        parent = _value(data, path[:-1])
+        parent = _value_at(data, path[:-1])
         if isinstance(parent, dict) and path[-1] in parent:
             del parent[path[-1]]
             return

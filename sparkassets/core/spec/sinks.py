@@ -12,11 +12,11 @@ from sparkassets.core.spec.yaml_document import DocumentPlace
 
 
 def compile_sinks(
-    at: DocumentPlace, given: Sequence[SinkMap], *, installed: Mapping[str, Factory]
+    at: DocumentPlace, written: Sequence[SinkMap], *, installed: Mapping[str, Factory]
 ) -> tuple[SinkSpec, ...]:
     """The sinks; what is wrong becomes problems. None is made before a run commits something."""
-    found = []
-    for number, each in enumerate(given):
+    sinks = []
+    for number, each in enumerate(written):
         place, parameters = at / number, dict(each.model_extra or {})
         for (number_of_key, *_), secret in secrets_in([*parameters.values()]):
             key = [*parameters][int(number_of_key)]
@@ -29,5 +29,5 @@ def compile_sinks(
         except RegisteredError as error:
             place.add_refusal(error, name="sink")
         else:
-            found.append(SinkSpec(each.sink, parameters))
-    return tuple(found)
+            sinks.append(SinkSpec(each.sink, parameters))
+    return tuple(sinks)

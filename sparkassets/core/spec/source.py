@@ -11,22 +11,23 @@ from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.phrases import listing
 from sparkassets.core.source_formats import FORMATS, REGISTRY, FileFormat, build_registered_format
 from sparkassets.core.spec.asset_models import AssetFile, WriteMap
-from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.core.spec.schedule_models import SegmentsMap
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.spec.time_bounds import fixed_seconds
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import suggest_close
 from sparkassets.core.table_names import has_fields, parse_table_name
 from sparkassets.errors import InputError
 
-_OF_WRITERS: Final = (
+_WRITER_KEYS: Final = (
     *("inlets", "outlets", "schedule", "strategy", "write", "schema", "unchanged", "properties", "partitioned_by"),
     *("sql", "python", "params", "paused", "budget", "retries", "retry_delay", "timeout", "lease"),
 )
-_OWN_NAMES: Final = ("delta", *FORMATS)
-_OWN_HINT: Final = (
-    f"{listing(['true', *_OWN_NAMES], last='and')} are known; others are of packages that register them in the entry "
-    f"point group '{REGISTRY.group}'"
+_BUILT_IN_NAMES: Final = ("delta", *FORMATS)
+_FORMAT_HINT: Final = (
+    f"{listing(['true', *_BUILT_IN_NAMES], last='and')} are known; others are of packages that register them in the "
+    f"entry point group '{REGISTRY.group}'"
 )
 _GLOBS: Final = "*?["
 _PATTERN_MARKS: Final = "{" + _GLOBS
@@ -39,12 +40,12 @@ _NO_FORMATS: Final = {
 
 def compile_source(at: DocumentPlace, keys: AssetFile, installed: Mapping[str, Factory]) -> SourceSpec | None:
     """How others write the asset; None where it is written here. Formats of packages are ``installed``, by name."""
-    kind = _kind(keys)
+    kind = _find_kind(keys)
     if keys.source is None:
         if "source" not in at.document.failed:
             _refuse_source_keys(at)
         return None
-    for key in _OF_WRITERS:
+    for key in _WRITER_KEYS:
         if (at / key).exists:
             (at / key).add_key_problem(f"{key!r} has no meaning for a source: others write it, so nothing runs")
     settle = fixed_seconds(at / "settle", keys.settle, positive=False) if keys.settle else 0
@@ -67,7 +68,7 @@ def _build_registered(at: DocumentPlace, kind: str, keys: AssetFile, installed: 
         return build_registered_format(kind, keys.options, keys.types, installed=installed)
     except RegisteredError as error:
         if kind not in installed:
-            error.hint = suggest_close(kind, [*_OWN_NAMES, *installed]) or _OWN_HINT
+            error.hint = suggest_close(kind, [*_BUILT_IN_NAMES, *installed]) or _FORMAT_HINT
         (at / "options" if error.path else at).add_refusal(error, name="source")
         return FileFormat(kind, kind)
 
@@ -81,15 +82,15 @@ def _check_file_place(at: DocumentPlace, keys: AssetFile, kind: str) -> None:
 
 def compile_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
     """The path of files, or of tables that share a naming convention; None for others, whose paths may not vary."""
-    kind = _kind(keys)
+    kind = _find_kind(keys)
     if keys.path is None:
-        return _pattern_of_names(at, keys) if kind == "tables" and keys.table is not None else None
+        return _compile_name_pattern(at, keys) if kind == "tables" and keys.table is not None else None
     if kind == "tables" and (mark := next((each for each in _GLOBS if each in keys.path), None)):
         message = f"the path of Delta tables varies by its fields alone, but holds {mark!r}"
         (at / "path").add_text_problem(keys.path.index(mark), message, width=1, hint="write a field for what varies")
     elif kind not in ("delta", "events"):
         try:
-            return PathPattern.parse(keys.path, _segment_columns(keys))
+            return PathPattern.parse(keys.path, _list_segment_columns(keys))
         except PatternError as error:
             (at / "path").add_problem(str(error.args[0]), hint=error.hint)
     elif "source" in at.document.failed:
@@ -100,11 +101,11 @@ def compile_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
     return None
 
 
-def _pattern_of_names(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
+def _compile_name_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
     """The name in a catalog of several tables; None where `check_table` refuses it."""
     text = keys.table or ""
     try:
-        return replace(PathPattern.parse(StorageLocation.several(text).as_path, _segment_columns(keys)), text=text)
+        return replace(PathPattern.parse(StorageLocation.several(text).as_path, _list_segment_columns(keys)), text=text)
     except PatternError as error:
         (at / "table").add_problem(str(error.args[0]), hint=error.hint)
     except InputError:
@@ -112,15 +113,15 @@ def _pattern_of_names(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
     return None
 
 
-def _segment_columns(keys: AssetFile) -> list[str]:
-    written = keys.partition if isinstance(keys.partition, list) else [keys.partition]
-    return [each.column for each in written if isinstance(each, SegmentsMap) and each.column is not None]
+def _list_segment_columns(keys: AssetFile) -> list[str]:
+    dimensions = keys.partition if isinstance(keys.partition, list) else [keys.partition]
+    return [each.column for each in dimensions if isinstance(each, SegmentsMap) and each.column is not None]
 
 
-def _kind(keys: AssetFile) -> str:
+def _find_kind(keys: AssetFile) -> str:
     kind = keys.source if isinstance(keys.source, str) else "delta" if keys.path or keys.table else "events"
-    varies = "{" in keys.path if keys.path is not None else has_fields(keys.table or "")
-    return "tables" if keys.source and kind == "delta" and varies else kind
+    has_pattern = "{" in keys.path if keys.path is not None else has_fields(keys.table or "")
+    return "tables" if keys.source and kind == "delta" and has_pattern else kind
 
 
 def _refuse_source_keys(at: DocumentPlace) -> None:
@@ -132,9 +133,9 @@ def _refuse_source_keys(at: DocumentPlace) -> None:
         (at / "settle").add_key_problem("'settle' of an asset that is written here is not supported yet")
 
 
-def _refuse_file_keys(at: DocumentPlace, what: str) -> None:
+def _refuse_file_keys(at: DocumentPlace, description: str) -> None:
     if (at / "options").exists:
-        (at / "options").add_key_problem(f"'options' belong to the reader of files; this is {what}")
+        (at / "options").add_key_problem(f"'options' belong to the reader of files; this is {description}")
 
 
 def plain_text(value: str | float) -> str:
@@ -180,8 +181,8 @@ def check_table(at: DocumentPlace, keys: AssetFile) -> None:
         place.add_problem(str(error.args[0]), hint=error.hint)
     if keys.path is not None:
         place.add_key_problem("'table' and 'path' both say where it is; expected one of them")
-    for what in _find_unsupported_options(keys):
-        place.add_key_problem(f"{what} needs a 'path': a catalog gives its tables no folder beside them")
+    for option in _find_unsupported_options(keys):
+        place.add_key_problem(f"{option} needs a 'path': a catalog gives its tables no folder beside them")
 
 
 def _find_unsupported_options(keys: AssetFile) -> list[str]:

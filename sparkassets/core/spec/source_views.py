@@ -6,7 +6,8 @@ from hashlib import blake2b
 from typing import Final
 
 from sparkassets.core.patterns import PathPattern
-from sparkassets.core.spec.model import AssetSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.spec.asset_models import AssetFile
-from sparkassets.core.spec.model import StoreOptions
 from sparkassets.core.spec.project_models import ProjectFile, StoreMap
+from sparkassets.core.spec.project_spec import StoreOptions
 from sparkassets.core.spec.time_bounds import fixed_seconds
 from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import did_you_mean

@@ -83,7 +83,7 @@ class AcceptedCheck:
     def failing_rows(self, column: ColumnLookup) -> str:
         """SQL that is true of a row that fails."""
         name, kind = column(self.column)
-        return f"{name} NOT IN ({', '.join(_literal(value, kind) for value in self.values)})"
+        return f"{name} NOT IN ({', '.join(_literal_sql(value, kind) for value in self.values)})"
 
     def to_yaml(self) -> object:
         """The check as in YAML."""
@@ -112,8 +112,8 @@ class RangeCheck:
     def failing_rows(self, column: ColumnLookup) -> str:
         """SQL that is true of a row that fails."""
         name, kind = column(self.column)
-        terms = [] if self.min is None else [f"{name} < {_literal(self.min, kind)}"]
-        terms += [] if self.max is None else [f"{name} > {_literal(self.max, kind)}"]
+        terms = [] if self.min is None else [f"{name} < {_literal_sql(self.min, kind)}"]
+        terms += [] if self.max is None else [f"{name} > {_literal_sql(self.max, kind)}"]
         return " OR ".join([*terms, *([f"isnan({name})"] if kind in ("float", "double") else [])])
 
     def to_yaml(self) -> object:
@@ -140,8 +140,8 @@ class PatternCheck:
         """SQL that is true of a row that fails."""
         from sparkassets.core.sandbox.literals import text_literal
 
-        whole = text_literal(rf"\A(?:{self.regex})\z")
-        return f"NOT regexp_like(CAST({column(self.column)[0]} AS STRING), {whole})"
+        anchored = text_literal(rf"\A(?:{self.regex})\z")
+        return f"NOT regexp_like(CAST({column(self.column)[0]} AS STRING), {anchored})"
 
     def to_yaml(self) -> object:
         """The check as in YAML."""
@@ -201,15 +201,15 @@ class RowCountChange:
 
     Attributes:
         least, most: As shares: -0.5 and 1 are -50%..+100%; None is open.
-        over: How many of the latest count.
+        history_length: How many of the latest count.
     """
 
     least: Decimal | None
     most: Decimal | None
-    over: int = 7
+    history_length: int = 7
 
     def __str__(self) -> str:
-        return f"{_percent(self.least)}..{_percent(self.most)}"
+        return f"{_format_percent(self.least)}..{_format_percent(self.most)}"
 
 
 @frozen
@@ -234,8 +234,8 @@ class RowCountCheck:
 
     def to_yaml(self) -> object:
         """The check as in YAML."""
-        over = {"over": self.change.over} if self.change is not None else {}
-        return {**self._bounds(), **over}
+        history = {"over": self.change.history_length} if self.change is not None else {}
+        return {**self._bounds(), **history}
 
     def _bounds(self) -> dict[str, int | str]:
         change = str(self.change) if self.change is not None else None
@@ -370,10 +370,10 @@ Check = (
 has ``failing_rows``, and Spark's rooms ask it by that alone."""
 
 
-def _literal(value: CheckValue, kind: str) -> str:
+def _literal_sql(value: CheckValue, kind: str) -> str:
     """A value of YAML in SQL, for a column of that type.
 
-    >>> _literal(5, "string"), _literal(0.5, "double"), _literal("2025-01-02", "date")
+    >>> _literal_sql(5, "string"), _literal_sql(0.5, "double"), _literal_sql("2025-01-02", "date")
     ("'5'", '0.5D', "CAST('2025-01-02' AS date)")
     """
     from sparkassets.core.sandbox.literals import text_literal
@@ -389,11 +389,11 @@ def _literal(value: CheckValue, kind: str) -> str:
     return f"CAST({text_literal(str(value))} AS {kind})"
 
 
-def _percent(share: Decimal | None) -> str:
+def _format_percent(share: Decimal | None) -> str:
     """A share with its sign; nothing where it is open.
 
     >>> from decimal import Decimal
-    >>> _percent(Decimal("-0.5")), _percent(Decimal("1")), _percent(None)
+    >>> _format_percent(Decimal("-0.5")), _format_percent(Decimal("1")), _format_percent(None)
     ('-50%', '+100%', '')
     """
     if share is None:

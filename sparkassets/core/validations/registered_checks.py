@@ -66,15 +66,15 @@ def build_registered_check(
     Raises:
         RegisteredError: There is none, its parameters are wrong, its ``per`` is not a scope, or it has no condition.
     """
-    made = _make_checker(name, parameters, installed)
-    if not isinstance(made, ConditionChecker):
-        made = _as_row_checker(name, made)
-    if made.per not in get_args(CheckScope):
-        raise RegisteredError(f"check '{name}' has 'per' {made.per!r}; expected 'row', 'partition' or 'run'")
-    condition = REGISTRY.call(name, made.condition) if isinstance(made, ConditionChecker) else ""
-    if isinstance(made, ConditionChecker) and not (isinstance(condition, str) and condition.strip()):
+    checker = _make_checker(name, parameters, installed)
+    if not isinstance(checker, ConditionChecker):
+        checker = _as_row_checker(name, checker)
+    if checker.per not in get_args(CheckScope):
+        raise RegisteredError(f"check '{name}' has 'per' {checker.per!r}; expected 'row', 'partition' or 'run'")
+    condition = REGISTRY.call(name, checker.condition) if isinstance(checker, ConditionChecker) else ""
+    if isinstance(checker, ConditionChecker) and not (isinstance(condition, str) and condition.strip()):
         raise RegisteredError(f"check '{name}' has the condition {show_value(condition)}; expected SQL")
-    return RegisteredCheck(name, dict(parameters), cast("CheckScope", made.per), condition)
+    return RegisteredCheck(name, dict(parameters), cast("CheckScope", checker.per), condition)
 
 
 def build_row_checker(name: str, parameters: Mapping[str, object], *, installed: Mapping[str, Factory]) -> RowChecker:
@@ -90,7 +90,7 @@ def _make_checker(name: str, parameters: Mapping[str, object], installed: Mappin
     return REGISTRY.make(name, parameters, installed=installed, reserved=RESERVED)
 
 
-def _as_row_checker(name: str, made: object) -> RowChecker:
-    if not callable(made) or not isinstance(made, RowChecker):
-        raise RegisteredError(f"check '{name}' cannot be called with rows, or has no 'per'; it is {kind_of(made)}")
-    return made
+def _as_row_checker(name: str, checker: object) -> RowChecker:
+    if not callable(checker) or not isinstance(checker, RowChecker):
+        raise RegisteredError(f"check '{name}' cannot be called with rows, or has no 'per'; it is {kind_of(checker)}")
+    return checker

@@ -85,7 +85,11 @@ class ValidationRule:
     @property
     def history_length(self) -> int:
         """How many earlier counts of rows it asks for; 0 for none."""
-        return self.check.change.over if isinstance(self.check, RowCountCheck) and self.check.change is not None else 0
+        return (
+            self.check.change.history_length
+            if isinstance(self.check, RowCountCheck) and self.check.change is not None
+            else 0
+        )
 
     def tolerates(self, failing: int, checked: int) -> bool:
         """Whether no more fails than may."""
@@ -97,13 +101,13 @@ class ValidationRule:
 
     def to_yaml(self) -> dict[str, object]:
         """The rule as in YAML, without its name, its place and its samples."""
-        more = {
+        options = {
             "severity": self.severity if self.severity != "fail" else None,
             "allow": str(self.allow) if self.allow is not None else None,
             "where": self.where or None,
             "per": self.check.scope,
         }
-        return {self.check.kind: self.check.to_yaml(), **{key: value for key, value in more.items() if value}}
+        return {self.check.kind: self.check.to_yaml(), **{key: value for key, value in options.items() if value}}
 
 
 def row_removing_rules(rules: Sequence[ValidationRule]) -> tuple[ValidationRule, ...]:
@@ -119,8 +123,8 @@ def rules_digest(rules: Sequence[ValidationRule]) -> str:
     """
     if not rules:
         return ""
-    written = [{"name": rule.name, **rule.to_yaml()} for rule in rules]
-    text = json.dumps(written, sort_keys=True, ensure_ascii=False, default=str)
+    plain_rules = [{"name": rule.name, **rule.to_yaml()} for rule in rules]
+    text = json.dumps(plain_rules, sort_keys=True, ensure_ascii=False, default=str)
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -210,29 +214,31 @@ class RuleVerdict:
         """A verdict for each partition with measurements of its own, then one for all others together."""
         if not self.details:
             return (self,)
-        left = self.restrict_to(self.partitions - self._detailed_partitions)
-        return (*map(self._from_tally, self.details), *([left] if left.partitions else []))
+        rest = self.restrict_to(self.partitions - self._detailed_partitions)
+        return (*map(self._from_tally, self.details), *([rest] if rest.partitions else []))
 
     def restrict_to(self, parts: PartitionSet) -> RuleVerdict:
         """The verdict for ``parts`` alone; numbers of other partitions are subtracted where they were kept."""
         if parts.covers(self.partitions):
             return self
-        own = tuple(each for each in self.details if parts.covers(each.partition))
-        left = self.partitions & parts
-        if len(own) == 1 and own[0].partition == left:
-            return self._from_tally(own[0])
-        others = [each for each in self.details if each not in own]
-        counted = replace(
+        own_tallies = tuple(each for each in self.details if parts.covers(each.partition))
+        remaining = self.partitions & parts
+        if len(own_tallies) == 1 and own_tallies[0].partition == remaining:
+            return self._from_tally(own_tallies[0])
+        others = [each for each in self.details if each not in own_tallies]
+        restricted = replace(
             self,
-            partitions=left,
+            partitions=remaining,
             checked=self.checked - sum(each.checked for each in others),
             failing=self.failing - sum(each.failing for each in others),
-            details=own,
+            details=own_tallies,
         )
-        if not own:
-            return counted
-        samples = limit_samples(sample for each in own for sample in each.samples)
-        return replace(counted, samples=samples, observed=next((each.observed for each in own if each.observed), ""))
+        if not own_tallies:
+            return restricted
+        samples = limit_samples(sample for each in own_tallies for sample in each.samples)
+        return replace(
+            restricted, samples=samples, observed=next((each.observed for each in own_tallies if each.observed), "")
+        )
 
     @property
     def tallies(self) -> tuple[RuleTally, ...]:
@@ -246,8 +252,8 @@ class RuleVerdict:
         return PartitionSet.union(each.partition for each in self.details)
 
     def _from_tally(self, tally: RuleTally) -> RuleVerdict:
-        one = replace(self, partitions=tally.partition, checked=tally.checked, failing=tally.failing, details=())
-        return replace(one, observed=tally.observed, samples=tally.samples)
+        verdict = replace(self, partitions=tally.partition, checked=tally.checked, failing=tally.failing, details=())
+        return replace(verdict, observed=tally.observed, samples=tally.samples)
 
     @property
     def name(self) -> str:
@@ -286,7 +292,8 @@ class RunJudgement:
     def with_withheld(self, parts: PartitionSet) -> RunJudgement:
         """The judgement that also withholds these partitions, because another outlet withholds them."""
         counts = {
-            rule: tuple(each for each in some if not each.partition & parts) for rule, some in self.counts.items()
+            rule: tuple(each for each in row_counts if not each.partition & parts)
+            for rule, row_counts in self.counts.items()
         }
         return replace(self, withheld=self.withheld | parts, counts=counts)
 
@@ -296,7 +303,7 @@ class RunJudgement:
         return replace(
             self,
             verdicts=verdicts,
-            counts={qualified_rule_name(name, rule): some for rule, some in self.counts.items()},
+            counts={qualified_rule_name(name, rule): row_counts for rule, row_counts in self.counts.items()},
         )
 
     def merge(self, other: RunJudgement) -> RunJudgement:
@@ -316,10 +323,11 @@ def limit_tallies(tallies: Sequence[RuleTally]) -> tuple[RuleTally, ...]:
     """
     if len(tallies) < 2:  # noqa: PLR2004  those of one are the verdict's own
         return ()
-    some = tallies[:MOST_MEASURED]
-    most = max(1, MOST_MEASURED // len(some))
+    first_tallies = tallies[:MOST_MEASURED]
+    most = max(1, MOST_MEASURED // len(first_tallies))
     return tuple(
-        replace(each, observed=shorten_text(each.observed), samples=limit_samples(each.samples)[:most]) for each in some
+        replace(each, observed=shorten_text(each.observed), samples=limit_samples(each.samples)[:most])
+        for each in first_tallies
     )
 
 
@@ -377,5 +385,5 @@ _RENAMED_FIELDS: Final = {"blocks": "partitions", "by_block": "details"}
 """Present names of fields by their names in journals of format 4 and in markers of that time."""
 
 
-def _with_rule(rule: str, plain: list[Any]) -> list[Any]:
-    return plain if isinstance(plain[0], str) else [rule, *plain]
+def _with_rule(rule: str, measured: list[Any]) -> list[Any]:
+    return measured if isinstance(measured[0], str) else [rule, *measured]

@@ -23,8 +23,9 @@ from sparkassets.delta.staging import IterationRows, StagedFile, discard, discar
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
 from sparkassets.spark import scratch
+from sparkassets.spark.commit_markers import format_marker
 from sparkassets.spark.own_session import given_setting, settings_of
-from sparkassets.spark.target_table import format_marker, path_of
+from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets import staging_layout
 from sparkassets.spark.targets.driver_staging import (
     DriverStaging,
@@ -44,38 +45,36 @@ if TYPE_CHECKING:
 
     from sparkassets.spark.computation import SparkComputation
 
-_DEFAULTS = "spark.databricks.delta.properties.defaults."
-_OF_THE_SESSION = {
+_DEFAULTS_PREFIX = "spark.databricks.delta.properties.defaults."
+_SESSION_REASONS = {
     "spark.databricks.delta.optimizeWrite.enabled": "the session optimises each write",
     "spark.databricks.delta.autoCompact.enabled": "the session compacts after each write",
 }
 _LOG_STORES = ("spark.delta.logStore.class", "spark.delta.logStore.file.impl")
 
 
-def spark_write_reason(work: PlannedWrite, table: DeltaTable | None) -> str | None:
+def spark_write_reason(planned: PlannedWrite, table: DeltaTable | None) -> str | None:
     """Why Spark has to commit this write, as the end of a sentence; None where the driver can.
 
     Reasons of the asset and the table (`spark_commit_reason`) are not repeated here.
     """
-    landing = work.landing
+    landing = planned.landing
     if landing.merge is not None:
         return "the run's rows are merged by their keys"
-    if work.partitions is not None and work.partitions.keeps_removed:
+    if planned.partitions is not None and planned.partitions.keeps_removed:
         return "rows of segments that were removed stay beside those of all others"
-    if (
-        landing.statements_before
-        or landing.statements_after
-        or (landing.columns == "widened" and landing.replaces != "all")
-    ):
+    if landing.statements_before or landing.statements_after:
+        return "the run changes the table's columns"
+    if landing.columns == "widened" and landing.replaces != "all":
         return "the run changes the table's columns"
     session = landing.rows.sparkSession
-    if found := _find_session_reason(session, new=table is None) or scratch.find_staging_obstacle(
-        session, path_of(work.asset)
-    ):
-        return found
-    if (table is None or landing.columns != "kept") and (found := reason_of_columns(table_fields(work, table), table)):
-        return found
-    return None if table is None else _find_unmet_promise(work, table)
+    reason = _find_session_reason(session, new=table is None)
+    reason = reason or scratch.find_staging_obstacle(session, path_of(planned.asset))
+    if reason is None and (table is None or landing.columns != "kept"):
+        reason = reason_of_columns(table_fields(planned, table), table)
+    if reason is None and table is not None:
+        reason = _find_unmet_promise(planned, table)
+    return reason
 
 
 def spark_making_reason(session: SparkSession, schema: StructType) -> str | None:
@@ -83,42 +82,46 @@ def spark_making_reason(session: SparkSession, schema: StructType) -> str | None
     return _find_session_reason(session, new=True) or reason_of_columns(nullable_fields(schema), None)
 
 
-def _find_unmet_promise(work: PlannedWrite, table: DeltaTable) -> str | None:
+def _find_unmet_promise(planned: PlannedWrite, table: DeltaTable) -> str | None:
     """Why rows may not fit the table's folders or NOT NULL columns, as the end of a sentence; None where they do.
 
     The driver checks no values: it relies on the result's schema to say that a column has no NULL.
     """
-    if list(table.metadata().partition_columns) != layout_of(work.asset, work.schema, work.table):
+    if list(table.metadata().partition_columns) != layout_of(planned.asset, planned.schema, planned.table):
         return "the run changes the table's folders"
-    if work.landing.columns == "replaced":
+    if planned.landing.columns == "replaced":
         return None
-    promised = {field.name.lower() for field in work.schema.fields if not field.nullable}
-    unsure = (name for name in required_columns(json.loads(table.schema().to_json())) if name.lower() not in promised)
-    if (first := next(unsure, None)) is not None:
+    promised = {field.name.lower() for field in planned.schema.fields if not field.nullable}
+    unpromised = (
+        name for name in required_columns(json.loads(table.schema().to_json())) if name.lower() not in promised
+    )
+    if (first := next(unpromised, None)) is not None:
         return f"its column '{first}' must not be null, which the result does not promise"
     return None
 
 
 def _find_session_reason(session: SparkSession, *, new: bool) -> str | None:
     """Which setting of the session only Delta's own writer follows, as the end of a sentence; None if there is none."""
-    for key, reason in _OF_THE_SESSION.items():
+    for key, reason in _SESSION_REASONS.items():
         if (given_setting(session, key) or "").lower() == "true":
             return reason
     if any(given_setting(session, key) for key in _LOG_STORES):
         return "the session sets a log store of its own"
-    if new and any(key.startswith(_DEFAULTS) for key in settings_of(session)):
+    if new and any(key.startswith(_DEFAULTS_PREFIX) for key in settings_of(session)):
         return "the session sets properties of new tables"
     return None
 
 
-def write(computation: SparkComputation, work: PlannedWrite, table: DeltaTable | None, *, marker: CommitMarker) -> bool:
+def write(
+    computation: SparkComputation, planned: PlannedWrite, table: DeltaTable | None, *, marker: CommitMarker
+) -> bool:
     """Stages the rows and commits them, and returns True; False, with nothing written, where Spark has to commit.
 
     Raises:
         RunError: As of `stage_rows`, or another writer was quicker.
         SourceError: As of `stage_rows`.
     """
-    staged = stage_rows(computation, work, table, marker=marker)
+    staged = stage_rows(computation, planned, table, marker=marker)
     if staged is not None:
         commit_staged(staged, marker=marker)
     return staged is not None
@@ -132,45 +135,58 @@ def commit_staged(staged: DriverStaging, *, marker: CommitMarker) -> None:
     Raises:
         RunError: Another writer was quicker; nothing was published.
     """
-    computation, work, table = staged.computation, staged.planned_write, staged.table
-    asset, same, path = work.asset, staged.unchanged or UnchangedFiles(), path_of(work.asset)
-    publishes, layout = asset.publishes, layout_of(asset, work.schema, work.table)
-    keeps_newest = publishes and computation.order.keeps_newest_iteration and table is not None
-    added = [file for file in staged.files if file.path not in same.staged_paths]
-    removed = FileSplit() if keeps_newest else staged.replaced.without(same.table_paths)
-    if useless := staged.dropped_paths | same.staged_paths:
-        discard_files(path, useless) if added else discard(path, staged.attempt)
-    added = _move_files(work, added)
-    schema = _delta_schema(staged.fields)
-    request = CommitRequest(
-        owner=asset.name,
-        app=marker.app_id,
-        version=marker.version,
-        user_metadata=format_marker(
-            marker if staged.unchanged is None else marker.with_unchanged(same.parts, rows=same.rows)
-        ),
-        metrics=_metrics(added, removed),
-        is_parallel_run=_make_parallel_test(computation, work, marker),
-    )
-    if not keeps_newest:
-        request = replace(
-            request,
-            adds=[file.add(layout) for file in added],
-            removes=[*removed.inside, *removed.mixed],
-            replaces_all=work.landing.replaces == "all" and not same.table_paths,
-            schema=schema if table is None or work.landing.columns != "kept" else None,
-            conflicts_with=_make_conflict_test(staged),
-        )
-    if publishes:
-        make_readable(path, staged.attempt, added, request, schema=schema, layout=layout)
+    planned, table, asset = staged.planned_write, staged.table, staged.planned_write.asset
+    path, layout = path_of(asset), layout_of(asset, planned.schema, planned.table)
+    added = _settle_files(staged)
+    request = _make_request(staged, added, marker)
+    if asset.publishes:
+        make_readable(path, staged.attempt, added, request, schema=_delta_schema(staged.fields), layout=layout)
     if table is None:
         create(path, request, layout=layout, properties=driver_properties(asset))
     else:
-        commit(path, table, request, since=computation.read_version)
+        commit(path, table, request, since=staged.computation.read_version)
+
+
+def _settle_files(staged: DriverStaging) -> list[StagedFile]:
+    """Removes staged files that the commit will not hold, and returns the others at their final paths."""
+    unchanged, path = staged.unchanged or UnchangedFiles(), path_of(staged.planned_write.asset)
+    added = [file for file in staged.files if file.path not in unchanged.staged_paths]
+    if dropped := staged.dropped_paths | unchanged.staged_paths:
+        discard_files(path, dropped) if added else discard(path, staged.attempt)
+    return _move_files(staged.planned_write, added)
+
+
+def _make_request(staged: DriverStaging, added: Sequence[StagedFile], marker: CommitMarker) -> CommitRequest:
+    """The commit of these files; it adds and removes none if a newer iteration is published already."""
+    computation, planned, table = staged.computation, staged.planned_write, staged.table
+    unchanged, publishes = staged.unchanged or UnchangedFiles(), planned.asset.publishes
+    keeps_newest = publishes and computation.order.keeps_newest_iteration and table is not None
+    removed = FileSplit() if keeps_newest else staged.replaced.without(unchanged.table_paths)
+    if staged.unchanged is not None:
+        marker = marker.with_unchanged(unchanged.parts, rows=unchanged.rows)
+    request = CommitRequest(
+        owner=planned.asset.name,
+        app=marker.app_id,
+        version=marker.version,
+        user_metadata=format_marker(marker),
+        metrics=_count_metrics(added, removed),
+        is_parallel_run=_make_parallel_test(computation, planned, marker),
+    )
+    if keeps_newest:
+        return request
+    layout = layout_of(planned.asset, planned.schema, planned.table)
+    return replace(
+        request,
+        adds=[file.add(layout) for file in added],
+        removes=[*removed.inside, *removed.mixed],
+        replaces_all=planned.landing.replaces == "all" and not unchanged.table_paths,
+        schema=_delta_schema(staged.fields) if table is None or planned.landing.columns != "kept" else None,
+        conflicts_with=_make_conflict_test(staged),
+    )
 
 
 def plan_iteration_copy(
-    computation: SparkComputation, work: PlannedWrite, table: DeltaTable | None, marker: CommitMarker
+    computation: SparkComputation, planned: PlannedWrite, table: DeltaTable | None, marker: CommitMarker
 ) -> PlannedWrite:
     """Stages the rows as an iteration with a log of its own, and returns the write that copies them into the table.
 
@@ -179,18 +195,18 @@ def plan_iteration_copy(
     Raises:
         RunError: As of `write`.
     """
-    fields, attempt, path = table_fields(work, table), attempt_of(work.asset, marker), path_of(work.asset)
-    rows = rows_to_stage(work, fields, None)
+    fields, attempt, path = table_fields(planned, table), attempt_of(planned.asset, marker), path_of(planned.asset)
+    rows = rows_to_stage(planned, fields, None)
     if rows is None:
         raise TypeError("rows without others can always be staged")
-    files = write_staged(computation, work, rows, attempt, fields=fields, table=table)
-    request = CommitRequest(work.asset.name, marker.app_id, marker.version, format_marker(marker))
-    layout = layout_of(work.asset, work.schema, work.table)
+    files = write_staged(computation, planned, rows, attempt, fields=fields, table=table)
+    request = CommitRequest(planned.asset.name, marker.app_id, marker.version, format_marker(marker))
+    layout = layout_of(planned.asset, planned.schema, planned.table)
     make_readable(path, attempt, files, request, schema=_delta_schema(fields), layout=layout)
     staged = rows.sparkSession.read.format("delta").load(f"{path}/{attempt.folder}")
     if computation.order.keeps_newest_iteration:
-        return replace(work, landing=RowLanding(staged.filter("false")))
-    return replace(work, landing=replace(work.landing, rows=staged))
+        return replace(planned, landing=RowLanding(staged.filter("false")))
+    return replace(planned, landing=replace(planned.landing, rows=staged))
 
 
 def commit_restored(order: RunOrder, rows: IterationRows, table: DeltaTable, *, marker: CommitMarker) -> bool:
@@ -201,13 +217,15 @@ def commit_restored(order: RunOrder, rows: IterationRows, table: DeltaTable, *, 
     Raises:
         RunError: Another writer was quicker.
     """
-    asset, whole = order.asset, order.partitions.is_everything
-    if list(table.metadata().partition_columns) != list(rows.layout) or not (whole or _fits(rows, table)):
+    asset, is_whole_table = order.asset, order.partitions.is_everything
+    if list(table.metadata().partition_columns) != list(rows.layout) or not (
+        is_whole_table or _has_columns_of(rows, table)
+    ):
         return False
-    replaced = FileSplit() if whole else split_files(table, order.partitions, partitioning=asset.partitioning)
+    replaced = FileSplit() if is_whole_table else split_files(table, order.partitions, partitioning=asset.partitioning)
     if replaced.mixed:
         return False
-    own = asset_app(marker.app_id)
+    own_app = asset_app(marker.app_id)
     request = CommitRequest(
         owner=asset.name,
         app=marker.app_id,
@@ -215,22 +233,22 @@ def commit_restored(order: RunOrder, rows: IterationRows, table: DeltaTable, *, 
         user_metadata=format_marker(marker),
         adds=rows.adds(),
         removes=replaced.inside,
-        replaces_all=whole,
-        schema=_delta_schema(rows.schema["fields"]) if whole else None,
+        replaces_all=is_whole_table,
+        schema=_delta_schema(rows.schema["fields"]) if is_whole_table else None,
         metrics={"numOutputRows": rows.rows},
         conflicts_with=(lambda _: True)
-        if whole
-        else make_touch_test(table, order.partitions, partitioning=asset.partitioning, found=replaced),
-        is_parallel_run=lambda app: not whole and app != marker.app_id and asset_app(app) == own,
+        if is_whole_table
+        else make_touch_test(table, order.partitions, partitioning=asset.partitioning, split=replaced),
+        is_parallel_run=lambda app: not is_whole_table and app != marker.app_id and asset_app(app) == own_app,
     )
     commit(path_of(asset), table, request)
     return True
 
 
-def _fits(rows: IterationRows, table: DeltaTable) -> bool:
+def _has_columns_of(rows: IterationRows, table: DeltaTable) -> bool:
     """Whether the table has all columns of the iteration with their types."""
-    there = {field["name"]: field["type"] for field in json.loads(table.schema().to_json())["fields"]}
-    return all(there.get(field["name"]) == field["type"] for field in rows.schema["fields"])
+    types = {field["name"]: field["type"] for field in json.loads(table.schema().to_json())["fields"]}
+    return all(types.get(field["name"]) == field["type"] for field in rows.schema["fields"])
 
 
 def fence(asset: AssetSpec, table: DeltaTable, *, marker: CommitMarker) -> None:
@@ -261,14 +279,17 @@ def make_table(asset: AssetSpec, schema: StructType, *, marker: CommitMarker) ->
 
 
 def _make_parallel_test(
-    computation: SparkComputation, work: PlannedWrite, marker: CommitMarker
+    computation: SparkComputation, planned: PlannedWrite, marker: CommitMarker
 ) -> Callable[[str], bool]:
     """Returns a test for application ids of parallel runs of the asset, whose commits do not conflict with this one.
 
     It is never true if the rows come from the asset's own table or replace all of it: then any commit conflicts.
     """
-    own, alone = asset_app(marker.app_id), computation.read_version is not None or work.landing.replaces == "all"
-    return lambda app: not alone and app != marker.app_id and asset_app(app) == own
+    own_app, conflicts_always = (
+        asset_app(marker.app_id),
+        computation.read_version is not None or planned.landing.replaces == "all",
+    )
+    return lambda app: not conflicts_always and app != marker.app_id and asset_app(app) == own_app
 
 
 def _make_conflict_test(staged: DriverStaging) -> Callable[[FileAction], bool]:
@@ -279,7 +300,7 @@ def _make_conflict_test(staged: DriverStaging) -> Callable[[FileAction], bool]:
     if computation.read_version is not None or landing.replaces == "all":
         return lambda _: True
     order = computation.order
-    return make_touch_test(table, order.partitions, partitioning=order.asset.partitioning, found=staged.replaced)
+    return make_touch_test(table, order.partitions, partitioning=order.asset.partitioning, split=staged.replaced)
 
 
 def _delta_schema(fields: Sequence[Mapping[str, Any]]) -> Schema:
@@ -288,25 +309,25 @@ def _delta_schema(fields: Sequence[Mapping[str, Any]]) -> Schema:
     return Schema.from_json(json.dumps({"type": "struct", "fields": list(fields)}))
 
 
-def _move_files(work: PlannedWrite, files: Sequence[StagedFile]) -> list[StagedFile]:
+def _move_files(planned: PlannedWrite, files: Sequence[StagedFile]) -> list[StagedFile]:
     """Moves the files out of folders that separate rows (`staging_layout`), and returns them with their new paths.
 
     Raises:
         RunError: The storage does not let them be moved.
     """
     try:
-        return staging_layout.move_committed(path_of(work.asset), files)
+        return staging_layout.move_committed(path_of(planned.asset), files)
     except OSError as error:
-        unmoved = RunError(f"{work.asset.name}: the files that Spark wrote cannot be moved: {error}")
-        unmoved.retryable = True
-        raise unmoved from error
+        failure = RunError(f"{planned.asset.name}: the files that Spark wrote cannot be moved: {error}")
+        failure.retryable = True
+        raise failure from error
 
 
-def _metrics(files: Sequence[StagedFile], replaced: FileSplit) -> dict[str, int]:
+def _count_metrics(files: Sequence[StagedFile], replaced: FileSplit) -> dict[str, int]:
     """Operation metrics as Delta's own writer has them."""
     removed, copied = [*replaced.inside, *replaced.mixed], staging_layout.count_copied(files)
-    known = [file.rows for file in removed if file.rows is not None]
-    deleted = {"numDeletedRows": sum(known) - copied} if replaced.mixed and len(known) == len(removed) else {}
+    row_counts = [file.rows for file in removed if file.rows is not None]
+    deleted = {"numDeletedRows": sum(row_counts) - copied} if replaced.mixed and len(row_counts) == len(removed) else {}
     return {
         "numFiles": len(files),
         "numOutputRows": sum(file.rows for file in files),

@@ -21,9 +21,9 @@ from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import scratch, sqltext
 from sparkassets.spark.failures import error_condition
 from sparkassets.spark.partition_guard import guard_for
-from sparkassets.spark.target_table import path_of
+from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets import staging_layout
-from sparkassets.spark.targets.unchanged_partitions import before_commit
+from sparkassets.spark.targets.unchanged_partitions import find_unchanged_before_commit
 from sparkassets.spark.validation import RowRules
 from sparkassets.spark.writes import PlannedWrite, layout_of
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from sparkassets.spark.computation import SparkComputation
 
-_AGAIN = "again"
+_SECOND_PART = "again"
 """The folder within an attempt's for rows that are staged a second time, without withheld ones."""
-_MAY_BE_NULL = ("nullable", "containsNull", "valueContainsNull")
+_NULLABLE_KEYS = ("nullable", "containsNull", "valueContainsNull")
 
 
 @frozen
@@ -70,16 +70,16 @@ class DriverStaging:
     def with_files(self, files: Sequence[StagedFile]) -> DriverStaging:
         """The same with these of its files; the others are dropped."""
         paths = {file.path for file in files}
-        dropped = frozenset(file.path for file in self.files if file.path not in paths)
-        return replace(self, files=files, dropped_paths=dropped)
+        dropped_paths = frozenset(file.path for file in self.files if file.path not in paths)
+        return replace(self, files=files, dropped_paths=dropped_paths)
 
 
-def can_withhold(work: PlannedWrite, table: DeltaTable | None) -> bool:
+def can_withhold(planned: PlannedWrite, table: DeltaTable | None) -> bool:
     """Whether partitions can be left out of what is staged, whatever files they share with others."""
-    layout = {name.lower() for name in layout_of(work.asset, work.schema, work.table)}
-    if layout.issuperset(name.lower() for name in work.asset.partitioning.columns):
+    layout = {name.lower() for name in layout_of(planned.asset, planned.schema, planned.table)}
+    if layout.issuperset(name.lower() for name in planned.asset.partitioning.columns):
         return True
-    return not _forbids_copies(work.asset, table) and (table is None or staging_layout.can_copy(work, table))
+    return not _forbids_copies(planned.asset, table) and (table is None or staging_layout.can_copy(planned, table))
 
 
 def _forbids_copies(asset: AssetSpec, table: DeltaTable | None) -> bool:
@@ -92,7 +92,7 @@ def _forbids_copies(asset: AssetSpec, table: DeltaTable | None) -> bool:
 
 def stage_rows(
     computation: SparkComputation,
-    work: PlannedWrite,
+    planned: PlannedWrite,
     table: DeltaTable | None,
     *,
     marker: CommitMarker,
@@ -107,29 +107,32 @@ def stage_rows(
         RunError: Rows outside the partitions of the run (with examples), or whatever Spark says; nothing is published.
         SourceError: Files changed while they were read; nothing is published.
     """
-    replaced, fields = find_replaced(computation.order, work, table), table_fields(work, table)
-    if replaced.mixed and _forbids_copies(work.asset, table):
+    replaced, fields = find_replaced(computation.order, planned, table), table_fields(planned, table)
+    if replaced.mixed and _forbids_copies(planned.asset, table):
         return None
     if not keeps_paths(file.path for file in (*replaced.inside, *replaced.mixed)):
         return None
-    rows = rows_to_stage(work, fields, table, replaced.mixed, rules)
+    rows = rows_to_stage(planned, fields, table, replaced.mixed, rules)
     if rows is None:
         return None
-    attempt = attempt_of(work.asset, marker)
-    files = write_staged(computation, work, rows, attempt, fields=fields, table=table)
-    staged = DriverStaging(computation, work, table, files, fields, replaced, attempt)
-    return staged if rules is not None else _compare(staged)
+    attempt = attempt_of(planned.asset, marker)
+    files = write_staged(computation, planned, rows, attempt, fields=fields, table=table)
+    staged = DriverStaging(computation, planned, table, files, fields, replaced, attempt)
+    return staged if rules is not None else _find_unchanged(staged)
 
 
-def _compare(staged: DriverStaging) -> DriverStaging:
+def _find_unchanged(staged: DriverStaging) -> DriverStaging:
     """The staging with the partitions that came out unchanged, if the asset's `unchanged` asks for them."""
-    work, files = staged.planned_write, staged.files
-    if work.asset.unchanged == "publish" or staged.table is None:
+    planned, files = staged.planned_write, staged.files
+    if planned.asset.unchanged == "publish" or staged.table is None:
         return staged
-    own = f"{staged.folder}{staging_layout.own_folder(files)}"
+    own_folder = f"{staged.folder}{staging_layout.own_folder(files)}"
     order = staged.computation.order
     return replace(
-        staged, unchanged=before_commit(order, work, staged.table, replaced=staged.replaced, files=files, folder=own)
+        staged,
+        unchanged=find_unchanged_before_commit(
+            order, planned, staged.table, replaced=staged.replaced, files=files, folder=own_folder
+        ),
     )
 
 
@@ -153,28 +156,34 @@ def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverSta
     Raises:
         RunError: As of `stage_rows`.
     """
-    kept = [file for file in staged.files if not staging_layout.is_taken(file)]
+    remaining = [file for file in staged.files if not staging_layout.is_taken(file)]
     if not withheld:
-        published = staged.with_files(kept)
-        return _compare(published) if staged.planned_write.asset.rules else published
+        published = staged.with_files(remaining)
+        return _find_unchanged(published) if staged.planned_write.asset.rules else published
     order = staged.computation.order.restrict_to(staged.computation.order.partitions - withheld)
     computation = replace(staged.computation, order=order)
-    work = replace(staged.planned_write, partitions=guard_for(order, staged.planned_write.schema))
-    replaced = find_replaced(order, work, staged.table)
-    own = [file for file in kept if not staging_layout.is_copied(file)]
-    split = split_staged(staged.fields, own, withheld, partitioning=work.asset.partitioning)
+    planned = replace(staged.planned_write, partitions=guard_for(order, staged.planned_write.schema))
+    replaced = find_replaced(order, planned, staged.table)
+    own_files = [file for file in remaining if not staging_layout.is_copied(file)]
+    split = split_staged(staged.fields, own_files, withheld, partitioning=planned.asset.partitioning)
     published = replace(
-        staged.with_files(split.outside), computation=computation, planned_write=work, replaced=replaced
+        staged.with_files(split.outside), computation=computation, planned_write=planned, replaced=replaced
     )
     if not split.mixed and not replaced.mixed:
-        return _compare(published)
-    rows = _read_again(staged, split.mixed).filter(work.partitions.predicate) if work.partitions is not None else None
+        return _find_unchanged(published)
+    rows = (
+        _read_again(staged, split.mixed).filter(planned.partitions.predicate)
+        if planned.partitions is not None
+        else None
+    )
     if rows is not None and replaced.mixed and staged.table is not None:
-        rows = staging_layout.add_copied(rows, work, staged.table, files=replaced.mixed, most=len(replaced.mixed))
+        rows = staging_layout.add_copied(rows, planned, staged.table, files=replaced.mixed, most=len(replaced.mixed))
     if rows is None:
-        raise RunError(f"{work.asset.name}: rows of withheld partitions share files with others that cannot be read")
-    again = write_staged(computation, work, rows, staged.attempt, fields=staged.fields, table=staged.table, part=_AGAIN)
-    return replace(published, files=[*split.outside, *again])
+        raise RunError(f"{planned.asset.name}: rows of withheld partitions share files with others that cannot be read")
+    rewritten = write_staged(
+        computation, planned, rows, staged.attempt, fields=staged.fields, table=staged.table, part=_SECOND_PART
+    )
+    return replace(published, files=[*split.outside, *rewritten])
 
 
 def _read_again(staged: DriverStaging, files: Sequence[StagedFile]) -> DataFrame:
@@ -185,8 +194,8 @@ def _read_again(staged: DriverStaging, files: Sequence[StagedFile]) -> DataFrame
     if not files:
         return session.createDataFrame([], schema)
     path = path_of(staged.planned_write.asset)
-    read = session.read.schema(schema).option("basePath", staged.folder)
-    frame = read.parquet(*(f"{path}/{file.path}" for file in files))
+    reader = session.read.schema(schema).option("basePath", staged.folder)
+    frame = reader.parquet(*(f"{path}/{file.path}" for file in files))
     return frame.select(*(sql.col(sqltext.name(name)) for name in schema.names))
 
 
@@ -208,7 +217,7 @@ def attempt_of(asset: AssetSpec, marker: CommitMarker) -> StagingAttempt:
 
 def write_staged(
     computation: SparkComputation,
-    work: PlannedWrite,
+    planned: PlannedWrite,
     rows: DataFrame,
     attempt: StagingAttempt,
     *,
@@ -220,62 +229,65 @@ def write_staged(
 
     Args:
         computation: The computation of the rows.
-        work: Their planned write.
+        planned: Their planned write.
         rows: The rows, with the columns that separate some of them into other folders.
         attempt: The attempt that stages them.
         fields: The columns of the table.
         table: The table to land in; None for a new one.
         part: A folder within the attempt's, for rows that are staged a second time.
     """
-    path, layout = path_of(work.asset), layout_of(work.asset, work.schema, work.table)
+    path, layout = path_of(planned.asset), layout_of(planned.asset, planned.schema, planned.table)
     folder = f"{attempt.folder}/{part}" if part else attempt.folder
     properties = {} if table is None else table.metadata().configuration
     try:
-        _write_parquet(work, rows, f"{path}/{folder}", [*staging_layout.separating_columns(rows), *layout])
+        _write_parquet(planned, rows, f"{path}/{folder}", [*staging_layout.separating_columns(rows), *layout])
         computation.inlets.check_files()
         files = list_staged_files(path, attempt, schema={"fields": fields}, layout=layout, properties=properties)
     except BaseException as error:
         if error_condition(error) != "PATH_ALREADY_EXISTS":  # some of what is there may be in the table
             discard(path, attempt)
         if isinstance(error, OSError):
-            unread = RunError(f"{work.asset.name}: the files that Spark wrote cannot be read: {error}")
-            unread.retryable = True
-            raise unread from error
+            failure = RunError(f"{planned.asset.name}: the files that Spark wrote cannot be read: {error}")
+            failure.retryable = True
+            raise failure from error
         raise
     return [file for file in files if file.path.startswith(f"{folder}/")]
 
 
-def find_replaced(order: RunOrder, work: PlannedWrite, table: DeltaTable | None) -> FileSplit:
+def find_replaced(order: RunOrder, planned: PlannedWrite, table: DeltaTable | None) -> FileSplit:
     """The table's files that the commit removes: inside with replaced rows only, mixed with other rows, too."""
-    if table is None or work.landing.replaces == "nothing" or order.keeps_newest_iteration:
+    if table is None or planned.landing.replaces == "nothing" or order.keeps_newest_iteration:
         return FileSplit()
-    parts, partitioning = EVERYTHING if work.landing.replaces == "all" else order.partitions, work.asset.partitioning
-    found = split_files(table, parts, partitioning=partitioning)
-    return examine_mixed_files(path_of(work.asset), table, found, parts, partitioning=partitioning)
+    parts, partitioning = (
+        EVERYTHING if planned.landing.replaces == "all" else order.partitions,
+        planned.asset.partitioning,
+    )
+    split = split_files(table, parts, partitioning=partitioning)
+    return examine_mixed_files(path_of(planned.asset), table, split, parts, partitioning=partitioning)
 
 
-def table_fields(work: PlannedWrite, table: DeltaTable | None) -> list[dict[str, Any]]:
+def table_fields(planned: PlannedWrite, table: DeltaTable | None) -> list[dict[str, Any]]:
     """The columns of the table after the commit, as Delta's JSON: the present ones, then new ones of the rows."""
-    given = nullable_fields(work.landing.rows.schema)
-    if table is None or work.landing.columns == "replaced":
-        return given
-    there: list[dict[str, Any]] = json.loads(table.schema().to_json())["fields"]
-    known = {field["name"].lower() for field in there}
-    return [*there, *(field for field in given if field["name"].lower() not in known)]
+    row_fields = nullable_fields(planned.landing.rows.schema)
+    if table is None or planned.landing.columns == "replaced":
+        return row_fields
+    present: list[dict[str, Any]] = json.loads(table.schema().to_json())["fields"]
+    names = {field["name"].lower() for field in present}
+    return [*present, *(field for field in row_fields if field["name"].lower() not in names)]
 
 
 def nullable_fields(schema: StructType) -> list[dict[str, Any]]:
     """The columns of a new table, as Delta's JSON; all may be NULL, as with Delta's own writer."""
 
     def drop_promises(value: dict[str, Any]) -> dict[str, Any]:
-        return {key: True if key in _MAY_BE_NULL else each for key, each in value.items()}
+        return {key: True if key in _NULLABLE_KEYS else each for key, each in value.items()}
 
     fields: list[dict[str, Any]] = json.loads(schema.json(), object_hook=drop_promises)["fields"]
     return fields
 
 
 def rows_to_stage(
-    work: PlannedWrite,
+    planned: PlannedWrite,
     fields: Sequence[Mapping[str, Any]],
     table: DeltaTable | None,
     mixed: Sequence[LiveFile] = (),
@@ -288,15 +300,17 @@ def rows_to_stage(
     """
     from pyspark.sql import functions as sql
 
-    spelt = {name.lower(): sqltext.name(name) for name in work.landing.rows.columns}
-    rows = work.landing.rows.select(*(sql.col(spelt[each["name"].lower()]).alias(each["name"]) for each in fields))
+    spelling = {name.lower(): sqltext.name(name) for name in planned.landing.rows.columns}
+    rows = planned.landing.rows.select(
+        *(sql.col(spelling[each["name"].lower()]).alias(each["name"]) for each in fields)
+    )
     marked = staging_layout.mark_taken(rows, rules)
     if marked is None or table is None or not mixed:
         return marked
-    return staging_layout.add_copied(marked, work, table, files=mixed)
+    return staging_layout.add_copied(marked, planned, table, files=mixed)
 
 
-def _write_parquet(work: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[str]) -> None:
+def _write_parquet(planned: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[str]) -> None:
     """Writes the rows; those of one folder of the table go into as few files as their size allows."""
     from pyspark.sql import functions as sql
 
@@ -312,4 +326,4 @@ def _write_parquet(work: PlannedWrite, rows: DataFrame, folder: str, layout: Seq
     try:
         (writer.partitionBy(*layout) if layout else writer).save(folder)
     except Exception as error:
-        raise work.explain_error(error) from error
+        raise planned.explain_error(error) from error

@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.validations import RunJudgement, row_removing_rules
 from sparkassets.core.validations.judgement import judge_run
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.computation import SparkComputation
-from sparkassets.spark.current_table import open_relation
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.inlet_reader import ReadInlets
+from sparkassets.spark.open_tables import find_table
 from sparkassets.spark.partition_guard import find_segments, guard_for
 from sparkassets.spark.scratch import ScratchRows, attempt_of, discard_scratch
-from sparkassets.spark.target_table import TableRelation, relation_of
-from sparkassets.spark.targets.spark_commit import stamps
+from sparkassets.spark.table_locations import location_of, save_rows
+from sparkassets.spark.targets.spark_commit import marker_options
 from sparkassets.spark.upserts.staged_rows import KeptRows
 from sparkassets.spark.validation import STAYS, TAKEN, CheckCaller, PartitionGrouping, RowRules, measure
 from sparkassets.spark.writes import choose_judged_rows
@@ -60,12 +61,16 @@ def judge_rows(order: RunOrder, rules: RowRules, rows: DataFrame) -> RunJudgemen
     """
     keys = keys_of(order, rules, rows.schema)
     tallies = measure(rows, rules, keys)
-    absent = order.discovered_partitions - _with_rows(order, rows) if order.discovered_partitions else NOTHING
+    absent = (
+        order.discovered_partitions - _find_partitions_with_rows(order, rows)
+        if order.discovered_partitions
+        else NOTHING
+    )
     partitions = [partition for partition in keys.partitions if not absent.covers(partition)]
     return judge_run(rules.rules, tallies, partitions, past=order.past, accepted=order.accepted_partitions)
 
 
-def _with_rows(order: RunOrder, rows: DataFrame) -> PartitionSet:
+def _find_partitions_with_rows(order: RunOrder, rows: DataFrame) -> PartitionSet:
     """The partitions to discover that have rows; the run leaves the others to the next one."""
     keys = find_segments(rows, order.restrict_to(order.discovered_partitions))
     return order.asset.partitioning.restrict_to_segments(order.discovered_partitions, keys)
@@ -84,7 +89,7 @@ def keys_of(order: RunOrder, rules: RowRules, schema: StructType) -> PartitionGr
     )
 
 
-_PART = "judged"
+_STAGED_PART = "judged"
 """The name of the rows within the attempt."""
 
 
@@ -108,7 +113,7 @@ class JudgedStaging:
 
     def read_judged(self) -> DataFrame:
         """The rows that rules judge: all that do not delete."""
-        rows = self._rows()
+        rows = self._read_staged()
         return rows if self.delete_column is None else rows.filter(f"NOT {self.delete_column}").drop(self.delete_column)
 
     def select_published(self, withheld: PartitionSet) -> SparkComputation:
@@ -116,20 +121,20 @@ class JudgedStaging:
 
         Rows with a column for deletions stay chosen as they are (`KeptRows`), so that an upsert does not choose again.
         """
-        order, where = self.computation.order, []
+        order, conditions = self.computation.order, []
         if TAKEN in self.schema.names:
-            where.append(f"{TAKEN} = {STAYS}")
+            conditions.append(f"{TAKEN} = {STAYS}")
         if withheld:
             order = order.restrict_to(order.partitions - withheld)
             partitions = guard_for(order, self.schema)
-            where += [] if partitions is None else [f"({partitions.predicate})"]
-        chosen = (*self.columns, *([self.delete_column] if self.delete_column is not None else []))
-        rows = KeptRows(self.place, self.schema, chosen, " AND ".join(where) or "true")
-        frame = rows.read_rows(self.computation.frame.sparkSession).select(*map(sqltext.name, self.columns))
-        chosen_rows = rows if self.delete_column is not None else None
+            conditions += [] if partitions is None else [f"({partitions.predicate})"]
+        columns = (*self.columns, *([self.delete_column] if self.delete_column is not None else []))
+        staged = KeptRows(self.place, self.schema, columns, " AND ".join(conditions) or "true")
+        frame = staged.read_rows(self.computation.frame.sparkSession).select(*map(sqltext.name, self.columns))
+        chosen_rows = staged if self.delete_column is not None else None
         return replace(self.computation, order=order, frame=frame, inlets=ReadInlets(), kept_rows=chosen_rows)
 
-    def _rows(self) -> DataFrame:
+    def _read_staged(self) -> DataFrame:
         return self.place.read_rows(self.computation.frame.sparkSession, self.schema)
 
 
@@ -140,35 +145,35 @@ def stage_judged(computation: SparkComputation, rules: RowRules, *, marker: Comm
         RunError: They cannot be computed, or must not land; nothing was published.
         SourceError: Files changed while they were read.
     """
-    found, write = choose_judged_rows(computation.order, computation.frame, schema=computation.schema)
-    place = ScratchRows(relation_of(computation.order.asset), attempt_of(marker), _PART)
-    rows = found.rows
+    judged, planned = choose_judged_rows(computation.order, computation.frame, schema=computation.schema)
+    place = ScratchRows(location_of(computation.order.asset), attempt_of(marker), _STAGED_PART)
+    rows = judged.rows
     if rules.takes_rows:
-        with_others = rules.with_others(rows)
-        taking = _unless(found.delete_condition, rules.taking(with_others))
-        rows = with_others.select(*map(_column, rows.columns), taking.alias(TAKEN))
+        joined = rules.join_foreign_keys(rows)
+        taking = _except_deletes(judged.delete_condition, rules.number_taking_rule(joined))
+        rows = joined.select(*map(_column_named, rows.columns), taking.alias(TAKEN))
     try:
         place.write_rows(rows)
         computation.inlets.check_files()
     except Exception as error:
         release_judged(computation, marker)
-        raise write.explain_error(error) from error
-    return JudgedStaging(computation, place, rows.schema, tuple(found.columns), found.delete_condition)
+        raise planned.explain_error(error) from error
+    return JudgedStaging(computation, place, rows.schema, tuple(judged.columns), judged.delete_condition)
 
 
 def release_judged(computation: SparkComputation, marker: CommitMarker) -> None:
     """Removes the staged rows, where the storage allows it."""
-    discard_scratch(computation.frame.sparkSession, relation_of(computation.order.asset), attempt_of(marker))
+    discard_scratch(computation.frame.sparkSession, location_of(computation.order.asset), attempt_of(marker))
 
 
-def _unless(deletes: str | None, taking: Column) -> Column:
+def _except_deletes(deletes: str | None, taking: Column) -> Column:
     """The rule that takes a row away; none for rows that delete another."""
     from pyspark.sql import functions as sql
 
     return taking if deletes is None else sql.when(sql.expr(deletes), sql.lit(STAYS)).otherwise(taking)
 
 
-def _column(name: str) -> Column:
+def _column_named(name: str) -> Column:
     from pyspark.sql import functions as sql
 
     return sql.col(sqltext.name(name))
@@ -176,12 +181,12 @@ def _column(name: str) -> Column:
 
 RULE, RUN, PARTITION = "_rule", "_run", "_block"
 """The columns added to those of the rows: the rule's name, the run's, and the partition's key."""
-_BESIDE: Final = "_quarantine"
+_QUARANTINE_SUFFIX: Final = "_quarantine"
 
 
-def quarantine_of(asset: AssetSpec) -> TableRelation:
+def quarantine_of(asset: AssetSpec) -> StorageLocation:
     """The quarantine table of an asset, beside its own."""
-    return TableRelation(relation_of(asset).storage.with_suffix(_BESIDE))
+    return location_of(asset).with_suffix(_QUARANTINE_SUFFIX)
 
 
 def keep_quarantined(
@@ -197,26 +202,26 @@ def keep_quarantined(
     numbers = {
         n: rule.name for n, rule in enumerate(row_removing_rules(rules.rules), 1) if rule.severity == "quarantine"
     }
-    out = rows.filter(f"{TAKEN} IN ({', '.join(map(str, numbers))})")
+    quarantined = rows.filter(f"{TAKEN} IN ({', '.join(map(str, numbers))})")
     published = order.restrict_to(order.partitions - marker.withheld)
     if marker.withheld and (partitions := guard_for(published, rows.schema)) is not None:
-        out = out.filter(partitions.predicate)
+        quarantined = quarantined.filter(partitions.predicate)
     names = " ".join(f"WHEN {number} THEN {sqltext.text(name)}" for number, name in numbers.items())
-    labelled = out.selectExpr(
+    labelled = quarantined.selectExpr(
         "* EXCEPT (" + TAKEN + ")",
         f"CASE {TAKEN} {names} END AS {RULE}",
         f"{sqltext.text(order.run)} AS {RUN}",
-        f"{_label(keys, order)} AS {PARTITION}",
+        f"{_label_sql(keys, order)} AS {PARTITION}",
     )
     try:
-        relation = quarantine_of(order.asset)
-        there = not relation.storage.table or open_relation(rows.sparkSession, relation) is not None
-        relation.save_rows(labelled, {**stamps(marker), "mergeSchema": "true"}, there=there)
+        location = quarantine_of(order.asset)
+        exists = not location.table or find_table(rows.sparkSession, location) is not None
+        save_rows(location, labelled, {**marker_options(marker), "mergeSchema": "true"}, exists=exists)
     except Exception as error:
         raise run_error(error, what=f"{order.asset.name}: rows cannot be put into quarantine") from error
 
 
-def _label(keys: PartitionGrouping, order: RunOrder) -> str:
+def _label_sql(keys: PartitionGrouping, order: RunOrder) -> str:
     """The key of a row's partition, as SQL."""
     partitioning = order.asset.partitioning
     if not keys.keys:
@@ -227,5 +232,5 @@ def _label(keys: PartitionGrouping, order: RunOrder) -> str:
 
 def is_needed(marker: CommitMarker) -> bool:
     """Whether the run has rows for it, as far as the judgement says."""
-    found = marker.judgement
-    return found is not None and any(each.severity == "quarantine" and each.failing for each in found.verdicts)
+    judgement = marker.judgement
+    return judgement is not None and any(each.severity == "quarantine" and each.failing for each in judgement.verdicts)

@@ -13,10 +13,11 @@ from sparkassets.delta.features import spark_properties
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError
 from sparkassets.spark.commit_history import changes_rows, commits_since
-from sparkassets.spark.current_table import OpenedTable, find_named_table
+from sparkassets.spark.commit_markers import format_marker, mark_commits
 from sparkassets.spark.failures import error_condition, is_conflict, run_error
+from sparkassets.spark.open_tables import OpenedTable, PathTable, TableDescription, find_catalog_table
 from sparkassets.spark.schema_changes import run_alterations
-from sparkassets.spark.target_table import TableAtPath, TargetTable, format_marker, mark_commits, relation_of
+from sparkassets.spark.table_locations import location_of, save_rows
 from sparkassets.spark.upserts import key_merge
 from sparkassets.spark.writes import PlannedWrite, RowLanding, layout_of
 
@@ -39,67 +40,72 @@ _REFUSED_SCHEMAS = (
 
 A fence would have to create the table with the same columns, so it would fail, too.
 """
-_MADE_MEANWHILE = ("DELTA_PATH_EXISTS", "TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS")
+_CREATED_CONDITIONS = ("DELTA_PATH_EXISTS", "TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS")
 
 
-def write(work: PlannedWrite, *, marker: CommitMarker) -> None:
+def write(planned: PlannedWrite, *, marker: CommitMarker) -> None:
     """Commits the rows as their landing says.
 
     Raises:
         RunError: Rows outside the partitions (with examples), or whatever Spark says; nothing was published then.
     """
-    landing, session = work.landing, work.landing.rows.sparkSession
-    layout = layout_of(work.asset, work.schema, work.table)
+    landing, session = planned.landing, planned.landing.rows.sparkSession
+    layout = layout_of(planned.asset, planned.schema, planned.table)
     try:
         run_alterations(session, landing.statements_before, marker)
-        relation_of(work.asset).save_rows(
+        save_rows(
+            location_of(planned.asset),
             landing.rows,
-            {**stamps(marker), **_options(work), **(spark_properties(work.asset) if work.table is None else {})},
+            {
+                **marker_options(marker),
+                **_make_writer_options(planned),
+                **(spark_properties(planned.asset) if planned.table is None else {}),
+            },
             mode="append" if landing.replaces == "nothing" else "overwrite",
             layout=layout,
         )
     except Exception as error:
-        refused = work.explain_error(error)
-        refused.wrote_nothing = work.table is None and error_condition(error).startswith(_REFUSED_SCHEMAS)
-        raise refused from error
+        failure = planned.explain_error(error)
+        failure.wrote_nothing = planned.table is None and error_condition(error).startswith(_REFUSED_SCHEMAS)
+        raise failure from error
     run_alterations(session, landing.statements_after, marker)
 
 
-def merge(work: PlannedWrite, *, marker: CommitMarker) -> None:
+def merge(planned: PlannedWrite, *, marker: CommitMarker) -> None:
     """Commits the staged rows by their keys.
 
     Raises:
         RunError: Whatever Spark says; nothing was published then.
     """
-    landing, session = work.landing, work.landing.rows.sparkSession
-    if landing.merge is None or work.table is None:
-        raise TypeError(f"{work.asset.name} has nothing to merge, or nothing to merge it into")
+    landing, session = planned.landing, planned.landing.rows.sparkSession
+    if landing.merge is None or planned.table is None:
+        raise TypeError(f"{planned.asset.name} has nothing to merge, or nothing to merge it into")
     try:
         run_alterations(session, landing.statements_before, marker)
-        key_merge.commit_merge(session, landing.merge, relation_of(work.asset), landing.rows.schema, marker=marker)
+        key_merge.commit_merge(session, landing.merge, location_of(planned.asset), landing.rows.schema, marker=marker)
     except RunError:
         raise
     except Exception as error:
-        raise work.explain_error(error) from error
+        raise planned.explain_error(error) from error
 
 
 def fence(
-    session: SparkSession, asset: AssetSpec, schema: StructType, *, table: TargetTable | None, marker: CommitMarker
+    session: SparkSession, asset: AssetSpec, schema: StructType, *, table: TableDescription | None, marker: CommitMarker
 ) -> None:
     """Commits no rows; a missing table is created with ``schema``.
 
     Raises:
         FenceConflictError: Somebody committed meanwhile.
     """
-    relation = relation_of(asset)
-    creates = table is None and relation.storage.table  # of which Delta takes what it is told from a session alone
+    location = location_of(asset)
+    creates = table is None and location.table  # of which Delta takes what it is told from a session alone
     try:
-        with mark_commits(session, marker) if creates else nullcontext(session) as own:
+        with mark_commits(session, marker) if creates else nullcontext(session) as marked:
             layout = layout_of(asset, schema, table)
-            options = {**stamps(marker), **(spark_properties(asset) if table is None else {})}
-            relation.save_rows(own.createDataFrame([], schema), options, layout=layout, there=table is not None)
+            options = {**marker_options(marker), **(spark_properties(asset) if table is None else {})}
+            save_rows(location, marked.createDataFrame([], schema), options, layout=layout, exists=table is not None)
     except Exception as error:
-        if is_conflict(error) or error_condition(error) in _MADE_MEANWHILE:
+        if is_conflict(error) or error_condition(error) in _CREATED_CONDITIONS:
             raise FenceConflictError(f"{asset.name}: another writer was quicker: {error_condition(error)}") from error
         raise run_error(error, what=f"{asset.name} cannot be fenced") from error
 
@@ -110,7 +116,7 @@ def refuse_conflicts(asset: AssetSpec, table: OpenedTable, *, marker: CommitMark
     Raises:
         CommitConflictError: They changed it.
     """
-    if isinstance(table, TableAtPath):
+    if isinstance(table, PathTable):
         table.opened.update_incremental()
         request = CommitRequest(
             asset.name, marker.app_id, marker.version, format_marker(marker), conflicts_with=lambda _: True
@@ -118,7 +124,7 @@ def refuse_conflicts(asset: AssetSpec, table: OpenedTable, *, marker: CommitMark
         if not is_done(table, marker):
             delta_commit.refuse_conflicts(table.path, table.opened, request, since=since)
         return
-    now = find_named_table(table.session, table.relation)
+    now = find_catalog_table(table.session, table.location)
     if now is None or is_done(now, marker):
         return
     later = commits_since(now, since)
@@ -132,21 +138,21 @@ def is_done(table: OpenedTable | None, marker: CommitMarker) -> bool:
     return newest is not None and newest >= marker.version
 
 
-def _options(work: PlannedWrite) -> Mapping[str, str]:
+def _make_writer_options(planned: PlannedWrite) -> Mapping[str, str]:
     """Options for what Delta's writer replaces, and how columns change."""
-    landing: RowLanding = work.landing
+    landing: RowLanding = planned.landing
     if landing.columns == "replaced":
         # a session may be set to replace only the partitions that the new rows have
         return {"overwriteSchema": "true", "partitionOverwriteMode": "static"}
-    merged = {"mergeSchema": "true"} if landing.columns == "widened" else {}
+    schema_options = {"mergeSchema": "true"} if landing.columns == "widened" else {}
     match landing.replaces:
         case "all":
-            return {"mergeSchema": "false", **merged, "replaceWhere": "true"}
-        case "partitions" if work.partitions is not None:
-            return {**merged, "replaceWhere": work.partitions.predicate}
-    return merged
+            return {"mergeSchema": "false", **schema_options, "replaceWhere": "true"}
+        case "partitions" if planned.partitions is not None:
+            return {**schema_options, "replaceWhere": planned.partitions.predicate}
+    return schema_options
 
 
-def stamps(marker: CommitMarker) -> Mapping[str, str]:
+def marker_options(marker: CommitMarker) -> Mapping[str, str]:
     """Options of a writer for a commit with the marker."""
     return {"txnAppId": marker.app_id, "txnVersion": str(marker.version), "userMetadata": format_marker(marker)}

@@ -14,7 +14,7 @@ from sparkassets.delta.live_files import LiveFile
 from sparkassets.delta.staging import StagedFile, discard_folders, move_files
 from sparkassets.spark import sqltext
 from sparkassets.spark.delta_files import can_read_files, read_files
-from sparkassets.spark.target_table import path_of
+from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.validation.row_rules import STAYS, TAKEN, RowRules
 from sparkassets.spark.writes import PlannedWrite
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 MARK = "sparkassets_copied"
 """The column that separates copied rows from the run's own, in folders and files of their own."""
-_COPIED = "true"
-_OWN = "false"
-OWN, COPIED = (f"{MARK}={value}" for value in (_OWN, _COPIED))
+_IS_COPIED_VALUE = "true"
+_IS_OWN_VALUE = "false"
+OWN, COPIED = (f"{MARK}={value}" for value in (_IS_OWN_VALUE, _IS_COPIED_VALUE))
 """The folders of the run's own rows and of copied rows, as Spark names them."""
-IS_OWN = f"{MARK} = '{_OWN}'"
+IS_OWN = f"{MARK} = '{_IS_OWN_VALUE}'"
 """Whether a row is the run's own, as SQL."""
 
 
-def can_copy(work: PlannedWrite, table: DeltaTable) -> bool:
+def can_copy(planned: PlannedWrite, table: DeltaTable) -> bool:
     """Whether rows of any of the table's files can be copied."""
-    return not _has_mark(work.landing.rows) and can_read_files(table, path=path_of(work.asset))
+    return not _has_copied_column(planned.landing.rows) and can_read_files(table, path=path_of(planned.asset))
 
 
 def add_copied(
-    rows: DataFrame, work: PlannedWrite, table: DeltaTable, *, files: Sequence[LiveFile], most: int | None = None
+    rows: DataFrame, planned: PlannedWrite, table: DeltaTable, *, files: Sequence[LiveFile], most: int | None = None
 ) -> DataFrame | None:
     """The run's rows and those of ``files`` outside its partitions, distinguished by the column `MARK`.
 
@@ -46,14 +46,14 @@ def add_copied(
     """
     from pyspark.sql import functions as sql
 
-    if work.partitions is None or _has_mark(rows):
+    if planned.partitions is None or _has_copied_column(rows):
         return None
-    there = read_files(rows.sparkSession, table, files, path=path_of(work.asset), most=most)
-    if there is None:
+    file_rows = read_files(rows.sparkSession, table, files, path=path_of(planned.asset), most=most)
+    if file_rows is None:
         return None
-    staying = work.partitions.find_outside_rows(there).select("*", _mark(copied=True))
-    own = rows.select("*", _mark(copied=False))
-    return own.unionByName(staying.withColumn(TAKEN, sql.lit(STAYS)) if TAKEN in rows.columns else staying)
+    copied = planned.partitions.find_outside_rows(file_rows).select("*", _copied_column(copied=True))
+    own_rows = rows.select("*", _copied_column(copied=False))
+    return own_rows.unionByName(copied.withColumn(TAKEN, sql.lit(STAYS)) if TAKEN in rows.columns else copied)
 
 
 def count_copied(files: Sequence[StagedFile]) -> int:
@@ -63,22 +63,22 @@ def count_copied(files: Sequence[StagedFile]) -> int:
 
 def is_copied(file: StagedFile) -> bool:
     """Whether its rows are copied."""
-    return file.partition.get(MARK) == _COPIED
+    return file.partition.get(MARK) == _IS_COPIED_VALUE
 
 
-def _has_mark(rows: DataFrame) -> bool:
+def _has_copied_column(rows: DataFrame) -> bool:
     return MARK in (name.lower() for name in rows.columns)
 
 
-def _mark(*, copied: bool) -> Column:
+def _copied_column(*, copied: bool) -> Column:
     from pyspark.sql import functions as sql
 
-    return sql.lit(_COPIED if copied else _OWN).alias(MARK)
+    return sql.lit(_IS_COPIED_VALUE if copied else _IS_OWN_VALUE).alias(MARK)
 
 
-_KINDS = {TAKEN: "integer", MARK: "string"}
+_SEPARATING_TYPES = {TAKEN: "integer", MARK: "string"}
 """The separating columns with their types, in the order of the folders."""
-_PLAIN = {f"{TAKEN}={STAYS}": "stays", OWN: "own", COPIED: "copied"}
+_FINAL_FOLDERS = {f"{TAKEN}={STAYS}": "stays", OWN: "own", COPIED: "copied"}
 """The final names of folders whose files are committed."""
 
 
@@ -90,20 +90,20 @@ def mark_taken(rows: DataFrame, rules: RowRules | None) -> DataFrame | None:
         return rows
     if TAKEN in (name.lower() for name in rows.columns):
         return None
-    with_others = rules.with_others(rows)
-    return with_others.select(
-        *(sql.col(sqltext.name(name)) for name in rows.columns), rules.taking(with_others).alias(TAKEN)
+    joined = rules.join_foreign_keys(rows)
+    return joined.select(
+        *(sql.col(sqltext.name(name)) for name in rows.columns), rules.number_taking_rule(joined).alias(TAKEN)
     )
 
 
 def separating_columns(rows: DataFrame) -> list[str]:
     """The columns among the rows' that separate them."""
-    return [name for name in _KINDS if name in rows.columns]
+    return [name for name in _SEPARATING_TYPES if name in rows.columns]
 
 
 def folder_kinds(files: Sequence[StagedFile]) -> Mapping[str, str]:
     """The separating columns of staged files, with their types."""
-    return {name: kind for name, kind in _KINDS.items() if any(name in file.partition for file in files)}
+    return {name: kind for name, kind in _SEPARATING_TYPES.items() if any(name in file.partition for file in files)}
 
 
 def own_folder(files: Sequence[StagedFile]) -> str:
@@ -127,33 +127,33 @@ def move_committed(table: str, files: Sequence[StagedFile]) -> list[StagedFile]:
     Raises:
         OSError: As of `move_files`.
     """
-    paths = {file.path: _plain(file.path) for file in files}
+    paths = {file.path: _final_path(file.path) for file in files}
     moves = {old: new for old, new in paths.items() if new != old}
     if not moves:
         return list(files)
     move_files(table, moves)
-    discard_folders(table, {_above(path) for path in moves})
+    discard_folders(table, {_separating_folder(path) for path in moves})
     return [replace(file, path=paths[file.path]) for file in files]
 
 
-def _above(path: str) -> str:
+def _separating_folder(path: str) -> str:
     """The topmost folder of a path that is named by a separating column.
 
-    >>> _above("run.1.1/sparkassets_copied=true/day=2013-01-01/part-0.parquet")
+    >>> _separating_folder("run.1.1/sparkassets_copied=true/day=2013-01-01/part-0.parquet")
     'run.1.1/sparkassets_copied=true'
     """
     names = path.split("/")
-    first = next(number for number, name in enumerate(names) if name in _PLAIN)
+    first = next(number for number, name in enumerate(names) if name in _FINAL_FOLDERS)
     return "/".join(names[: first + 1])
 
 
-def _plain(path: str) -> str:
+def _final_path(path: str) -> str:
     """The path of a file with the final names of these folders.
 
-    >>> _plain("run.1.1/sparkassets_taken=0/sparkassets_copied=true/day=2013-01-01/part-0.parquet")
+    >>> _final_path("run.1.1/sparkassets_taken=0/sparkassets_copied=true/day=2013-01-01/part-0.parquet")
     'run.1.1/stays/copied/day=2013-01-01/part-0.parquet'
     """
-    return "/".join(_PLAIN.get(each, each) for each in path.split("/"))
+    return "/".join(_FINAL_FOLDERS.get(each, each) for each in path.split("/"))
 
 
 def is_taken(file: StagedFile) -> bool:

@@ -18,20 +18,20 @@ from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunComputation, RunOrder, TargetMissingError
 from sparkassets.spark import commit_history
 from sparkassets.spark.computation import OutletComputations, SparkComputation, computation_for, hold_rows
-from sparkassets.spark.current_table import OpenedTable, find_named_table
 from sparkassets.spark.iterations import RestoreComputation, unpublished_schema
+from sparkassets.spark.open_tables import (
+    OpenedTable,
+    PathTable,
+    TableDescription,
+    describe_table,
+    find_catalog_table,
+    find_path_table,
+    open_table,
+)
 from sparkassets.spark.partition_guard import find_segments
 from sparkassets.spark.schemas import declared_schema, supplied_columns
 from sparkassets.spark.scratch import remove_scratch, remove_scratch_folders
-from sparkassets.spark.target_table import (
-    TableAtPath,
-    TargetTable,
-    describe_table,
-    find_table_at,
-    open_table,
-    path_of,
-    relation_of,
-)
+from sparkassets.spark.table_locations import location_of, path_of
 from sparkassets.spark.targets import driver_commit, judged_rows, spark_commit
 from sparkassets.spark.targets.driver_staging import (
     DriverStaging,
@@ -49,7 +49,12 @@ from sparkassets.spark.targets.judged_rows import (
     release_judged,
     stage_judged,
 )
-from sparkassets.spark.targets.unchanged_partitions import MERGED, after_commit, after_merge, in_history
+from sparkassets.spark.targets.unchanged_partitions import (
+    MERGED,
+    find_unchanged_by_merge,
+    find_unchanged_by_spark_commit,
+    find_unchanged_in_catalog,
+)
 from sparkassets.spark.validation import TAKEN, RowRules
 from sparkassets.spark.workplace import SparkWorkplace
 from sparkassets.spark.writes import PlannedWrite, check_schema, mode_of, plan_write
@@ -74,20 +79,20 @@ class TableTarget:
     def __init__(self, workplace: SparkWorkplace, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> None:
         self._workplace = workplace
         self._asset = asset
-        self._relation = relation_of(asset)
-        self._in_catalog = bool(self._relation.storage.table)
+        self._location = location_of(asset)
+        self._in_catalog = bool(self._location.table)
         self._app_id = app_id
         self._enlist = enlist
-        self._before: commit_history.TableMoment | None = None
+        self._first_state: commit_history.TransactionState | None = None
         self._prepared: tuple[CommitMarker, Commit] | None = None
-        self._held = ExitStack()
+        self._resources = ExitStack()
 
     def transaction_version(self) -> int | None:
         """The asset's newest transaction version in the table; None without a table or any commit of the asset."""
-        with self._look() as table:
-            now = commit_history.read_moment(table, self._app_id)
-        self._before = self._before or now  # on the first call no fence of this run is in yet
-        return None if now is None else now.transaction
+        with self._open_current() as table:
+            state = commit_history.read_transaction_state(table, self._app_id)
+        self._first_state = self._first_state or state  # on the first call no fence of this run is in yet
+        return None if state is None else state.newest
 
     def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
         """The data commits of these runs, oldest first; none of them has a transaction version below ``above``.
@@ -95,9 +100,9 @@ class TableTarget:
         Raises:
             HistoryGoneError: The table's history is too short to say.
         """
-        with self._look() as table:
+        with self._open_current() as table:
             return commit_history.find_commits(
-                self._asset, table, runs, app_id=self._app_id, above=above, before=self._before
+                self._asset, table, runs, app_id=self._app_id, above=above, before=self._first_state
             )
 
     def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
@@ -112,15 +117,15 @@ class TableTarget:
             driver_commit.fence(asset, delta, marker=marker)
             return
         with self._workplace.enter_session(asset) as session:
-            table = self._find_table(session) if delta is None else TableAtPath(path_of(asset), delta)
-            there = None if table is None else table.describe_target()
-            schema = self._new_schema(session, computation) if there is None else supplied_columns(there.schema)
-            by_driver = there is None and spark_creation_reason(asset) is None
+            table = self._find_table(session) if delta is None else PathTable(path_of(asset), delta)
+            described = None if table is None else table.describe()
+            schema = self._new_schema(session, computation) if described is None else supplied_columns(described.schema)
+            by_driver = described is None and spark_creation_reason(asset) is None
             if by_driver and driver_commit.spark_making_reason(session, schema) is None:
                 driver_commit.make_table(asset, schema, marker=marker)
             else:
                 self._enlist()
-                spark_commit.fence(session, asset, schema, table=there, marker=marker)
+                spark_commit.fence(session, asset, schema, table=described, marker=marker)
 
     def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
         """Prepares the commit; returns the judgement of the rows, or None if no rules have to judge them.
@@ -134,25 +139,25 @@ class TableTarget:
         """
         if isinstance(computation, RestoreComputation):
             return None
-        own = computation_for(computation, self._asset.name)
+        table_computation = computation_for(computation, self._asset.name)
         self._release()
-        with self._workplace.work(own.order) as (session, work):
-            work.check(own.order.run)
+        with self._workplace.work(table_computation.order) as (session, work):
+            work.check(table_computation.order.run)
             table = self._find_table(session)
             if spark_commit.is_done(table, marker):
                 return None
             if isinstance(computation, OutletComputations):
                 computation.hold()
-            rules = find_rules(own.order, own.inlets, self._workplace.packages)
+            rules = find_rules(table_computation.order, table_computation.inlets, self._workplace.packages)
             if rules is None:
-                self._prepared = (marker, self._prepare_unjudged(session, own, table, marker))
+                self._prepared = (marker, self._prepare_unjudged(session, table_computation, table, marker))
                 return None
-            staged, commit = self._prepare_judged(session, own, table, marker, rules)
+            staged, commit = self._prepare_judged(session, table_computation, table, marker, rules)
             self._prepared = (marker, commit)
-            return None if marker.judgement is not None else judge_rows(own.order, rules, staged)
+            return None if marker.judgement is not None else judge_rows(table_computation.order, rules, staged)
 
     def _prepare_unjudged(
-        self, session: SparkSession, own: SparkComputation, table: OpenedTable | None, marker: CommitMarker
+        self, session: SparkSession, computation: SparkComputation, table: OpenedTable | None, marker: CommitMarker
     ) -> Commit:
         """Prepares rows without rules, and returns what commits them.
 
@@ -160,26 +165,26 @@ class TableTarget:
         """
         plan, planned = None, marker
         if not self._in_catalog:
-            plan, planned, staged = self._stage(session, own, table, marker)
+            plan, planned, staged = self._stage(session, computation, table, marker)
             if staged is not None:
                 return partial(_publish, staged, planned)
         if plan is not None and plan.landing.merge is not None:
-            own.inlets.check_files()  # the rows to merge have been read by now
+            computation.inlets.check_files()  # the rows to merge have been read by now
         else:
-            self._held.enter_context(hold_rows(own, always=True))
+            self._resources.enter_context(hold_rows(computation, always=True))
 
         def commit(marker: CommitMarker) -> None:
             if plan is not None and plan.landing.merge is not None and not marker.withheld:
-                self._commit_by_spark(own, plan, table, _with_measures(marker, planned))
+                self._commit_by_spark(computation, plan, table, _with_measures(marker, planned))
             else:
-                self._commit(session, own.without(marker.withheld), marker)
+                self._commit(session, computation.without(marker.withheld), marker)
 
         return commit
 
     def _prepare_judged(
         self,
         session: SparkSession,
-        own: SparkComputation,
+        computation: SparkComputation,
         table: OpenedTable | None,
         marker: CommitMarker,
         rules: RowRules,
@@ -190,20 +195,20 @@ class TableTarget:
         """
         staged, planned = None, marker
         if not self._in_catalog and not mode_of(self._asset).by_spark:  # such a mode's chosen rows are judged
-            _, planned, staged = self._stage(session, own, table, marker, rules=rules)
+            _, planned, staged = self._stage(session, computation, table, marker, rules=rules)
         publish: Commit
         if staged is not None:
             rows, publish = own_rows(staged), partial(_publish, staged, planned)
         else:
-            judged = stage_judged(own, rules, marker=marker)
-            self._held.callback(release_judged, own, marker)
+            judged = stage_judged(computation, rules, marker=marker)
+            self._resources.callback(release_judged, computation, marker)
             rows, publish = judged.read_judged(), partial(self._commit_judged, session, judged)
 
         def commit(marker: CommitMarker) -> None:
             if judged_rows.is_needed(marker) and TAKEN in rows.columns:
                 self._enlist()
-                keys = keys_of(own.order, rules, rows.schema)
-                judged_rows.keep_quarantined(rows, rules, own.order, keys, marker=marker)
+                keys = keys_of(computation.order, rules, rows.schema)
+                judged_rows.keep_quarantined(rows, rules, computation.order, keys, marker=marker)
             publish(marker)
 
         return rows, commit
@@ -211,18 +216,18 @@ class TableTarget:
     def _stage(
         self,
         session: SparkSession,
-        own: SparkComputation,
+        computation: SparkComputation,
         table: OpenedTable | None,
         marker: CommitMarker,
         *,
         rules: RowRules | None = None,
     ) -> tuple[PlannedWrite, CommitMarker, DriverStaging | None]:
         """The planned write, its marker with measures, and the staged rows; None in place of these if Spark commits."""
-        plan, planned = self._held.enter_context(self._plan_write(session, own, table, marker))
+        plan, planned = self._resources.enter_context(self._plan_write(session, computation, table, marker))
         delta = _delta_table(table)
-        if not self._is_drivers(plan, delta) or not can_withhold(plan, delta):
+        if not self._can_driver_commit(plan, delta) or not can_withhold(plan, delta):
             return plan, planned, None
-        return plan, planned, stage_rows(own, plan, delta, marker=planned, rules=rules)
+        return plan, planned, stage_rows(computation, plan, delta, marker=planned, rules=rules)
 
     def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
         """Computes the rows and commits them once, with the marker.
@@ -236,46 +241,46 @@ class TableTarget:
         if isinstance(computation, RestoreComputation):
             self._restore(computation.order_for(self._asset.name), marker)
             return
-        own = computation_for(computation, self._asset.name)
-        with self._workplace.work(own.order) as (session, work):
-            work.check(own.order.run)
-            if own.order.is_fully_withheld(marker.withheld):
+        table_computation = computation_for(computation, self._asset.name)
+        with self._workplace.work(table_computation.order) as (session, work):
+            work.check(table_computation.order.run)
+            if table_computation.order.is_fully_withheld(marker.withheld):
                 self.fence(computation, marker=marker)
                 if not self._in_catalog:
                     discard_attempt(self._asset, marker)
             elif self._prepared is not None and replace(self._prepared[0], measures=marker.measures) == marker:
                 self._prepared[1](marker)
             else:
-                self._commit(session, own, marker)
+                self._commit(session, table_computation, marker)
         self._release()
 
-    def _commit(self, session: SparkSession, own: SparkComputation, marker: CommitMarker) -> None:
+    def _commit(self, session: SparkSession, computation: SparkComputation, marker: CommitMarker) -> None:
         """Plans and commits the rows, by the driver where it can; does nothing if the marker's commit is in already."""
         table = self._find_table(session)
         if spark_commit.is_done(table, marker):
             return
         if self._asset.rules and marker.judgement is None:
             raise TypeError(f"{self._asset.name} has rules, and nothing says what they let through")
-        if table is None and self._in_catalog and own.target is None:
-            self._make_in_catalog(session, own.schema, marker)
+        if table is None and self._in_catalog and computation.target is None:
+            self._create_in_catalog(session, computation.schema, marker)
         delta = _delta_table(table)
-        with self._plan_write(session, own, table, marker) as (plan, planned):
-            if self._is_drivers(plan, delta) and driver_commit.write(own, plan, delta, marker=planned):
+        with self._plan_write(session, computation, table, marker) as (plan, planned):
+            if self._can_driver_commit(plan, delta) and driver_commit.write(computation, plan, delta, marker=planned):
                 return
             if self._asset.publishes:
-                copied = driver_commit.plan_iteration_copy(own, plan, delta, planned)
-                self._commit_by_spark(own, copied, table, planned)
+                copy = driver_commit.plan_iteration_copy(computation, plan, delta, planned)
+                self._commit_by_spark(computation, copy, table, planned)
             elif plan.landing.merge is not None:
-                own.inlets.check_files()  # the rows to merge have been read by now
-                self._commit_by_spark(own, plan, table, planned)
+                computation.inlets.check_files()  # the rows to merge have been read by now
+                self._commit_by_spark(computation, plan, table, planned)
             else:
-                with hold_rows(own):
-                    self._commit_by_spark(own, plan, table, planned)
+                with hold_rows(computation):
+                    self._commit_by_spark(computation, plan, table, planned)
 
     def _commit_judged(self, session: SparkSession, judged: JudgedStaging, marker: CommitMarker) -> None:
         self._commit(session, judged.select_published(marker.withheld), marker)
 
-    def _make_in_catalog(self, session: SparkSession, schema: StructType, marker: CommitMarker) -> None:
+    def _create_in_catalog(self, session: SparkSession, schema: StructType, marker: CommitMarker) -> None:
         """Creates the table by a fence, because the commit that creates a catalog's table can carry no marker.
 
         Raises:
@@ -284,12 +289,12 @@ class TableTarget:
         self._enlist()
         fence = replace(marker, kind="fence", version=marker.version - 1, measures={})
         spark_commit.fence(session, self._asset, schema, table=None, marker=fence)
-        table = find_named_table(session, self._relation)
+        table = find_catalog_table(session, self._location)
         if table is None or table.transaction_version(marker.app_id) != fence.version:
             raise CommitConflictError(f"{self._asset.name}: another writer made the table meanwhile")
 
     def _commit_by_spark(
-        self, own: SparkComputation, plan: PlannedWrite, table: OpenedTable | None, marker: CommitMarker
+        self, computation: SparkComputation, plan: PlannedWrite, table: OpenedTable | None, marker: CommitMarker
     ) -> None:
         """Commits the planned write in one commit of Spark: a merge of staged rows, or the rows themselves.
 
@@ -298,8 +303,8 @@ class TableTarget:
             RunError: Whatever Spark says; nothing was published.
         """
         self._enlist()
-        if table is not None and own.read_version is not None:
-            spark_commit.refuse_conflicts(self._asset, table, marker=marker, since=own.read_version)
+        if table is not None and computation.read_version is not None:
+            spark_commit.refuse_conflicts(self._asset, table, marker=marker, since=computation.read_version)
         if plan.landing.merge is not None:
             spark_commit.merge(plan, marker=marker)
         else:
@@ -307,41 +312,46 @@ class TableTarget:
 
     @contextmanager
     def _plan_write(
-        self, session: SparkSession, own: SparkComputation, table: OpenedTable | None, marker: CommitMarker
+        self, session: SparkSession, computation: SparkComputation, table: OpenedTable | None, marker: CommitMarker
     ) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
         """Plans the write into the table as it is now; yields the plan, and the marker with the plan's measures."""
-        there = _reread_target(session, own, table)
+        described = _describe_again(session, computation, table)
         if mode_of(self._asset).by_spark:
             self._enlist()
         with plan_write(
-            own.order, own.frame, schema=own.schema, table=there, marker=marker, kept=own.kept_rows
+            computation.order,
+            computation.frame,
+            schema=computation.schema,
+            table=described,
+            marker=marker,
+            kept=computation.kept_rows,
         ) as planned:
             yield planned
 
-    def _is_drivers(self, plan: PlannedWrite, table: DeltaTable | None) -> bool:
+    def _can_driver_commit(self, plan: PlannedWrite, table: DeltaTable | None) -> bool:
         """Whether the driver can commit the write."""
-        known = spark_creation_reason(self._asset) if table is None else spark_commit_reason(self._asset, table)
-        return known is None and driver_commit.spark_write_reason(plan, table) is None
+        reason = spark_creation_reason(self._asset) if table is None else spark_commit_reason(self._asset, table)
+        return reason is None and driver_commit.spark_write_reason(plan, table) is None
 
     def _find_table(self, session: SparkSession) -> OpenedTable | None:
         """The table as it is now; None if there is none."""
         if self._in_catalog:
-            return find_named_table(session, self._relation)
-        return find_table_at(path_of(self._asset))
+            return find_catalog_table(session, self._location)
+        return find_path_table(path_of(self._asset))
 
     @contextmanager
-    def _look(self) -> Iterator[OpenedTable | None]:
+    def _open_current(self) -> Iterator[OpenedTable | None]:
         """Yields the table as it is now, None if there is none; only a table in a catalog takes a session."""
         if self._in_catalog:
             with self._workplace.enter_session(self._asset) as session:
                 yield self._find_table(session)
         else:
-            yield find_table_at(path_of(self._asset))
+            yield find_path_table(path_of(self._asset))
 
     def _release(self) -> None:
         """Drops the prepared commit, and releases what it held, such as cached and staged rows."""
         self._prepared = None
-        self._held.close()
+        self._resources.close()
 
     def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
         """The segments in the rows that the run wrote, by the column of each open dimension.
@@ -353,7 +363,7 @@ class TableTarget:
             work.check(order.run)
             table = self._find_table(session)
             if table is None:
-                place = self._relation.storage.display_text
+                place = self._location.display_text
                 raise RunError(f"{order.asset.name}: there is no table at {place} any more", hint="run it again")
             return find_segments(table.read_rows(session, committed.stamped_version)[0], order)
 
@@ -371,15 +381,15 @@ class TableTarget:
             order = order.restrict_to(order.partitions - found.withheld)
         if self._in_catalog:
             with self._workplace.work(order) as (session, _):
-                table = find_named_table(session, self._relation)
-                same = None if table is None else in_history(table, order, found)
-                return found if same is None else found.with_unchanged(same)
+                table = find_catalog_table(session, self._location)
+                unchanged = None if table is None else find_unchanged_in_catalog(table, order, found)
+                return found if unchanged is None else found.with_unchanged(unchanged)
         if found.operation == MERGED:
-            same = after_merge(order, found)
-            if same or not order.asset.partitioning.is_partitioned:
-                return found.with_unchanged(same)
+            unchanged = find_unchanged_by_merge(order, found)
+            if unchanged or not order.asset.partitioning.is_partitioned:
+                return found.with_unchanged(unchanged)
         with self._workplace.work(order) as (session, _):
-            return found.with_unchanged(after_commit(session, order, found))
+            return found.with_unchanged(find_unchanged_by_spark_commit(session, order, found))
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: DataCommit | None) -> None:
         """Removes files that attempts of these runs staged, except those that the commit ``keep`` holds.
@@ -389,7 +399,7 @@ class TableTarget:
         self._release()
         if self._in_catalog:
             with self._workplace.enter_session(self._asset) as session:
-                remove_scratch(session, self._relation, runs, upto=upto)
+                remove_scratch(session, self._location, runs, upto=upto)
         else:
             path = path_of(self._asset)
             discard_all(path, runs, upto=upto, keep=find_kept_attempt(keep))
@@ -415,8 +425,8 @@ class TableTarget:
             self._enlist()
             folder = f"{path}/{iteration_folder(order.restores, ROWS)}"
             frame = session.read.format("delta").load(folder)
-            there = describe_table(path, table)
-            with plan_write(order, frame, schema=frame.schema, table=there, marker=marker) as (plan, planned):
+            described = describe_table(path, table)
+            with plan_write(order, frame, schema=frame.schema, table=described, marker=marker) as (plan, planned):
                 spark_commit.write(plan, marker=planned)
 
     def _new_schema(self, session: SparkSession, computation: RunComputation | None) -> StructType:
@@ -431,7 +441,7 @@ class TableTarget:
             return unpublished_schema()
         if self._asset.columns:
             return declared_schema(session, self._asset.columns)
-        raise TargetMissingError(f"{self._asset.name}: there is no table at {self._relation.storage.display_text} yet")
+        raise TargetMissingError(f"{self._asset.name}: there is no table at {self._location.display_text} yet")
 
 
 def _publish(staged: DriverStaging, planned: CommitMarker, marker: CommitMarker) -> None:
@@ -445,31 +455,33 @@ def _with_measures(marker: CommitMarker, planned: CommitMarker) -> CommitMarker:
     return replace(marker, measures={**planned.measures, **marker.measures})
 
 
-def find_kept_attempt(found: DataCommit | None) -> StagingAttempt | None:
+def find_kept_attempt(commit: DataCommit | None) -> StagingAttempt | None:
     """The attempt whose files a commit holds; None for a commit that publishes nothing."""
-    if found is None or found.measures.get("published") == "nothing":
+    if commit is None or commit.measures.get("published") == "nothing":
         return None
-    return StagingAttempt(found.run, found.token, found.attempt)
+    return StagingAttempt(commit.run, commit.token, commit.attempt)
 
 
 def _delta_table(table: OpenedTable | None) -> DeltaTable | None:
     """The table as deltalake opened it; None for one in a catalog, to which the driver never commits."""
-    return table.opened if isinstance(table, TableAtPath) else None
+    return table.opened if isinstance(table, PathTable) else None
 
 
-def _reread_target(session: SparkSession, own: SparkComputation, table: OpenedTable | None) -> TargetTable | None:
+def _describe_again(
+    session: SparkSession, computation: SparkComputation, table: OpenedTable | None
+) -> TableDescription | None:
     """The table that the rows are to land in, which may have changed since they were described.
 
     Raises:
         CommitConflictError: It is gone, or another one stands in its place.
         RunError: The rows do not fit it any more.
     """
-    asset, seen = own.order.asset, own.target
-    if seen is not None and (table is None or table.table_id != seen.table_id):
-        what = "removed the table" if table is None else "made the table anew"
-        raise CommitConflictError(f"{asset.name}: another writer {what} meanwhile")
-    if table is None or (seen is not None and seen.version == table.version):
-        return seen
-    there = table.describe_target()
-    check_schema(session, own.order, own.schema, there)
-    return there
+    asset, previous = computation.order.asset, computation.target
+    if previous is not None and (table is None or table.table_id != previous.table_id):
+        change = "removed the table" if table is None else "made the table anew"
+        raise CommitConflictError(f"{asset.name}: another writer {change} meanwhile")
+    if table is None or (previous is not None and previous.version == table.version):
+        return previous
+    described = table.describe()
+    check_schema(session, computation.order, computation.schema, described)
+    return described

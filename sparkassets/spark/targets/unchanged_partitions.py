@@ -15,11 +15,11 @@ from sparkassets.delta.staging import StagedFile
 from sparkassets.delta.tables import load_table
 from sparkassets.ports import DataCommit, RunOrder
 from sparkassets.spark.commit_history import changes_rows, commits_since
-from sparkassets.spark.current_table import NamedTable
 from sparkassets.spark.delta_files import read_version
+from sparkassets.spark.open_tables import CatalogTable
 from sparkassets.spark.predicates import partition_predicate
 from sparkassets.spark.row_comparison import find_changed_partitions
-from sparkassets.spark.target_table import path_of
+from sparkassets.spark.table_locations import path_of, read_rows
 from sparkassets.spark.writes import PlannedWrite
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ MERGED: Final = "MERGE"
 """Delta's name of the operation."""
 
 
-def before_commit(
+def find_unchanged_before_commit(
     order: RunOrder,
-    work: PlannedWrite,
+    planned: PlannedWrite,
     table: DeltaTable,
     *,
     replaced: FileSplit,
@@ -46,44 +46,44 @@ def before_commit(
 
     Args:
         order: The run's order.
-        work: The planned write.
+        planned: The planned write.
         table: The table before the commit.
         replaced: The files of the table that the commit removes.
         files: All staged files.
         folder: The folder of the run's own rows among them.
     """
-    asset, landing, path = order.asset, work.landing, path_of(order.asset)
+    asset, landing, path = order.asset, planned.landing, path_of(order.asset)
     replaces = landing.replaces != "nothing" and landing.columns == "kept"
     if not replaces or not _has_partitions(order) or not is_known_position(path, table, order.known_position):
         return UnchangedFiles()
     groups = []
     if not replaced.mixed:
         parts = asset.partitioning
-        groups = group_by_files(table, order.partitions, partitioning=parts, there=replaced.inside, staged=files)
-    same = order.partitions - PartitionSet.union(group.parts for group in groups if group.differs)
-    if same:
-        same = same - _changed_in(work, table, same, folder=folder)
-    return UnchangedFiles.from_groups([group for group in groups if same.covers(group.parts)], beside=same)
+        groups = group_by_files(table, order.partitions, partitioning=parts, table_files=replaced.inside, staged=files)
+    unchanged = order.partitions - PartitionSet.union(group.parts for group in groups if group.differs)
+    if unchanged:
+        unchanged = unchanged - _find_changed_staged(planned, table, unchanged, folder=folder)
+    return UnchangedFiles.from_groups([group for group in groups if unchanged.covers(group.parts)], beside=unchanged)
 
 
-def after_commit(session: SparkSession, order: RunOrder, found: DataCommit) -> PartitionSet:
+def find_unchanged_by_spark_commit(session: SparkSession, order: RunOrder, found: DataCommit) -> PartitionSet:
     """The partitions of a run whose rows Spark's commit left as they were recorded; nothing if that is unknown."""
     path, version = path_of(order.asset), found.version
     if not version or not _has_partitions(order):
         return NOTHING
     table = load_table(path, version=version)
     schema = table.schema().to_json()
-    new = _rows(session, table, order.partitions, asset=order.asset)
+    new = _read_rows_of(session, table, order.partitions, asset=order.asset)
     table = load_table(path, version=version - 1)
     if table.schema().to_json() != schema or not is_known_position(path, table, order.known_position):
         return NOTHING
-    old = _rows(session, table, order.partitions, asset=order.asset)
+    old = _read_rows_of(session, table, order.partitions, asset=order.asset)
     return order.partitions - find_changed_partitions(
         old, new, order.partitions, partitioning=order.asset.partitioning, schema=schema
     )
 
 
-def in_history(table: NamedTable, order: RunOrder, found: DataCommit) -> PartitionSet | None:
+def find_unchanged_in_catalog(table: CatalogTable, order: RunOrder, found: DataCommit) -> PartitionSet | None:
     """The partitions of a run that its commit to a catalog's table left as they were recorded.
 
     None if others changed rows between the record and the commit, or the history does not reach back to the record.
@@ -96,8 +96,8 @@ def in_history(table: NamedTable, order: RunOrder, found: DataCommit) -> Partiti
         return None
     if not version or not _has_partitions(order):
         return NOTHING
-    partitioning, read = order.asset.partitioning, partial(table.relation.read_rows, table.session)
-    old, new = (_within(read(each), order.partitions, partitioning) for each in (version - 1, version))
+    partitioning, read = order.asset.partitioning, partial(read_rows, table.location, table.session)
+    old, new = (_filter_partitions(read(each), order.partitions, partitioning) for each in (version - 1, version))
     if old.schema != new.schema:
         return NOTHING
     return order.partitions - find_changed_partitions(
@@ -105,7 +105,7 @@ def in_history(table: NamedTable, order: RunOrder, found: DataCommit) -> Partiti
     )
 
 
-def after_merge(order: RunOrder, found: DataCommit) -> PartitionSet:
+def find_unchanged_by_merge(order: RunOrder, found: DataCommit) -> PartitionSet:
     """All partitions of a run if its merge changed no recorded row; else none: which ones it changed is unknown."""
     path, changes = path_of(order.asset), ("inserted", "updated", "deleted")
     counts = row_counts(found.operation, found.metrics)
@@ -120,25 +120,27 @@ def after_merge(order: RunOrder, found: DataCommit) -> PartitionSet:
 
 def _has_partitions(order: RunOrder) -> bool:
     """Whether the run's partitions were all known beforehand, so that each can be compared."""
-    known = not order.rebuilds and not order.discovers_segments
-    return known and order.partitions.is_everything is not order.asset.partitioning.is_partitioned
+    are_known = not order.rebuilds and not order.discovers_segments
+    return are_known and order.partitions.is_everything is not order.asset.partitioning.is_partitioned
 
 
-def _changed_in(work: PlannedWrite, table: DeltaTable, partitions: PartitionSet, *, folder: str) -> PartitionSet:
+def _find_changed_staged(
+    planned: PlannedWrite, table: DeltaTable, partitions: PartitionSet, *, folder: str
+) -> PartitionSet:
     """The partitions whose staged rows differ from the table's; all where it cannot be determined."""
     from pyspark.errors import PySparkException
 
-    session, partitioning = work.landing.rows.sparkSession, work.asset.partitioning
+    session, partitioning = planned.landing.rows.sparkSession, planned.asset.partitioning
     try:
-        old = _rows(session, table, partitions, asset=work.asset)
+        old = _read_rows_of(session, table, partitions, asset=planned.asset)
         staged = session.read.schema(old.schema).parquet(folder)
-        new = _within(staged, partitions, partitioning)
+        new = _filter_partitions(staged, partitions, partitioning)
         return find_changed_partitions(old, new, partitions, partitioning=partitioning, schema=table.schema().to_json())
     except PySparkException:
         return partitions
 
 
-def _rows(session: SparkSession, table: DeltaTable, partitions: PartitionSet, *, asset: AssetSpec) -> DataFrame:
+def _read_rows_of(session: SparkSession, table: DeltaTable, partitions: PartitionSet, *, asset: AssetSpec) -> DataFrame:
     """The rows of the partitions at the loaded version."""
     partitioning, version = asset.partitioning, table.version()
     frame, _ = read_version(
@@ -149,10 +151,10 @@ def _rows(session: SparkSession, table: DeltaTable, partitions: PartitionSet, *,
         parts=partitions,
         partitioning=partitioning.with_segments_of(partitions),
     )
-    return _within(frame, partitions, partitioning)
+    return _filter_partitions(frame, partitions, partitioning)
 
 
-def _within(frame: DataFrame, partitions: PartitionSet, partitioning: Partitioning) -> DataFrame:
+def _filter_partitions(frame: DataFrame, partitions: PartitionSet, partitioning: Partitioning) -> DataFrame:
     """The rows of a table within the partitions."""
     predicate = partition_predicate(
         frame.schema, partitions, partitioning=partitioning.with_segments_of(partitions), owner="the table"

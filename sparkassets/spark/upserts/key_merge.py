@@ -6,13 +6,15 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
+from sparkassets.spark.commit_markers import format_marker
 from sparkassets.spark.failures import is_lacking
 from sparkassets.spark.own_session import given_setting, open_brief_session
-from sparkassets.spark.target_table import TableRelation, format_marker
+from sparkassets.spark.table_locations import table_sql
 from sparkassets.spark.upserts.staged_rows import DELETED, StagedRows
 
 if TYPE_CHECKING:
@@ -20,13 +22,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _SOURCE: Final = "sparkassets_upsert"
-_OF_THE_COMMIT: Final = ("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion")
+_TRANSACTION_KEYS: Final = ("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion")
 _USER_METADATA: Final = "spark.databricks.delta.commitInfo.userMetadata"
 _MATERIALIZE: Final = "spark.databricks.delta.merge.materializeSource"
-_HASHED: Final = "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold"
+_HASH_JOIN_KEY: Final = "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold"
 """Up to this size, rows are joined by a hash of them, so that the table is not sorted."""
-_USUAL_PART: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
-_ELSEWHERE: Final = "run it on a cluster, or let the asset replace its partitions (write: replace)"
+_PART_SIZE_KEY: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+_MERGE_HINT: Final = "run it on a cluster, or let the asset replace its partitions (write: replace)"
 
 
 @frozen
@@ -55,35 +57,39 @@ class KeyMerge:
 
         Rows that are equal already are not updated, as far as Spark can compare them: an update rewrites their file.
         """
-        place = {name: f"s.{_column(number)}" for number, name in enumerate(self.staged.schema.names)}
-        late = f" AND NOT coalesce({_order(self.newest_by, place)} < {_order(self.newest_by)}, false)"
-        late = late if self.newest_by else ""
-        gone = place[DELETED]
-        values = [name for name in self.columns if name not in self.keys]
-        kinds = {field.name: field.dataType for field in schema.fields}
-        clauses = [f"WHEN MATCHED AND {gone}{late} THEN DELETE"] if self.has_deletes else []
-        if values:
-            changed = _differ(values, place, kinds)
-            conditions = "".join((late, f" AND {changed}" if changed else ""))
-            sets = ", ".join(f"t.{_q(name)} = {place[name]}" for name in values)
-            clauses.append(
-                f"WHEN MATCHED{f' AND NOT {gone}' if self.has_deletes else ''}{conditions} THEN UPDATE SET {sets}"
-            )
-        names, given = ", ".join(map(_q, self.columns)), ", ".join(place[name] for name in self.columns)
-        clauses.append(f"WHEN NOT MATCHED AND NOT {gone} THEN INSERT ({names}) VALUES ({given})")  # noqa: S608  quoted
-        return f"MERGE INTO {table} AS t USING {_SOURCE} AS s ON {self._on(place)}\n" + "\n".join(clauses)
+        view_columns = {name: f"s.{_view_column(number)}" for number, name in enumerate(self.staged.schema.names)}
+        deletes, not_late = view_columns[DELETED], ""
+        if self.newest_by:
+            is_late = f"{_order_sql(self.newest_by, view_columns)} < {_order_sql(self.newest_by)}"
+            not_late = f" AND NOT coalesce({is_late}, false)"
+        clauses = [f"WHEN MATCHED AND {deletes}{not_late} THEN DELETE"] if self.has_deletes else []
+        clauses += self._update_clauses(view_columns, schema, not_late=not_late)
+        names, inserted = ", ".join(map(_q, self.columns)), ", ".join(view_columns[name] for name in self.columns)
+        clauses.append(f"WHEN NOT MATCHED AND NOT {deletes} THEN INSERT ({names}) VALUES ({inserted})")  # noqa: S608  quoted
+        return f"MERGE INTO {table} AS t USING {_SOURCE} AS s ON {self._match_sql(view_columns)}\n" + "\n".join(clauses)
 
-    def _on(self, place: Mapping[str, str]) -> str:
+    def _update_clauses(self, view_columns: Mapping[str, str], schema: StructType, *, not_late: str) -> list[str]:
+        """The clause that updates matched rows; none where all columns are keys."""
+        values = [name for name in self.columns if name not in self.keys]
+        if not values:
+            return []
+        changed = _differs_sql(values, view_columns, {field.name: field.dataType for field in schema.fields})
+        stays = f" AND NOT {view_columns[DELETED]}" if self.has_deletes else ""
+        conditions = f"{stays}{not_late}{f' AND {changed}' if changed else ''}"
+        sets = ", ".join(f"t.{_q(name)} = {view_columns[name]}" for name in values)
+        return [f"WHEN MATCHED{conditions} THEN UPDATE SET {sets}"]
+
+    def _match_sql(self, view_columns: Mapping[str, str]) -> str:
         """The condition that matches rows: their keys, and the range of staged keys, by which Delta skips files."""
         if not self.staged.count:
             return "false"
-        terms = [f"t.{_q(name)} = {place[name]}" for name in self.keys]
+        terms = [f"t.{_q(name)} = {view_columns[name]}" for name in self.keys]
         terms += [f"t.{_q(name)} BETWEEN {low} AND {high}" for name, (low, high) in self.staged.bounds.items()]
         return " AND ".join([*terms, *([f"({self.match_condition})"] if self.match_condition is not None else [])])
 
 
 def commit_merge(
-    session: SparkSession, merging: KeyMerge, relation: TableRelation, schema: StructType, *, marker: CommitMarker
+    session: SparkSession, key_merge: KeyMerge, location: StorageLocation, schema: StructType, *, marker: CommitMarker
 ) -> None:
     """Commits the merge as the attempt's; a return does not prove that this attempt's commit is in the table.
 
@@ -93,19 +99,19 @@ def commit_merge(
         RunError: No session can be created for it.
         Exception: Whatever Spark says; nothing was published then.
     """
-    with open_brief_session(session) as own:
-        if own is session:
+    with open_brief_session(session) as brief:
+        if brief is session:
             raise RunError(
-                "a merge takes its transaction from its session alone, and this one cannot be copied", hint=_ELSEWHERE
+                "a merge takes its transaction from its session alone, and this one cannot be copied", hint=_MERGE_HINT
             )
-        source = merging.staged.read_rows(own)
-        source.toDF(*map(_column, range(len(source.columns)))).createOrReplaceTempView(_SOURCE)
-        with _stamp_next_commit(own, marker):
-            own.sql(merging.statement(relation.sql, schema)).collect()
+        source = key_merge.staged.read_rows(brief)
+        source.toDF(*map(_view_column, range(len(source.columns)))).createOrReplaceTempView(_SOURCE)
+        with _stamp_next_commit(brief, marker):
+            brief.sql(key_merge.statement(table_sql(location), schema)).collect()
 
 
 @contextlib.contextmanager
-def _stamp_next_commit(own: SparkSession, marker: CommitMarker) -> Iterator[None]:
+def _stamp_next_commit(session: SparkSession, marker: CommitMarker) -> Iterator[None]:
     """Marks the session's next commit as the attempt's: `MERGE` takes its marker from settings of its session only.
 
     Raises:
@@ -113,44 +119,44 @@ def _stamp_next_commit(own: SparkSession, marker: CommitMarker) -> Iterator[None
     """
     from pyspark.errors import PySparkException
 
-    app, version = _OF_THE_COMMIT
+    app, version = _TRANSACTION_KEYS
     with contextlib.suppress(PySparkException):  # a serverless session takes few settings
-        own.conf.set(_MATERIALIZE, "none")  # the rows are in files that nobody changes
-        if given_setting(own, _HASHED) is None:
-            own.conf.set(_HASHED, own.conf.get(_USUAL_PART))
+        session.conf.set(_MATERIALIZE, "none")  # the rows are in files that nobody changes
+        if given_setting(session, _HASH_JOIN_KEY) is None:
+            session.conf.set(_HASH_JOIN_KEY, session.conf.get(_PART_SIZE_KEY))
     try:
         for key, value in (
             (app, marker.app_id),
             (version, str(marker.version)),
             (_USER_METADATA, format_marker(marker)),
         ):
-            own.conf.set(key, value)
+            session.conf.set(key, value)
     except PySparkException as error:
         if not is_lacking(error):
             raise
         raise RunError(
-            f"a merge takes its transaction from its session alone, and this one does not take {key}", hint=_ELSEWHERE
+            f"a merge takes its transaction from its session alone, and this one does not take {key}", hint=_MERGE_HINT
         ) from error
     try:
         yield
     finally:
         for key in (app, version, _USER_METADATA):
             with contextlib.suppress(Exception):  # its JVM may be gone
-                own.conf.unset(key)
+                session.conf.unset(key)
 
 
-def _order(names: Sequence[str], place: Mapping[str, str] | None = None) -> str:
+def _order_sql(names: Sequence[str], view_columns: Mapping[str, str] | None = None) -> str:
     """A struct of these columns, of the view or else of the table, by which SQL compares them one after the other."""
-    values = [place[name] if place else f"t.{_q(name)}" for name in names]
+    values = [view_columns[name] if view_columns else f"t.{_q(name)}" for name in names]
     fields = ", ".join(f"'n{number}', {value}" for number, value in enumerate(values))
     return f"named_struct({fields})"
 
 
-def _differ(names: Sequence[str], place: Mapping[str, str], kinds: Mapping[str, object]) -> str:
+def _differs_sql(names: Sequence[str], view_columns: Mapping[str, str], types: Mapping[str, object]) -> str:
     """SQL that is true of a matched row if some value differs; empty where Spark cannot compare some type."""
-    if not all(_is_comparable(kinds[name]) for name in names):
+    if not all(_is_comparable(types[name]) for name in names):
         return ""
-    same = " AND ".join(f"t.{_q(name)} <=> {place[name]}" for name in names)
+    same = " AND ".join(f"t.{_q(name)} <=> {view_columns[name]}" for name in names)
     return f"NOT ({same})"
 
 
@@ -168,7 +174,7 @@ def _is_comparable(kind: object) -> bool:
     return True
 
 
-def _column(number: int) -> str:
+def _view_column(number: int) -> str:
     """The name of a column of the view, unlike any of the table's: conditions name those without a qualifier."""
     return f"sparkassets_{number}"
 

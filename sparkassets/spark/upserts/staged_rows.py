@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.validations import MASKED
 from sparkassets.core.writes import UpsertWrite, is_unstored_column
 from sparkassets.errors import RunError
@@ -17,7 +18,6 @@ from sparkassets.spark.failures import error_mentions
 from sparkassets.spark.row_comparison import row_hash
 from sparkassets.spark.schemas import column_type
 from sparkassets.spark.scratch import ScratchRows, attempt_of, discard_scratch
-from sparkassets.spark.target_table import TableRelation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,13 +27,12 @@ DELETED: Final = "__sparkassets_deleted"
 """The column that says whether a row deletes its key."""
 _TIED: Final = "__sparkassets_tied"
 _HASH: Final = "__sparkassets_hash"
-_ORDER: Final = "__sparkassets_order"
-_NO_KEY, _NO_ORDER, _SEVERAL = (f"sparkassets: {what}" for what in ("no key", "no newest_by", "several of a key"))
-_SHOWN = 5
+_NULL_KEY, _NULL_ORDER, _AMBIGUOUS = (f"sparkassets: {what}" for what in ("no key", "no newest_by", "several of a key"))
+_MOST_SHOWN = 5
 
 CHANGE, VERSION = "_change_type", "_commit_version"
 """Columns of Delta's change feed."""
-_GONE = "('delete', 'update_preimage')"
+_REMOVING_KINDS = "('delete', 'update_preimage')"
 """Change kinds that remove a row; where its key stays, the row that the update made wins."""
 
 
@@ -71,14 +70,14 @@ class UpsertRows:
             RunError: A declared column is missing.
         """
         schema, owner = frame.schema, f"the result of {asset}"
-        named = [column_type(schema, name, owner=owner)[0] for name in (*write.keys, *partition)]
+        key_columns = [column_type(schema, name, owner=owner)[0] for name in (*write.keys, *partition)]
         newest_by = tuple(column_type(schema, name, owner=owner)[0] for name in write.newest_by)
         names = {name.lower() for name in schema.names}
         is_feed = CHANGE in names and write.delete_when is None
-        delete_when = f"{CHANGE} IN {_GONE}" if is_feed else write.delete_when
-        within = (*newest_by, *([VERSION] if is_feed and VERSION in names else []))
-        keys = tuple(dict.fromkeys(named))
-        return cls(asset, frame, keys, newest_by, within, delete_when, is_feed)
+        delete_when = f"{CHANGE} IN {_REMOVING_KINDS}" if is_feed else write.delete_when
+        tie_breakers = (*newest_by, *([VERSION] if is_feed and VERSION in names else []))
+        keys = tuple(dict.fromkeys(key_columns))
+        return cls(asset, frame, keys, newest_by, tie_breakers, delete_when, is_feed)
 
     @property
     def stored_columns(self) -> list[str]:
@@ -113,16 +112,16 @@ class UpsertRows:
         nulls = " OR ".join(f"{sqltext.name(name)} IS NULL" for name in self.keys)
         unordered = " OR ".join(f"{sqltext.name(name)} IS NULL" for name in self.tie_breakers) or "false"
         guard = (
-            f"CASE WHEN {nulls} THEN raise_error({sqltext.text(_NO_KEY)}) "
-            f"WHEN {unordered} THEN raise_error({sqltext.text(_NO_ORDER)}) "
-            f"WHEN {_TIED} THEN raise_error({sqltext.text(_SEVERAL)}) ELSE {first} END"
+            f"CASE WHEN {nulls} THEN raise_error({sqltext.text(_NULL_KEY)}) "
+            f"WHEN {unordered} THEN raise_error({sqltext.text(_NULL_ORDER)}) "
+            f"WHEN {_TIED} THEN raise_error({sqltext.text(_AMBIGUOUS)}) ELSE {first} END"
         )
-        chosen = self._chosen()
+        chosen = self._choose_newest()
         return chosen.withColumn(self.keys[0], sql.expr(guard)).select(
             *(sql.col(sqltext.name(name)) for name in [*self.frame.columns, DELETED])
         )
 
-    def _chosen(self) -> DataFrame:
+    def _choose_newest(self) -> DataFrame:
         """The newest rows of each key; those after the first are marked as `_TIED`.
 
         Where there is an order, duplicates count as one row: changes may be delivered repeatedly.
@@ -134,9 +133,9 @@ class UpsertRows:
         rows = self._mark_deleted()
         if not self.tie_breakers:
             return rows.withColumn(_TIED, sql.count(sql.lit(1)).over(by_key) > 1)
-        ordered = by_key.orderBy(*(sql.expr(each).desc() for each in self._order()))
-        hashed = row_hash(self.frame.schema)
-        rows = rows.withColumn(_HASH, sql.lit(None).cast("bigint") if hashed is None else sql.expr(hashed))
+        ordered = by_key.orderBy(*(sql.expr(each).desc() for each in self._order_terms()))
+        hash_sql = row_hash(self.frame.schema)
+        rows = rows.withColumn(_HASH, sql.lit(None).cast("bigint") if hash_sql is None else sql.expr(hash_sql))
         rows = rows.withColumns(
             {
                 "__sparkassets_rank": sql.rank().over(ordered),
@@ -144,21 +143,21 @@ class UpsertRows:
                 "__sparkassets_first": sql.first_value(_HASH).over(ordered),
             }
         ).filter("__sparkassets_rank = 1")
-        again = "__sparkassets_number > 1"
-        return rows.filter(f"NOT ({again} AND {_HASH} <=> __sparkassets_first AND {_HASH} IS NOT NULL)").withColumn(
-            _TIED, sql.expr(again)
+        repeated = "__sparkassets_number > 1"
+        return rows.filter(f"NOT ({repeated} AND {_HASH} <=> __sparkassets_first AND {_HASH} IS NOT NULL)").withColumn(
+            _TIED, sql.expr(repeated)
         )
 
-    def _order(self) -> list[str]:
+    def _order_terms(self) -> list[str]:
         """SQL that orders the rows of a key, the most important criterion first.
 
         In a history a change wins over a deletion that `newest_by` does not put after it. The commit of a feed comes
         last: later runs do not know it, and must decide in the same way.
         """
-        order, came = [sqltext.name(name) for name in self.tie_breakers], f"NOT {DELETED}"
-        if self.is_history and order[-1:] == [sqltext.name(VERSION)] and VERSION not in self.newest_by:
-            return [*order[:-1], came, order[-1]]
-        return [*order, came] if self.is_history or self.is_feed else order
+        terms, rows_first = [sqltext.name(name) for name in self.tie_breakers], f"NOT {DELETED}"
+        if self.is_history and terms[-1:] == [sqltext.name(VERSION)] and VERSION not in self.newest_by:
+            return [*terms[:-1], rows_first, terms[-1]]
+        return [*terms, rows_first] if self.is_history or self.is_feed else terms
 
     def _mark_deleted(self) -> DataFrame:
         """The run's rows with `DELETED`, which is true of rows that delete.
@@ -181,20 +180,22 @@ class UpsertRows:
         It recognises the texts that `reduce_rows` raises in SQL.
         """
         refusal = None
-        if error_mentions(error, _NO_KEY):
-            refusal = RunError(f"{self.asset}: {self._nulls(self.keys)}: a key cannot be NULL; nothing was written")
-        elif error_mentions(error, _NO_ORDER):
+        if error_mentions(error, _NULL_KEY):
             refusal = RunError(
-                f"{self.asset}: {self._nulls(self.tie_breakers)}, "
+                f"{self.asset}: {self._count_nulls(self.keys)}: a key cannot be NULL; nothing was written"
+            )
+        elif error_mentions(error, _NULL_ORDER):
+            refusal = RunError(
+                f"{self.asset}: {self._count_nulls(self.tie_breakers)}, "
                 "which does not tell which row of a key is the newest; nothing was written"
             )
-        elif error_mentions(error, _SEVERAL):
-            refusal = self._several()
+        elif error_mentions(error, _AMBIGUOUS):
+            refusal = self._make_ambiguity_error()
         if refusal is not None:
             refusal.is_data_error = True
         return refusal
 
-    def _nulls(self, columns: Sequence[str]) -> str:
+    def _count_nulls(self, columns: Sequence[str]) -> str:
         """The number of rows with NULL in each of these columns, for a message; empty if there are none."""
         counts = (
             self._mark_deleted().selectExpr(*(f"count_if({sqltext.name(name)} IS NULL)" for name in columns)).collect()
@@ -211,28 +212,28 @@ class UpsertRows:
         for name, value in zip(self.keys, values, strict=True):
             yield MASKED if name.lower() in self.private else str(value)
 
-    def _several(self) -> RunError:
+    def _make_ambiguity_error(self) -> RunError:
         """The error for keys with several rows that nothing puts in order, with examples and what would order them."""
         from pyspark.sql import functions as sql
 
         names = [sql.col(sqltext.name(name)).cast("string") for name in self.keys]
-        found = self._chosen().filter(_TIED).select(*names).distinct().limit(_SHOWN + 1).collect()
-        shown = "; ".join(", ".join(self._show_key(row)) for row in sorted(tuple(row) for row in found[:_SHOWN]))
-        more = "; …" if len(found) > _SHOWN else ""
+        samples = self._choose_newest().filter(_TIED).select(*names).distinct().limit(_MOST_SHOWN + 1).collect()
+        shown = "; ".join(", ".join(self._show_key(row)) for row in sorted(tuple(row) for row in samples[:_MOST_SHOWN]))
+        ellipsis = "; …" if len(samples) > _MOST_SHOWN else ""
         keys = ", ".join(self.keys)
         if self.is_history:
-            what = "several changes of one key at one instant"
+            problem = "several changes of one key at one instant"
             if self.newest_by:
-                what += f", equal in {', '.join(self.newest_by)}"
+                problem += f", equal in {', '.join(self.newest_by)}"
             hint = "a list of columns orders them: newest_by: [<time>, <column>], such as the position in the log"
         elif self.newest_by:
-            what = f"several rows of one key that are equal in {', '.join(self.newest_by)}"
+            problem = f"several rows of one key that are equal in {', '.join(self.newest_by)}"
             hint = "a list of columns tells more: newest_by: [<column>, <column>]"
         elif self.tie_breakers:
-            what, hint = "several rows of one key in one commit of the inlet", "choose one of them in the query"
+            problem, hint = "several rows of one key in one commit of the inlet", "choose one of them in the query"
         else:
-            what, hint = "several rows of one key", "newest_by: <column> says which of them counts"
-        return RunError(f"{self.asset}: {what}: {keys} is {shown}{more}; nothing was written", hint=hint)
+            problem, hint = "several rows of one key", "newest_by: <column> says which of them counts"
+        return RunError(f"{self.asset}: {problem}: {keys} is {shown}{ellipsis}; nothing was written", hint=hint)
 
 
 def stored_schema(schema: StructType) -> StructType:
@@ -242,8 +243,10 @@ def stored_schema(schema: StructType) -> StructType:
     return StructType([field for field in schema.fields if not is_unstored_column(field.name)])
 
 
-_BOUNDED: Final = frozenset({"tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "string"})
-_AS_TEXT: Final = {
+_BOUNDED_TYPES: Final = frozenset(
+    {"tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "string"}
+)
+_TEXT_SQL: Final = {
     "timestamp": "date_format({column}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'\")",
     "timestamp_ntz": "date_format({column}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")",
 }
@@ -268,8 +271,8 @@ class KeptRows:
 
     def read_rows(self, session: SparkSession) -> DataFrame:
         """The rows that are to land, in any session."""
-        found = self.place.read_rows(session, self.schema).filter(self.where)
-        return found.select(*map(sqltext.name, self.columns))
+        rows = self.place.read_rows(session, self.schema).filter(self.where)
+        return rows.select(*map(sqltext.name, self.columns))
 
 
 @frozen
@@ -305,44 +308,44 @@ def stage_kept(rows: UpsertRows, kept: KeptRows, session: SparkSession) -> Stage
 
 @contextlib.contextmanager
 def stage_rows(
-    rows: UpsertRows, chosen: DataFrame, relation: TableRelation, *, marker: CommitMarker, part: str = "rows"
+    rows: UpsertRows, chosen: DataFrame, location: StorageLocation, *, marker: CommitMarker, part: str = "rows"
 ) -> Iterator[StagedRows]:
     """Stages the chosen rows while the context lasts, and removes them afterwards.
 
     Args:
         rows: The run's rows, whose keys are measured.
         chosen: The rows to stage, with `DELETED`.
-        relation: The table.
+        location: The table.
         marker: The attempt's marker.
         part: A name for these rows, unique within the attempt.
 
     Raises:
         Exception: Whatever Spark says.
     """
-    session, place = chosen.sparkSession, ScratchRows(relation, attempt_of(marker), part)
+    session, place = chosen.sparkSession, ScratchRows(location, attempt_of(marker), part)
     try:
         place.write_rows(chosen)
         yield _measure_staged(session, StagedRows(place, chosen.schema), rows)
     finally:
-        discard_scratch(session, relation, place.attempt)
+        discard_scratch(session, location, place.attempt)
 
 
-def _measure_staged(session: SparkSession, found: StagedRows, rows: UpsertRows) -> StagedRows:
+def _measure_staged(session: SparkSession, staged: StagedRows, rows: UpsertRows) -> StagedRows:
     """Counts the rows, and finds the bounds of their keys."""
-    kinds = {field.name: field.dataType.simpleString() for field in found.schema.fields}
-    bounded = [name for name in rows.keys if kinds[name] in _BOUNDED or kinds[name].startswith("decimal")]
+    types = {field.name: field.dataType.simpleString() for field in staged.schema.fields}
+    bounded_keys = [name for name in rows.keys if types[name] in _BOUNDED_TYPES or types[name].startswith("decimal")]
     aggregates = ["count(*)", f"count_if({DELETED})"]
-    for name in bounded:
-        shown = _AS_TEXT.get(kinds[name], "CAST({column} AS STRING)")
-        aggregates += [shown.format(column=f"{f}({sqltext.name(name)})") for f in ("min", "max")]
-    ((count, deleted, *values),) = found.read_rows(session).selectExpr(*aggregates).collect()
+    for name in bounded_keys:
+        text_sql = _TEXT_SQL.get(types[name], "CAST({column} AS STRING)")
+        aggregates += [text_sql.format(column=f"{f}({sqltext.name(name)})") for f in ("min", "max")]
+    ((count, deleted, *values),) = staged.read_rows(session).selectExpr(*aggregates).collect()
     bounds = {
-        name: (_literal(low, kinds[name]), _literal(high, kinds[name]))
-        for name, low, high in zip(bounded, values[::2], values[1::2], strict=True)
+        name: (_literal_sql(low, types[name]), _literal_sql(high, types[name]))
+        for name, low, high in zip(bounded_keys, values[::2], values[1::2], strict=True)
         if low is not None
     }
-    return replace(found, count=count, deleted=deleted, bounds=bounds)
+    return replace(staged, count=count, deleted=deleted, bounds=bounds)
 
 
-def _literal(text: str, kind: str) -> str:
+def _literal_sql(text: str, kind: str) -> str:
     return sqltext.text(text) if kind == "string" else f"CAST({sqltext.text(text)} AS {kind})"

@@ -16,24 +16,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.runs import asset_app
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
-from sparkassets.spark.current_table import OpenedTable, open_relation
-from sparkassets.spark.scratch import companion_relation
-from sparkassets.spark.target_table import TableRelation, format_marker, open_table, read_marker, read_own_marker
+from sparkassets.spark.commit_markers import format_marker, read_marker, read_own_marker
+from sparkassets.spark.open_tables import OpenedTable, find_table, open_table
+from sparkassets.spark.scratch import companion_location
+from sparkassets.spark.table_locations import read_rows, save_rows, table_sql
 from sparkassets.spark.upserts.staged_rows import DELETED, UpsertRows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from sparkassets.spark.target_table import TargetTable
+    from sparkassets.spark.open_tables import TableDescription
 
 MEASURE: Final = "remembered"
 """The measure of a target's commit that names the valid version of the memory."""
 AT: Final = "at"
-_NAME: Final = "remembered"
+_SUFFIX: Final = "remembered"
 _COMPACT_EVERY: Final = 16
 
 
@@ -42,12 +44,12 @@ class UpsertMemory:
     """The valid version of the memory beside a table.
 
     Attributes:
-        relation: The memory's table.
+        location: The memory's table.
         version: The valid version; None where nothing is remembered.
         keep: How long deletions are remembered.
     """
 
-    relation: TableRelation
+    location: StorageLocation
     version: int | None
     rows: UpsertRows
     keep: Duration | None = None
@@ -57,16 +59,16 @@ class UpsertMemory:
         cls,
         session: SparkSession,
         rows: UpsertRows,
-        relation: TableRelation,
-        table: TargetTable | None,
+        location: StorageLocation,
+        table: TableDescription | None,
         *,
         app: str,
         keep: Duration | None,
     ) -> UpsertMemory:
         """The memory as ``table``'s newest run left it; empty without such a run, or if all is rebuilt."""
-        own = companion_relation(relation, _NAME)
-        version = None if table is None else _find_named_version(session, relation, own, table.version, app)
-        return cls(own, version, rows, keep)
+        memory_location = companion_location(location, _SUFFIX)
+        version = None if table is None else _find_named_version(session, location, memory_location, table.version, app)
+        return cls(memory_location, version, rows, keep)
 
     def read_remembered(self, session: SparkSession) -> DataFrame | None:
         """The remembered rows, in the columns of `columns`, `DELETED` and `AT`; None for none.
@@ -75,18 +77,18 @@ class UpsertMemory:
         """
         if self.version is None:
             return None
-        table = open_relation(session, self.relation)
+        table = find_table(session, self.location)
         if table is None:
             return None
         frame = self._load_version(session, self.version, newest=table.version)
         if set(frame.columns) != {*self.columns, DELETED, AT}:
             return None
-        return frame if self.keep is None else frame.filter(f"NOT {DELETED} OR {AT} >= {_since(self.keep)}")
+        return frame if self.keep is None else frame.filter(f"NOT {DELETED} OR {AT} >= {_oldest_kept_sql(self.keep)}")
 
     def _load_version(self, session: SparkSession, version: int, *, newest: int) -> DataFrame:
         """A version of the memory; an older one exists only until it is vacuumed."""
         try:
-            frame = self.relation.read_rows(session, version)
+            frame = read_rows(self.location, session, version)
             if version < newest:
                 frame.write.format("noop").mode("overwrite").save()
         except Exception as error:
@@ -94,7 +96,7 @@ class UpsertMemory:
                 raise
             raise RunError(
                 f"{self.rows.asset}: its table was restored to a commit that remembers what version {version} of "
-                f"{self.relation.storage.display_text} held, and that is gone",
+                f"{self.location.display_text} held, and that is gone",
                 hint=f"`sparkassets backfill {self.rows.asset} --rebuild` makes the table anew",
             ) from error
         return frame
@@ -102,27 +104,29 @@ class UpsertMemory:
     @property
     def columns(self) -> list[str]:
         """Names of the key columns and of those that order rows."""
-        return [*map(_key, self.rows.keys), *map(_newest, self.rows.newest_by)]
+        return [*map(_key_column, self.rows.keys), *map(_newest_column, self.rows.newest_by)]
 
-    def as_rows(self, known: DataFrame) -> DataFrame:
+    def as_rows(self, remembered: DataFrame) -> DataFrame:
         """The newest remembered row of each key, in the columns of the rows: keys, `newest_by`, `DELETED`."""
-        keys = [f"{_q(_key(name))} AS {_q(name)}" for name in self.rows.keys]
-        newest = [f"{_q(_newest(name))} AS {_q(name)}" for name in self.rows.newest_by]
-        return self._compact(known).selectExpr(*keys, *newest, DELETED)
+        keys = [f"{_q(_key_column(name))} AS {_q(name)}" for name in self.rows.keys]
+        newest = [f"{_q(_newest_column(name))} AS {_q(name)}" for name in self.rows.newest_by]
+        return self._compact(remembered).selectExpr(*keys, *newest, DELETED)
 
     def without_late(self, chosen: DataFrame, session: SparkSession) -> DataFrame:
         """The chosen rows without those older than the remembered ones of their keys."""
         from pyspark.sql import functions as sql
 
-        known = self.read_remembered(session)
-        if known is None:
+        remembered = self.read_remembered(session)
+        if remembered is None:
             return chosen
-        on = [sql.col(f"c.{_q(name)}") == sql.col(f"m.{_q(_key(name))}") for name in self.rows.keys]
-        older = _struct("c", self.rows.newest_by) < _struct("m", [_newest(name) for name in self.rows.newest_by])
+        matches = [sql.col(f"c.{_q(name)}") == sql.col(f"m.{_q(_key_column(name))}") for name in self.rows.keys]
+        older = _order_struct("c", self.rows.newest_by) < _order_struct(
+            "m", [_newest_column(name) for name in self.rows.newest_by]
+        )
         condition = older
-        for each in on:
+        for each in matches:
             condition = each & condition
-        return chosen.alias("c").join(known.alias("m"), condition, "left_anti")
+        return chosen.alias("c").join(remembered.alias("m"), condition, "left_anti")
 
     def remember(self, session: SparkSession, staged: DataFrame, *, marker: CommitMarker) -> int:
         """Commits these rows, and returns the version that holds them and all valid ones before.
@@ -130,52 +134,56 @@ class UpsertMemory:
         Raises:
             RunError: It is unknown whether the commit is in.
         """
-        mine = self._seen(staged)
-        table = open_relation(session, self.relation)
+        seen = self._select_seen(staged)
+        table = find_table(session, self.location)
         newest = None if table is None else table.version
-        before = self.read_remembered(session)
-        appends = newest is not None and newest == self.version and before is not None and _fits(mine, before)
-        appends = appends and (newest or 0) % _COMPACT_EVERY != _COMPACT_EVERY - 1
+        remembered = self.read_remembered(session)
         metadata = format_marker(replace(marker, kind="layout"))
-        if appends:
-            self.relation.save_rows(mine, {"userMetadata": metadata})
-            version = self._version(session, marker, after=newest)
+        if remembered is not None and self._can_append(seen, remembered, newest):
+            save_rows(self.location, seen, {"userMetadata": metadata})
+            version = self._find_committed_version(session, marker, after=newest)
             if version - 1 == newest:
                 return version
             newest = version  # what came between is of a run that was given up, and does not count
-        whole = mine if before is None else self._compact(before.unionByName(mine))
-        if newest is None and self.relation.storage.table:  # whose first commit tells nothing
-            self.relation.save_rows(whole.limit(0), {}, there=False)
-        self.relation.save_rows(whole, {"userMetadata": metadata, "overwriteSchema": "true"}, mode="overwrite")
+        everything = seen if remembered is None else self._compact(remembered.unionByName(seen))
+        if newest is None and self.location.table:  # whose first commit tells nothing
+            save_rows(self.location, everything.limit(0), {}, exists=False)
+        save_rows(self.location, everything, {"userMetadata": metadata, "overwriteSchema": "true"}, mode="overwrite")
         self._vacuum(session)
-        return self._version(session, marker, after=newest)
+        return self._find_committed_version(session, marker, after=newest)
 
-    def _seen(self, staged: DataFrame) -> DataFrame:
+    def _can_append(self, seen: DataFrame, remembered: DataFrame, newest: int | None) -> bool:
+        """Whether rows can be added to the newest version: it is valid, of their types, and not due to shrink."""
+        if newest is None or newest != self.version or not _has_types_of(seen, remembered):
+            return False
+        return newest % _COMPACT_EVERY != _COMPACT_EVERY - 1
+
+    def _select_seen(self, staged: DataFrame) -> DataFrame:
         rows = staged if self.rows.remembers_all else staged.filter(DELETED)
-        keys = [f"{_q(name)} AS {_q(_key(name))}" for name in self.rows.keys]
-        newest = [f"{_q(name)} AS {_q(_newest(name))}" for name in self.rows.newest_by]
+        keys = [f"{_q(name)} AS {_q(_key_column(name))}" for name in self.rows.keys]
+        newest = [f"{_q(name)} AS {_q(_newest_column(name))}" for name in self.rows.newest_by]
         return rows.selectExpr(*keys, *newest, DELETED, f"current_timestamp() AS {AT}")
 
     def _compact(self, frame: DataFrame) -> DataFrame:
         """The newest row of each key; among equally new ones a row that exists, which is not forgotten."""
         from pyspark.sql import functions as sql
 
-        keys = [sql.col(_q(_key(name))) for name in self.rows.keys]
-        newest = [sql.col(_q(_newest(name))) for name in self.rows.newest_by]
+        keys = [sql.col(_q(_key_column(name))) for name in self.rows.keys]
+        newest = [sql.col(_q(_newest_column(name))) for name in self.rows.newest_by]
         is_there = sql.expr(f"NOT {DELETED}").alias("is_there")
-        best = frame.groupBy(*keys).agg(sql.max(sql.struct(*newest, is_there, sql.col(AT))).alias("best"))
-        found = [sql.col(f"best.{_q(_newest(name))}") for name in self.rows.newest_by]
-        return best.select(*keys, *found, sql.expr("NOT best.is_there").alias(DELETED), f"best.{AT}")
+        newest_rows = frame.groupBy(*keys).agg(sql.max(sql.struct(*newest, is_there, sql.col(AT))).alias("best"))
+        newest_columns = [sql.col(f"best.{_q(_newest_column(name))}") for name in self.rows.newest_by]
+        return newest_rows.select(*keys, *newest_columns, sql.expr("NOT best.is_there").alias(DELETED), f"best.{AT}")
 
     def _vacuum(self, session: SparkSession) -> None:
         """Removes files that no version of the last week needs, where possible."""
         with contextlib.suppress(Exception):
-            if self.relation.storage.table:
-                session.sql(f"VACUUM {self.relation.sql}")
-            elif (table := open_table(self.relation.storage.path)) is not None:
+            if self.location.table:
+                session.sql(f"VACUUM {table_sql(self.location)}")
+            elif (table := open_table(self.location.path)) is not None:
                 table.vacuum(dry_run=False)
 
-    def _version(self, session: SparkSession, marker: CommitMarker, *, after: int | None) -> int:
+    def _find_committed_version(self, session: SparkSession, marker: CommitMarker, *, after: int | None) -> int:
         """The version of the memory's table that this attempt committed, found by the marker of its commit.
 
         Searches back to the version ``after`` at most; None searches the whole history.
@@ -183,7 +191,7 @@ class UpsertMemory:
         Raises:
             RunError: There is no such commit.
         """
-        table = open_relation(session, self.relation)
+        table = find_table(session, self.location)
         for commit in table.iterate_commits() if table is not None else ():
             own_marker = read_own_marker(commit, marker.app_id)
             if commit["version"] <= (-1 if after is None else after):
@@ -195,66 +203,68 @@ class UpsertMemory:
             ):
                 return int(commit["version"])
         raise RunError(
-            f"{self.rows.asset}: what the run is to remember is not in {self.relation.storage.display_text}",
+            f"{self.rows.asset}: what the run is to remember is not in {self.location.display_text}",
             hint="run it again",
         )
 
 
-def _fits(rows: DataFrame, known: DataFrame) -> bool:
+def _has_types_of(rows: DataFrame, remembered: DataFrame) -> bool:
     """Whether rows have the types of the remembered ones; otherwise both cannot be compared."""
-    have, want = ({each.name: each.dataType for each in frame.schema.fields} for frame in (rows, known))
-    return have == want
+    row_types, remembered_types = (
+        {each.name: each.dataType for each in frame.schema.fields} for frame in (rows, remembered)
+    )
+    return row_types == remembered_types
 
 
 def _find_named_version(
-    session: SparkSession, relation: TableRelation, own: TableRelation, version: int, app: str
+    session: SparkSession, location: StorageLocation, memory_location: StorageLocation, version: int, app: str
 ) -> int | None:
     """The memory's version that the newest data commit of the asset names; None if it names none.
 
     Only commits up to ``version`` of the asset's table count. If its log is too short to tell, the memory's newest
     version is returned: remembering too much only keeps older rows out.
     """
-    table = open_relation(session, relation)
+    table = find_table(session, location)
     if table is None:
         return None
     newest, version = version, version + 1
-    for commit in _commits_that_count(table, newest):
+    for commit in _iterate_valid_commits(table, newest):
         version = commit["version"]
         marker = read_marker(commit)
         if marker is not None and marker["kind"] == "data" and asset_app(marker["app"]) == asset_app(app):
-            found = marker["measures"].get(MEASURE)
-            return None if found is None else int(found)
+            named = marker["measures"].get(MEASURE)
+            return None if named is None else int(named)
     if version == 0:
         return None
-    memory = open_relation(session, own)
+    memory = find_table(session, memory_location)
     return None if memory is None else memory.version
 
 
-def _commits_that_count(table: OpenedTable, version: int) -> Iterator[Mapping[str, Any]]:
+def _iterate_valid_commits(table: OpenedTable, version: int) -> Iterator[Mapping[str, Any]]:
     """The commits that made a version of the table, newest first.
 
     Commits that a RESTORE undid are left out, and so is the RESTORE itself: what they remembered is void.
     """
-    until = None
+    restored = None
     for commit in table.iterate_commits():
         if commit["version"] > version:
             continue
-        if until is not None and (commit["version"] > until[0] or _millis(commit) > until[1]):
+        if restored is not None and (commit["version"] > restored[0] or _read_milliseconds(commit) > restored[1]):
             continue
-        until = None
+        restored = None
         if commit.get("operation") == "RESTORE":
-            until = _restored_to(commit.get("operationParameters") or {}, commit["version"])
+            restored = _find_restored_limit(commit.get("operationParameters") or {}, commit["version"])
         else:
             yield commit
 
 
-def _millis(commit: Mapping[str, Any]) -> float:
+def _read_milliseconds(commit: Mapping[str, Any]) -> float:
     """The commit's time in Unix milliseconds; 0 where it has none."""
     at = commit.get("timestamp") or 0
     return at.timestamp() * 1000 if isinstance(at, datetime) else float(at)
 
 
-def _restored_to(parameters: Mapping[str, Any], version: int) -> tuple[int, float]:
+def _find_restored_limit(parameters: Mapping[str, Any], version: int) -> tuple[int, float]:
     """The version, or the Unix milliseconds, above which a RESTORE undid everything."""
     if (restored_version := parameters.get("version")) is not None:
         return int(restored_version), inf
@@ -265,22 +275,22 @@ def _restored_to(parameters: Mapping[str, Any], version: int) -> tuple[int, floa
     return version, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000
 
 
-def _since(keep: Duration) -> str:
+def _oldest_kept_sql(keep: Duration) -> str:
     """The instant before which nothing is remembered any more."""
     return f"current_timestamp() - make_interval(0, {keep.months}, 0, {keep.days}, 0, 0, {keep.seconds})"
 
 
-def _struct(alias: str, names: Sequence[str]) -> Column:
+def _order_struct(alias: str, names: Sequence[str]) -> Column:
     from pyspark.sql import functions as sql
 
     return sql.struct(*(sql.col(f"{alias}.{_q(name)}").alias(f"n{number}") for number, name in enumerate(names)))
 
 
-def _key(name: str) -> str:
+def _key_column(name: str) -> str:
     return f"key_{name}"
 
 
-def _newest(name: str) -> str:
+def _newest_column(name: str) -> str:
     return f"newest_{name}"
 
 

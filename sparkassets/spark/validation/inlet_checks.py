@@ -52,7 +52,7 @@ class CheckCaller:
             RunError: The function is missing, or raises.
         """
         if isinstance(check, RegisteredCheck):
-            return self._ask(check, frame)
+            return self._call_registered(check, frame)
         body = PythonBody(check.module, check.function, (), check.search_path, self.place)
         function = load_function(body, self.allowed, self.asset)
         ship_package(frame.sparkSession, body.module.partition(".")[0], folder=body.search_path)
@@ -64,21 +64,21 @@ class CheckCaller:
         except BaseException as error:
             raise raised_by(error, body) from error
 
-    def _ask(self, check: RegisteredCheck, frame: DataFrame) -> Any:  # noqa: ANN401  another package's
+    def _call_registered(self, check: RegisteredCheck, frame: DataFrame) -> Any:  # noqa: ANN401  another package's
         """What the registered check returns for the rows; process state that it changes is restored.
 
         Raises:
             RunError: There is no such check, or it raised an error.
         """
         try:
-            asked = build_row_checker(check.name, check.parameters, installed=InstalledFactories(REGISTRY))
+            check_rows = build_row_checker(check.name, check.parameters, installed=InstalledFactories(REGISTRY))
             with preserve_process_state(lambda: False):
-                return asked(frame)
+                return check_rows(frame)
         except SparkAssetsError as error:
             raise RunError(f"{self.asset}: {error.args[0]}", hint=error.hint) from error
         except Exception as error:
-            what = f"the check {check.name!r} failed"
-            raise RunError(f"{self.asset}: {what}: {type(error).__name__}: {error}") from error
+            failure = f"the check {check.name!r} failed"
+            raise RunError(f"{self.asset}: {failure}: {type(error).__name__}: {error}") from error
 
 
 _MOST_ROWS = 3
@@ -100,12 +100,12 @@ def check_inlets(
     """
     verdicts: list[RuleVerdict] = []
     for name, inlet in order.asset.inlets.items():
-        rules = tuple(_rules(inlet, order.inlets[name])) if name in frames else ()
+        rules = tuple(_iterate_inlet_rules(inlet, order.inlets[name])) if name in frames else ()
         if not rules:
             continue
         judgement = _judge_inlet(order, name, rules, frames, packages)
-        if bad := judgement.verdicts_with("withheld"):
-            raise _refusal(order.asset, name, bad)
+        if broken := judgement.verdicts_with("withheld"):
+            raise _make_inlet_error(order.asset, name, broken)
         own_rules = {rule.name for rule in inlet.rules}
         verdicts += [
             replace(each, partitions=order.partitions, inlet=name)
@@ -115,7 +115,7 @@ def check_inlets(
     return tuple(verdicts)
 
 
-def _rules(inlet: InletSpec, read: AssetSpec) -> Iterator[ValidationRule]:
+def _iterate_inlet_rules(inlet: InletSpec, read: AssetSpec) -> Iterator[ValidationRule]:
     """The inlet's rules, and that an external table has its declared columns."""
     if read.source is not None and read.source.kind in ("delta", "tables") and read.columns:
         yield ValidationRule(
@@ -144,12 +144,12 @@ def _judge_inlet(
     return judge_run(rules, measure(frames[name], row_rules, PartitionGrouping.whole(EVERYTHING)), [EVERYTHING])
 
 
-def _refusal(asset: AssetSpec, name: str, bad: tuple[RuleVerdict, ...]) -> RunError:
+def _make_inlet_error(asset: AssetSpec, name: str, broken: tuple[RuleVerdict, ...]) -> RunError:
     """The error for an inlet that breaks its rules."""
-    verdict_texts = "; ".join(each.text for each in bad)
-    samples = [sample for each in bad for sample in each.samples][:_MOST_ROWS]
+    verdict_texts = "; ".join(each.text for each in broken)
+    samples = [sample for each in broken for sample in each.samples][:_MOST_ROWS]
     rows = "; ".join(", ".join(f"{key}={value}" for key, value in sample.items()) for sample in samples)
-    shown = f" (such as {rows})" if rows else ""
-    refusal = RunError(f"{asset.name}: the inlet {name!r} breaks what is asked of it: {verdict_texts}{shown}")
+    examples = f" (such as {rows})" if rows else ""
+    refusal = RunError(f"{asset.name}: the inlet {name!r} breaks what is asked of it: {verdict_texts}{examples}")
     refusal.is_data_error = True
     return refusal

@@ -7,7 +7,7 @@ where the rows go through a temporary view (on Spark Connect). A missing figure 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
@@ -43,8 +43,8 @@ _MOST_SHOWN: Final = 20
 """How many rules show failing rows."""
 _MOST_ROWS: Final = 2_000
 """Failing rows shown of one rule, whatever the number of partitions."""
-_PLACE: Final = "sparkassets_place"
-_ROWS: Final = "rows"
+_ROW_NUMBER: Final = "sparkassets_place"
+_ROW_COUNT: Final = "rows"
 
 Figures = Mapping[str, Any]
 
@@ -61,9 +61,9 @@ def measure(frame: DataFrame, rules: RowRules, keys: PartitionGrouping) -> tuple
         RunError: A rule cannot be asked of such rows, or Spark says something else.
     """
     has_taken = TAKEN in frame.columns
-    measuring = _RuleMeasurement(rules.with_others(frame), rules, keys, has_taken=has_taken)
+    measurement = _RuleMeasurement(rules.join_foreign_keys(frame), rules, keys, has_taken=has_taken)
     try:
-        return tuple(measuring.add_samples(list(measuring.tallies())))
+        return tuple(measurement.add_samples(list(measurement.tallies())))
     except SparkAssetsError:
         raise
     except Exception as error:
@@ -72,7 +72,7 @@ def measure(frame: DataFrame, rules: RowRules, keys: PartitionGrouping) -> tuple
 
 def shared_plan(frame: DataFrame, rules: RowRules, keys: PartitionGrouping) -> DataFrame:
     """The aggregation that all rules of `measure` share: a row for each partition, a column for each figure."""
-    measuring = _RuleMeasurement(rules.with_others(frame), rules, keys, has_taken=TAKEN in frame.columns)
+    measuring = _RuleMeasurement(rules.join_foreign_keys(frame), rules, keys, has_taken=TAKEN in frame.columns)
     return measuring.aggregate_shared(measuring.plans())
 
 
@@ -86,9 +86,9 @@ class _RuleMeasurement:
         has_taken: Whether rows have the column `TAKEN`.
     """
 
-    def __init__(self, frame: DataFrame, asked: RowRules, keys: PartitionGrouping, *, has_taken: bool) -> None:
+    def __init__(self, frame: DataFrame, rules: RowRules, keys: PartitionGrouping, *, has_taken: bool) -> None:
         self._frame = frame
-        self._asked = asked
+        self._rules = rules
         self._keys = keys
         self._has_taken = has_taken
         self._names = (f"f{number}" for number in count())
@@ -101,58 +101,60 @@ class _RuleMeasurement:
         """
         plans = self.plans()
         try:
-            shared = self._figures(self.aggregate_shared(plans).collect()) if plans else {}
+            shared = self._read_figures(self.aggregate_shared(plans).collect()) if plans else {}
         except SparkAssetsError:
             raise
         except Exception as error:
             raise self._find_faulty_rule(plans, error) from error
-        for rule in self._asked.rules:
+        for rule in self._rules.rules:
             if isinstance(rule.check, HasColumnsCheck):
-                yield self._of_columns(rule, rule.check)
+                yield self._tally_columns(rule, rule.check)
         for rule, plan in plans:
             try:
                 yield from plan.tallies(self, rule, shared)
             except SparkAssetsError:
                 raise
             except Exception as error:
-                raise rule_error(error, rule, owner=self._asked.owner) from error
+                raise rule_error(error, rule, owner=self._rules.owner) from error
 
     def plans(self) -> list[tuple[ValidationRule, _RulePlan]]:
         """The plan of each rule that needs rows; rules about columns do not."""
-        return [(rule, self._plan(rule)) for rule in self._asked.rules if not isinstance(rule.check, HasColumnsCheck)]
+        return [
+            (rule, self._plan_rule(rule)) for rule in self._rules.rules if not isinstance(rule.check, HasColumnsCheck)
+        ]
 
     def aggregate_shared(self, plans: Sequence[tuple[ValidationRule, _RulePlan]]) -> DataFrame:
         """The one aggregation for all plans: a row for each partition, a column for each figure."""
-        return self._by_partition(self._frame, [column for _, plan in plans for column in plan.columns])
+        return self._aggregate_by_partition(self._frame, [column for _, plan in plans for column in plan.columns])
 
     def _find_faulty_rule(self, plans: Sequence[tuple[ValidationRule, _RulePlan]], error: Exception) -> RunError:
         """The error for the first rule that also fails alone, because Spark's error about all of them names none."""
         for rule, plan in plans:
             try:
-                self._by_partition(self._frame, plan.columns).schema  # noqa: B018  has Spark look at it
-            except Exception as own:  # noqa: BLE001  what it says is handed on
-                return rule_error(own, rule, owner=self._asked.owner)
-        return run_error(error, what=f"{self._asked.owner} cannot be validated")
+                self._aggregate_by_partition(self._frame, plan.columns).schema  # noqa: B018  has Spark look at it
+            except Exception as rule_failure:  # noqa: BLE001  what it says is handed on
+                return rule_error(rule_failure, rule, owner=self._rules.owner)
+        return run_error(error, what=f"{self._rules.owner} cannot be validated")
 
-    def _of_columns(self, rule: ValidationRule, check: HasColumnsCheck) -> RuleTally:
+    def _tally_columns(self, rule: ValidationRule, check: HasColumnsCheck) -> RuleTally:
         """The measurement of a rule about columns, for the whole run."""
-        there = {field.name.lower(): field.dataType.simpleString() for field in self._frame.schema.fields}
-        wrong = []
+        types = {field.name.lower(): field.dataType.simpleString() for field in self._frame.schema.fields}
+        faults = []
         for name, kind in check.columns:
-            found = there.get(name.lower())
-            if found is None:
-                wrong.append(f"has no column {name}")
-            elif kind and found != self._normal(kind):
-                wrong.append(f"{name} is {found.upper()}, not {kind.upper()}")
-        return RuleTally(rule.name, self._run_partitions, 0, int(bool(wrong)), "; ".join(wrong))
+            actual = types.get(name.lower())
+            if actual is None:
+                faults.append(f"has no column {name}")
+            elif kind and actual != self._normalize_type(kind):
+                faults.append(f"{name} is {actual.upper()}, not {kind.upper()}")
+        return RuleTally(rule.name, self._run_partitions, 0, int(bool(faults)), "; ".join(faults))
 
-    def _normal(self, kind: str) -> str:
+    def _normalize_type(self, kind: str) -> str:
         """A type's name in Spark's own spelling."""
         (field,) = self._frame.sparkSession.createDataFrame([], f"c {kind}").schema.fields
-        found: str = field.dataType.simpleString()
-        return found
+        spelling: str = field.dataType.simpleString()
+        return spelling
 
-    def _plan(self, rule: ValidationRule) -> _RulePlan:
+    def _plan_rule(self, rule: ValidationRule) -> _RulePlan:
         """The aggregates that measure one rule, under names of their own, so that all rules share one job.
 
         Counts the rows that the rule looks at, and, by its kind, the failing rows, the newest time or the value of its
@@ -161,27 +163,27 @@ class _RuleMeasurement:
         """
         from pyspark.sql import functions as sql
 
-        check, looks = rule.check, self._asked.looked_at_rows(rule, has_taken=self._has_taken)
+        check, applies_to = rule.check, self._rules.applies_to_condition(rule, has_taken=self._has_taken)
         checked = next(self._names)
-        rows = sql.count(sql.lit(1)) if looks is None else sql.count_if(looks)
+        rows = sql.count(sql.lit(1)) if applies_to is None else sql.count_if(applies_to)
         columns = [rows.alias(checked)]
         if isinstance(check, RowCountCheck):
             return _RulePlan(checked, columns)
         if check.scope == "row":
             failing = next(self._names)
-            return _RulePlan(checked, [*columns, sql.count_if(self._fails(rule)).alias(failing)], failing)
+            return _RulePlan(checked, [*columns, sql.count_if(self._failing_condition(rule)).alias(failing)], failing)
         if isinstance(check, FreshnessCheck):
             newest = next(self._names)
-            micros = self._micros(rule, check.column)
-            return _RulePlan(checked, [*columns, sql.max(_where(micros, looks)).alias(newest)], newest)
+            micros = self._microseconds(rule, check.column)
+            return _RulePlan(checked, [*columns, sql.max(_null_unless(micros, applies_to)).alias(newest)], newest)
         own = None
-        in_shared = looks is None and (check.scope == "partition" or not self._keys.keys)
+        in_shared = applies_to is None and (check.scope == "partition" or not self._keys.keys)
         if in_shared and isinstance(check, SqlCheck | RegisteredCheck) and check.condition:
             own = next(self._names)
             columns.append(sql.expr(check.condition).alias(own))
-        return _RulePlan(checked, columns, own, looks=looks)
+        return _RulePlan(checked, columns, own, applies_to=applies_to)
 
-    def _fails(self, rule: ValidationRule) -> Column:
+    def _failing_condition(self, rule: ValidationRule) -> Column:
         """A column that is true of rows that fail the rule.
 
         If rules take rows away, `TAKEN` holds the number of the rule that took a row; all other rules judge what is
@@ -189,55 +191,55 @@ class _RuleMeasurement:
         """
         from pyspark.sql import functions as sql
 
-        takes = row_removing_rules(self._asked.rules)
-        if rule in takes and self._has_taken:
-            return sql.col(TAKEN) == takes.index(rule) + 1
-        bad = self._asked.bad_rows(rule, self._frame)
-        return (sql.col(TAKEN) == 0) & bad if self._has_taken else bad
+        removing_rules = row_removing_rules(self._rules.rules)
+        if rule in removing_rules and self._has_taken:
+            return sql.col(TAKEN) == removing_rules.index(rule) + 1
+        failing = self._rules.bad_rows(rule, self._frame)
+        return (sql.col(TAKEN) == 0) & failing if self._has_taken else failing
 
-    def _micros(self, rule: ValidationRule, column: str) -> Column:
+    def _microseconds(self, rule: ValidationRule, column: str) -> Column:
         """The column's date or time as microseconds since 1970; one without a zone is read in the rules' zone."""
         from pyspark.sql import functions as sql
 
-        name, kind = self._asked.column(rule, self._frame, column)
+        name, kind = self._rules.column(rule, self._frame, column)
         time = f"CAST({sqltext.name(name)} AS TIMESTAMP)"
         if kind != "timestamp":
-            time = f"to_utc_timestamp({time}, {sqltext.text(self._asked.timezone)})"
+            time = f"to_utc_timestamp({time}, {sqltext.text(self._rules.timezone)})"
         return sql.expr(f"unix_micros({time})")
 
-    def _by_partition(self, frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    def _aggregate_by_partition(self, frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
         """Aggregates the columns for each partition that has rows."""
         from pyspark.sql import functions as sql
 
         keys = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(self._keys.keys)]
-        return frame.groupBy(*keys).agg(sql.count(sql.lit(1)).alias(_ROWS), *columns)
+        return frame.groupBy(*keys).agg(sql.count(sql.lit(1)).alias(_ROW_COUNT), *columns)
 
-    def _figures(self, rows: Sequence[Row]) -> dict[PartitionSet, Figures]:
+    def _read_figures(self, rows: Sequence[Row]) -> dict[PartitionSet, Figures]:
         """The measured numbers by partition, from one row of aggregates each.
 
         Raises:
             RunError: A row is of no partition of the run, or two rows are of the same one.
         """
-        found: dict[PartitionSet, Figures] = {}
-        width, known = len(self._keys.keys), frozenset(self._keys.partitions)
+        figures: dict[PartitionSet, Figures] = {}
+        width, partitions = len(self._keys.keys), frozenset(self._keys.partitions)
         for row in rows:
             partition = self._keys.find_partition(tuple(row)[:width])
-            if partition not in known or partition is None or partition in found:
+            if partition not in partitions or partition is None or partition in figures:
                 values = ", ".join(map(str, tuple(row)[:width]))
-                raise RunError(f"{self._asked.owner}: rows of no partition of the run were measured: {values}")
-            found[partition] = row.asDict()
-        return found
+                raise RunError(f"{self._rules.owner}: rows of no partition of the run were measured: {values}")
+            figures[partition] = row.asDict()
+        return figures
 
     @property
     def _run_partitions(self) -> PartitionSet:
         return PartitionSet.union(self._keys.partitions)
 
-    def of_counts(
+    def tally_counts(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
         """The measurement of a rule that counts rows, by partition; for a rule of the run the sum."""
         tallies = {
-            partition: (_number(row, plan.checked), _number(row, plan.own) if plan.own else 0)
+            partition: (_read_number(row, plan.checked), _read_number(row, plan.own) if plan.own else 0)
             for partition, row in shared.items()
         }
         if rule.check.scope == "run":
@@ -247,7 +249,7 @@ class _RuleMeasurement:
         for partition, (checked, failing) in tallies.items():
             yield RuleTally(rule.name, partition, checked, failing)
 
-    def of_freshness(
+    def tally_freshness(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
         """The measurement of a rule about the newest value: failing where that is older than the rule allows.
@@ -256,19 +258,18 @@ class _RuleMeasurement:
         """
         if not isinstance(rule.check, FreshnessCheck) or plan.own is None:
             raise TypeError(f"{rule.name} asks for no newest value")
-        newest = {partition: (_number(row, plan.checked), row[plan.own]) for partition, row in shared.items()}
+        newest = {partition: (_read_number(row, plan.checked), row[plan.own]) for partition, row in shared.items()}
         if rule.check.scope == "run":
-            values = [value for _, value in newest.values() if value is not None]
-            newest = {self._run_partitions: (sum(checked for checked, _ in newest.values()), max(values, default=None))}
+            newest = {self._run_partitions: _combine_newest(newest.values())}
         now = to_unix(datetime.now(UTC))
         for partition, (checked, value) in newest.items():
             extent = partition.extent if rule.check.scope == "partition" else None
             limit = min(now, extent[1]) if extent is not None else now
-            oldest = (-rule.check.within).add_to(limit, self._asked.timezone)
+            oldest = (-rule.check.within).add_to(limit, self._rules.timezone)
             text = _describe_stale(value, oldest) if checked else ""
             yield RuleTally(rule.name, partition, checked, int(bool(text)), text)
 
-    def of_unique(
+    def tally_unique(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
         """The measurement of a rule about uniqueness: how many rows share their values with another row."""
@@ -279,12 +280,12 @@ class _RuleMeasurement:
         keys = self._keys.keys if rule.check.scope == "partition" else ()
         names = [f"k{number}" for number in range(len(keys))]
         repeated = self._find_repeated(rule, rule.check, plan, keys)
-        found = repeated.groupBy(*names).agg(sql.sum("n").alias("failing")).collect()
+        counted = repeated.groupBy(*names).agg(sql.sum("n").alias("failing")).collect()
         failing = {
             (self._keys.find_partition(tuple(row)[: len(keys)]) if keys else self._run_partitions): row["failing"] or 0
-            for row in found
+            for row in counted
         }
-        for tally in self.of_counts(rule, _RulePlan(plan.checked, []), shared):
+        for tally in self.tally_counts(rule, _RulePlan(plan.checked, []), shared):
             yield RuleTally(rule.name, tally.partition, tally.checked, failing.get(tally.partition, 0))
 
     def _find_repeated(
@@ -293,30 +294,36 @@ class _RuleMeasurement:
         """The values that several rows have, by partition, with the number of rows; NULL is equal to nothing."""
         from pyspark.sql import functions as sql
 
-        frame = self._frame if plan.looks is None else self._frame.filter(plan.looks)
-        columns = [self._asked.column(rule, frame, name)[0] for name in check.columns]
+        frame = self._frame if plan.applies_to is None else self._frame.filter(plan.applies_to)
+        columns = [self._rules.column(rule, frame, name)[0] for name in check.columns]
         values = [sql.col(sqltext.name(name)).alias(f"v{number}") for number, name in enumerate(columns)]
-        known = " AND ".join(f"{sqltext.name(name)} IS NOT NULL" for name in columns)
+        not_null = " AND ".join(f"{sqltext.name(name)} IS NOT NULL" for name in columns)
         key_columns = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(keys)]
-        return frame.filter(known).groupBy(*key_columns, *values).agg(sql.count(sql.lit(1)).alias("n")).filter("n > 1")
+        return (
+            frame.filter(not_null).groupBy(*key_columns, *values).agg(sql.count(sql.lit(1)).alias("n")).filter("n > 1")
+        )
 
-    def of_condition(
+    def tally_condition(
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
         """The measurement of a rule whose condition on aggregates must be true; without rows it holds."""
-        counted = list(self.of_counts(rule, _RulePlan(plan.checked, []), shared))
+        counted = list(self.tally_counts(rule, _RulePlan(plan.checked, []), shared))
         if plan.own is not None:
             answers = {partition: row[plan.own] for partition, row in shared.items()}
         else:
-            answers = self._answers(rule, plan)
+            answers = self._evaluate_condition(rule, plan)
         for tally in counted:
             answer = answers.get(tally.partition)
-            bad = bool(tally.checked) and answer is not True
+            is_failing = bool(tally.checked) and answer is not True
             yield RuleTally(
-                rule.name, tally.partition, tally.checked, int(bad), _describe_answer(answer) if bad else ""
+                rule.name,
+                tally.partition,
+                tally.checked,
+                int(is_failing),
+                _describe_answer(answer) if is_failing else "",
             )
 
-    def _answers(self, rule: ValidationRule, plan: _RulePlan) -> dict[PartitionSet, Any]:
+    def _evaluate_condition(self, rule: ValidationRule, plan: _RulePlan) -> dict[PartitionSet, Any]:
         """The value of the rule's condition for each partition, or for the run, from an aggregation of its own.
 
         For a rule of the run it may also be what an author's function returned, such as a text.
@@ -324,12 +331,12 @@ class _RuleMeasurement:
         from pyspark.sql import Column
         from pyspark.sql import functions as sql
 
-        frame = self._frame if plan.looks is None else self._frame.filter(plan.looks)
+        frame = self._frame if plan.applies_to is None else self._frame.filter(plan.applies_to)
         answer: Any
         if isinstance(rule.check, SqlCheck | RegisteredCheck) and rule.check.condition:
             answer = sql.expr(rule.check.condition)
         elif isinstance(rule.check, PythonCheck | RegisteredCheck):
-            answer = self._asked.calling(rule.check, frame)
+            answer = self._rules.calling(rule.check, frame)
         else:
             raise TypeError(f"{rule.name} tells nothing by itself")
         if rule.check.scope == "run":
@@ -337,67 +344,67 @@ class _RuleMeasurement:
                 return {self._run_partitions: True if answer is None else answer}
             (row,) = frame.agg(answer.alias("told")).collect()
             return {self._run_partitions: row["told"]}
-        found = self._by_partition(frame, [as_column(answer, rule).alias("told")])
-        return {partition: row["told"] for partition, row in self._figures(found.collect()).items()}
+        aggregated = self._aggregate_by_partition(frame, [as_column(answer, rule).alias("told")])
+        return {partition: row["told"] for partition, row in self._read_figures(aggregated.collect()).items()}
 
     def add_samples(self, tallies: Sequence[RuleTally]) -> list[RuleTally]:
         """The measurements with failing rows as samples, for the first rules that ask for some and fail."""
-        rules = {rule.name: rule for rule in self._asked.rules}
+        rules = {rule.name: rule for rule in self._rules.rules}
         failing = dict.fromkeys(each.rule for each in tallies if each.failing and rules[each.rule].samples)
-        shown = {name: self._samples(rules[name]) for name in list(failing)[:_MOST_SHOWN]}
-        return [_with_samples(each, shown.get(each.rule, {})) if each.failing else each for each in tallies]
+        samples = {name: self._collect_samples(rules[name]) for name in list(failing)[:_MOST_SHOWN]}
+        return [_with_samples(each, samples.get(each.rule, {})) if each.failing else each for each in tallies]
 
-    def _samples(self, rule: ValidationRule) -> Mapping[PartitionSet, Sequence[FailingRow]]:
+    def _collect_samples(self, rule: ValidationRule) -> Mapping[PartitionSet, Sequence[FailingRow]]:
         """Some failing rows by partition; empty for a check that does not judge rows."""
         from pyspark.sql import functions as sql
 
         if rule.check.scope == "row":
-            rows = self._frame.filter(self._fails(rule))
+            rows = self._frame.filter(self._failing_condition(rule))
         elif isinstance(rule.check, UniqueCheck):
-            return self._shared_values(rule, rule.check)
+            return self._collect_repeated(rule, rule.check)
         else:
             return {}
         keys = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(self._keys.keys)]
         names = [name for name in self._frame.columns if not name.startswith("sparkassets_")]
         key_names = [f"k{number}" for number in range(len(keys))]
-        found = _few_of_each(rows.select(*keys, *map(self._format_column, names)), key_names, most=rule.samples)
-        return self._by_their_partition(found, names)
+        few = _take_few_of_each(rows.select(*keys, *map(self._format_column, names)), key_names, most=rule.samples)
+        return self._group_samples(few, names)
 
-    def _shared_values(self, rule: ValidationRule, check: UniqueCheck) -> Mapping[PartitionSet, Sequence[FailingRow]]:
+    def _collect_repeated(
+        self, rule: ValidationRule, check: UniqueCheck
+    ) -> Mapping[PartitionSet, Sequence[FailingRow]]:
         """Examples of values that several rows share, by partition; for a rule of the run under all its partitions."""
         keys = self._keys.keys if check.scope == "partition" else ()
-        plan = _RulePlan("", [], looks=self._asked.looked_at_rows(rule, has_taken=self._has_taken))
-        names = [self._asked.column(rule, self._frame, name)[0] for name in check.columns]
+        plan = _RulePlan("", [], applies_to=self._rules.applies_to_condition(rule, has_taken=self._has_taken))
+        names = [self._rules.column(rule, self._frame, name)[0] for name in check.columns]
         key_names = [f"k{number}" for number in range(len(keys))]
         values = [self._format_column(name, of=f"v{number}") for number, name in enumerate(names)]
-        found = _few_of_each(
+        few = _take_few_of_each(
             self._find_repeated(rule, check, plan, keys).select(*key_names, *values), key_names, most=rule.samples
         )
         if check.scope == "run":
-            return {self._run_partitions: [dict(zip(names, map(str, row), strict=True)) for row in found]}
-        return self._by_their_partition(found, names)
+            return {self._run_partitions: [dict(zip(names, map(str, row), strict=True)) for row in few]}
+        return self._group_samples(few, names)
 
-    def _by_their_partition(
-        self, rows: Sequence[Row], names: Sequence[str]
-    ) -> Mapping[PartitionSet, Sequence[FailingRow]]:
+    def _group_samples(self, rows: Sequence[Row], names: Sequence[str]) -> Mapping[PartitionSet, Sequence[FailingRow]]:
         """The sample rows by partition; their first columns are the grouping keys."""
-        width, found = len(self._keys.keys), defaultdict[PartitionSet, list[FailingRow]](list)
+        width, samples = len(self._keys.keys), defaultdict[PartitionSet, list[FailingRow]](list)
         for row in rows:
             partition = self._keys.find_partition(tuple(row)[:width])
             if partition is not None:
-                found[partition].append(dict(zip(names, tuple(row)[width:], strict=True)))
-        return found
+                samples[partition].append(dict(zip(names, tuple(row)[width:], strict=True)))
+        return samples
 
     def _format_column(self, name: str, *, of: str = "") -> Column:
         """The column's value as text for people, cut to what samples show; stars for a private column."""
         from pyspark.sql import functions as sql
 
-        if name.lower() in self._asked.masked:
+        if name.lower() in self._rules.masked:
             return sql.lit(MASKED)
         kind = self._frame.schema[name].dataType.simpleString()
         quoted = sqltext.name(of or name)
-        plain = not kind.startswith(("array", "map", "struct", "variant", "binary"))
-        text = f"CAST({quoted} AS STRING)" if plain else f"to_json(named_struct('v', {quoted}))"
+        is_plain = not kind.startswith(("array", "map", "struct", "variant", "binary"))
+        text = f"CAST({quoted} AS STRING)" if is_plain else f"to_json(named_struct('v', {quoted}))"
         return sql.expr(f"coalesce(left({text}, 201), 'NULL')").alias(f"s{name}")
 
 
@@ -409,39 +416,45 @@ class _RulePlan:
         checked: The name of the number of rows that the rule looks at.
         columns: The rule's columns in the shared aggregation.
         own: The name of the rule's result, such as the number of failing rows; None if it takes another aggregation.
-        looks: The condition of rows that the rule looks at; None for all.
+        applies_to: The condition of rows that the rule looks at; None for all.
     """
 
     checked: str
     columns: Sequence[Column]
     own: str | None = None
-    looks: Column | None = None
+    applies_to: Column | None = None
 
     def tallies(
-        self, by: _RuleMeasurement, rule: ValidationRule, shared: Mapping[PartitionSet, Figures]
+        self, measurement: _RuleMeasurement, rule: ValidationRule, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
         """The measurements by partition, from the figures of the shared aggregation."""
         match rule.check:
             case FreshnessCheck():
-                return by.of_freshness(rule, self, shared)
+                return measurement.tally_freshness(rule, self, shared)
             case UniqueCheck():
-                return by.of_unique(rule, self, shared)
+                return measurement.tally_unique(rule, self, shared)
         if rule.check.scope == "row" or isinstance(rule.check, RowCountCheck):
-            return by.of_counts(rule, self, shared)
-        return by.of_condition(rule, self, shared)
+            return measurement.tally_counts(rule, self, shared)
+        return measurement.tally_condition(rule, self, shared)
 
 
-def _where(value: Column, looks: Column | None) -> Column:
+def _null_unless(value: Column, applies_to: Column | None) -> Column:
     from pyspark.sql import functions as sql
 
-    return value if looks is None else sql.when(looks, value)
+    return value if applies_to is None else sql.when(applies_to, value)
 
 
-def _number(row: Figures, name: str) -> int:
-    found = row[name]
-    if not isinstance(found, int):
-        raise RunError(f"Spark returned no figure for {name}: {found!r}")
-    return found
+def _read_number(row: Figures, name: str) -> int:
+    figure = row[name]
+    if not isinstance(figure, int):
+        raise RunError(f"Spark returned no figure for {name}: {figure!r}")
+    return figure
+
+
+def _combine_newest(measured: Collection[tuple[int, int | None]]) -> tuple[int, int | None]:
+    """The number of all rows, and the newest of the values; None where no partition has one."""
+    values = [value for _, value in measured if value is not None]
+    return sum(checked for checked, _ in measured), max(values, default=None)
 
 
 def _describe_stale(micros: int | None, oldest: int) -> str:
@@ -457,21 +470,26 @@ def _describe_answer(answer: object) -> str:
     return answer if isinstance(answer, str) else "it is NULL" if answer is None else ""
 
 
-def _few_of_each(rows: DataFrame, keys: Sequence[str], *, most: int) -> list[Row]:
+def _take_few_of_each(rows: DataFrame, keys: Sequence[str], *, most: int) -> list[Row]:
     """The first few rows for each value of the key columns: one partition's rows must not crowd out another's."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
     few = rows.limit(most)
     if keys:
-        place = sql.row_number().over(Window.partitionBy(*keys).orderBy(sql.lit(0)))
-        few = rows.withColumn(_PLACE, place).filter(sql.col(_PLACE) <= most).drop(_PLACE).limit(_MOST_ROWS)
-    found: list[Row] = few.collect()
-    return found
+        row_number = sql.row_number().over(Window.partitionBy(*keys).orderBy(sql.lit(0)))
+        few = (
+            rows.withColumn(_ROW_NUMBER, row_number)
+            .filter(sql.col(_ROW_NUMBER) <= most)
+            .drop(_ROW_NUMBER)
+            .limit(_MOST_ROWS)
+        )
+    rows_taken: list[Row] = few.collect()
+    return rows_taken
 
 
-def _with_samples(tally: RuleTally, shown: Mapping[PartitionSet, Sequence[FailingRow]]) -> RuleTally:
-    found = shown.get(tally.partition) or [
-        each for partition, some in shown.items() if tally.partition.covers(partition) for each in some
+def _with_samples(tally: RuleTally, samples_by_partition: Mapping[PartitionSet, Sequence[FailingRow]]) -> RuleTally:
+    samples = samples_by_partition.get(tally.partition) or [
+        each for partition, rows in samples_by_partition.items() if tally.partition.covers(partition) for each in rows
     ]
-    return replace(tally, samples=tuple(found)) if found else tally
+    return replace(tally, samples=tuple(samples)) if samples else tally

@@ -60,20 +60,20 @@ class PartitionGrouping:
         Raises:
             RunError: A column that tells them is missing.
         """
-        knowing = partitioning.with_segments_of(partitions)
+        resolved = partitioning.with_segments_of(partitions)
         columns = () if partitions.is_everything else partition_columns(schema, partitioning=partitioning, owner=owner)
-        if not columns or not knowing.can_list(partitions):
+        if not columns or not resolved.can_list(partitions):
             return cls.whole(partitions)
-        each = tuple(knowing.each_partition(partitions))
-        if len(each) == 1:
+        listed = tuple(resolved.each_partition(partitions))
+        if len(listed) == 1:
             return cls.whole(partitions)
         time, values = partitioning.time, _PartitionValues(partitions, columns)
         keys = [sqltext.name(column.name) for column in columns if column.is_segment]
         if time is not None:
-            clock = _SlotNumbers.from_slots(columns[0], time, list(time.slots(partitions.any_time())))
-            keys.insert(0, clock.sql)
-            values = _PartitionValues(partitions, columns, clock.slot)
-        return cls(each, tuple(keys), values.partition)
+            slot_numbers = _SlotNumbers.from_slots(columns[0], time, list(time.slots(partitions.any_time())))
+            keys.insert(0, slot_numbers.sql)
+            values = _PartitionValues(partitions, columns, slot_numbers.slot)
+        return cls(listed, tuple(keys), values.partition)
 
     @classmethod
     def whole(cls, partitions: PartitionSet) -> PartitionGrouping:
@@ -102,8 +102,8 @@ class _PartitionValues:
         segment = tuple(segment_of(value, kind) for value, kind in zip(values, kinds, strict=True))
         if time is None or None in segment:
             return None
-        found = PartitionSet.by_segment({segment: time}) if segment else PartitionSet(time)  # type: ignore[dict-item]
-        return found if self.partitions.covers(found) else None
+        partition_set = PartitionSet.by_segment({segment: time}) if segment else PartitionSet(time)  # type: ignore[dict-item]
+        return partition_set if self.partitions.covers(partition_set) else None
 
 
 @frozen
@@ -126,10 +126,10 @@ class _SlotNumbers:
         quoted = sqltext.name(column.name)
         if column.kind == "string":
             return cls(quoted, {time.key(start): RangeSet.span(start, end) for start, end in slots})
-        number, at = _number_slots(column.kind, time)
-        starts = [at(start) for start, _ in slots]
+        number, to_number = _number_slots(column.kind, time)
+        starts = [to_number(start) for start, _ in slots]
         spans = {place: RangeSet.span(*slot) for place, slot in enumerate(slots)}
-        return cls(_place_of(f"{number.format(column=quoted)} - {starts[0]}L", [s - starts[0] for s in starts]), spans)
+        return cls(_index_sql(f"{number.format(column=quoted)} - {starts[0]}L", [s - starts[0] for s in starts]), spans)
 
 
 def _number_slots(kind: str, time: Time) -> tuple[str, Callable[[int], int]]:
@@ -151,7 +151,7 @@ def _encode_segment(column: str) -> str:
     return f"regexp_replace({text}, {sqltext.text(_DOTS)}, '%2E')"
 
 
-def _place_of(number: str, starts: Sequence[int]) -> str:
+def _index_sql(number: str, starts: Sequence[int]) -> str:
     """The index of the last of the ascending ``starts`` that is not after ``number``, as SQL.
 
     By division where they are equidistant; else by a table of steps, or if that would be too long, by a tree.
@@ -164,7 +164,7 @@ def _place_of(number: str, starts: Sequence[int]) -> str:
         return f"CAST(least(({number}) DIV {step}L, {last}L) AS INT)"
     steps = starts[-1] // step
     if steps > _MOST_STEPS:
-        return _tree(f"({number})", starts, 0, len(starts))
+        return _bisection_sql(f"({number})", starts, 0, len(starts))
     places, place = list[int](), 0
     for each in range(steps + 1):
         place += place < last and starts[place + 1] <= each * step
@@ -173,10 +173,10 @@ def _place_of(number: str, starts: Sequence[int]) -> str:
     return f"get({table}, CAST(least(({number}) DIV {step}L, {steps}L) AS INT))"
 
 
-def _tree(number: str, starts: Sequence[int], low: int, high: int) -> str:
+def _bisection_sql(number: str, starts: Sequence[int], low: int, high: int) -> str:
     """The same for the starts from ``low`` to ``high``, exclusive, by bisection."""
     if high - low == 1:
         return str(low)
     middle = (low + high) // 2
-    first, second = _tree(number, starts, low, middle), _tree(number, starts, middle, high)
+    first, second = _bisection_sql(number, starts, low, middle), _bisection_sql(number, starts, middle, high)
     return f"IF({number} < {starts[middle]}L, {first}, {second})"

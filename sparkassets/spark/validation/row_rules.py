@@ -35,7 +35,7 @@ Calling = Callable[[PythonCheck | RegisteredCheck, "DataFrame"], Any]
 """Calls a user's own check on rows."""
 
 
-def _calls_nothing(check: PythonCheck | RegisteredCheck, frame: DataFrame) -> Any:  # noqa: ANN401
+def _refuse_call(check: PythonCheck | RegisteredCheck, frame: DataFrame) -> Any:  # noqa: ANN401
     del frame
     raise RunError(f"{check.subject!r} cannot be asked here")
 
@@ -56,7 +56,7 @@ class RowRules:
     owner: str
     rules: tuple[ValidationRule, ...]
     others: Mapping[str, DataFrame] = field(default_factory=dict)
-    calling: Calling = _calls_nothing
+    calling: Calling = _refuse_call
     timezone: str = "UTC"
     masked: frozenset[str] = frozenset()
 
@@ -65,7 +65,7 @@ class RowRules:
         """Whether some rule takes rows away."""
         return bool(row_removing_rules(self.rules))
 
-    def taking(self, frame: DataFrame) -> Column:
+    def number_taking_rule(self, frame: DataFrame) -> Column:
         """The number of the rule that takes a row away, as in `TAKEN`.
 
         Raises:
@@ -73,22 +73,22 @@ class RowRules:
         """
         from pyspark.sql import functions as sql
 
-        found = sql.lit(STAYS)
+        number_column = sql.lit(STAYS)
         for number, rule in reversed(list(enumerate(row_removing_rules(self.rules), 1))):
-            found = sql.when(self.bad_rows(rule, frame), sql.lit(number)).otherwise(found)
+            number_column = sql.when(self.bad_rows(rule, frame), sql.lit(number)).otherwise(number_column)
         try:
-            frame.select(found).schema  # noqa: B018  has Spark look at it
+            frame.select(number_column).schema  # noqa: B018  has Spark look at it
         except Exception as error:
             raise self._find_faulty_rule(frame) or error from error
-        return found
+        return number_column
 
     def _find_faulty_rule(self, frame: DataFrame) -> RunError | None:
         """The failure of the first rule that takes rows away and fails on its own, too."""
         for rule in row_removing_rules(self.rules):
             try:
                 frame.select(self.bad_rows(rule, frame)).schema  # noqa: B018  has Spark look at it
-            except Exception as own:  # noqa: BLE001  what it says is handed on
-                return rule_error(own, rule, owner=self.owner)
+            except Exception as rule_failure:  # noqa: BLE001  what it says is handed on
+                return rule_error(rule_failure, rule, owner=self.owner)
         return None
 
     def bad_rows(self, rule: ValidationRule, frame: DataFrame) -> Column:
@@ -100,14 +100,14 @@ class RowRules:
         from pyspark.sql import functions as sql
 
         try:
-            failing = self._failing(rule, frame)
+            failing = self._failing_condition(rule, frame)
             return failing if not rule.where else sql.expr(f"({rule.where})") & failing
         except SparkAssetsError:
             raise
         except Exception as error:
             raise rule_error(error, rule, owner=self.owner) from error
 
-    def with_others(self, frame: DataFrame) -> DataFrame:
+    def join_foreign_keys(self, frame: DataFrame) -> DataFrame:
         """Adds a column for each foreign key, true where the other asset has such a row.
 
         Raises:
@@ -115,18 +115,18 @@ class RowRules:
         """
         for rule in self.rules:
             if isinstance(rule.check, ForeignKeyCheck):
-                frame = self._with_known(frame, rule, rule.check)
+                frame = self._join_foreign_key(frame, rule, rule.check)
         return frame
 
-    def looked_at_rows(self, rule: ValidationRule, *, has_taken: bool) -> Column | None:
+    def applies_to_condition(self, rule: ValidationRule, *, has_taken: bool) -> Column | None:
         """Whether the rule looks at a row; None where it looks at all."""
         from pyspark.sql import functions as sql
 
         terms = [sql.expr(f"({rule.where})")] if rule.where else []
         if has_taken:
-            stays, takes = sql.col(TAKEN) == STAYS, row_removing_rules(self.rules)
-            own = sql.col(TAKEN) >= takes.index(rule) + 1 if rule in takes else None
-            terms.append(stays if own is None else stays | own)
+            row_stays, removing_rules = sql.col(TAKEN) == STAYS, row_removing_rules(self.rules)
+            taken_later = sql.col(TAKEN) >= removing_rules.index(rule) + 1 if rule in removing_rules else None
+            terms.append(row_stays if taken_later is None else row_stays | taken_later)
         return None if not terms else terms[0] if len(terms) == 1 else terms[0] & terms[1]
 
     def column(self, rule: ValidationRule, frame: DataFrame, name: str) -> tuple[str, str]:
@@ -137,11 +137,11 @@ class RowRules:
         """
         return column_type(frame.schema, name, owner=f"{rule.name}: {self.owner}")
 
-    def _failing(self, rule: ValidationRule, frame: DataFrame) -> Column:
+    def _failing_condition(self, rule: ValidationRule, frame: DataFrame) -> Column:
         """A column that is true of the rows that fail the rule.
 
-        For a foreign key the rows must have been joined by `_with_known`: a key that found no partner fails, one with a
-        NULL does not.
+        For a foreign key the rows must have been joined by `_join_foreign_key`: a key that found no partner fails, one
+        with a NULL does not.
 
         Raises:
             RunError: The rule judges no single rows, or its column is missing.
@@ -152,20 +152,20 @@ class RowRules:
 
         def column(name: str) -> tuple[str, str]:
             """The column as SQL, and its type."""
-            spelt, kind = self.column(rule, frame, name)
-            return sqltext.name(spelt), kind
+            spelling, kind = self.column(rule, frame, name)
+            return sqltext.name(spelling), kind
 
         match check:
             case ForeignKeyCheck(columns):
-                there = " AND ".join(f"{column(name)[0]} IS NOT NULL" for name in columns)
-                return sql.expr(f"{there} AND {sqltext.name(_match_column(check))} IS NULL")
+                not_null = " AND ".join(f"{column(name)[0]} IS NOT NULL" for name in columns)
+                return sql.expr(f"{not_null} AND {sqltext.name(_match_column(check))} IS NULL")
             case PythonCheck() | RegisteredCheck(condition=""):
                 return ~as_column(self.calling(check, frame), rule)
             case HasColumnsCheck() | UniqueCheck() | RowCountCheck() | FreshnessCheck():
                 raise RunError(f"{self.owner}: {rule.name} is asked of no single row")
         return sql.expr(check.failing_rows(column))
 
-    def _with_known(self, frame: DataFrame, rule: ValidationRule, check: ForeignKeyCheck) -> DataFrame:
+    def _join_foreign_key(self, frame: DataFrame, rule: ValidationRule, check: ForeignKeyCheck) -> DataFrame:
         """The rows with a column that is true where the other asset has their key, else NULL.
 
         The other asset's keys are made distinct first, so that the join repeats no row.
@@ -176,12 +176,12 @@ class RowRules:
             raise RunError(f"{self.owner}: the rows of {check.asset!r}, which a foreign key points to, are not read")
         other = self.others[check.asset]
         keys = [sql.col(sqltext.name(name)).alias(f"{_match_column(check)} {n}") for n, name in enumerate(check.to)]
-        known = other.select(*keys).distinct().withColumn(_match_column(check), sql.lit(True))  # noqa: FBT003
-        on = [
-            frame[sqltext.name(self.column(rule, frame, name)[0])] == known[f"`{_match_column(check)} {n}`"]
+        existing = other.select(*keys).distinct().withColumn(_match_column(check), sql.lit(True))  # noqa: FBT003
+        conditions = [
+            frame[sqltext.name(self.column(rule, frame, name)[0])] == existing[f"`{_match_column(check)} {n}`"]
             for n, name in enumerate(check.columns)
         ]
-        joined = frame.join(known, on, "left")
+        joined = frame.join(existing, conditions, "left")
         return joined.select(
             *map(sql.col, map(sqltext.name, frame.columns)), sql.col(sqltext.name(_match_column(check)))
         )

@@ -10,8 +10,8 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
+from sparkassets.spark.open_tables import TableDescription
 from sparkassets.spark.partition_guard import PartitionGuard, guard_for
-from sparkassets.spark.target_table import TargetTable
 from sparkassets.spark.upserts.key_merge import KeyMerge
 from sparkassets.spark.upserts.staged_rows import KeptRows
 
@@ -101,7 +101,7 @@ class LandingMode(Protocol):
         self,
         order: RunOrder,
         frame: DataFrame,
-        table: TargetTable | None,
+        table: TableDescription | None,
         *,
         marker: CommitMarker,
         kept: KeptRows | None = None,
@@ -115,7 +115,7 @@ class LandingMode(Protocol):
             RunError: The rows cannot land so; nothing was published.
         """
 
-    def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
+    def refuse_misfit(self, order: RunOrder, schema: StructType, table: TableDescription) -> None:
         """Refuses columns that this mode cannot write into the table, before any row is computed.
 
         Raises:
@@ -123,7 +123,7 @@ class LandingMode(Protocol):
         """
 
     def plan_landing(
-        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
+        self, order: RunOrder, frame: DataFrame, table: TableDescription, *, partitions: PartitionGuard | None
     ) -> RowLanding:
         """How the run's rows get into an existing table; rows outside the partitions must fail the commit."""
 
@@ -147,7 +147,7 @@ class AllColumnsMode:
         self,
         order: RunOrder,
         frame: DataFrame,
-        table: TargetTable | None,
+        table: TableDescription | None,
         *,
         marker: CommitMarker,
         kept: KeptRows | None = None,

@@ -10,8 +10,9 @@ from sparkassets.core.writes import AppendWrite, PublishWrite, RegisteredWrite, 
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark import schema_changes
+from sparkassets.spark.open_tables import TableDescription
 from sparkassets.spark.partition_guard import PartitionGuard
-from sparkassets.spark.target_table import TargetTable, relation_of
+from sparkassets.spark.table_locations import location_of
 from sparkassets.spark.writes.landing import AllColumnsMode, LandingMode, RowLanding
 from sparkassets.spark.writes.upsert import UpsertMode
 
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 class AppendMode(AllColumnsMode):
     """Implements `LandingMode` for `sparkassets.core.writes.AppendWrite`."""
 
-    def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
+    def refuse_misfit(self, order: RunOrder, schema: StructType, table: TableDescription) -> None:
         """Refuses columns that the asset's ``schema`` does not allow to change."""
         schema_changes.refuse_misfit(order.asset, schema, table)
 
     def plan_landing(
-        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
+        self, order: RunOrder, frame: DataFrame, table: TableDescription, *, partitions: PartitionGuard | None
     ) -> RowLanding:
         """Appends the rows; those outside the partitions fail here, because Delta checks no rows that are appended."""
         guarded = frame if partitions is None else partitions.guard_rows(frame)
@@ -43,7 +44,7 @@ class AppendMode(AllColumnsMode):
 class ReplaceMode(AllColumnsMode):
     """Implements `LandingMode` for `sparkassets.core.writes.ReplaceWrite`."""
 
-    def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
+    def refuse_misfit(self, order: RunOrder, schema: StructType, table: TableDescription) -> None:
         """Refuses columns that the asset's ``schema`` does not let change; a run of everything may change any."""
         if order.rebuilds or order.partitions.is_everything:
             schema_changes.refuse_broken(order.asset.name, schema, table)
@@ -51,14 +52,14 @@ class ReplaceMode(AllColumnsMode):
             schema_changes.refuse_misfit(order.asset, schema, table)
 
     def plan_landing(
-        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
+        self, order: RunOrder, frame: DataFrame, table: TableDescription, *, partitions: PartitionGuard | None
     ) -> RowLanding:
         """Overwrites the run's partitions, or the whole table if the run rebuilds it or has no partitions."""
         asset = order.asset
         if order.rebuilds or partitions is None:
             guarded = frame if partitions is None else partitions.guard_rows(frame)
             rows, columns = schema_changes.replace_rows(guarded, table)
-            after = schema_changes.restore_statements(frame.sparkSession, relation_of(asset), guarded.schema, table)
+            after = schema_changes.restore_statements(frame.sparkSession, location_of(asset), guarded.schema, table)
             return RowLanding(rows, "all", columns, statements_after=after)
         guarded = partitions.guard_rows(frame)
         rows, columns = schema_changes.evolve_rows(guarded, asset, table)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from sparkassets.spark.target_table import TargetTable
+    from sparkassets.spark.open_tables import TableDescription
 
 _CHECK = re.compile(
     r"CHECK constraint (?P<name>.+?) \((?P<expression>.+)\) violated by row with values:(?P<values>(?:\n - .*)*)"
@@ -38,26 +38,28 @@ _CHECK = re.compile(
 _VALUE = re.compile(r"\n - (?P<column>[^\n]*?) : (?P<value>[^\n]*)")
 _NOT_NULL = re.compile(r"NOT NULL constraint violated for column: (?P<column>[^\n]+?)\.?(?:\n|$|\s+SQLSTATE)")
 _INVARIANT = re.compile(r"`?(?P<column>.+?)`? IS NOT NULL", re.IGNORECASE)
-_OF_THE_WRITE = "EXPRESSION("
+_REPLACE_WHERE_PREFIX = "EXPRESSION("
 """Delta's name for a ``replaceWhere`` condition, which it checks like a table's constraints."""
 _GENERATED = "Generated Column"
 
 
-def violation(error: BaseException, schema: StructType, *, asset: str) -> RunError | None:
+def explain_violation(error: BaseException, schema: StructType, *, asset: str) -> RunError | None:
     """The error for a violated constraint of the target; None where none was."""
     message = whole_message(error)
-    if found := _CHECK.search(message):
-        if nulls := _INVARIANT.fullmatch(found["expression"]):
-            return _refusal(asset, f"NOT NULL of the column {nulls['column']}", "")
-        if found["name"].startswith(_OF_THE_WRITE):
+    if match := _CHECK.search(message):
+        if not_null := _INVARIANT.fullmatch(match["expression"]):
+            return _make_refusal(asset, f"NOT NULL of the column {not_null['column']}", "")
+        if match["name"].startswith(_REPLACE_WHERE_PREFIX):
             return None
-        return _refusal(asset, _rule(found["name"], found["expression"]), _values(found["values"], schema))
-    if found := _NOT_NULL.search(message):
-        return _refusal(asset, f"NOT NULL of the column {found['column']}", "")
+        return _make_refusal(
+            asset, _describe_constraint(match["name"], match["expression"]), _describe_values(match["values"], schema)
+        )
+    if match := _NOT_NULL.search(message):
+        return _make_refusal(asset, f"NOT NULL of the column {match['column']}", "")
     return None
 
 
-def _refusal(asset: str, rule: str, values: str) -> RunError:
+def _make_refusal(asset: str, rule: str, values: str) -> RunError:
     shown = f": {values}" if values else ""
     return RunError(
         f"{asset}: the target refuses a row by its {rule}{shown}; nothing was written",
@@ -65,11 +67,11 @@ def _refusal(asset: str, rule: str, values: str) -> RunError:
     )
 
 
-def _rule(name: str, expression: str) -> str:
+def _describe_constraint(name: str, expression: str) -> str:
     return f"generated column {expression}" if name == _GENERATED else f"constraint {name} ({expression})"
 
 
-def _values(text: str, schema: StructType) -> str:
+def _describe_values(text: str, schema: StructType) -> str:
     kinds = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
     return ", ".join(
         f"{each['column']} is {_format_value(each['value'], kinds, each['column'])}" for each in _VALUE.finditer(text)
@@ -89,7 +91,7 @@ def _format_value(value: str, kinds: Mapping[str, str], column: str) -> str:
     return "NULL" if value == "null" else value
 
 
-_DAYS: Final = frozenset({"date", "string"})
+_DAY_TYPES: Final = frozenset({"date", "string"})
 """Types of a column of days, or longer slots, that names folders of a new table."""
 _MOST_FOLDERS = 1000
 """With more segments, a folder for each would hold too little."""
@@ -112,7 +114,7 @@ class PlannedWrite:
     asset: AssetSpec
     frame: DataFrame
     schema: StructType
-    table: TargetTable | None
+    table: TableDescription | None
     partitions: PartitionGuard | None
     landing: RowLanding
     explain_mode_error: Callable[[Exception], RunError | None] = lambda _: None
@@ -123,12 +125,12 @@ class PlannedWrite:
         It names the violated constraint or the rows outside the partitions; a conflict with another writer is
         retryable.
         """
-        found = self.explain_mode_error(error) or violation(error, self.schema, asset=self.asset.name)
-        if found is None and self.partitions is not None:
-            found = self.partitions.explain_error(error, self.frame)
-        if found is not None:
-            found.is_data_error = True
-            return found
+        explained = self.explain_mode_error(error) or explain_violation(error, self.schema, asset=self.asset.name)
+        if explained is None and self.partitions is not None:
+            explained = self.partitions.explain_error(error, self.frame)
+        if explained is not None:
+            explained.is_data_error = True
+            return explained
         if is_conflict(error):
             condition = error_condition(error)
             conflict = RunError(f"{self.asset.name}: another writer committed to the target meanwhile ({condition})")
@@ -137,7 +139,7 @@ class PlannedWrite:
         return run_error(error, what=self.asset.name)
 
 
-def check_schema(session: SparkSession, order: RunOrder, schema: StructType, table: TargetTable | None) -> None:
+def check_schema(session: SparkSession, order: RunOrder, schema: StructType, table: TableDescription | None) -> None:
     """Refuses columns that do not fit, before any row is computed.
 
     Raises:
@@ -161,7 +163,7 @@ def plan_write(
     frame: DataFrame,
     *,
     schema: StructType,
-    table: TargetTable | None,
+    table: TableDescription | None,
     marker: CommitMarker,
     kept: KeptRows | None = None,
 ) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
@@ -173,30 +175,33 @@ def plan_write(
         RunError: They cannot; nothing was published.
     """
     mode, partitions = mode_of(order.asset), guard_for(order, schema)
-    there = None if table is None or table.has_no_rows else table
-    with mode.prepare_rows(order, frame, there, marker=marker, kept=kept) as ready:
+    bound_table = None if table is None or table.has_no_rows else table
+    with mode.prepare_rows(order, frame, bound_table, marker=marker, kept=kept) as ready:
         landing = ready.landing
-        if landing is None and there is not None:
-            landing = mode.plan_landing(order, ready.frame, there, partitions=partitions)
+        if landing is None and bound_table is not None:
+            landing = mode.plan_landing(order, ready.frame, bound_table, partitions=partitions)
         elif landing is None:
-            landing = _first(ready.frame, partitions, remade=table is not None)
-        yield PlannedWrite(order.asset, frame, schema, there, partitions, landing, ready.explain_error), ready.marker
+            landing = _plan_first_landing(ready.frame, partitions, remade=table is not None)
+        yield (
+            PlannedWrite(order.asset, frame, schema, bound_table, partitions, landing, ready.explain_error),
+            ready.marker,
+        )
 
 
 def choose_judged_rows(order: RunOrder, frame: DataFrame, *, schema: StructType) -> tuple[ChosenRows, PlannedWrite]:
     """The rows that validations judge before they land, and a plan that only serves to explain errors of their job."""
-    found = mode_of(order.asset).choose_rows(order, frame)
-    landing, partitions = RowLanding(found.rows), guard_for(order, schema)
-    return found, PlannedWrite(order.asset, frame, schema, None, partitions, landing, found.explain_error)
+    chosen = mode_of(order.asset).choose_rows(order, frame)
+    landing, partitions = RowLanding(chosen.rows), guard_for(order, schema)
+    return chosen, PlannedWrite(order.asset, frame, schema, None, partitions, landing, chosen.explain_error)
 
 
-def layout_of(asset: AssetSpec, schema: StructType, table: TargetTable | None) -> list[str]:
+def layout_of(asset: AssetSpec, schema: StructType, table: TableDescription | None) -> list[str]:
     """The columns that folders are named by: the table's, or for a new one those that its partitions suggest."""
-    layout = list(table.layout) if table is not None else _new_layout(asset, schema)
+    layout = list(table.layout) if table is not None else _choose_layout(asset, schema)
     return layout if set(schema.names).issuperset(layout) else []
 
 
-def _first(frame: DataFrame, partitions: PartitionGuard | None, *, remade: bool) -> RowLanding:
+def _plan_first_landing(frame: DataFrame, partitions: PartitionGuard | None, *, remade: bool) -> RowLanding:
     """How the first published rows land, whatever the mode.
 
     ``remade`` says that the table exists without rows, made by a fence: its columns may be wrong, so it is overwritten.
@@ -205,7 +210,7 @@ def _first(frame: DataFrame, partitions: PartitionGuard | None, *, remade: bool)
     return RowLanding(rows, "all", "replaced") if remade else RowLanding(rows)
 
 
-def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
+def _choose_layout(asset: AssetSpec, schema: StructType) -> list[str]:
     """The columns that name folders of a new table: `partitioned_by`, else the time of days or longer slots.
 
     Segments are added if runs write them one by one, and if they are few. Empty if no other column would remain.
@@ -213,19 +218,24 @@ def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
     fields = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in schema.fields}
     if asset.partitioned_by is not None:
         return [fields[name.lower()][0] for name in asset.partitioned_by if name.lower() in fields]
-    time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
-    layout = []
+    time, layout = asset.partitioning.time, list[str]()
     if time is not None and time.column is not None and time.has_dates:
         name, kind = fields.get(time.column.lower(), ("", ""))
-        layout += [name] if kind in _DAYS else []
-    few = prod(len(each.keys) for each in segments) <= _MOST_FOLDERS and not asset.partitioning.is_open
-    if few and _are_written_alone(asset):
-        good = (each.column.lower() for each in segments if _are_folders(each))
-        layout += [fields[column][0] for column in good if column in fields]
+        layout += [name] if kind in _DAY_TYPES else []
+    columns = _list_segment_folders(asset) if _runs_write_single_segments(asset) else []
+    layout += [fields[column][0] for column in columns if column in fields]
     return layout if len(layout) < len(schema) else []  # Delta refuses a table of nothing but its folders' columns
 
 
-def _are_written_alone(asset: AssetSpec) -> bool:
+def _list_segment_folders(asset: AssetSpec) -> list[str]:
+    """The columns of segments, in lower case, that can name folders; none where segments are many, or not all known."""
+    segments = asset.partitioning.by_columns.segments
+    if asset.partitioning.is_open or prod(len(each.keys) for each in segments) > _MOST_FOLDERS:
+        return []
+    return [each.column.lower() for each in segments if _can_name_folders(each)]
+
+
+def _runs_write_single_segments(asset: AssetSpec) -> bool:
     """Whether each segment should have its own folder, because runs write it without the other segments of its time.
 
     Otherwise folders would only split the one file that a run writes for a day into many. Iterations and change feeds
@@ -236,10 +246,10 @@ def _are_written_alone(asset: AssetSpec) -> bool:
     return asset.publishes or keeps_feed(spark_properties(asset))
 
 
-def _are_folders(dimension: SegmentPartition) -> bool:
+def _can_name_folders(dimension: SegmentPartition) -> bool:
     """Whether every segment can be a folder's name on any disk, and no two segments would get the same folder."""
-    named = (f"{dimension.column}={quote(segment, safe='')}" for segment in dimension.keys)
-    if {"", NULL_FOLDER} & {*dimension.keys} or any(len(name) > _LONGEST_NAME for name in named):
+    folder_names = (f"{dimension.column}={quote(segment, safe='')}" for segment in dimension.keys)
+    if {"", NULL_FOLDER} & {*dimension.keys} or any(len(name) > _LONGEST_NAME for name in folder_names):
         return False
     return len({_fold_name(segment) for segment in dimension.keys}) == len(dimension.keys)
 

@@ -40,15 +40,15 @@ def combine_rows(order: RunOrder, rows: DataFrame, read_table: ReadTable) -> Dat
         return rows
     try:
         mode = build_combiner(write.name, write.parameters, installed=InstalledFactories(REGISTRY))
-        there = rows.limit(0) if order.rebuilds else read_table(order, rows)
-        partitions = None if order.rebuilds else guard_for(order, there.schema)
+        table_rows = rows.limit(0) if order.rebuilds else read_table(order, rows)
+        partitions = None if order.rebuilds else guard_for(order, table_rows.schema)
         with preserve_process_state(lambda: False):
-            found = mode.combine(rows, there if partitions is None else there.filter(partitions.predicate))
+            result = mode.combine(rows, table_rows if partitions is None else table_rows.filter(partitions.predicate))
     except SparkAssetsError as error:
         raise RunError(f"{name}: {error.args[0]}", hint=error.hint) from error
     except Exception as error:
         raise RunError(f"{name}: the write mode '{write.name}' failed: {type(error).__name__}: {error}") from error
-    if not is_frame(found):
-        raise RunError(f"{name}: the write mode '{write.name}' returned {kind_of(found)}; expected a DataFrame")
-    combined: DataFrame = found
+    if not is_frame(result):
+        raise RunError(f"{name}: the write mode '{write.name}' returned {kind_of(result)}; expected a DataFrame")
+    combined: DataFrame = result
     return combined

@@ -18,14 +18,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.writes import HistoryColumns, UpsertWrite, is_unstored_column
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import schema_changes, sqltext
 from sparkassets.spark.failures import run_error
+from sparkassets.spark.open_tables import TableDescription
 from sparkassets.spark.partition_guard import PartitionGuard, guard_for
-from sparkassets.spark.target_table import TableRelation, TargetTable, relation_of
+from sparkassets.spark.table_locations import location_of, read_rows
 from sparkassets.spark.upserts.key_merge import KeyMerge
 from sparkassets.spark.upserts.staged_rows import (
     DELETED,
@@ -43,13 +45,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-_CAME: Final = "__sparkassets_came"
-_UNTIL: Final = "__sparkassets_until"
+_INCOMING: Final = "__sparkassets_came"
+_STORED_END: Final = "__sparkassets_until"
 _NUMBER: Final = "__sparkassets_number"
-_STORED: Final = "__sparkassets_stored"
+_IS_STORED: Final = "__sparkassets_stored"
 
 
-def with_times(schema: StructType, write: UpsertWrite, history: HistoryColumns, *, asset: str) -> StructType:
+def _history_schema(schema: StructType, write: UpsertWrite, history: HistoryColumns, *, asset: str) -> StructType:
     """The table's columns with a history: those of the result, then the end of each row and whether it is current.
 
     Raises:
@@ -61,24 +63,24 @@ def with_times(schema: StructType, write: UpsertWrite, history: HistoryColumns, 
     for added in (history.valid_to, history.current):
         if added.lower() in names:
             raise RunError(f"{asset}: the result has the column {added!r}, which the history adds")
-    time = names.get(history.valid_from.lower())
-    if time is None and not write.newest_by:
+    start = names.get(history.valid_from.lower())
+    if start is None and not write.newest_by:
         raise RunError(
             f"{asset}: nothing tells from when a row holds: the result has no column {history.valid_from!r}",
             hint="give it, or write newest_by: <the column of the source's time>, which it then holds",
         )
     stored = [field for field in schema.fields if not is_unstored_column(field.name)]
-    if time is None:
+    if start is None:
         first = names.get(write.newest_by[0].lower())
         if first is None:
             raise RunError(f"the result of {asset} has no column {write.newest_by[0]!r}")
-        time = StructField(history.valid_from, first.dataType, nullable=True)
-        stored.append(time)
-    ends = StructField(history.valid_to, time.dataType, nullable=True)
-    return StructType([*stored, ends, StructField(history.current, BooleanType(), nullable=True)])
+        start = StructField(history.valid_from, first.dataType, nullable=True)
+        stored.append(start)
+    end = StructField(history.valid_to, start.dataType, nullable=True)
+    return StructType([*stored, end, StructField(history.current, BooleanType(), nullable=True)])
 
 
-def changes(
+def _make_changes(
     asset: str, write: UpsertWrite, history: HistoryColumns, frame: DataFrame, *, partition: Sequence[str]
 ) -> UpsertRows:
     """The rows of a run as changes for a history, each of one key at one instant.
@@ -87,57 +89,69 @@ def changes(
     """
     from pyspark.sql import functions as sql
 
-    given = {name.lower() for name in frame.columns}
-    has_time = history.valid_from.lower() in given
+    names = {name.lower() for name in frame.columns}
+    has_time = history.valid_from.lower() in names
     if not has_time:
         frame = frame.withColumn(history.valid_from, sql.col(sqltext.name(write.newest_by[0])))
-    more = write.newest_by if has_time else write.newest_by[1:]
+    newest_by = write.newest_by if has_time else write.newest_by[1:]
     rows = UpsertRows.from_frame(
-        asset, replace(write, newest_by=more), frame, partition=[*partition, history.valid_from]
+        asset, replace(write, newest_by=newest_by), frame, partition=[*partition, history.valid_from]
     )
-    within = rows.tie_breakers if has_time and rows.tie_breakers else (rows.keys[-1], *rows.tie_breakers)
-    return replace(rows, tie_breakers=within, is_history=True)
+    tie_breakers = rows.tie_breakers if has_time and rows.tie_breakers else (rows.keys[-1], *rows.tie_breakers)
+    return replace(rows, tie_breakers=tie_breakers, is_history=True)
 
 
-def state(
-    rows: UpsertRows, history: HistoryColumns, came: DataFrame, *, there: DataFrame | None, remembered: DataFrame | None
+def _compute_history(
+    rows: UpsertRows,
+    history: HistoryColumns,
+    incoming: DataFrame,
+    *,
+    stored: DataFrame | None,
+    remembered: DataFrame | None,
 ) -> DataFrame:
     """The rows that the table must have for the incoming keys, without those that it has already.
 
     A row that a deletion at its instant removes is among them, with `DELETED`.
 
     Args:
-        rows: The incoming rows, from `changes`.
+        rows: The incoming rows, from `_make_changes`.
         history: The names of its columns.
-        came: The changes and deletions, with `DELETED`.
-        there: The rows of the table, at least of these keys; None for an empty table.
+        incoming: The changes and deletions, with `DELETED`.
+        stored: The rows of the table, at least of these keys; None for an empty table.
         remembered: What is remembered of the keys, from `UpsertMemory.as_rows`; None for nothing.
     """
     from pyspark.sql import functions as sql
 
-    *keys, time = rows.keys
-    hidden = [name for name in rows.newest_by if is_unstored_column(name)]
-    values = [name for name in came.columns if name not in (*rows.keys, DELETED)]
-    values = [name for name in values if name in hidden or not is_unstored_column(name)]
-    mine = came.select(*map(_c, rows.keys), *map(_c, values), _c(DELETED), sql.lit(1).alias(_CAME))
-    mine = mine.withColumn(_UNTIL, sql.lit(None).cast(came.schema[time].dataType))
-    touched = came.select(*map(_c, keys)).distinct()
-    events = mine
+    *keys, _ = rows.keys
+    unstored = [name for name in rows.newest_by if is_unstored_column(name)]
+    touched = incoming.select(*map(_column, keys)).distinct()
+    events = _mark_incoming(rows, incoming, unstored)
     if remembered is not None:
         remembered = remembered.join(touched, keys, "left_semi")
-        gone = remembered.filter(DELETED).withColumn(_CAME, sql.lit(0))
-        events = events.unionByName(gone, allowMissingColumns=True)
-    if there is not None:
-        known = there.join(touched, keys, "left_semi").withColumns({DELETED: sql.expr("false"), _CAME: sql.lit(0)})
-        known = known.withColumnRenamed(history.valid_to, _UNTIL).drop(history.current)
-        if remembered is not None and hidden:
-            newest = remembered.filter(f"NOT {DELETED}").select(*map(_c, rows.keys), *map(_c, hidden))
+        deletions = remembered.filter(DELETED).withColumn(_INCOMING, sql.lit(0))
+        events = events.unionByName(deletions, allowMissingColumns=True)
+    if stored is not None:
+        known = stored.join(touched, keys, "left_semi").withColumns({DELETED: sql.expr("false"), _INCOMING: sql.lit(0)})
+        known = known.withColumnRenamed(history.valid_to, _STORED_END).drop(history.current)
+        if remembered is not None and unstored:
+            newest = remembered.filter(f"NOT {DELETED}").select(*map(_column, rows.keys), *map(_column, unstored))
             known = known.join(newest, list(rows.keys), "left")
         events = events.unionByName(known, allowMissingColumns=True)
-    return _sequence(events, rows, history).drop(*hidden)
+    return _order_events(events, rows, history).drop(*unstored)
 
 
-def _sequence(events: DataFrame, rows: UpsertRows, history: HistoryColumns) -> DataFrame:
+def _mark_incoming(rows: UpsertRows, incoming: DataFrame, unstored: Sequence[str]) -> DataFrame:
+    """The incoming rows as events: their keys, the values that the table stores or that order them, and marks."""
+    from pyspark.sql import functions as sql
+
+    values = [name for name in incoming.columns if name not in (*rows.keys, DELETED)]
+    values = [name for name in values if name in unstored or not is_unstored_column(name)]
+    marks = (_column(DELETED), sql.lit(1).alias(_INCOMING))
+    events = incoming.select(*map(_column, rows.keys), *map(_column, values), *marks)
+    return events.withColumn(_STORED_END, sql.lit(None).cast(incoming.schema[rows.keys[-1]].dataType))
+
+
+def _order_events(events: DataFrame, rows: UpsertRows, history: HistoryColumns) -> DataFrame:
     """The rows of a history that must be written: each row ends where the next row of its key begins.
 
     Of several events of a key at one instant the first counts: the greatest ``newest_by``, then rows before deletions,
@@ -148,27 +162,27 @@ def _sequence(events: DataFrame, rows: UpsertRows, history: HistoryColumns) -> D
     from pyspark.sql import functions as sql
 
     *keys, time = rows.keys
-    at_once = Window.partitionBy(*map(_c, rows.keys))
-    newest = [_c(name).desc() for name in rows.newest_by]
-    order = [*newest, _c(DELETED).asc(), _c(_CAME).desc()]
-    is_stored = sql.expr(f"{_CAME} = 0 AND NOT {DELETED}")
+    at_instant = Window.partitionBy(*map(_column, rows.keys))
+    newest = [_column(name).desc() for name in rows.newest_by]
+    order = [*newest, _column(DELETED).asc(), _column(_INCOMING).desc()]
+    is_stored = sql.expr(f"{_INCOMING} = 0 AND NOT {DELETED}")
     numbered = events.withColumns(
         {
-            _NUMBER: sql.row_number().over(at_once.orderBy(*order)),
-            _STORED: sql.max(is_stored).over(at_once),
+            _NUMBER: sql.row_number().over(at_instant.orderBy(*order)),
+            _IS_STORED: sql.max(is_stored).over(at_instant),
         }
     )
     chosen = numbered.filter(f"{_NUMBER} = 1")
-    by_key = Window.partitionBy(*map(_c, keys)).orderBy(_c(time))
-    until = sql.lead(_c(time)).over(by_key)
-    ended = chosen.withColumn(history.valid_to, until)
+    by_key = Window.partitionBy(*map(_column, keys)).orderBy(_column(time))
+    next_start = sql.lead(_column(time)).over(by_key)
+    ended = chosen.withColumn(history.valid_to, next_start)
     ended = ended.withColumn(history.current, sql.col(_q(history.valid_to)).isNull())
-    same = f"{_CAME} = 0 AND {_UNTIL} <=> {_q(history.valid_to)}"
-    changed = ended.filter(f"CASE WHEN {DELETED} THEN {_STORED} ELSE NOT ({same}) END")
-    return changed.drop(_NUMBER, _STORED, _CAME, _UNTIL)
+    same = f"{_INCOMING} = 0 AND {_STORED_END} <=> {_q(history.valid_to)}"
+    changed = ended.filter(f"CASE WHEN {DELETED} THEN {_IS_STORED} ELSE NOT ({same}) END")
+    return changed.drop(_NUMBER, _IS_STORED, _INCOMING, _STORED_END)
 
 
-def _c(name: str) -> Column:
+def _column(name: str) -> Column:
     from pyspark.sql import functions as sql
 
     return sql.col(_q(name))
@@ -185,12 +199,12 @@ class UpsertMode:
 
     def table_schema(self, asset: AssetSpec, schema: StructType) -> StructType:
         """The columns whose names do not begin with ``_``, followed by those that a history adds."""
-        write = _upsert(asset)
+        write = _upsert_mode(asset)
         if write.history is not None:
-            return with_times(schema, write, write.history, asset=asset.name)
+            return _history_schema(schema, write, write.history, asset=asset.name)
         return stored_schema(schema)
 
-    def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
+    def refuse_misfit(self, order: RunOrder, schema: StructType, table: TableDescription) -> None:
         """Refuses columns that the asset's ``schema`` does not let change; a rebuild may change them."""
         if order.rebuilds:
             schema_changes.refuse_broken(order.asset.name, schema, table)
@@ -202,7 +216,7 @@ class UpsertMode:
 
         The choice survives judging: leaving out any of them makes no other row the newest of its key.
         """
-        rows, partitions = _rows_of(order, frame), guard_for(order, stored_schema(frame.schema))
+        rows, partitions = _make_upsert_rows(order, frame), guard_for(order, stored_schema(frame.schema))
         reduced = rows.reduce_rows()
         guarded = reduced if partitions is None else partitions.guard_rows(reduced)
         return ChosenRows(guarded, frame.columns, DELETED, rows.explain_error)
@@ -212,7 +226,7 @@ class UpsertMode:
         self,
         order: RunOrder,
         frame: DataFrame,
-        table: TargetTable | None,
+        table: TableDescription | None,
         *,
         marker: CommitMarker,
         kept: KeptRows | None = None,
@@ -224,31 +238,33 @@ class UpsertMode:
         """
         run = _UpsertRun.from_order(order, frame, None if order.rebuilds else table, marker, kept)
         if run.table is None and not run.rows.remembers and not run.rows.is_history:
-            yield ReadyRows(_live(run.choose_rows()), marker, explain_error=run.rows.explain_error)
+            yield ReadyRows(_select_live(run.choose_rows()), marker, explain_error=run.rows.explain_error)
             return
         with contextlib.ExitStack() as stack:
             try:
-                found = stack.enter_context(run.stage_rows())
-                measures = run.remember_rows(found)
+                staged = stack.enter_context(run.stage_rows())
+                measures = run.remember_rows(staged)
                 if run.rows.is_history:
-                    states = run.states(found)
-                    found = stack.enter_context(
-                        stage_rows(run.rows, states, run.relation, marker=marker, part="states")
+                    states = run.compute_states(staged)
+                    staged = stack.enter_context(
+                        stage_rows(run.rows, states, run.location, marker=marker, part="states")
                     )
             except RunError:
                 raise
             except Exception as error:
                 raise run.explain_error(error) from error
-            landing = run.make_merge(found)
-            yield ReadyRows(_live(found.read_rows(run.session)) if landing is None else landing.rows, measures, landing)
+            landing = run.make_merge(staged)
+            yield ReadyRows(
+                _select_live(staged.read_rows(run.session)) if landing is None else landing.rows, measures, landing
+            )
 
     def plan_landing(
-        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, partitions: PartitionGuard | None
+        self, order: RunOrder, frame: DataFrame, table: TableDescription, *, partitions: PartitionGuard | None
     ) -> RowLanding:
         """How rows land without a merge, which only a rebuild does: they replace the whole table."""
         del partitions  # no row is outside by now
         rows, columns = schema_changes.replace_rows(frame, table)
-        after = schema_changes.restore_statements(frame.sparkSession, relation_of(order.asset), frame.schema, table)
+        after = schema_changes.restore_statements(frame.sparkSession, location_of(order.asset), frame.schema, table)
         return RowLanding(rows, "all", columns, statements_after=after)
 
 
@@ -266,25 +282,30 @@ class _UpsertRun:
     frame: DataFrame
     rows: UpsertRows
     partitions: PartitionGuard | None
-    table: TargetTable | None
+    table: TableDescription | None
     memory: UpsertMemory
     marker: CommitMarker
     kept: KeptRows | None
 
     @classmethod
     def from_order(
-        cls, order: RunOrder, frame: DataFrame, table: TargetTable | None, marker: CommitMarker, kept: KeptRows | None
+        cls,
+        order: RunOrder,
+        frame: DataFrame,
+        table: TableDescription | None,
+        marker: CommitMarker,
+        kept: KeptRows | None,
     ) -> _UpsertRun:
-        asset, write = order.asset, _upsert(order.asset)
-        partitions, rows = guard_for(order, stored_schema(frame.schema)), _rows_of(order, frame)
+        asset, write = order.asset, _upsert_mode(order.asset)
+        partitions, rows = guard_for(order, stored_schema(frame.schema)), _make_upsert_rows(order, frame)
         memory = UpsertMemory.load_memory(
-            frame.sparkSession, rows, relation_of(asset), table, app=marker.app_id, keep=write.keep_deletes
+            frame.sparkSession, rows, location_of(asset), table, app=marker.app_id, keep=write.keep_deletes
         )
         return cls(asset, write, frame, rows, partitions, table, memory, marker, kept)
 
     @property
-    def relation(self) -> TableRelation:
-        return relation_of(self.asset)
+    def location(self) -> StorageLocation:
+        return location_of(self.asset)
 
     @property
     def session(self) -> SparkSession:
@@ -303,51 +324,51 @@ class _UpsertRun:
         A history keeps older rows, too: each has its place between two others.
         """
         chosen = self.choose_rows()
-        timely = chosen if self.rows.is_history else self.memory.without_late(chosen, self.session)
-        if self.kept is not None and timely is chosen:
+        current = chosen if self.rows.is_history else self.memory.without_late(chosen, self.session)
+        if self.kept is not None and current is chosen:
             return contextlib.nullcontext(stage_kept(self.rows, self.kept, self.session))
-        return stage_rows(self.rows, timely, self.relation, marker=self.marker)
+        return stage_rows(self.rows, current, self.location, marker=self.marker)
 
-    def remember_rows(self, found: StagedRows) -> CommitMarker:
+    def remember_rows(self, staged: StagedRows) -> CommitMarker:
         """Commits what later runs must know to the memory; returns the marker with the memory's version to use.
 
         The version counts only once the table's commit with this marker is in, so both change at once.
         """
         version, rows = self.memory.version, self.rows
-        if rows.remembers and (found.deleted or (rows.remembers_all and found.count)):
-            version = self.memory.remember(self.session, found.read_rows(self.session), marker=self.marker)
+        if rows.remembers and (staged.deleted or (rows.remembers_all and staged.count)):
+            version = self.memory.remember(self.session, staged.read_rows(self.session), marker=self.marker)
         if version is None:
             return self.marker
         return replace(self.marker, measures={**self.marker.measures, MEASURE: version})
 
-    def states(self, found: StagedRows) -> DataFrame:
+    def compute_states(self, staged: StagedRows) -> DataFrame:
         """The rows of a history that must be written for the incoming keys, without those that are stored already."""
         if self.write.history is None:
             raise TypeError(f"{self.asset.name} has no history")
-        known, keys = self.memory.read_remembered(self.session), self.rows.keys
-        remembered = None if known is None else self.memory.as_rows(known)
-        there = None
+        memory_rows, keys = self.memory.read_remembered(self.session), self.rows.keys
+        remembered = None if memory_rows is None else self.memory.as_rows(memory_rows)
+        stored = None
         if self.table is not None:
-            there = self.relation.read_rows(self.session, self.table.version)
+            stored = read_rows(self.location, self.session, self.table.version)
             bounds = [
-                f"{sqltext.name(k)} BETWEEN {found.bounds[k][0]} AND {found.bounds[k][1]}"
+                f"{sqltext.name(k)} BETWEEN {staged.bounds[k][0]} AND {staged.bounds[k][1]}"
                 for k in keys[:-1]
-                if k in found.bounds
+                if k in staged.bounds
             ]
             for condition in [*bounds, *([] if self.partitions is None else [self.partitions.predicate])]:
-                there = there.filter(condition)
-        came = found.read_rows(self.session)
-        return state(self.rows, self.write.history, came, there=there, remembered=remembered)
+                stored = stored.filter(condition)
+        incoming = staged.read_rows(self.session)
+        return _compute_history(self.rows, self.write.history, incoming, stored=stored, remembered=remembered)
 
-    def make_merge(self, found: StagedRows) -> RowLanding | None:
+    def make_merge(self, staged: StagedRows) -> RowLanding | None:
         """The merge of the staged rows; None where there is no table to merge into."""
         if self.table is None:
             return None
-        stored = [name for name in found.schema.names if name != DELETED and not is_unstored_column(name)]
-        kept = found.read_rows(self.session).select(*map(sqltext.name, stored))
-        fitting, columns = schema_changes.evolve_rows(kept, self.asset, self.table)
+        stored = [name for name in staged.schema.names if name != DELETED and not is_unstored_column(name)]
+        rows = staged.read_rows(self.session).select(*map(sqltext.name, stored))
+        fitting, columns = schema_changes.evolve_rows(rows, self.asset, self.table)
         merge = KeyMerge(
-            found,
+            staged,
             self.rows.keys,
             tuple(stored),
             () if self.rows.is_history or self.rows.remembers_all else self.rows.newest_by,
@@ -359,32 +380,32 @@ class _UpsertRun:
 
     def explain_error(self, error: Exception) -> RunError:
         """The error for people when choosing or staging rows failed."""
-        found = self.rows.explain_error(error)
-        if found is None and self.partitions is not None:
-            found = self.partitions.explain_error(error, self.frame)
-            if found is not None:
-                found.is_data_error = True
-        return found if found is not None else run_error(error, what=self.asset.name)
+        explained = self.rows.explain_error(error)
+        if explained is None and self.partitions is not None:
+            explained = self.partitions.explain_error(error, self.frame)
+            if explained is not None:
+                explained.is_data_error = True
+        return explained if explained is not None else run_error(error, what=self.asset.name)
 
 
-def _rows_of(order: RunOrder, frame: DataFrame) -> UpsertRows:
+def _make_upsert_rows(order: RunOrder, frame: DataFrame) -> UpsertRows:
     """The run's rows with the roles of their columns in the upsert or the history."""
-    asset, write = order.asset, _upsert(order.asset)
+    asset, write = order.asset, _upsert_mode(order.asset)
     if write.history is not None:
-        rows = changes(asset.name, write, write.history, frame, partition=asset.partitioning.columns)
+        rows = _make_changes(asset.name, write, write.history, frame, partition=asset.partitioning.columns)
     else:
         rows = UpsertRows.from_frame(asset.name, write, frame, partition=asset.partitioning.columns)
     return replace(rows, private=frozenset(name.lower() for name in asset.private))
 
 
-def _upsert(asset: AssetSpec) -> UpsertWrite:
+def _upsert_mode(asset: AssetSpec) -> UpsertWrite:
     """The asset's write mode, which the caller knows to be an upsert."""
     if not isinstance(asset.write, UpsertWrite):
         raise TypeError(f"{asset.name} is no upsert")
     return asset.write
 
 
-def _live(chosen: DataFrame) -> DataFrame:
+def _select_live(chosen: DataFrame) -> DataFrame:
     """The rows that a table without rows gets: the chosen ones without deletions and without ``_`` columns."""
     names = (name for name in chosen.columns if not is_unstored_column(name))
     return chosen.filter(f"NOT {DELETED}").select(*map(sqltext.name, names))

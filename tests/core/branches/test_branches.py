@@ -19,7 +19,8 @@ from sparkassets.core.branches.difference import comparison_keys
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING
-from sparkassets.core.spec.model import InletSpec, ProjectSpec
+from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import UniqueCheck, ValidationRule
 from sparkassets.core.writes import UpsertWrite
 from sparkassets.errors import InputError

@@ -6,7 +6,8 @@ import pytest
 
 from sparkassets.core.cases import RowCase, TimeCase, read_cases
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.spec.model import SourceSpec, StorageLocation
+from sparkassets.core.spec.model import SourceSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.errors import SpecError
 from tests.builders import asset, project, source

@@ -22,7 +22,8 @@ from sparkassets.core.planner.explain.explanation import explain_planned_asset
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import make_plan
-from sparkassets.core.spec.model import AssetSpec, InletSpec, PartitionRequirement, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, InletSpec, PartitionRequirement
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance
 from sparkassets.runtime.observation import changed_spec_entries
 from tests.builders import Segments, Story, asset, at, partitioned, project, source, timed

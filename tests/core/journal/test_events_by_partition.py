@@ -15,7 +15,8 @@ from sparkassets.core.journal.history import recorded_event_values
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.runs import RunConsumption
-from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance
 from tests.builders import Story, asset, clock, days, project, source, timed
 

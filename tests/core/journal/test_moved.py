@@ -9,7 +9,8 @@ import pytest
 
 from sparkassets.core.journal.codec import decode, from_row
 from sparkassets.core.journal.fold.dispatch import fold
-from sparkassets.core.spec.model import AssetSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import EveryInstance
 from tests.builders import Story, asset, at, project, source
 from tests.core.journal.test_events_by_partition import GO, ONE, conditional, due, ran

@@ -27,7 +27,8 @@ from sparkassets.core.journal.state import State
 from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, PartitionSet, RangeSet, WindowMapping
 from sparkassets.core.runs import RunConsumption, RunRequest
-from sparkassets.core.spec.model import InletSpec, ProjectSpec
+from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Segments, asset, at, project, source
 from tests.core.partitions.segmented import stamps_of

@@ -16,7 +16,7 @@ from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.runs import allowed_division_runs
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, project, source, timed
 from tests.depth import histories

@@ -12,7 +12,8 @@ from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import BackfillEntry, ObservedEntry, SegmentEntry
 from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.spec.model import AssetSpec, InletSpec, StorageLocation
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from tests.builders import Story, asset, project, source
 from tests.core.planner.test_runtime_keys import RUNTIME, came_out
 

@@ -15,7 +15,8 @@ from sparkassets.core.planner.explain.explanation import explain_asset
 from sparkassets.core.planner.explain.partition_marks import MarkRequest, check_reason, mark_asset
 from sparkassets.core.planner.explain.status import asset_status, partition_grid
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
-from sparkassets.core.spec.model import InletSpec, StorageLocation
+from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance
 from sparkassets.core.writes import AppendWrite, UpsertWrite
 from sparkassets.errors import InputError

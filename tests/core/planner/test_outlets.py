@@ -24,7 +24,8 @@ from sparkassets.core.planner.explain.impact import recomputed_by_update, trace_
 from sparkassets.core.planner.explain.partition_marks import MarkRequest, build_mark_entries
 from sparkassets.core.planner.explain.status import asset_status, partition_grid
 from sparkassets.core.query_text import normal_form
-from sparkassets.core.spec.model import InletSpec, ReadAfter, StorageLocation
+from sparkassets.core.spec.model import InletSpec, ReadAfter
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance, LatestOnly
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import InputError

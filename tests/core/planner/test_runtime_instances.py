@@ -392,7 +392,7 @@ class History:
 def test_whatever_keys_come_and_go_each_known_one_is_there_once(random, steps, many):
     history = History(random)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_batches, "MOST_LEFT", 1 if many else 1000)
+        patch.setattr(run_batches, "MOST_LISTED", 1 if many else 1000)
         lead(history, steps)
 
 

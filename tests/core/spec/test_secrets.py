@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.spec.model import SecretRef
+from sparkassets.core.spec.project_spec import SecretRef
 from sparkassets.core.variables import merge_requested
 from sparkassets.errors import FileLocation
 from tests.core.spec.in_memory import compiled, errors

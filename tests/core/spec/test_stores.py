@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.spec.model import StoreOptions
+from sparkassets.core.spec.project_spec import StoreOptions
 from sparkassets.core.variables import merge_requested
 from tests.core.spec.in_memory import compiled, errors
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sparkassets.core.spec.model import StorageLocation
 from sparkassets.core.spec.source_views import TableSet
+from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.table_names import format_table_name, parse_table_name, quote_table_name
 from sparkassets.errors import InputError
 from tests.core.spec.in_memory import compiled, errors, errors_of, one

@@ -99,7 +99,7 @@ def _whole_bad(rules: Sequence[ValidationRule], partitions: Sequence[Sequence[Ro
 def _too_far(check: RowCountCheck, count: int, before: Sequence[int]) -> bool:
     if (check.min is not None and count < check.min) or (check.max is not None and count > check.max):
         return True
-    latest = before[-check.change.over :] if check.change else []
+    latest = before[-check.change.history_length :] if check.change else []
     if not latest or not median(latest):
         return False
     share = count / median(latest) - 1

@@ -109,7 +109,7 @@ def test_what_a_person_accepted_is_published_and_said_so():
     ]
 
 
-HALVES = ValidationRule("rows", RowCountCheck(change=RowCountChange(Decimal("-0.5"), Decimal(1), over=3)))
+HALVES = ValidationRule("rows", RowCountCheck(change=RowCountChange(Decimal("-0.5"), Decimal(1), history_length=3)))
 
 
 def test_the_number_of_rows_is_compared_with_the_partitions_before_it_that_are_published():
@@ -173,8 +173,8 @@ PARTITION_CHECKS = st.sampled_from(
         UniqueCheck(("a", "b")),
         RowCountCheck(min=1),
         RowCountCheck(max=3),
-        RowCountCheck(change=RowCountChange(Decimal("-0.4"), Decimal(1), over=2)),
-        RowCountCheck(change=RowCountChange(None, Decimal("0.5"), over=1)),
+        RowCountCheck(change=RowCountChange(Decimal("-0.4"), Decimal(1), history_length=2)),
+        RowCountCheck(change=RowCountChange(None, Decimal("0.5"), history_length=1)),
     ]
 )
 WHERE = st.sampled_from(["", "", "c"])

@@ -19,7 +19,8 @@ from sparkassets.core.phrases import few
 from sparkassets.core.planner.due.withheld_partitions import accept_command, find_withheld, instance_span
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import label_partitions
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import RuleVerdict, ValidationRule, qualified_rule_name
 from sparkassets.frozen import frozen
 

@@ -52,7 +52,8 @@ from sparkassets.core.planner.requirements import (
 from sparkassets.core.planner.run_slots import abandoned_partitions, busy_partitions, has_parallel_runs
 from sparkassets.core.planner.wording import describe_unmet
 from sparkassets.core.runs import TIMETABLE
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.strategies import DateRange, FullRefresh, SegmentBatches
 from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable, Timetable
 from sparkassets.frozen import frozen, replace

@@ -18,7 +18,8 @@ from sparkassets.core.planner.plan import ChangeVerdict, CodeChange
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.run_costs import forecast_cost
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
+from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.core.spec.project_spec import ProjectSpec
 
 if TYPE_CHECKING:
     from sparkassets.core.definitions.differences import ColumnEffect
