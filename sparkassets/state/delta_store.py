@@ -48,12 +48,18 @@ class DeltaStore:
 
         First puts aside the files that a power failure left torn at the end of the logs. Their commits were never
         confirmed, so nobody acted upon them. Nothing is touched if the state could not be read without them either.
+
+        Raises:
+            StateError: It is not this project's or damaged, or it was removed since this store has opened it.
         """
-        if not self._journal.is_open:
+        was_open = self._journal.is_open
+        if not was_open:
             self._check_without_torn_files(project)
             for table in (self._journal, self._watermarks.table, self._base.table):
                 table.set_aside_torn()
         if not self.exists():
+            if was_open:  # an empty state would have appended rows computed once more
+                raise refusals.removed_error(self._location.uri)
             self._location.make()
             self._journal.create({refusals.PROJECT_PROPERTY: project})
         refusals.check_project(self._location.uri, self._journal.properties, project=project)

@@ -181,6 +181,7 @@ def test_a_state_that_is_removed_while_it_is_used(state):
     commit = store.read_image(project="p").commit
     shutil.rmtree(state)
     for ask in (
+        lambda store: store.create(project="p"),
         lambda store: store.read_after(30),
         lambda store: append(store, 31, 31, commit=commit),
         lambda store: store.save_snapshot([], seq=30),
