@@ -16,7 +16,7 @@ from functools import partial
 from sparkassets.core.journal.state import ClaimState
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.frozen import frozen
-from sparkassets.ports import Clock
+from sparkassets.ports import Clock, EngineLostError
 from sparkassets.runtime.execution import RunExecution
 from sparkassets.runtime.outcomes import FailedRun, Outcome
 from sparkassets.runtime.progress import Progress
@@ -64,15 +64,18 @@ class ActiveRuns:
         by_token: Fence token of the claim to the run.
         ended: Runs that ended and are not recorded yet, in the order in which they ended.
         mailbox: Calls that other threads ask of the driver's thread, each without arguments.
+        is_engine_lost: Whether a run ended because the engine is gone.
     """
 
-    def __init__(self, max_parallel: int, *, clock: Clock, progress: Progress) -> None:
+    def __init__(self, max_parallel: int, *, clock: Clock, progress: Progress, stopping: threading.Event) -> None:
         self.by_token: dict[int, ActiveRun] = {}
         self.ended: list[EndedRun] = []
         self.mailbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self.is_engine_lost = False
         self._max_parallel = max_parallel
         self._clock = clock
         self._progress = progress
+        self._stopping = stopping
 
     def __bool__(self) -> bool:
         return bool(self.by_token)
@@ -104,7 +107,12 @@ class ActiveRuns:
         self.ended.remove(end)
 
     def start_waiting(self) -> None:
-        """Starts claimed runs, each in its own thread, until as many run as may run in parallel."""
+        """Starts claimed runs, each in its own thread, until as many run as may run in parallel.
+
+        None starts once the driver was asked to stop, or the engine is lost: `cancel_all` ends what never started.
+        """
+        if self._stopping.is_set() or self.is_engine_lost:
+            return
         running = self.started_count - len(self.ended)
         for active in self.by_token.values():
             if running >= self._max_parallel:
@@ -136,6 +144,8 @@ class ActiveRuns:
         self.mailbox.put(partial(self._add_end, EndedRun(active, outcome)))
 
     def _add_end(self, end: EndedRun) -> None:
+        if isinstance(end.outcome, FailedRun):
+            self.is_engine_lost |= issubclass(type(end.outcome.error), EngineLostError)
         self.ended.append(end)
 
     def await_ends(self, *, starts_more: bool) -> None:

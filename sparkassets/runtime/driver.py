@@ -115,7 +115,9 @@ class Driver:
             project=self.project,
             ledger=self.ledger,
             leases=self.leases,
-            active=ActiveRuns(self.project.max_parallel_runs, clock=self.clock, progress=self.progress),
+            active=ActiveRuns(
+                self.project.max_parallel_runs, clock=self.clock, progress=self.progress, stopping=self._stopping
+            ),
             engine=EngineStarter(self.open_engine, progress=self.progress),
             clock=self.clock,
             progress=self.progress,
@@ -156,7 +158,7 @@ class Driver:
         plan = Plan(to_unix(self._now()))
         try:
             for work in works:
-                if not self._recorder.is_engine_lost:
+                if not self._active.is_engine_lost:
                     plan = self._run_until_idle(work)
         finally:
             self._shut_down()
@@ -174,7 +176,7 @@ class Driver:
             waiting=() if interrupted else plan.waiting,
             faults=tuple(self._observer.faults.items()),
             interrupted=interrupted,
-            lost=self._recorder.is_engine_lost,
+            lost=self._active.is_engine_lost,
             notes=() if interrupted else tuple(note for note in plan.notes if note.asset in ran),
             late=late,
         )
@@ -195,7 +197,7 @@ class Driver:
         self._observer.observe(work.select)
         self.ledger.commit(lambda state: work.begin(self._context(work, state)))
         progressed = False
-        while not self._stopping.is_set() and not self._recorder.is_engine_lost:
+        while not self._stopping.is_set() and not self._active.is_engine_lost:
             if not self._active.claimable_count:
                 self._await_runs(work)
                 continue
@@ -209,7 +211,7 @@ class Driver:
                 plan = self._plan(work)
                 self._pass_idle_ticks(work)
                 return plan
-        while self._recorder.is_engine_lost and self._active.started_count and not self._stopping.is_set():
+        while self._active.is_engine_lost and self._active.started_count and not self._stopping.is_set():
             self._await_runs(None)  # what needs no Spark may end well, and the rest fails by itself
         return self._plan(work)
 

@@ -11,7 +11,7 @@ from sparkassets.core.journal.state import State
 from sparkassets.core.results import RunResult
 from sparkassets.errors import RunError, SourceError, describe_error
 from sparkassets.frozen import replace
-from sparkassets.ports import EngineLostError, TargetObserver
+from sparkassets.ports import TargetObserver
 from sparkassets.runtime.active_runs import ActiveRun, EndedRun
 from sparkassets.runtime.attempt_threads import INTERRUPTED
 from sparkassets.runtime.driver_work import DriverWork
@@ -37,7 +37,6 @@ class RunRecorder:
 
     Attributes:
         results: How each run ended, in the order in which they were recorded.
-        is_engine_lost: Whether a run found the engine gone: this process can compute nothing more.
     """
 
     def __init__(
@@ -50,7 +49,6 @@ class RunRecorder:
         stopping: threading.Event,
     ) -> None:
         self.results: list[RunResult] = []
-        self.is_engine_lost = False
         self._project = invocation.project
         self._ledger = invocation.ledger
         self._active = invocation.active
@@ -103,9 +101,6 @@ class RunRecorder:
     ) -> None:
         """Drops a recorded run from the active ones, and reports its result to work and progress."""
         active = end.active
-        self.is_engine_lost |= isinstance(end.outcome, FailedRun) and issubclass(
-            type(end.outcome.error), EngineLostError
-        )
         self._active.remove(end)
         result = build_result(end, failure, recorded, seconds=self._seconds_since_start(active))
         self.results.append(result)

@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from sparkassets.ports import HistoryQuery
+from sparkassets.ports import EngineLostError, HistoryQuery
 from sparkassets.runtime import active_runs
 from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
-from tests.runtime.fakes import World
+from tests.runtime.fakes import World, raising
 
 DUE = 200
 
@@ -41,3 +41,22 @@ def test_two_hundred_runs_share_commits(monkeypatch, slots, claims, records):
     assert (len(summary.runs), summary.ok) == (DUE, True)
     assert len(w.store.read_history(HistoryQuery(kinds=["claim"]))) == DUE
     assert (w.store.commits["claim"], w.store.commits["success"]) == (claims, records)
+
+
+def test_once_the_driver_was_asked_to_stop_no_claimed_run_starts():
+    w = world(slots=1)
+    driver = w.driver()
+    w.engine.hooks["a0", "written"] = lambda _: driver.stop()
+    results = {result.asset: result.status for result in driver.run_works([DueWork()]).runs}
+    assert results == {"a0": "success", **dict.fromkeys(("a1", "a2", "a3"), "cancelled")}
+    assert not any(w.engine.data(f"a{number}") for number in (1, 2, 3))
+
+
+def test_once_the_engine_is_lost_no_claimed_run_starts():
+    w = world(slots=1)
+    w.engine.hooks["a0", "compute"] = raising(EngineLostError("a0: Spark's JVM was killed by SIGKILL"))
+    summary = w.driver().run_works([DueWork()])
+    results = {result.asset: result.status for result in summary.runs}
+    assert results == {"a0": "failed", **dict.fromkeys(("a1", "a2", "a3"), "cancelled")}
+    assert summary.lost
+    assert not any(w.engine.data(f"a{number}") for number in (1, 2, 3))
