@@ -10,6 +10,7 @@ import atexit
 import hashlib
 import os
 import re
+import shutil
 import sys
 import time
 import uuid
@@ -33,6 +34,8 @@ from sparkassets.spark.installation import (
 )
 
 _ABANDONED_SECONDS: Final = 3600
+_ROOM_BYTES: Final = 2**30
+"""Free space for which an archive of some 200 MB is written: a JVM that fails to write it reports that on its own."""
 _ARCHIVE_WORDS: Final = (
     "-Xshare",
     "SharedArchiveFile",
@@ -86,6 +89,8 @@ def prepare(java: JavaRuntime, *, class_path: Sequence[Path], given_options: str
     if is_ready:
         silent_options = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
         return ClassArchive((*silent_options, "-Xshare:auto", _quote_option(f"-XX:SharedArchiveFile={ready}")))
+    if not os.access(folder, os.W_OK) or shutil.disk_usage(folder).free < _ROOM_BYTES:
+        return ClassArchive()
     return ClassArchive(("-Xlog:disable", "-XX:+RecordDynamicDumpInfo"), ready)
 
 

@@ -5,12 +5,13 @@ import io
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from sparkassets.spark import session_settings
 from sparkassets.spark.installation import JavaRuntime
-from sparkassets.spark.session_settings import prepare, write_archive
+from sparkassets.spark.session_settings import ClassArchive, prepare, write_archive
 
 JAVA = JavaRuntime(Path("/java/bin/java"), 'JAVA_VERSION="17.0.15"')
 RECORDING = ("-Xlog:disable", "-XX:+RecordDynamicDumpInfo")
@@ -102,6 +103,16 @@ def test_nothing_is_written_where_the_jvm_has_ended_or_another_driver_was_quicke
     wanted.write_bytes(b"of another")
     write_archive(wanted)
     assert wanted.read_bytes() == b"of another"
+
+
+def test_none_is_wanted_where_the_cache_cannot_be_written_or_the_disk_is_nearly_full(folder, jars, monkeypatch):
+    with monkeypatch.context() as full:
+        full.setattr(session_settings.shutil, "disk_usage", lambda _: SimpleNamespace(free=2**20))
+        assert start(jars) == ClassArchive()
+    with monkeypatch.context() as read_only:
+        read_only.setattr(session_settings.os, "access", lambda *_: False)
+        assert start(jars) == ClassArchive()
+    assert start(jars).wanted is not None
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
