@@ -142,7 +142,7 @@ json_option: Callable[[F], F] = click.option(
 at_option: Callable[[F], F] = click.option(
     "--at",
     metavar="TIME",
-    help=("Decide as if it were this time (ISO 8601; in the project's time zone unless it has an offset)."),
+    help="Decide as if it were this time (ISO 8601; in the project's time zone unless it has an offset).",
 )
 select_option: Callable[[F], F] = click.option(
     "--select",
@@ -214,7 +214,7 @@ def progress_options(command: Callable[..., int]) -> Callable[..., int]:
         click.option(
             "--json-progress",
             is_flag=True,
-            help=("Write progress to stderr as one JSON object per line instead of bars."),
+            help="Write progress to stderr as one JSON object per line instead of bars.",
         ),
         click.option(
             "--log-format",

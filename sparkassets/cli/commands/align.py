@@ -25,7 +25,7 @@ _ROW_TITLES = ("upstream", "downstream")
 @click.argument("downstream", type=AssetNameParam(), metavar="DOWN")
 @project_option
 @click.option(
-    "--at", metavar="TIME", help=("When DOWN fires (ISO 8601; in the project's time zone unless it has an offset).")
+    "--at", metavar="TIME", help="When DOWN fires (ISO 8601; in the project's time zone unless it has an offset)."
 )
 @json_option
 def command(upstream: str, downstream: str, folder: Path, at: str | None, as_json: bool) -> int:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--partition",
     metavar="A..B",
-    help=("Partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions."),
+    help="Partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions.",
 )
 @click.option(
     "--interval",
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     "--all",
     "whole",
     is_flag=True,
-    help=("Every expected partition, including those computed by an earlier version of the code."),
+    help="Every expected partition, including those computed by an earlier version of the code.",
 )
 @click.option(
     "--segment",

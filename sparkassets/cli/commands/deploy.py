@@ -41,15 +41,13 @@ def _options(command_function: F) -> F:
             metavar="DURATION",
             help="Stop an invocation that takes longer.",
         ),
-        click.option(
-            "--loop", metavar="DURATION", help=("Keep running, and check again after this pause, such as 60s.")
-        ),
+        click.option("--loop", metavar="DURATION", help="Keep running, and check again after this pause, such as 60s."),
         click.option("--timezone", metavar="ZONE", help="Time zone of --cron; default: the project's."),
         click.option(
             "--cron",
             default="0 * * * *",
             show_default=True,
-            help=("Schedule: a cron expression or a preset such as @daily."),
+            help="Schedule: a cron expression or a preset such as @daily.",
         ),
         select_option,
         click.option(

@@ -75,7 +75,7 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
 @click.option(
     "--partition",
     metavar="A..B",
-    help=("Updated partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions."),
+    help="Updated partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions.",
 )
 @click.option(
     "--extra",
@@ -85,12 +85,12 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
     help="Extra facts about the update: KEY=VALUE, where VALUE may be JSON, or one JSON object. Repeatable.",
 )
 @click.option(
-    "--id", "ident", metavar="TEXT", help=("Idempotency key: an event whose id is known is not recorded again.")
+    "--id", "ident", metavar="TEXT", help="Idempotency key: an event whose id is known is not recorded again."
 )
 @click.option(
     "--at",
     metavar="TIME",
-    help=("When it happened (ISO 8601; in the project's time zone unless it has an offset); default: now."),
+    help="When it happened (ISO 8601; in the project's time zone unless it has an offset); default: now.",
 )
 @click.option(
     "--file",

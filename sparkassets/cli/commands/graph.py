@@ -153,7 +153,7 @@ def _condition(condition: Condition, indent: str) -> Iterator[str]:
     type=click.Choice(["text", "mermaid", "dot"]),
     default="text",
     show_default=True,
-    help=("Output format."),
+    help="Output format.",
 )
 @json_option
 def command(folder: Path, form: str, as_json: bool) -> int:

@@ -43,7 +43,7 @@ _NO_ORIGIN = {
 @project_option
 @partitions_option
 @click.option(
-    "--depth", type=click.IntRange(min=1), metavar="N", help=("Follow at most this many runs back; default: all.")
+    "--depth", type=click.IntRange(min=1), metavar="N", help="Follow at most this many runs back; default: all."
 )
 @click.option("--columns", is_flag=True, help="Show which columns each of its columns is derived from.")
 @json_option

@@ -43,7 +43,7 @@ KINDS: tuple[MarkKind, ...] = ("done", "missing", "skip")
     "kinds",
     flag_value="skip",
     multiple=True,
-    help=("Do not compute the partitions, and do not wait for them."),
+    help="Do not compute the partitions, and do not wait for them.",
 )
 @click.option("--reason", required=True, metavar="TEXT", help="Reason, shown in plans and history.")
 @json_option

@@ -27,7 +27,7 @@ from sparkassets.cli.options import (
 @click.option("--estimate", is_flag=True, help="Estimate the cost of each run: bytes to read, seconds, rows.")
 @branch_option
 @click.option(
-    "--spark", is_flag=True, help=("Start Spark to check sources that only a session can see, such as catalog tables.")
+    "--spark", is_flag=True, help="Start Spark to check sources that only a session can see, such as catalog tables."
 )
 @json_option
 def command(

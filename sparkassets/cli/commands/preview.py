@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "--from",
     "start",
     metavar="TIME",
-    help=("Start of the preview (ISO 8601; in the project's time zone unless it has an offset)."),
+    help="Start of the preview (ISO 8601; in the project's time zone unless it has an offset).",
 )
 @click.option(
     "--count",
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     default=5,
     show_default=True,
     metavar="N",
-    help=("Runs to show for each asset."),
+    help="Runs to show for each asset.",
 )
 @json_option
 def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int, as_json: bool) -> int:

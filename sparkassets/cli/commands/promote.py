@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rebuild",
     is_flag=True,
-    help=("Also promote column changes that runs may not make; such tables are promoted whole."),
+    help="Also promote column changes that runs may not make; such tables are promoted whole.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be promoted, and why the rest would not.")
 @json_option

@@ -38,7 +38,7 @@ OLD = 300
     help=f"Rewrite the report whenever something happened; checks every {EVERY} by default, until interrupted.",
 )
 @click.option(
-    "--serve", type=click.IntRange(0, 65_535), metavar="PORT", help=("Serve the report on 127.0.0.1 until interrupted.")
+    "--serve", type=click.IntRange(0, 65_535), metavar="PORT", help="Serve the report on 127.0.0.1 until interrupted."
 )
 @at_option
 @json_option

@@ -30,7 +30,7 @@ from sparkassets.errors import InputError
 @project_option
 @at_option
 @select_option
-@click.option("--loop", metavar="DURATION", help=("Run again after this pause (such as 60s or 5m) until interrupted."))
+@click.option("--loop", metavar="DURATION", help="Run again after this pause (such as 60s or 5m) until interrupted.")
 @over_budget_option
 @branch_option
 @json_option

@@ -13,7 +13,7 @@ from sparkassets.errors import InputError
 
 
 @click.command("schema")
-@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help=("Write to this file instead of stdout."))
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write to this file instead of stdout.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print a reference of all keys in Markdown instead.")
 @json_option
 def command(out: Path | None, as_markdown: bool, as_json: bool) -> int:

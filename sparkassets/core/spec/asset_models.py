@@ -51,8 +51,8 @@ from sparkassets.core.spec.value_kinds import (
 class ColumnMap(StrictMap):
     """A column with more than its type."""
 
-    type: ColumnType = Field(description="Its Spark SQL type.")
-    pii: bool = Field(default=False, description="Its values are about people: no message or report shows any.")
+    type: ColumnType = Field(description="Spark SQL type.")
+    pii: bool = Field(default=False, description="Personal data: its values never appear in messages or reports.")
 
 
 _Columns = dict[
@@ -65,8 +65,8 @@ _Columns = dict[
 
 
 _PROPERTIES: Final = (
-    "Delta's own properties of its table, such as delta.logRetentionDuration: given when a run makes the table; one "
-    "that is there keeps what it has."
+    "Delta table properties, such as delta.logRetentionDuration, set when a run creates the table; an "
+    "existing table keeps its own."
 )
 
 
@@ -78,13 +78,14 @@ _Folders = Annotated[
 
 
 _PARTITIONED_BY: Final = (
-    "Columns by which Delta keeps a new table in folders; [] for none. Default: that of days or longer partitions, and "
-    "those of segments where one segment may be written without the others. A table that is there keeps its folders."
+    "Delta partition columns of a new table; [] for none. Default: the column of daily or longer "
+    "partitions, and segment columns if segments can be written separately. An existing table keeps "
+    "its layout."
 )
 
 
 _TABLE: Final = (
-    "In place of `path`: its name in a catalog of the Spark session, as `catalog.schema.name`, `schema.name` or `name`."
+    "Table in a catalog of the Spark session instead of a `path`: `catalog.schema.name`, `schema.name` or `name`."
 )
 
 
@@ -92,23 +93,26 @@ class OutletMap(StrictMap):
     """One of several assets that a run writes, all of them or none."""
 
     path: Maybe[Text] = Field(
-        default=None, description="Where it is written, from the project's folder; <warehouse>/<outlet> by default."
+        default=None,
+        description="Location of the data, relative to the project's folder; default: <warehouse>/<outlet>.",
     )
     table: Maybe[Text] = Field(default=None, description=_TABLE)
-    uri: Maybe[Text] = Field(default=None, description="Its identity in events; where it is written by default.")
-    columns: _Columns = Field(
-        default={}, description="Column to Spark SQL type, or to a map of it and of what else it is."
+    uri: Maybe[Text] = Field(
+        default=None, description="Identity of the dataset in events, and default location of its data."
     )
-    description: Text = Field(default="", description="What it is, for people.")
-    extra: dict[str, Any] = Field(default={}, description="Free facts about it; no credentials.")
+    columns: _Columns = Field(
+        default={}, description="Columns with their Spark SQL types, or with a map of type and further properties."
+    )
+    description: Text = Field(default="", description="Description for people.")
+    extra: dict[str, Any] = Field(default={}, description="Metadata of any kind; no credentials.")
     properties: dict[str, Plain] = Field(default={}, description=_PROPERTIES)
     partitioned_by: Maybe[_Folders] = Field(default=None, description=_PARTITIONED_BY)
     validations: Annotated[RuleList, require_list("a list of maps such as {not_null: [id]}")] = Field(
-        default=[], description="What its rows must be like; what one outlet withholds is withheld in all."
+        default=[], description="Rules that rows must pass; a partition that one outlet withholds is withheld in all."
     )
     sql: Maybe[Text] = Field(
         default=None,
-        description="A file ending .sql, or the SELECT itself; <outlet>.sql by default. Not where a function makes it.",
+        description="A SELECT, or the path of a .sql file; default: <outlet>.sql. Not for outlets of a function.",
     )
 
 
@@ -116,10 +120,10 @@ class HistoryMap(StrictMap):
     """Columns that a history adds."""
 
     valid_from: Text = Field(
-        description="From when a row holds: a column of the result, else one that holds what `newest_by` says."
+        description="Start of a row's validity: a column of the result, or a new one with the value of `newest_by`."
     )
-    valid_to: Text = Field(description="Until when it held, which is NULL while it does; added.")
-    current: Text = Field(description="Whether it holds still; added.")
+    valid_to: Text = Field(description="Name of the added column for the end of validity; NULL for the current row.")
+    current: Text = Field(description="Name of the added column that is true for the current row.")
 
 
 class UpsertMap(StrictMap):
@@ -129,7 +133,7 @@ class UpsertMap(StrictMap):
         list[Annotated[str, ValueDescription("the name of a column")]],
         Field(json_schema_extra={"minItems": 1, "uniqueItems": True}),
         require_list("a list of columns such as [id]"),
-    ] = Field(description="Columns whose values no two rows share; of a partition, beside those that hold it.")
+    ] = Field(description="Key columns; unique within a partition.")
     newest_by: Maybe[
         Annotated[
             Annotated[Text, Tag("<text>")]
@@ -143,19 +147,21 @@ class UpsertMap(StrictMap):
     ] = Field(
         default=None,
         description=(
-            "Column whose highest value tells which row of a key counts, within a run and against what is there: a "
-            "late row is ignored. A list is compared from left to right."
+            "Column or columns that order the rows of a key: the highest wins, both within a run and "
+            "against the table, so late rows are ignored. A list is compared from left to right."
         ),
     )
     delete_when: Maybe[Text] = Field(
-        default=None, description="A condition on the result's columns, in SQL; a row that fulfils it deletes its key."
+        default=None, description="SQL condition on the result's columns; a row for which it is true deletes its key."
     )
     keep_deletes: Maybe[DurationText] = Field(
         default=None,
-        description="How long a deleted key is remembered, so that a late row does not bring it back; else for ever.",
+        description=(
+            "How long a deleted key is remembered, so that a late row does not bring it back; default: for ever."
+        ),
     )
     history: Maybe[Annotated[HistoryMap, require_map("{valid_from: column, valid_to: column, current: column}")]] = (
-        Field(default=None, description="Keeps what was: a row for each state of a key, with when it held.")
+        Field(default=None, description="Keep history (SCD 2): one row for each version of a key, with its validity.")
     )
 
 
@@ -163,7 +169,7 @@ class PublishMap(StrictMap):
     """Options of the write."""
 
     keep: Count = Field(
-        description="How many iterations stay at least, the newest; and whatever is the newest of a partition."
+        description="How many of the newest iterations to keep; the newest one of each partition is always kept."
     )
 
 
@@ -173,13 +179,13 @@ class WriteMap(StrictMap):
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
     upsert: Maybe[Annotated[UpsertMap, require_map("{keys: [column]}")]] = Field(
-        default=None, description="Rows take the place of those with their keys, others come to what is there."
+        default=None, description="Merge rows by key: replace those with the same key, add the others."
     )
     publish: Maybe[Annotated[PublishMap, require_map("{keep: 10}")]] = Field(
         default=None,
         description=(
-            "A run's rows, or the files that a function writes, are an iteration of their own beside the earlier "
-            "ones; what stands at the path is the newest."
+            "Write the run's rows, or the files that a function writes, as a new iteration beside the "
+            "earlier ones; the path points to the newest."
         ),
     )
 
@@ -189,7 +195,7 @@ class RegisteredWriteMap(StrictMap):
 
     model_config = ConfigDict(extra="allow")
 
-    mode: Text = Field(description="Its name in the entry point group `sparkassets.writes`.")
+    mode: Text = Field(description="Name in the entry point group `sparkassets.writes`.")
 
 
 def _kind_of_write(value: object) -> str | None:
@@ -213,20 +219,20 @@ class AssetFile(StrictMap):
     """One asset."""
 
     asset: IdentifierText = Field(description="Its name, unique in the project.")
-    type: Text = Field(default="dataset", description="dataset, model, report or any word.")
-    description: Text = Field(default="", description="What it is, for people.")
-    owner: Text = Field(default="", description="Who answers for it.")
-    extra: dict[str, Any] = Field(default={}, description="Free facts about the asset; no credentials.")
+    type: Text = Field(default="dataset", description="Kind of asset: dataset, model, report, or any word.")
+    description: Text = Field(default="", description="Description for people.")
+    owner: Text = Field(default="", description="Person or team responsible for the asset.")
+    extra: dict[str, Any] = Field(default={}, description="Metadata of any kind; no credentials.")
     columns: _Columns = Field(
-        default={}, description="Column to Spark SQL type, or to a map of it and of what else it is."
+        default={}, description="Columns with their Spark SQL types, or with a map of type and further properties."
     )
-    uri: Maybe[Text] = Field(default=None, description="Its identity in events; where it is written by default.")
-    path: Maybe[Text] = Field(
-        default=None, description="Where it is written, or where a source is; from the project's folder."
+    uri: Maybe[Text] = Field(
+        default=None, description="Identity of the dataset in events, and default location of its data."
     )
+    path: Maybe[Text] = Field(default=None, description="Location of the data; relative to the project's folder.")
     table: Maybe[Text] = Field(
         default=None,
-        description=f"{_TABLE} Of a Delta source it may have fields, as lake.raw_{{region}}: all tables that fit.",
+        description=f"{_TABLE} For a Delta source, fields such as lake.raw_{{region}} match several tables.",
     )
     source: Maybe[
         Annotated[
@@ -236,11 +242,12 @@ class AssetFile(StrictMap):
     ] = Field(
         default=None,
         description=(
-            "Others write it: delta, or the format of its files, csv, json, parquet or one of an installed package; "
-            "true is a Delta table if there is a `path` or a `table`, else only its events are known."
+            "Marks data written by others and gives its format: delta, csv, json, parquet, or a "
+            "format of an installed package. true means a Delta table if there is a `path` or "
+            "`table`, otherwise a dataset known only by its events."
         ),
     )
-    options: dict[str, Plain] = Field(default={}, description="Options of the reader of files, or of that format.")
+    options: dict[str, Plain] = Field(default={}, description="Options of the file reader, or of the package's format.")
     inlets: Maybe[
         Annotated[
             Annotated[list[Annotated[str, ValueDescription("the name of an asset")]], Tag("<list>")]
@@ -249,15 +256,18 @@ class AssetFile(StrictMap):
         ]
     ] = Field(
         default=None,
-        description="What it reads or waits for; what its code names need not be here, what is only here is not read.",
+        description=(
+            "Assets that it reads or waits for. Inlets that the code names need not be listed; those "
+            "listed only here are waited for, but not read."
+        ),
     )
     outlets: Maybe[
         Annotated[dict[IdentifierText, OutletMap | None], require_map("a map such as {train: {path: …}, test: {}}")]
     ] = Field(
         default=None,
         description=(
-            "Several assets that one run writes, all of them or none: the function returns a dict of their rows, "
-            "or each has its own SQL. Others read them by their names, not by the asset's."
+            "Assets that one run writes together, all or none: the function returns a dict of their "
+            "rows, or each has its own SQL. Other assets read the outlets by name."
         ),
     )
     schedule: Maybe[
@@ -271,7 +281,7 @@ class AssetFile(StrictMap):
                 'manual, a preset such as "@daily", a cron, or a condition over assets', kind_of_schedule
             ),
         ]
-    ] = Field(default=None, description="When it is considered; by default whenever an inlet is updated.")
+    ] = Field(default=None, description="When it runs; default: whenever an inlet is updated.")
     partition: Maybe[
         Annotated[
             Annotated[PartitionText, Tag("<text>")]
@@ -286,8 +296,9 @@ class AssetFile(StrictMap):
     ] = Field(
         default=None,
         description=(
-            "The slices that are tracked and computed on their own; @daily is {by: day}, auto the schedule's "
-            "intervals. A list is the product of its dimensions, at most one of them time."
+            "How the data is partitioned; each partition is tracked and computed on its own. @daily "
+            "means {by: day}, auto the schedule's intervals. A list is the product of its dimensions, "
+            "at most one of which is time."
         ),
     )
     strategy: Maybe[
@@ -303,8 +314,8 @@ class AssetFile(StrictMap):
     ] = Field(
         default=None,
         description=(
-            "What a run processes; date_range with a partition, segments where that has no time, latest_only "
-            "with a `read`, else full_refresh."
+            "What a run processes. Default: date_range for time partitions, segments for partitions "
+            "without time, latest_only with `read`, otherwise full_refresh."
         ),
     )
     write: Maybe[
@@ -319,37 +330,43 @@ class AssetFile(StrictMap):
     ] = Field(
         default=None,
         description=(
-            "How rows land: instead of those of the run's partitions (or of all), added, by their keys, or as an "
-            "iteration of their own; replace by default. self: the function or the SQL statements write the target "
-            "themselves, and the run records what changed there. {mode: …}: as a package has it."
+            "How rows are written: replace (the default) replaces the run's partitions or the whole "
+            "table, append adds rows, upsert merges by key, publish writes a new iteration. self: the "
+            "function or SQL statements write the target themselves, and the run records what "
+            "changed. {mode: …}: a mode of an installed package."
         ),
     )
     schema_change: Literal["strict", "add_columns", "evolve"] = Field(
         default="strict",
         alias="schema",  # pydantic's models have an attribute of that name
-        description="May a run change its target's columns: none, only add some, or add some and widen types.",
+        description=(
+            "Column changes that a run may make: strict none, add_columns new columns, evolve also wider types."
+        ),
     )
     unchanged: Maybe[Literal["skip", "publish"]] = Field(
         default=None,
         description=(
-            "Whether a partition that came out the same when computed again is an update for consumers. publish: "
-            "it is, as every success. skip: it is not; the rows before and after are compared, in any order. As in the "
+            "Whether recomputing a partition to the same rows counts as an update for consumers: "
+            "publish yes, skip no (old and new rows are compared in any order). Default: as in the "
             "project's `defaults`."
         ),
     )
     validations: Annotated[RuleList, require_list("a list of maps such as {not_null: [id]}")] = Field(
-        default=[], description="What its rows must be like: of each partition that is not, the old rows stay."
+        default=[], description="Rules that rows must pass; a partition that fails keeps its old rows."
     )
     commit: Literal["auto", "spark"] = Field(
         default="auto",
-        description="Who commits to its table: the driver where the table lets it, which is quicker, or always Spark.",
+        description=(
+            "Who commits to the table: auto is the driver if the table allows it, which is faster; spark "
+            "is always Spark."
+        ),
     )
     properties: dict[str, Plain] = Field(default={}, description=_PROPERTIES)
     partitioned_by: Maybe[_Folders] = Field(default=None, description=_PARTITIONED_BY)
-    sql: Maybe[Text] = Field(
-        default=None, description="A file ending .sql, or the SELECT itself; <asset>.sql by default."
+    sql: Maybe[Text] = Field(default=None, description="A SELECT, or the path of a .sql file; default: <asset>.sql.")
+    python: Maybe[FunctionText] = Field(
+        default=None, description="Function that computes the rows, as package.module:function."
     )
-    python: Maybe[FunctionText] = Field(default=None, description="A function, as package.module:function.")
     params: Annotated[
         Annotated[dict[str, Any], Tag("<map>")]
         | Annotated[list[dict[str, Any]], Field(json_schema_extra={"minItems": 1}), Tag("<list>")],
@@ -357,43 +374,50 @@ class AssetFile(StrictMap):
     ] = Field(
         default={},
         description=(
-            "What `params` holds in a template or function; a list has a map for each segment of a column that it "
-            "names, or makes these, under every_instance."
+            "Values of `params` in templates and functions. With `strategy: every_instance`, a list of maps: one for "
+            "each segment of the column that it names, or, without declared segments, the list defines them."
         ),
     )
     on_code_change: Literal["warn", "backfill", "ignore"] = Field(
         default="warn",
         description=(
-            "What was computed before its SQL, function or params changed: is named by plan and status, is computed "
-            "again, or neither."
+            "What to do with partitions computed by an earlier version of the SQL, function or "
+            "params: warn in plan and status, backfill them, or ignore the change."
         ),
     )
-    timezone: Maybe[ZoneText] = Field(default=None, description="Of its schedule, partition and times; the project's.")
+    timezone: Maybe[ZoneText] = Field(
+        default=None, description="Time zone of its schedule, partitions and times; default: the project's."
+    )
     start: Maybe[InstantText] = Field(
         default=None,
         description=(
-            "Where it begins; of schedule and partition both. An interval or a partition belongs when it begins at it "
-            "or after; what lies before it is not required of it by what reads it."
+            "Start of schedule and partitions. An interval or partition counts if it begins at or "
+            "after it; consumers do not require anything earlier."
         ),
     )
-    end: Maybe[InstantText] = Field(default=None, description="Where it ends; of schedule and partition both.")
-    settle: Maybe[DurationText] = Field(
-        default=None, description="Of a source: what was updated more lately than this is left alone."
-    )
-    paused: bool = Field(default=False, description="Stops runs, not events.")
+    end: Maybe[InstantText] = Field(default=None, description="End of schedule and partitions.")
+    settle: Maybe[DurationText] = Field(default=None, description="For a source: ignore updates more recent than this.")
+    paused: bool = Field(default=False, description="Stop runs; events are still recorded.")
     budget: Maybe[Annotated[BudgetMap, require_map("{bytes: 10GB, seconds: 3600}")]] = Field(
-        default=None, description="A run that is to cost more waits until it is run with `--over-budget`."
+        default=None, description="A run estimated to cost more waits for `--over-budget`."
     )
     expect: Maybe[Annotated[DeadlineMap, require_map('{by: "08:00"}')]] = Field(
-        default=None, description="By when its newest partition, or its newest run, has to be there; else it is late."
+        default=None, description="When the newest partition or run must be there; after that, the asset is late."
     )
     notify: Maybe[NotifyValue] = Field(
-        default=None, description="Who is told of it, instead of those of the project; [] is nobody."
+        default=None, description="Notifications of this asset instead of the project's; [] for none."
     )
-    retries: Maybe[Natural] = Field(default=None, description="As in the project's `defaults`; so the next three.")
-    retry_delay: Maybe[DurationText] = Field(default=None, description="Pause before a failed run is tried again.")
-    timeout: Maybe[DurationText] = Field(default=None, description="A run that takes longer has failed.")
-    lease: Maybe[DurationText] = Field(default=None, description="How long a silent driver keeps its claim.")
+    retries: Maybe[Natural] = Field(
+        default=None,
+        description="Retries of a failed attempt before the run fails; default: as in the project's `defaults`.",
+    )
+    retry_delay: Maybe[DurationText] = Field(
+        default=None, description="Pause before the first retry; doubled before each further one."
+    )
+    timeout: Maybe[DurationText] = Field(default=None, description="A run that takes longer is cancelled and fails.")
+    lease: Maybe[DurationText] = Field(
+        default=None, description="How long an unresponsive driver on another host keeps its claim on the asset."
+    )
 
     @property
     def types(self) -> dict[str, str]:

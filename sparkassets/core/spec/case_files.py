@@ -66,57 +66,62 @@ class GivenMap(_CaseMap):
 
     rows: Maybe[_Rows] = Field(default=None, description="The rows.")
     file: Maybe[Text] = Field(
-        default=None, description="A .csv, .json or .parquet file that holds them, from this file's folder."
+        default=None, description="A .csv, .json or .parquet file with the rows, relative to this file."
     )
     columns: Annotated[dict[str, Text], ValueDescription("a map of columns and their types")] = Field(
-        default={}, description="Types of columns, where the inlet's asset declares none."
+        default={}, description="Types of columns that the inlet's asset does not declare."
     )
-    after: Maybe[Plain] = Field(default=None, description="Its watermark, where it is read by one.")
+    after: Maybe[Plain] = Field(default=None, description="Watermark of an inlet that is read with one.")
 
 
 class ExpectMap(_CaseMap):
     """What is expected, where it is more than rows."""
 
-    rows: Maybe[_Rows] = Field(default=None, description="The rows, in any order.")
+    rows: Maybe[_Rows] = Field(default=None, description="Expected rows, in any order.")
     outlets: Annotated[dict[str, _Rows], require_map("a map of outlets and their rows")] = Field(
-        default={}, description="Of a multi-asset the rows of each of these."
+        default={}, description="Expected rows of each outlet of a multi-asset."
     )
-    error: Maybe[Text] = Field(default=None, description="The run fails, with a message that holds this.")
+    error: Maybe[Text] = Field(
+        default=None, description="The run is expected to fail with a message that contains this text."
+    )
     withheld: Maybe[_Withheld] = Field(
-        default=None, description="The partitions that the validations hold back; true is all of the run."
+        default=None, description="Partitions that validations are expected to withhold; true for all."
     )
-    only: bool = Field(default=False, description="Whether there are no columns but those of the rows.")
+    only: bool = Field(
+        default=False, description="Whether the result may have no other columns than the expected rows."
+    )
     tolerance: Annotated[int | float, ValueDescription("a number such as 0.001")] = Field(
-        default=0, description="How far numbers may be off."
+        default=0, description="Allowed difference of numbers."
     )
 
 
 class EventMap(_CaseMap):
     """An update that somebody announces."""
 
-    asset: Maybe[IdentifierText] = Field(default=None, description="Whose data was updated.")
-    uri: Maybe[Text] = Field(default=None, description="The dataset, where no asset has it.")
-    partition: Maybe[Text] = Field(default=None, description="What of it; without it all.")
+    asset: Maybe[IdentifierText] = Field(default=None, description="Asset that was updated.")
+    uri: Maybe[Text] = Field(default=None, description="URI of a dataset that is not an asset.")
+    partition: Maybe[Text] = Field(default=None, description="Updated partitions; default: all.")
     extra: Annotated[dict[str, Any], ValueDescription("a map")] = Field(
-        default={}, description="What more is told of it."
+        default={}, description="Extra facts about the update."
     )
 
 
 class StepMap(_CaseMap):
     """A moment: what came, and what runs then."""
 
-    at: InstantText = Field(description="What time it is.")
+    at: InstantText = Field(description="Time of the step.")
     events: Annotated[
         list[EventMap], require_list("a list of events such as {asset: orders, partition: 2025-01-01}")
-    ] = Field(default=[], description="What was updated until then.")
+    ] = Field(default=[], description="Updates that arrive before this step.")
     fails: Annotated[list[IdentifierText], ValueDescription("a list of assets")] = Field(
-        default=[], description="Assets whose runs fail at this moment."
+        default=[], description="Assets whose runs fail in this step."
     )
     runs: Maybe[Annotated[dict[str, _Ran], require_map("a map of assets and partitions")]] = Field(
-        default=None, description="All that runs: of each asset its partitions, how many runs, or true."
+        default=None,
+        description="Everything that should run: for each asset its partitions, the number of runs, or true.",
     )
     waits: Annotated[dict[str, Text], require_map("a map of assets and parts of their reasons")] = Field(
-        default={}, description="What waits after that, and a part of the reason."
+        default={}, description="Assets that should wait afterwards, with a part of the reason."
     )
 
 
@@ -124,15 +129,15 @@ class CaseFile(_CaseMap):
     """A test of an asset, or of when assets run."""
 
     test: Text = Field(description="Its name.")
-    description: Text = Field(default="", description="For people.")
-    asset: Maybe[IdentifierText] = Field(default=None, description="Whose rows are looked at.")
-    partition: Maybe[Text] = Field(default=None, description="The partitions that are computed: KEY or A..B.")
+    description: Text = Field(default="", description="Description for people.")
+    asset: Maybe[IdentifierText] = Field(default=None, description="Asset under test.")
+    partition: Maybe[Text] = Field(default=None, description="Partitions to compute: KEY or A..B.")
     at: Maybe[InstantText] = Field(
-        default=None, description="What time it is; by default the end of the partitions, else 2025-01-01."
+        default=None, description="Time of the test; default: the end of the partitions, or 2025-01-01."
     )
-    interval: Maybe[Text] = Field(default=None, description="The run's data interval, A..B.")
+    interval: Maybe[Text] = Field(default=None, description="Data interval of the run, A..B.")
     params: Maybe[Annotated[dict[str, Any], require_map("a map")]] = Field(
-        default=None, description="In place of the asset's."
+        default=None, description="Replaces the asset's `params`."
     )
     given: Annotated[
         dict[
@@ -143,13 +148,13 @@ class CaseFile(_CaseMap):
             ],
         ],
         require_map("a map of inlets and their rows"),
-    ] = Field(default={}, description="The rows of the inlets, and of the asset itself as it was before.")
+    ] = Field(default={}, description="Rows of the inlets, and of the asset itself before the run.")
     expect: Maybe[
         Annotated[
             Annotated[_Rows, Tag("<list>")] | Annotated[ExpectMap, Tag("<map>")],
             discriminate_by_kind("a list of rows, or a map such as {error: <text>}"),
         ]
-    ] = Field(default=None, description="The rows that come out, in any order.")
+    ] = Field(default=None, description="Expected rows, in any order.")
     steps: Annotated[list[StepMap], require_list("a list of moments such as {at: 2025-01-01T06:00, runs: {…}}")] = (
-        Field(default=[], description="When assets run: one moment after another.")
+        Field(default=[], description="Moments in order, with what should run at each.")
     )

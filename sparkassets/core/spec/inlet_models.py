@@ -22,17 +22,17 @@ from sparkassets.core.spec.value_kinds import (
 class ReadMap(StrictMap):
     """Only what is new since the watermark."""
 
-    after: Text = Field(description="Column whose highest processed value is the watermark.")
+    after: Text = Field(description="Column whose highest value read so far is the watermark.")
     overlap: Maybe[DurationText] = Field(
         default=None,
-        description="From so far below the watermark on, for what comes late; with `write: upsert` alone.",
+        description="How far below the watermark to read again, for late rows; only with `write: upsert`.",
     )
 
 
 class RequireMap(StrictMap):
     """A number of the mapped inlet partitions."""
 
-    at_least: Count = Field(description="So many of them.")
+    at_least: Count = Field(description="Least number of partitions.")
 
 
 _Lists = Annotated[list[Text], Tag("<list>")]
@@ -71,14 +71,17 @@ class InletMap(StrictMap):
         ]
     ] = Field(
         default=None,
-        description="7d: the 7 days up to the partition's end. [-6d, 0d]: from 6 days before its start to its end.",
+        description=(
+            "Inlet data that a partition needs. 7d: the 7 days up to the partition's end. [-6d, 0d]: from "
+            "6 days before its start to its end."
+        ),
     )
     require: Maybe[
         Annotated[
             Annotated[Literal["all", "any", "none"], Tag("<text>")] | Annotated[RequireMap, Tag("<map>")],
             discriminate_by_kind("all, any, none or {at_least: n}"),
         ]
-    ] = Field(default=None, description="How many of the mapped inlet partitions must be there; all by default.")
+    ] = Field(default=None, description="How many of the mapped inlet partitions must be there; default: all.")
     partitions: Maybe[
         Annotated[
             Annotated[Literal["all", "latest", "aligned"], Tag("<text>")]
@@ -89,19 +92,24 @@ class InletMap(StrictMap):
     ] = Field(
         default=None,
         description=(
-            "Which of its partitions one of the asset needs; by default those that overlap it and have its segments. "
-            "all: every one. latest: the newest that is there. [2025-01-01, …]: these, for every partition. "
-            "{emea: [de, nl]}: for each key those of the inlet. "
-            "{region: …}: for that dimension all, latest, the column of the inlet that is meant, or a map of keys. "
-            "{from: column}: the rows whose values of that column are the partition's, however the inlet is divided. "
-            "aligned: what its run of the same tick, or of the last one before, has written."
+            "Which inlet partitions a partition needs; default: those that overlap it and have its "
+            "segments. all: every partition. latest: the newest one. [2025-01-01, …]: these, for "
+            "every partition. {emea: [de, nl]}: inlet keys by key. {region: …}: for that dimension "
+            "all, latest, the name of the inlet's column, or a map of keys. {from: column}: the rows "
+            "whose values of that column belong to the partition, however the inlet is partitioned. "
+            "aligned: what the inlet's run of the same or the previous tick wrote."
         ),
     )
-    fresh_within: Maybe[DurationText] = Field(default=None, description="Its last update may be no older than this.")
-    tolerance: Maybe[DurationText] = Field(
-        default=None, description="How long past due `require` is waited for; then what is there is taken."
+    fresh_within: Maybe[DurationText] = Field(
+        default=None, description="Require the inlet's last update to be at most this old."
     )
-    settle: Maybe[DurationText] = Field(default=None, description="It must have been quiet for so long.")
+    tolerance: Maybe[DurationText] = Field(
+        default=None,
+        description="How long to wait for `require` after a run is due; then it runs with what is there.",
+    )
+    settle: Maybe[DurationText] = Field(
+        default=None, description="Wait until the inlet has not been updated for this long."
+    )
     read: Maybe[
         Annotated[
             Annotated[Literal["changes"], Tag("<text>")] | Annotated[ReadMap, Tag("<map>")],
@@ -110,24 +118,26 @@ class InletMap(StrictMap):
     ] = Field(
         default=None,
         description=(
-            "Only what is new since the last run. changes: what was inserted, updated and deleted in a Delta table, by "
-            "its change feed. {after: column}: the rows above the highest value that was read before."
+            "Read only what is new since the last run. changes: rows inserted, updated and deleted in "
+            "a Delta table, from its change feed. {after: column}: rows above the highest value read "
+            "before."
         ),
     )
     validations: Annotated[RuleList, require_list("a list of maps such as {not_null: [id]}")] = Field(
-        default=[], description="What its rows must be like before any work; no run begins with others."
+        default=[], description="Rules that the inlet's rows must pass before a run starts."
     )
     on_update: Maybe[Literal["rerun", "ignore"]] = Field(
         default=None,
         description=(
-            "Whether an update makes stale what was computed from it. ignore is the default where the asset has time "
-            "for an inlet without time, or its latest, but not under full_refresh; and for an aligned one."
+            "Whether an update makes partitions computed from it stale. Default: rerun; ignore for an "
+            "aligned inlet, and for a time-partitioned asset whose inlet has no time or is read as "
+            "latest, unless the strategy is full_refresh."
         ),
     )
     on_removed: Maybe[Literal["keep", "rerun"]] = Field(
         default=None,
         description=(
-            "What becomes of what was computed from a partition that was removed: it keeps its rows and says so, or is "
-            "computed again without it, which counts as there then. keep is the default for files, else rerun."
+            "What happens to partitions computed from an inlet partition that was removed: keep their "
+            "rows and say so, or rerun without it. Default: keep for files, otherwise rerun."
         ),
     )

@@ -27,21 +27,21 @@ from sparkassets.core.spec.value_kinds import (
 
 
 class DefaultsMap(StrictMap):
-    """What assets do that do not say otherwise."""
+    """Defaults for all assets."""
 
-    retries: Natural = Field(default=1, description="How often a failed run is tried again before it counts as failed.")
+    retries: Natural = Field(default=1, description="Retries of a failed attempt before the run fails.")
     retry_delay: DurationText = Field(
-        default="30s", description="Pause before the first of these; twice as long before each next one."
+        default="30s", description="Pause before the first retry; doubled before each further one."
     )
-    timeout: DurationText = Field(default="2h", description="A run that takes longer is cancelled and has failed.")
+    timeout: DurationText = Field(default="2h", description="A run that takes longer is cancelled and fails.")
     lease: DurationText = Field(
-        default="10m", description="How long a silent driver on another host keeps its claim on an asset."
+        default="10m", description="How long an unresponsive driver on another host keeps its claim on an asset."
     )
     unchanged: Literal["skip", "publish"] = Field(
         default="publish",
         description=(
-            "Whether a partition that came out the same when computed again is an update for consumers. skip holds "
-            "for assets that replace or upsert rows: what a run appends or publishes is always one."
+            "Whether recomputing a partition to the same rows counts as an update for consumers. skip "
+            "applies to assets that replace or upsert rows; appended or published rows always count."
         ),
     )
 
@@ -49,14 +49,18 @@ class DefaultsMap(StrictMap):
 class BudgetMap(StrictMap):
     """What one run may cost; without either it may cost anything."""
 
-    bytes: Maybe[SizeValue] = Field(default=None, description="That it reads of its inlets at most, such as 10GB.")
-    seconds: Maybe[Count] = Field(default=None, description="That it takes at most, by earlier runs.")
+    bytes: Maybe[SizeValue] = Field(
+        default=None, description="Most bytes that a run may read from its inlets, such as 10GB."
+    )
+    seconds: Maybe[Count] = Field(
+        default=None, description="Longest time that a run may take, estimated from earlier runs."
+    )
 
 
 class OpenLineageMap(StrictMap):
     """How runs are told to OpenLineage, where that is set up."""
 
-    namespace: Text = Field(description="Of the project's jobs; `OPENLINEAGE_NAMESPACE` goes before it.")
+    namespace: Text = Field(description="Namespace of the project's jobs; `OPENLINEAGE_NAMESPACE` takes precedence.")
 
 
 NotifyOn = Literal["failure", "withheld", "late", "recovery"]
@@ -72,8 +76,8 @@ class NotifyMap(StrictMap):
     ] = Field(
         default=["failure", "withheld", "late", "recovery"],
         description=(
-            "failure: a run failed. withheld: rows did not pass their validations. late: not there when it was "
-            "expected. recovery: one of these is over."
+            "Events to notify of. failure: a run failed. withheld: rows failed their validations. "
+            "late: not there when expected. recovery: one of these is resolved."
         ),
     )
     to: Maybe[
@@ -84,15 +88,15 @@ class NotifyMap(StrictMap):
     ] = Field(
         default=None,
         description=(
-            "Variables of the environment that hold URLs as Apprise has them, such as ALERTS_URL; where NAME is not "
-            "set, the file that NAME_FILE names is read. Never a URL itself."
+            "Names of environment variables or secrets that hold Apprise URLs, such as ALERTS_URL; if "
+            "NAME is not set, the file named by NAME_FILE is read. Never a URL itself."
         ),
     )
     python: Maybe[FunctionText] = Field(
-        default=None, description="A function that is given the message, as package.module:function."
+        default=None, description="Function that receives the message, as package.module:function."
     )
-    title: Maybe[Text] = Field(default=None, description="The message's title, a Jinja template.")
-    template: Maybe[Text] = Field(default=None, description="The message's text, a Jinja template.")
+    title: Maybe[Text] = Field(default=None, description="Title of the message, a Jinja template.")
+    template: Maybe[Text] = Field(default=None, description="Text of the message, a Jinja template.")
 
 
 class SinkMap(StrictMap):
@@ -100,7 +104,7 @@ class SinkMap(StrictMap):
 
     model_config = ConfigDict(extra="allow")
 
-    sink: Text = Field(description="Its name in the entry point group `sparkassets.sinks`.")
+    sink: Text = Field(description="Name in the entry point group `sparkassets.sinks`.")
 
 
 _Sinks = Annotated[list[SinkMap], require_list("a list of maps such as {sink: <name>}")]
@@ -128,22 +132,25 @@ class StateMap(StrictMap):
         }
     )
 
-    catalog: Maybe[Text] = Field(default=None, description="Catalog of the schema that holds the state's two tables.")
+    catalog: Maybe[Text] = Field(default=None, description="Catalog of the schema for the state's tables.")
     schema_: Maybe[Text] = Field(
-        default=None, alias="schema", description="Schema that holds them; it is made where it is not there."
+        default=None, alias="schema", description="Schema for the state's tables; created if missing."
     )
     path: Maybe[Text] = Field(
-        default=None, description="Instead of these, a folder or an object-store URI; with `retention` alone, ./state."
+        default=None, description="A folder or object-store URI instead of a catalog; default: ./state."
     )
     commit: Literal["auto", "spark"] = Field(
         default="auto",
-        description="Who commits at a path: the driver, or a Spark session, for what the session alone can reach.",
+        description=(
+            "Who commits to a `path`: auto is the driver; spark is a Spark session, for stores that only "
+            "Spark can reach."
+        ),
     )
     retention: Maybe[DurationText] = Field(
         default=None,
         description=(
-            "How long what happened can be asked for, such as 90d; at least 1d. What it came to is kept for ever. "
-            "Without it everything is."
+            "How long the history is kept, such as 90d; at least 1d. The current state is never "
+            "dropped. Default: for ever."
         ),
     )
 
@@ -164,8 +171,8 @@ _InScope = Annotated[
 class SecretMap(StrictMap):
     """Where a secret is on Databricks."""
 
-    scope: _InScope = Field(description="The scope of secrets that holds it.")
-    key: _InScope = Field(description="Its key there.")
+    scope: _InScope = Field(description="Databricks secret scope.")
+    key: _InScope = Field(description="Key in the scope.")
 
 
 _Secrets = Annotated[
@@ -177,21 +184,26 @@ class StoreMap(StrictMap):
     """How a bucket of S3 is reached."""
 
     endpoint: Maybe[Text] = Field(
-        default=None, description="URL of its API, such as http://minio:9000, where it is not Amazon's."
+        default=None, description="URL of the S3 API, such as http://minio:9000, if it is not Amazon's."
     )
-    region: Maybe[Text] = Field(default=None, description="Region that requests are signed for.")
+    region: Maybe[Text] = Field(default=None, description="AWS region for signing requests.")
     access_key: Maybe[Text] = Field(
         default=None,
         description=(
-            "Name of the secret, or of the variable of the environment, that holds it; never the key itself. Without "
-            "one, credentials are those of the environment."
+            "Name of the secret or environment variable that holds the access key, never the key "
+            "itself. Default: the environment's credentials."
         ),
     )
-    secret_key: Maybe[Text] = Field(default=None, description="As `access_key`, which it belongs to.")
-    session_token: Maybe[Text] = Field(default=None, description="As `access_key`, of temporary credentials.")
-    anonymous: bool = Field(default=False, description="Makes requests without credentials, as public buckets take.")
-    timeout: Maybe[DurationText] = Field(default=None, description="How long a request may take.")
-    retries: Maybe[Natural] = Field(default=None, description="How often a request is made again that failed.")
+    secret_key: Maybe[Text] = Field(
+        default=None, description="Name of the secret or environment variable that holds the secret key."
+    )
+    session_token: Maybe[Text] = Field(
+        default=None,
+        description="Name of the secret or environment variable that holds the token of temporary credentials.",
+    )
+    anonymous: bool = Field(default=False, description="Send unsigned requests, for public buckets.")
+    timeout: Maybe[DurationText] = Field(default=None, description="Timeout of a request.")
+    retries: Maybe[Natural] = Field(default=None, description="Retries of a failed request.")
 
 
 _Storage = Annotated[dict[str, StoreMap], require_map("a map such as {s3://lake: {endpoint: …, region: …}}")]
@@ -200,17 +212,19 @@ _Storage = Annotated[dict[str, StoreMap], require_map("a map such as {s3://lake:
 class ProfileMap(StrictMap):
     """What differs where the project runs under one name, such as dev or prod."""
 
-    state: Maybe[StateValue] = Field(default=None, description="Instead of the project's; no two profiles share one.")
-    warehouse: Maybe[Text] = Field(default=None, description="Instead of the project's; no two profiles share one.")
-    logs: Maybe[Text] = Field(default=None, description="Instead of the project's.")
-    spark: dict[str, Plain] = Field(default={}, description="Beside the project's, and instead of those of one name.")
-    max_parallel_runs: Maybe[Count] = Field(default=None, description="Instead of the project's.")
-    variables: dict[IdentifierText, Plain] = Field(
-        default={}, description="What `${NAME}` stands for in every file, whatever the environment has."
+    state: Maybe[StateValue] = Field(default=None, description="Replaces the project's; every profile needs its own.")
+    warehouse: Maybe[Text] = Field(default=None, description="Replaces the project's; every profile needs its own.")
+    logs: Maybe[Text] = Field(default=None, description="Replaces the project's.")
+    spark: dict[str, Plain] = Field(
+        default={}, description="Added to the project's; replaces entries with the same name."
     )
-    sinks: Maybe[_Sinks] = Field(default=None, description="Instead of the project's.")
-    secrets: _Secrets = Field(default={}, description="Beside the project's, and instead of those of one name.")
-    storage: _Storage = Field(default={}, description="Beside the project's, and instead of those of one bucket.")
+    max_parallel_runs: Maybe[Count] = Field(default=None, description="Replaces the project's.")
+    variables: dict[IdentifierText, Plain] = Field(
+        default={}, description="Values of `${NAME}` in every file; they override the environment."
+    )
+    sinks: Maybe[_Sinks] = Field(default=None, description="Replaces the project's.")
+    secrets: _Secrets = Field(default={}, description="Added to the project's; replaces entries with the same name.")
+    storage: _Storage = Field(default={}, description="Added to the project's; replaces entries for the same bucket.")
 
 
 _Package = Annotated[
@@ -225,53 +239,56 @@ class ProjectFile(StrictMap):
 
     project: IdentifierText = Field(description="Name of the project; its state belongs to it.")
     state: StateValue = Field(
-        default="./state", description="Folder or object-store URI of the journal, or a schema of a catalog."
+        default="./state",
+        description="Where the journal is kept: a folder, an object-store URI, or a catalog schema.",
     )
     warehouse: Text = Field(
-        default="./warehouse", description="An asset without `path` or `table` is written to <warehouse>/<asset>."
+        default="./warehouse",
+        description="Folder or URI under which assets without `path` or `table` are written, as <warehouse>/<asset>.",
     )
     logs: Maybe[Text] = Field(
         default=None,
-        description="Folder of what runs print and log; by default <state>/logs, or the user's cache folder.",
+        description="Folder for the output and logs of runs; default: <state>/logs, or the user's cache folder.",
     )
-    timezone: ZoneText = Field(default="UTC", description="Zone of the assets that name none.")
+    timezone: ZoneText = Field(default="UTC", description="Default time zone of assets.")
     assets: Annotated[
         list[Annotated[str, ValueDescription("a folder of asset files")]], require_list("a list of folders")
-    ] = Field(default=["assets/"], description="Folders of asset files, from this file's folder.")
+    ] = Field(default=["assets/"], description="Folders of asset files, relative to this file.")
     python: Annotated[list[_Package], require_list("a list of packages")] = Field(
-        default=[], description="Packages that functions may come from; nothing else is ever imported."
+        default=[], description="Packages that functions may be imported from; nothing else is ever imported."
     )
-    spark: dict[str, Plain] = Field(default={}, description="Settings of a session that sparkassets itself creates.")
+    spark: dict[str, Plain] = Field(default={}, description="Spark settings of a session that sparkassets creates.")
     secrets: _Secrets = Field(
         default={},
         description=(
-            "What `notify` and `${NAME}` in `spark` may name: the environment's variable NAME, or the file that "
-            "NAME_FILE names, else this secret of Databricks; asked for when it is needed, and never stored."
+            "Secrets that `notify` and `${NAME}` in `spark` may use. The value comes from the "
+            "environment variable NAME, the file named by NAME_FILE, or this Databricks secret; it is "
+            "fetched when needed and never stored."
         ),
     )
     storage: _Storage = Field(
         default={},
         description=(
-            "How buckets are reached, by `s3://<bucket>`; `s3://` is every bucket that is not named. A key that is a "
-            "name holds for the buckets of paths that begin with it: `s3://<name>@<bucket>/…`."
+            "Connection settings by bucket, `s3://<bucket>`; `s3://` stands for every bucket not "
+            "listed. A key that is a name applies to paths that use it: `s3://<name>@<bucket>/…`."
         ),
     )
-    max_parallel_runs: Count = Field(default=4, description="Assets that run side by side.")
+    max_parallel_runs: Count = Field(default=4, description="How many assets may run at the same time.")
     budget: Maybe[Annotated[BudgetMap, require_map("{bytes: 10GB, seconds: 3600}")]] = Field(
-        default=None, description="What a run may cost whose asset does not say itself."
+        default=None, description="Default budget of a run."
     )
     openlineage: Maybe[
         Annotated[
             Annotated[Literal[False], Tag("<off>")] | Annotated[OpenLineageMap, Tag("<map>")],
             discriminate_by_kind("false or {namespace: <name>}", off_or_kind),
         ]
-    ] = Field(default=None, description="False tells OpenLineage nothing, wherever it is set up.")
+    ] = Field(default=None, description="false sends nothing to OpenLineage, even if it is configured.")
     notify: Maybe[NotifyValue] = Field(
-        default=None, description="Who is told of failures, and of what is withheld or late, of assets that do not say."
+        default=None, description="Default notifications of failures, withheld partitions, and late assets."
     )
-    sinks: _Sinks = Field(default=[], description="Who else is told what is committed to the journal; of packages.")
-    defaults: DefaultsMap = Field(default=DefaultsMap(), description="What assets do that do not say otherwise.")
+    sinks: _Sinks = Field(default=[], description="Sinks of installed packages that receive every journal commit.")
+    defaults: DefaultsMap = Field(default=DefaultsMap(), description="Defaults for all assets.")
     profiles: Maybe[
         Annotated[dict[IdentifierText, ProfileMap], require_map("a map such as {dev: {state: …}, prod: {state: …}}")]
-    ] = Field(default=None, description="What differs by where it runs; `--profile` or SPARKASSETS_PROFILE names one.")
-    profile: Maybe[IdentifierText] = Field(default=None, description="The profile that holds where none is named.")
+    ] = Field(default=None, description="Settings by environment; `--profile` or SPARKASSETS_PROFILE selects one.")
+    profile: Maybe[IdentifierText] = Field(default=None, description="Profile to use if none is selected.")

@@ -36,8 +36,9 @@ _Bound = Maybe[Annotated[Plain, ValueDescription("a number, or a date or a time 
 _SEVERITY: Final[Any] = Field(
     default="fail",
     description=(
-        "What becomes of what fails. fail: the partition is withheld. warn: it is published with a warning. drop: the "
-        "rows that fail are left out. quarantine: they are left out, and kept in a table beside the target."
+        "What happens on failure. fail: the partition is withheld. warn: it is published with a "
+        "warning. drop: failing rows are left out. quarantine: failing rows are moved to a table "
+        "beside the target."
     ),
 )
 _Allow = Annotated[
@@ -51,8 +52,8 @@ class RangeMap(StrictMap):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    min: _Bound = Field(default=None, description="The least value.")
-    max: _Bound = Field(default=None, description="The highest value.")
+    min: _Bound = Field(default=None, description="Least value, inclusive.")
+    max: _Bound = Field(default=None, description="Greatest value, inclusive.")
 
 
 class RowCountMap(StrictMap):
@@ -60,16 +61,18 @@ class RowCountMap(StrictMap):
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    min: Maybe[Natural] = Field(default=None, description="At least so many.")
-    max: Maybe[Natural] = Field(default=None, description="At most so many.")
+    min: Maybe[Natural] = Field(default=None, description="Least number of rows.")
+    max: Maybe[Natural] = Field(default=None, description="Greatest number of rows.")
     change: Maybe[
         Annotated[
             str,
             Field(pattern=r"^([+-]?[0-9]+(\.[0-9]+)?%)?\.\.([+-]?[0-9]+(\.[0-9]+)?%)?$"),
             ValueDescription("a range such as -50%..+100%"),
         ]
-    ] = Field(default=None, description="How far it may be from the median of the latest that were published.")
-    over: Maybe[Count] = Field(default=None, description="How many of the latest count for `change`; 7 by default.")
+    ] = Field(default=None, description="Allowed deviation from the median of recently published partitions.")
+    over: Maybe[Count] = Field(
+        default=None, description="How many recent partitions `change` compares with; default: 7."
+    )
 
 
 def _kind_of_key(value: object) -> str | None:
@@ -83,29 +86,29 @@ def _kind_of_key(value: object) -> str | None:
 class ForeignKeyMap(StrictMap):
     """Columns whose values another asset has."""
 
-    columns: ColumnNames = Field(description="Of the rows.")
-    asset: Text = Field(description="Which has their values; it is read as an inlet is.")
+    columns: ColumnNames = Field(description="Columns of the rows.")
+    asset: Text = Field(description="Asset that holds the values; it becomes an inlet.")
     to: Maybe[ColumnNames] = Field(
-        default=None, description="Its columns, in that order; those of the same names else."
+        default=None, description="Columns of that asset, in the same order; default: the same names."
     )
 
 
 class _CommonRuleMap(StrictMap):
     """Keys that every rule may have."""
 
-    name: Maybe[Text] = Field(default=None, description="How it is called; by default as not_null(id).")
+    name: Maybe[Text] = Field(
+        default=None, description="Name of the rule; default: derived from the check, such as not_null(id)."
+    )
     severity: Literal["fail", "warn", "drop", "quarantine"] = _SEVERITY
     allow: Maybe[_Allow] = Field(
-        default=None, description="So many rows, or such a share of those that are looked at, may fail."
+        default=None, description="How many rows, or what share of the checked rows, may fail."
     )
-    where: Maybe[Text] = Field(
-        default=None, description="A condition in SQL: only rows for which it is true are looked at."
-    )
+    where: Maybe[Text] = Field(default=None, description="SQL condition; only rows for which it is true are checked.")
     samples: Annotated[
         int, Field(ge=0, le=MOST_SAMPLES), ValueDescription(f"a whole number from 0 to {MOST_SAMPLES}")
     ] = Field(
         default=0,
-        description="So many rows that fail are shown, and kept in the state; never values of columns with `pii`.",
+        description="How many failing rows to show and to store in the state; never values of `pii` columns.",
     )
 
 
@@ -117,47 +120,49 @@ class RuleMap(_CommonRuleMap):
             Annotated[_ColumnList, Tag("<list>")] | Annotated[dict[str, ColumnType | None], Tag("<map>")],
             discriminate_by_kind("a list of columns, or a map of them to their types"),
         ]
-    ] = Field(default=None, description="These columns are there, of these types.")
+    ] = Field(default=None, description="The columns exist, with these types.")
     row_count: Maybe[Annotated[RowCountMap, require_map("a map such as {min: 1}")]] = Field(
-        default=None, description="How many rows there are."
+        default=None, description="Bounds on the number of rows."
     )
-    not_null: Maybe[ColumnNames] = Field(default=None, description="None of these columns is NULL.")
+    not_null: Maybe[ColumnNames] = Field(default=None, description="None of the columns is NULL.")
     unique: Maybe[ColumnNames] = Field(
-        default=None, description="No two rows have the same values in these columns; NULL is no value."
+        default=None, description="No two rows have the same values in these columns; rows with a NULL are ignored."
     )
     accepted: Maybe[
         Annotated[
             dict[str, Annotated[list[Plain], require_list("a list of values")]],
             require_column_map("{status: [open, closed]}"),
         ]
-    ] = Field(default=None, description="The column has one of these values, or NULL.")
+    ] = Field(default=None, description="The column has one of these values or is NULL.")
     range: Maybe[
         Annotated[
             dict[str, Annotated[RangeMap, require_map("a map such as {min: 0}")]],
             require_column_map("{amount: {min: 0}}"),
         ]
-    ] = Field(default=None, description="The column lies between these bounds, or is NULL.")
+    ] = Field(default=None, description="The column lies between these bounds or is NULL.")
     pattern: Maybe[Annotated[dict[str, Text], require_map("{email: '.+@.+'}")]] = Field(
-        default=None, description="The whole text of the column matches this regular expression, or is NULL."
+        default=None, description="The whole text of the column matches this regular expression or is NULL."
     )
     freshness: Maybe[Annotated[dict[str, DurationText], require_column_map("{updated_at: 2d}")]] = Field(
         default=None,
-        description="The newest value of the column is not older than this at the partition's end, or now.",
+        description=(
+            "The newest value of the column is at most this old, at the partition's end or now, whichever is earlier."
+        ),
     )
     foreign_key: Maybe[
         Annotated[
             Annotated[dict[str, Text], Tag("<map>")] | Annotated[ForeignKeyMap, Tag("<key>")],
             discriminate_by_kind("{shop_id: shops.id}, or {columns: [a, b], asset: other}", _kind_of_key),
         ]
-    ] = Field(default=None, description="The values of the column are those of a column of another asset, or NULL.")
+    ] = Field(default=None, description="Every value of the column exists in a column of another asset, or is NULL.")
     sql: Maybe[Text] = Field(
-        default=None, description="A condition in SQL on the row, or on aggregates of `per: partition` or `per: run`."
+        default=None, description="SQL condition on the row, or on aggregates with `per: partition` or `per: run`."
     )
     python: Maybe[FunctionText] = Field(
-        default=None, description="A function of an allowed package that tells it, as package.module:function."
+        default=None, description="Function of an allowed package that decides, as package.module:function."
     )
     per: Maybe[Literal["row", "partition", "run"]] = Field(
-        default=None, description="What is judged: rows, each partition, or all rows of the run."
+        default=None, description="What the rule judges: each row, each partition, or all rows of the run."
     )
 
 
@@ -166,7 +171,7 @@ class RegisteredRuleMap(_CommonRuleMap):
 
     model_config = ConfigDict(extra="allow")
 
-    check: Text = Field(description="Its name in the entry point group `sparkassets.checks`.")
+    check: Text = Field(description="Name in the entry point group `sparkassets.checks`.")
 
 
 CHECKS: Final = tuple(key for key in RuleMap.model_fields if key not in _CommonRuleMap.model_fields and key != "per")

@@ -30,10 +30,8 @@ from sparkassets.core.timetables.parse import KINDS
 class DeadlineMap(StrictMap):
     """When the newest of an asset has to be there."""
 
-    by: Text = Field(description="By this time of day, such as 08:00, on the asset's clock; or by each tick of a cron.")
-    every: Maybe[DurationText] = Field(
-        default=None, description="How often it has to be there by a time of day; 1d by default."
-    )
+    by: Text = Field(description="Deadline: a time of day in the asset's time zone, such as 08:00, or a cron.")
+    every: Maybe[DurationText] = Field(default=None, description="How often a time of day applies; default: 1d.")
 
 
 _Texts = Annotated[list[Annotated[str, ValueDescription("text")]], Field(json_schema_extra={"minItems": 1})]
@@ -51,15 +49,19 @@ _Moments = Annotated[
 ]
 
 
-_Delay = Annotated[Maybe[DurationText], Field(description="Runs start so much later; same interval.")]
-_Window = Annotated[Maybe[DurationText], Field(description="The interval is so long, up to its end.")]
+_Delay = Annotated[Maybe[DurationText], Field(description="How much later runs start; their intervals do not move.")]
+_Window = Annotated[Maybe[DurationText], Field(description="Length of each interval, up to its end.")]
 _Catchup = Annotated[
     Maybe[Literal["all", "latest", "rollup"]],
-    Field(description="Each missed interval in order, only the newest, or one run that spans them all."),
+    Field(
+        description=(
+            "Missed intervals: all runs each in order, latest only the newest, rollup one run that spans them all."
+        )
+    ),
 ]
-_Timezone = Annotated[Maybe[ZoneText], Field(description="Whose wall clock it follows; the asset's by default.")]
-_Start = Annotated[Maybe[InstantText], Field(description="No interval begins before it; one may begin at it.")]
-_End = Annotated[Maybe[InstantText], Field(description="No interval begins at it or after.")]
+_Timezone = Annotated[Maybe[ZoneText], Field(description="Time zone of the schedule; default: the asset's.")]
+_Start = Annotated[Maybe[InstantText], Field(description="Earliest start of an interval, inclusive.")]
+_End = Annotated[Maybe[InstantText], Field(description="Latest start of an interval, exclusive.")]
 """Keys of every timetable, built in or of a package."""
 
 
@@ -70,36 +72,47 @@ class ScheduleMap(StrictMap):
         json_schema_extra={"oneOf": [{"required": [kind]} for kind in KINDS if kind != "timetable"]}
     )
 
-    cron: Maybe[_Crons] = Field(default=None, description="From each tick to the next; @daily and its like, or crons.")
+    cron: Maybe[_Crons] = Field(
+        default=None,
+        description="Intervals from each tick to the next: a preset such as @daily, or cron expressions.",
+    )
     at: Maybe[_Moments] = Field(
         default=None,
-        description="Exact times: each start and end of its own interval; open or close of an exchange's sessions.",
+        description=(
+            "Exact times, whose intervals start and end at the same instant; or open or close of an "
+            "exchange's sessions."
+        ),
     )
     every: Maybe[SpanText] = Field(
         default=None,
         description=(
-            "s, m, h: elapsed time from `start`, else 1970-01-01; d, w, mo, y: calendar time; "
-            "session: from the opening to the close of each session of the exchange in `calendar`."
+            "Length of the intervals. s, m, h: elapsed time from `start`, or from 1970-01-01; d, w, "
+            "mo, y: calendar time; session: each session of the exchange in `calendar`, from open to "
+            "close."
         ),
     )
     times: Maybe[TimesValue] = Field(
-        default=None, description="Exact times: a list is any of its maps, a map is all of its keys."
+        default=None, description="Exact times: a map matches if all its keys do, a list if any of its maps does."
     )
     sun: Maybe[Literal["sunrise", "sunset", "dawn", "dusk", "noon"]] = Field(
-        default=None, description="Exact times: of the sun at a place; none on polar days and nights."
+        default=None, description="Exact times by the sun at a place; none on polar days and nights."
     )
-    latitude: Maybe[Degrees] = Field(default=None, description="Of `sun`, degrees north.")
-    longitude: Maybe[Degrees] = Field(default=None, description="Of `sun`, degrees east.")
+    latitude: Maybe[Degrees] = Field(default=None, description="Latitude for `sun`, in degrees north.")
+    longitude: Maybe[Degrees] = Field(default=None, description="Longitude for `sun`, in degrees east.")
     calendar: Maybe[Annotated[str, ValueDescription("a country such as DE or US-NY, or an exchange such as XNYS")]] = (
         Field(
             default=None,
-            description="Open days: working days of a country or a part of one, or sessions of an exchange.",
+            description="Open days: working days of a country or region, or sessions of an exchange.",
         )
     )
     roll: Maybe[Literal["skip", "back", "forward"]] = Field(
-        default=None, description="Drops ticks on closed days (default), or moves them to the open day before or after."
+        default=None,
+        description=(
+            "What happens to ticks on closed days: skip them (the default), or move them back or forward "
+            "to an open day."
+        ),
     )
-    interval: Maybe[DurationText] = Field(default=None, description="How long the intervals of `cron` last.")
+    interval: Maybe[DurationText] = Field(default=None, description="Length of the intervals of `cron`.")
     delay: _Delay = None
     window: _Window = None
     catchup: _Catchup = None
@@ -113,7 +126,7 @@ class RegisteredMap(StrictMap):
 
     model_config = ConfigDict(extra="allow")
 
-    timetable: Text = Field(description="Its name in the entry point group `sparkassets.timetables`.")
+    timetable: Text = Field(description="Name in the entry point group `sparkassets.timetables`.")
     delay: _Delay = None
     window: _Window = None
     catchup: _Catchup = None
@@ -126,18 +139,19 @@ class PartitionMap(StrictMap):
     """A partition by time."""
 
     by: GrainText = Field(
-        description="How long each is; a cron: from each of its ticks to the next; auto: as the schedule's intervals."
+        description="Length of the partitions; a cron: from each tick to the next; auto: the schedule's intervals."
     )
-    column: Maybe[Text] = Field(default=None, description="Column that holds the partition.")
-    timezone: Maybe[ZoneText] = Field(default=None, description="Whose days and hours; the asset's by default.")
+    column: Maybe[Text] = Field(default=None, description="Column that holds the partition's key.")
+    timezone: Maybe[ZoneText] = Field(default=None, description="Time zone of the partitions; default: the asset's.")
     start: Maybe[InstantText] = Field(
-        default=None, description="No partition before it is wanted; one belongs when it begins at it or after."
+        default=None, description="First partition: the first one that begins at or after it."
     )
     end: Maybe[InstantText] = Field(
-        default=None, description="None is wanted from there on; the asset's by default. +2d: so much ahead of now is."
+        default=None, description="End, exclusive; default: the asset's. +2d: two days ahead of now."
     )
     offset: Maybe[DurationText] = Field(
-        default=None, description="Days and longer slots begin so much later on the wall clock; their keys stay."
+        default=None,
+        description="How much later days and longer partitions begin on the wall clock; their keys do not change.",
     )
     exclude: Maybe[
         Annotated[
@@ -151,7 +165,9 @@ class PartitionMap(StrictMap):
         ]
     ] = Field(
         default=None,
-        description="What is no partition: those whose keys are ticks of a cron, days, days that a calendar is closed.",
+        description=(
+            "Partitions to leave out: those at ticks of a cron, single days, or days on which a calendar is closed."
+        ),
     )
 
 
@@ -170,12 +186,14 @@ class SegmentsMap(StrictMap):
             Tag("<list>"),
         ],
         discriminate_by_kind("a list of keys such as [de, nl], or runtime", _kind_of_segments),
-    ] = Field(description="The keys that are wanted, as texts; or runtime: those that come to be known.")
+    ] = Field(
+        description="The segments, as texts; or runtime: segments are discovered in the data or added by command."
+    )
     column: Maybe[Text] = Field(
         default=None,
         description=(
-            "Column that holds them, by which the segments of two assets match. Where no rows are replaced by segment "
-            "it may be left out: the dimension is then called `segment`."
+            "Column that holds the segment; segments of two assets match by it. It may be left out if "
+            "no rows are replaced by segment; the dimension is then called `segment`."
         ),
     )
 
@@ -183,25 +201,23 @@ class SegmentsMap(StrictMap):
 class DateRangeMap(StrictMap):
     """Options of the strategy."""
 
-    lookback: Maybe[DurationText] = Field(
-        default=None, description="So much before every gap is computed again too, once."
-    )
+    lookback: Maybe[DurationText] = Field(default=None, description="How much before each gap to recompute, too.")
     max_partitions_per_run: Count = Field(
-        default=366, description="What is due beyond that, lookback included, is another run."
+        default=366, description="Most partitions in one run, including the lookback."
     )
 
 
 class SegmentOptionsMap(StrictMap):
     """Options of the strategy."""
 
-    max_partitions_per_run: Count = Field(default=366, description="What is due beyond that is another run.")
+    max_partitions_per_run: Count = Field(default=366, description="Most partitions in one run.")
 
 
 class SegmentStrategyMap(StrictMap):
     """A strategy of segments alone, with options."""
 
     segments: Annotated[SegmentOptionsMap, require_map("a map of its options")] = Field(
-        description="The missing and stale segments, as few runs as the cap allows."
+        description="Compute missing and stale segments, in as few runs as the cap allows."
     )
 
 
@@ -209,7 +225,7 @@ class StrategyMap(StrictMap):
     """A strategy with options."""
 
     date_range: Annotated[DateRangeMap, require_map("a map of its options")] = Field(
-        description="What is missing or stale in a range of time, as few runs as the cap allows."
+        description="Compute missing and stale partitions of a range, in as few runs as the cap allows."
     )
 
 
