@@ -91,7 +91,7 @@ def _requested_partitions(asset: AssetSpec, request: BackfillRequest) -> Partiti
     partitions = partitions_of(asset, request.partition) if request.partition is not None else EVERYTHING
     if not request.segments:
         return partitions
-    selected = partitions & asset.partitioning.of_segments(request.segments)
+    selected = partitions & asset.partitioning.parse_segments(request.segments)
     if not selected:
         raise InputError(f"--partition {request.partition} names none of the segments of --segment")
     return selected

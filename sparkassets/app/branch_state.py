@@ -111,9 +111,9 @@ class BaseObserver:
             self._base.entries_after(read_seq or 0, uri=asset.uri),
             version=last.version,
             cursor=last.cursor,
-            coverage=state.dataset(asset.uri).coverage if is_shared and last.cursor else last.coverage,
-            viewed=last.view_coverage,
-            cut=read_seq is not None and self._base.has_expired(read_seq),
+            known_partitions=state.dataset(asset.uri).coverage if is_shared and last.cursor else last.coverage,
+            known_view_partitions=last.view_coverage,
+            has_expired=read_seq is not None and self._base.has_expired(read_seq),
         )
         if entry is None:
             return None
@@ -245,7 +245,7 @@ class Branch:
         read_seq = read_up_to(asset_state.position, base) if asset_state is not None else None
         if read_seq is None or not self.base.has_expired(read_seq):
             return False
-        return any(has_missed_entries(uri, read_seq, base, cut=True) for uri in (asset.uri, *asset.views))
+        return any(has_missed_entries(uri, read_seq, base, has_expired=True) for uri in (asset.uri, *asset.views))
 
     def offer(self, context: PlanningContext) -> PromotionOffer:
         """What the branch offers for promotion, given what the base has recorded up to the state of ``context``.
@@ -317,7 +317,7 @@ class Branch:
             [entry for entry in entries if entry.seq <= base.seq],
             version=asset_state.version,
             cursor=asset_state.position,
-            coverage=(base if is_shared and asset_state.position else branch).dataset(asset.uri).coverage,
-            viewed={uri: branch.dataset(uri).coverage for uri in asset.views},
-            cut=read_seq is not None and self.base.has_expired(read_seq),
+            known_partitions=(base if is_shared and asset_state.position else branch).dataset(asset.uri).coverage,
+            known_view_partitions={uri: branch.dataset(uri).coverage for uri in asset.views},
+            has_expired=read_seq is not None and self.base.has_expired(read_seq),
         )

@@ -151,11 +151,11 @@ class BranchCommands(Generic[P]):
         Raises:
             InputError: There is no such branch, or something of it runs, or is being promoted.
         """
-        from sparkassets.core.branches.branch_project import BRANCHES, WAREHOUSES
+        from sparkassets.core.branches.branch_project import BRANCH_FOLDER, WAREHOUSE_FOLDER
         from sparkassets.core.journal.entries import PauseEntry
 
         if self._is_half_dropped(name):
-            self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCHES}", name)
+            self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCH_FOLDER}", name)
             return ()
         branch = self._existing_branch(name)
         self._refuse_promotions(name, branch.own.state().journal_id)
@@ -176,26 +176,26 @@ class BranchCommands(Generic[P]):
 
         with ProjectContext(branch.fork.project, branch.adapters).recording("drop") as ledger:
             ledger.commit(decide)
-        self._context.adapters.remove_folder(f"{self._context.spec.warehouse.rstrip('/')}/{WAREHOUSES}", name)
-        self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCHES}", name)
+        self._context.adapters.remove_folder(f"{self._context.spec.warehouse.rstrip('/')}/{WAREHOUSE_FOLDER}", name)
+        self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCH_FOLDER}", name)
         return tuple(branch.fork.computed_assets)
 
     def names(self) -> list[str]:
         """The names of the branches that there are, ascending."""
-        from sparkassets.core.branches.branch_project import BRANCHES
+        from sparkassets.core.branches.branch_project import BRANCH_FOLDER
 
         return (
             []
             if self._context.spec.state_by_spark
-            else sorted(self._context.adapters.list_folders(self._context.spec.state, BRANCHES))
+            else sorted(self._context.adapters.list_folders(self._context.spec.state, BRANCH_FOLDER))
         )
 
     def _is_half_dropped(self, name: str) -> bool:
         """Whether a `drop` was killed before it had removed the branch's journal, which it does last."""
-        from sparkassets.core.branches.branch_project import WAREHOUSES, check_branch_name
+        from sparkassets.core.branches.branch_project import WAREHOUSE_FOLDER, check_branch_name
 
         if check_branch_name(name) not in self.names() or name in self._context.adapters.list_folders(
-            self._context.spec.warehouse, WAREHOUSES
+            self._context.spec.warehouse, WAREHOUSE_FOLDER
         ):
             return False
         try:

@@ -268,7 +268,7 @@ def print_other_findings(name: str, run: RunResult | RunRecord, project: Project
     """Prints findings of validations that withheld nothing, such as warnings."""
     spec = project.assets.get(run.asset)
     quarantine = quarantine_path(spec) if spec is not None and run.partitions - run.withheld else ""  # else no rows
-    for outcome in describe_other_outcomes(run.verdicts, beside=quarantine):
+    for outcome in describe_other_outcomes(run.verdicts, quarantine=quarantine):
         print_text(terminal, f"{name} {outcome}", style="yellow")
 
 

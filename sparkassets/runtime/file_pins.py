@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any
 from urllib.parse import unquote
 
-from sparkassets.core.branches.branch_project import BASE
+from sparkassets.core.branches.branch_project import BASE_CURSOR_KEY
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING, Dependency, PartitionSet
 from sparkassets.core.patterns import FileSlot, KnownFile, PathPattern, is_of_file, is_of_slot
@@ -64,7 +64,9 @@ def _slot_fingerprints(source: AssetSpec, position: Mapping[str, Any], parts: Pa
     partitioning = source.partitioning
     if parts.is_everything or not partitioning.is_partitioned or source.storage is None:
         return {
-            key: fingerprint for key, fingerprint in position.items() if fingerprint and key != BASE and is_of_slot(key)
+            key: fingerprint
+            for key, fingerprint in position.items()
+            if fingerprint and key != BASE_CURSOR_KEY and is_of_slot(key)
         }
     pattern = PathPattern.parse(source.storage.as_path, partitioning.segment_columns)
     slots = {key: FileSlot.of_key(key, partitioning) for key in position if is_of_slot(key)}

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import field, replace
 
 from sparkassets.core.journal.entries import FailureCause
-from sparkassets.core.journal.marks import RecoveryQuestion, asked_partitions, completion_hint, question_hint
+from sparkassets.core.journal.marks import RecoveryQuestion, completion_hint, partitions_in_question, question_hint
 from sparkassets.core.journal.state import ClaimState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import listing
@@ -155,4 +155,4 @@ def _describe_cause(error: BaseException) -> str:
 def recovery_question(order: RunOrder, older: Sequence[ClaimState], runs: tuple[str, ...]) -> RecoveryQuestion:
     """The question to a person: are the rows of these unfinished runs in the table?"""
     claimed = PartitionSet.union(link.entry.partitions for link in older if link.asks is None)
-    return RecoveryQuestion(runs, asked_partitions(order.asset.partitioning, claimed))
+    return RecoveryQuestion(runs, partitions_in_question(order.asset.partitioning, claimed))

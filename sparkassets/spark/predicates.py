@@ -87,7 +87,7 @@ def partition_predicate(
     """
     if parts.is_everything:
         return None
-    partitioning, parts = partitioning.by_columns, partitioning.in_rows(parts)
+    partitioning, parts = partitioning.by_columns, partitioning.widen_to_rows(parts)
     columns = partition_columns(schema, partitioning=partitioning, owner=owner)
     if not columns:
         return None

@@ -239,7 +239,7 @@ def _count_rows(
         sampled = tuple(
             _make_sample(row.asDict(), layout, asset) for row in (differing.limit(samples).collect() if samples else ())
         )
-        in_order = sorted(partitions.items(), key=lambda each: (each[0].extent or (0, 0), each[0].sole[0]))
+        in_order = sorted(partitions.items(), key=lambda each: (each[0].extent or (0, 0), each[0].sole_partition[0]))
         return RowComparison(layout.keys, has_duplicate_keys=False, partitions=tuple(in_order), samples=sampled)
     finally:
         with contextlib.suppress(PySparkException):

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 
-from sparkassets.core.branches.branch_project import WAREHOUSES
+from sparkassets.core.branches.branch_project import WAREHOUSE_FOLDER
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import BranchPromotion
 from sparkassets.core.spec.model import AssetSpec, ReadAfter, SqlBody
@@ -126,7 +126,7 @@ def _promoted(order: RunOrder, promotion: BranchPromotion) -> Computed:
     """The rows that a branch has of each table."""
     parts: dict[str, list[Row]] = {}
     for each in order.table_orders:
-        folder = Path(path_of(each.asset)).parent / WAREHOUSES / promotion.branch / each.asset.name
+        folder = Path(path_of(each.asset)).parent / WAREHOUSE_FOLDER / promotion.branch / each.asset.name
         there = pa.table(DeltaTable(folder, version=promotion.tables[each.asset.name][1]).scan().read_all()).to_pylist()
         parts[each.asset.name] = _in_parts(there, order.partitions, each.asset)
     points.TRIGGER.at("read:done")

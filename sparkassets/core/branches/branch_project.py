@@ -22,10 +22,10 @@ from sparkassets.core.strategies import DateRange, SegmentBatches
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
-BRANCHES: Final = "branches"
-WAREHOUSES: Final = "_branches"
+BRANCH_FOLDER: Final = "branches"
+WAREHOUSE_FOLDER: Final = "_branches"
 _NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_LONGEST: Final = 60
+_MOST_CHARACTERS: Final = 60
 
 
 def check_branch_name(name: str) -> str:
@@ -37,9 +37,11 @@ def check_branch_name(name: str) -> str:
     >>> check_branch_name("new-delays")
     'new-delays'
     """
-    if len(name) > _LONGEST or not _NAME.fullmatch(name):
+    if len(name) > _MOST_CHARACTERS or not _NAME.fullmatch(name):
         message = f"a branch cannot be named {name!r}"
-        raise InputError(message, hint=f"lower-case letters, digits and single '-' between them, at most {_LONGEST}")
+        raise InputError(
+            message, hint=f"lower-case letters, digits and single '-' between them, at most {_MOST_CHARACTERS}"
+        )
     return name
 
 
@@ -52,14 +54,14 @@ def branch_state_location(project: ProjectSpec, branch: str) -> str:
     if project.state_by_spark:
         raise InputError(f"the state {project.state} is kept by a Spark session, and has no branches")
     state = project.state.rstrip("/")
-    if state.split("/")[-2:-1] == [BRANCHES]:
+    if state.split("/")[-2:-1] == [BRANCH_FOLDER]:
         raise InputError(f"the state {state} is a branch's, which has no branches", hint="branch off the base")
-    return f"{state}/{BRANCHES}/{branch}"
+    return f"{state}/{BRANCH_FOLDER}/{branch}"
 
 
 def branch_warehouse(project: ProjectSpec, branch: str) -> str:
     """The folder of all tables of a branch."""
-    return f"{project.warehouse.rstrip('/')}/{WAREHOUSES}/{branch}"
+    return f"{project.warehouse.rstrip('/')}/{WAREHOUSE_FOLDER}/{branch}"
 
 
 def branch_storage(project: ProjectSpec, branch: str, asset: AssetSpec) -> StorageLocation | None:
@@ -67,15 +69,15 @@ def branch_storage(project: ProjectSpec, branch: str, asset: AssetSpec) -> Stora
     if asset.storage is None:
         return None
     path = f"{branch_warehouse(project, branch)}/{asset.name}"
-    return StorageLocation(path, f"{WAREHOUSES}/{branch}/{asset.name}")
+    return StorageLocation(path, f"{WAREHOUSE_FOLDER}/{branch}/{asset.name}")
 
 
-_BASE = "sparkassets:base/"
+_BASE_URI_PREFIX = "sparkassets:base/"
 
 
 def base_uri(asset: str) -> str:
     """The reserved URI of a branch's events that record which code the base had for an asset."""
-    return f"{_BASE}{asset}"
+    return f"{_BASE_URI_PREFIX}{asset}"
 
 
 @frozen
@@ -109,21 +111,18 @@ def build_branch_project(project: ProjectSpec, name: str, base: State, branch: S
         InputError: The project's state cannot have branches, or an asset reads a base asset aligned.
     """
     context = PlanningContext(project, base, now=0, clock=0)
-    computed = (each for each in project.assets.values() if not each.writes_itself)
-    fresh = {each.name: why for each in computed if (why := _explain_divergence(each, project, context))}
-    own = _find_computed_assets(project, branch, fresh)
-    fresh = {each: why for each, why in fresh.items() if project.assets[each].source is not None}
-    edges = upstream_edges(project.assets)
-    read = dict.fromkeys(up for each in own for up in edges[each] if up not in own)
-    assets = {
-        each.name: replace(
-            _as_computed_asset(each, project, name, own) if each.name in own else _as_read_asset(each, fresh),
-            reach=_base_reach(each, context, own),
-        )
-        for each in project.assets.values()
-        if each.name in own or each.name in read
-    }
-    made = replace(
+    divergences = _find_divergences(project, context)
+    computed_assets = _find_computed_assets(project, branch, divergences)
+    changed_sources = {each: divergences[each] for each in divergences if project.assets[each].source is not None}
+    assets: dict[str, AssetSpec] = {}
+    for asset in _find_needed_assets(project, computed_assets):
+        if asset.name in computed_assets:
+            adapted = _adapt_computed_asset(asset, project, name, computed_assets)
+        else:
+            adapted = _adapt_read_asset(asset, changed_sources)
+        reach = _partitions_allowed_by_base(asset, context, computed_assets)
+        assets[asset.name] = replace(adapted, reach=reach)
+    branch_project = replace(
         project,
         state=branch_state_location(project, name),
         warehouse=branch_warehouse(project, name),
@@ -131,11 +130,27 @@ def build_branch_project(project: ProjectSpec, name: str, base: State, branch: S
         openlineage=False,
         retention=None,
     )
-    reused = tuple(each for each in assets if each not in own and each not in fresh)
-    return BranchProject(name, project, own, {each: fresh[each] for each in fresh if each in assets}, reused, made)
+    changed_sources = {each: reason for each, reason in changed_sources.items() if each in assets}
+    reused = tuple(each for each in assets if each not in {*computed_assets, *changed_sources})
+    return BranchProject(name, project, computed_assets, changed_sources, reused, branch_project)
 
 
-def _base_reach(asset: AssetSpec, base: PlanningContext, own: Collection[str]) -> PartitionSet:
+def _find_divergences(project: ProjectSpec, base: PlanningContext) -> dict[str, str]:
+    """The assets that differ from the base's, upstream first, each with the reason; not those that write themselves."""
+    candidates = (each for each in project.assets.values() if not each.writes_itself)
+    return {each.name: reason for each in candidates if (reason := _explain_divergence(each, project, base))}
+
+
+def _find_needed_assets(project: ProjectSpec, computed_assets: Collection[str]) -> list[AssetSpec]:
+    """The assets that the branch computes or reads, upstream first."""
+    edges = upstream_edges(project.assets)
+    needed = {*computed_assets, *(upstream for each in computed_assets for upstream in edges[each])}
+    return [each for each in project.assets.values() if each.name in needed]
+
+
+def _partitions_allowed_by_base(
+    asset: AssetSpec, base: PlanningContext, computed_assets: Collection[str]
+) -> PartitionSet:
     """The partitions that the base lets the asset have.
 
     An asset that the branch reads has lost its inlets, and with them the declared bounds and the skipped partitions of
@@ -144,33 +159,33 @@ def _base_reach(asset: AssetSpec, base: PlanningContext, own: Collection[str]) -
     """
     return (
         EVERYTHING - base.state_of(asset).skipped_partitions
-        if asset.name in own
+        if asset.name in computed_assets
         else base.possible_partitions(asset.name)
     )
 
 
-def _find_computed_assets(project: ProjectSpec, branch: State, unlike: Mapping[str, str]) -> dict[str, str]:
+def _find_computed_assets(project: ProjectSpec, branch: State, divergences: Mapping[str, str]) -> dict[str, str]:
     """The assets that the branch computes, upstream first, each with the reason.
 
-    These differ from the base (``unlike``), read such an asset, or were computed by the branch before. An asset that
-    writes its table itself is left out, as it might write to the base's table.
+    These differ from the base (``divergences``), read such an asset, or were computed by the branch before. An asset
+    that writes its table itself is left out, as it might write to the base's table. Outlets follow their makers.
     """
-    edges, found = upstream_edges(project.assets), dict[str, str]()
+    edges, computed_assets = upstream_edges(project.assets), dict[str, str]()
     for asset in project.assets.values():
         if asset.source is not None or asset.writes_itself:
             continue
+        diverging_inlets = [each for each in edges[asset.name] if each in {*computed_assets, *divergences}]
         if asset.maker:
-            if asset.maker in found:
-                found[asset.name] = found[asset.maker]
-            continue
-        ups = [each for each in edges[asset.name] if each in found or each in unlike]
-        if asset.name in unlike:
-            found[asset.name] = unlike[asset.name]
-        elif ups:
-            found[asset.name] = f"it reads {', '.join(ups)}"
-        elif branch.dataset(base_uri(asset.name)).seq:
-            found[asset.name] = "the branch has computed it before"
-    return found
+            reason = computed_assets.get(asset.maker, "")
+        elif asset.name in divergences:
+            reason = divergences[asset.name]
+        elif diverging_inlets:
+            reason = f"it reads {', '.join(diverging_inlets)}"
+        else:
+            reason = "the branch has computed it before" if branch.dataset(base_uri(asset.name)).seq else ""
+        if reason:
+            computed_assets[asset.name] = reason
+    return computed_assets
 
 
 def _explain_divergence(asset: AssetSpec, project: ProjectSpec, base: PlanningContext) -> str | None:
@@ -180,29 +195,29 @@ def _explain_divergence(asset: AssetSpec, project: ProjectSpec, base: PlanningCo
     """
     if asset.maker:
         return None
-    known, spec = base.state.assets.get(asset.name), build_fold_spec(asset, project)
-    if known is None:
+    base_asset, spec = base.state.assets.get(asset.name), build_fold_spec(asset, project)
+    if base_asset is None:
         return "the base does not have it"
-    if asset.source is None and _has_other_code(base.asset(asset.name), known):
+    if asset.source is None and _has_other_code(base.asset(asset.name), base_asset):
         return "its code is not the base's"
-    if known.former is not None or _storage_signature(spec) != _storage_signature(known.spec.as_declared):
+    if base_asset.former is not None or _storage_signature(spec) != _storage_signature(base_asset.spec.as_declared):
         return "its partitions, inlets or place are not the base's"
     return None
 
 
-def _has_other_code(asset: AssetSpec, known: AssetState) -> bool:
+def _has_other_code(asset: AssetSpec, base_asset: AssetState) -> bool:
     """Whether the base's table was computed by other code than the branch's.
 
     Without a table, whether the base has other code. With one, the definition that the base's journal recorded last
     says nothing about the rows: any command that somebody runs on the base from a checkout records the code of that
     checkout.
     """
-    if any(partitions_made_by(asset, known, each) for each in known.made):
-        last = max(known.made, key=lambda each: (each.at, each.since))
-        stands = asset.on_code_change == "ignore" and last.definition.id == own_definition_id(asset)
-        return not stands and bool(outputs_of_other_code(asset, known))
-    before = known.spec.definition
-    return own_definition_id(asset) != (before.id if before is not None else "")
+    if any(partitions_made_by(asset, base_asset, each) for each in base_asset.made):
+        newest_output = max(base_asset.made, key=lambda each: (each.at, each.since))
+        is_ignored = asset.on_code_change == "ignore" and newest_output.definition.id == own_definition_id(asset)
+        return not is_ignored and bool(outputs_of_other_code(asset, base_asset))
+    base_definition = base_asset.spec.definition
+    return own_definition_id(asset) != (base_definition.id if base_definition is not None else "")
 
 
 def _storage_signature(spec: FoldSpec) -> tuple[object, ...]:
@@ -211,14 +226,16 @@ def _storage_signature(spec: FoldSpec) -> tuple[object, ...]:
     return spec.uri, spec.partitioning, inlets, spec.storage, spec.appends, spec.outlets
 
 
-def _as_computed_asset(asset: AssetSpec, project: ProjectSpec, branch: str, own: Collection[str]) -> AssetSpec:
+def _adapt_computed_asset(
+    asset: AssetSpec, project: ProjectSpec, branch: str, computed_assets: Collection[str]
+) -> AssetSpec:
     """An asset as the branch computes it: with a table of its own, due by what it reads, and without notifications.
 
     Raises:
         InputError: It reads an asset of the base aligned; the branch does not know the base's runs.
     """
     for inlet in asset.inlets.values():
-        if inlet.aligned and inlet.name not in own:
+        if inlet.aligned and inlet.name not in computed_assets:
             message = f"{asset.name!r} reads {inlet.name!r} aligned to its runs, which a branch does not know"
             raise InputError(message, hint=f"change something of {inlet.name!r}, too, so that it runs in the branch")
     return replace(
@@ -247,23 +264,25 @@ def _schedule_by_data(asset: AssetSpec) -> Schedule:
 
     A condition stays, and so does a timetable whose ticks decide what a run computes.
     """
-    rerun = [name for name, inlet in asset.inlets.items() if inlet.on_update == "rerun"]
-    clock = asset.schedule.timetable is not None
-    if not rerun or asset.schedule.condition is not None:
+    rerun_inlets = [name for name, inlet in asset.inlets.items() if inlet.on_update == "rerun"]
+    has_timetable = asset.schedule.timetable is not None
+    if not rerun_inlets or asset.schedule.condition is not None:
         return asset.schedule
-    if clock and not isinstance(asset.strategy, DateRange | SegmentBatches):
+    if has_timetable and not isinstance(asset.strategy, DateRange | SegmentBatches):
         return asset.schedule
-    leaves = tuple(map(UpdateLeaf, rerun))
-    return Schedule(None, leaves[0] if len(leaves) == 1 else AnyOf(leaves), " | ".join(rerun), default=True)
+    leaves = tuple(map(UpdateLeaf, rerun_inlets))
+    return Schedule(None, leaves[0] if len(leaves) == 1 else AnyOf(leaves), " | ".join(rerun_inlets), default=True)
 
 
-def _as_read_asset(asset: AssetSpec, fresh: Collection[str]) -> AssetSpec:
+def _adapt_read_asset(asset: AssetSpec, changed_sources: Collection[str]) -> AssetSpec:
     """An asset that the branch only reads, as a source that is observed through the base's journal.
 
-    Sources in ``fresh`` stay as they are: the branch observes them itself.
+    Sources in ``changed_sources`` stay as they are: the branch observes them itself.
     """
     if asset.source is not None:
-        return asset if asset.name in fresh else replace(asset, source=replace(asset.source, settle_seconds=0))
+        return (
+            asset if asset.name in changed_sources else replace(asset, source=replace(asset.source, settle_seconds=0))
+        )
     return AssetSpec(
         asset.name,
         asset.uri,
@@ -281,101 +300,109 @@ def _as_read_asset(asset: AssetSpec, fresh: Collection[str]) -> AssetSpec:
     )
 
 
-BASE: Final = "sparkassets:base"
+BASE_CURSOR_KEY: Final = "sparkassets:base"
 """Key in a cursor that stores up to which entry the base's journal was read."""
 
 
 def read_up_to(cursor: Mapping[str, Any], base: State) -> int | None:
     """The sequence number up to which a cursor has read the base's journal; None if it never read this journal."""
-    journal_id, seq = cursor.get(BASE, ("", 0))
+    journal_id, seq = cursor.get(BASE_CURSOR_KEY, ("", 0))
     return int(seq) if journal_id == base.journal_id else None
 
 
-def has_missed_entries(uri: str, read: int, base: State, *, cut: bool) -> bool:
-    """Whether entries after ``read`` that have expired may have updated the dataset.
+def has_missed_entries(uri: str, read_seq: int, base: State, *, has_expired: bool) -> bool:
+    """Whether entries after ``read_seq`` that have expired may have updated the dataset.
 
-    ``cut`` says whether any entries after ``read`` have expired.
+    ``has_expired`` says whether any entries after ``read_seq`` have expired.
     """
-    return cut and base.dataset(uri).seq > read
+    return has_expired and base.dataset(uri).seq > read_seq
 
 
 def mirror_updates(
     asset: AssetSpec,
     base: State,
-    since: Iterable[NumberedEntry],
+    new_entries: Iterable[NumberedEntry],
     *,
     version: int | None,
     cursor: Mapping[str, Any],
-    coverage: PartitionSet,
-    viewed: Mapping[str, PartitionSet],
-    cut: bool = False,
+    known_partitions: PartitionSet,
+    known_view_partitions: Mapping[str, PartitionSet],
+    has_expired: bool = False,
 ) -> ObservedEntry | None:
     """Returns the observation of what changed in an asset of the base; None where nothing did.
 
     Args:
         asset: The asset as the branch reads it.
         base: Present state of the base.
-        since: Entries about the dataset after those that the cursor has read; if it has read none, all present
+        new_entries: Entries about the dataset after those that the cursor has read; if it has read none, all present
             partitions count as new.
         version: Version of the table that the branch knows.
         cursor: How far the branch has read the base's journal.
-        coverage: Present partitions that the branch knows.
-        viewed: Present partitions of views that the branch knows.
-        cut: Whether some of the entries have expired. Then all present partitions of a dataset that was updated since
-            count as new; where none was updated, only the cursor advances.
+        known_partitions: Present partitions that the branch knows.
+        known_view_partitions: Present partitions of views that the branch knows.
+        has_expired: Whether some of the entries have expired. Then all present partitions of a dataset that was updated
+            since count as new; where none was updated, only the cursor advances.
     """
-    known, read, events = base.assets[asset.name], read_up_to(cursor, base), tuple(since)
-    first = read is None or has_missed_entries(asset.uri, read, base, cut=cut)
-    refs = [ref for each in events if (ref := EventRef.from_entry(each)) is not None and ref.uri == asset.uri]
-    updated = PartitionSet.union(ref.parts for ref in refs)
-    now = base.dataset(asset.uri)
-    changed, removed = _split_changes(updated, now.coverage, coverage, first=first)
-    looks = [each.entry for each in events if isinstance(each.entry, ObservedEntry)]
-    views = {
-        uri: ViewChanges(*moved)
-        for uri in asset.views
-        if any(moved := _view_changes(uri, base, looks, viewed.get(uri, NOTHING), read=read, cut=cut))
-    }
-    whole = not asset.partitioning.is_partitioned and (bool(now.seq) if first else bool(refs))
-    moves = _cursor_changes(cursor, known.position)
-    if not any((changed, removed, whole, views, moves, cut, known.version != version)):
+    base_asset, read_seq, entries = base.assets[asset.name], read_up_to(cursor, base), tuple(new_entries)
+    is_first_read = read_seq is None or has_missed_entries(asset.uri, read_seq, base, has_expired=has_expired)
+    events = [ref for each in entries if (ref := EventRef.from_entry(each)) is not None and ref.uri == asset.uri]
+    updated = PartitionSet.union(ref.parts for ref in events)
+    base_dataset = base.dataset(asset.uri)
+    changed, removed = _split_changes(updated, base_dataset.coverage, known_partitions, is_first_read=is_first_read)
+    views: dict[str, ViewChanges] = {}
+    for uri in asset.views:
+        known = known_view_partitions.get(uri, NOTHING)
+        if changes := _view_changes(uri, base, entries, known, read_seq=read_seq, has_expired=has_expired):
+            views[uri] = changes
+    is_updated = bool(base_dataset.seq) if is_first_read else bool(events)
+    is_whole_updated = is_updated and not asset.partitioning.is_partitioned
+    cursor_changes = _cursor_changes(cursor, base_asset.position)
+    if not any((changed, removed, is_whole_updated, views, cursor_changes, has_expired, base_asset.version != version)):
         return None
     return ObservedEntry(
         asset.name,
         asset.uri,
-        NOTHING if whole else changed,
-        NOTHING if whole else removed,
-        whole=whole,
-        table_id=known.table_id,
-        version=known.version,
-        cursor={**moves, BASE: [base.journal_id, base.seq]},
+        NOTHING if is_whole_updated else changed,
+        NOTHING if is_whole_updated else removed,
+        whole=is_whole_updated,
+        table_id=base_asset.table_id,
+        version=base_asset.version,
+        cursor={**cursor_changes, BASE_CURSOR_KEY: [base.journal_id, base.seq]},
         views=views,
     )
 
 
 def _view_changes(
-    uri: str, base: State, looks: Iterable[ObservedEntry], before: PartitionSet, *, read: int | None, cut: bool
-) -> tuple[PartitionSet, PartitionSet]:
-    """The changed and the removed partitions of a view by values, from the observations ``looks`` of its source."""
-    updated = PartitionSet.union(
-        look.views[uri].changed | look.views[uri].removed for look in looks if uri in look.views
+    uri: str,
+    base: State,
+    entries: Iterable[NumberedEntry],
+    known_partitions: PartitionSet,
+    *,
+    read_seq: int | None,
+    has_expired: bool,
+) -> ViewChanges:
+    """The changes of a view by values, from the observations of its source among the ``entries``."""
+    observations = (each.entry.views for each in entries if isinstance(each.entry, ObservedEntry))
+    seen = [views[uri] for views in observations if uri in views]
+    updated = PartitionSet.union(each.changed | each.removed for each in seen)
+    is_first_read = read_seq is None or has_missed_entries(uri, read_seq, base, has_expired=has_expired)
+    return ViewChanges(
+        *_split_changes(updated, base.dataset(uri).coverage, known_partitions, is_first_read=is_first_read)
     )
-    first = read is None or has_missed_entries(uri, read, base, cut=cut)
-    return _split_changes(updated, base.dataset(uri).coverage, before, first=first)
 
 
 def _cursor_changes(cursor: Mapping[str, Any], position: Mapping[str, Any]) -> dict[str, Any]:
     """The changes that make a branch's cursor equal to the base's position; a key that is gone has the value None."""
-    gone = dict.fromkeys(key for key in cursor if key != BASE and key not in position)
-    return {key: value for key, value in position.items() if cursor.get(key) != value} | gone
+    removed_keys = dict.fromkeys(key for key in cursor if key != BASE_CURSOR_KEY and key not in position)
+    return {key: value for key, value in position.items() if cursor.get(key) != value} | removed_keys
 
 
 def _split_changes(
-    updated: PartitionSet, now: PartitionSet, before: PartitionSet, *, first: bool
+    updated: PartitionSet, present: PartitionSet, known: PartitionSet, *, is_first_read: bool
 ) -> tuple[PartitionSet, PartitionSet]:
     """The partitions of a dataset that are new or changed, and those that were removed.
 
-    ``before`` are those that the branch knows; the ``first`` time all present ones count as new.
+    ``known`` are those that the branch knows; the ``is_first_read`` time all present ones count as new.
     """
-    changed = now if first else (updated & now) | (now - before)
-    return changed, before - now
+    changed = present if is_first_read else (updated & present) | (present - known)
+    return changed, known - present

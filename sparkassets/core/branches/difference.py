@@ -124,8 +124,8 @@ class AssetDifference:
 
 def comparison_keys(project: ProjectSpec, asset: AssetSpec) -> tuple[str, ...]:
     """Columns that the project declares to be unique in each partition; empty where it declares none."""
-    made = project.assets[asset.maker] if asset.maker else asset
-    for each in (asset, made):
+    maker = project.assets[asset.maker] if asset.maker else asset
+    for each in (asset, maker):
         if each.write is not None and each.write.unique_columns:
             return each.write.unique_columns
         for rule in each.rules:

@@ -60,41 +60,47 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionO
     ``context`` is the base's view with the branch's code. Columns that a run of the base may not change are promoted
     only by a ``rebuild``, which replaces the whole table at once.
     """
-    state, known = context.state_of(asset), offer.branch_asset_state(asset.name)
-    if refused := _explain_refusal(context, asset, offer):
-        return Plan(context.now, (), (Waiting(asset.name, refused, None, stuck=True),))
-    current = _promotable_partitions(offer, asset, known)
-    there = _computed_partitions(asset, known)
-    blocked, ups = _find_diverged_partitions(context, asset, offer)
-    same = find_identical_partitions(context, asset.name, offer)
-    partitions = current - same - blocked
-    waiting = [
-        Waiting(asset.name, reason, None, some, quiet=quiet)
-        for some, reason, quiet in (
-            (there - current, f"stale in the branch; `sparkassets run --branch {offer.branch}` computes it", False),
-            ((current - same) & blocked, f"made of {', '.join(ups)}, which the base has otherwise", False),
-            (_computed_partitions(asset, state) - there, "not in the branch: it stays as it is", True),
-            (current & same, "promoted already", True),
-        )
-        if some
+    state, branch_state = context.state_of(asset), offer.branch_asset_state(asset.name)
+    if refusal := _explain_refusal(context, asset, offer):
+        return Plan(context.now, (), (Waiting(asset.name, refusal, None, stuck=True),))
+    promotable = _promotable_partitions(offer, asset, branch_state)
+    branch_partitions = _computed_partitions(asset, branch_state)
+    diverged, diverged_inlets = _find_diverged_partitions(context, asset, offer)
+    identical = find_identical_partitions(context, asset.name, offer)
+    partitions = promotable - identical - diverged
+    stale, made_of_others = branch_partitions - promotable, (promotable - identical) & diverged
+    not_in_branch = _computed_partitions(asset, state) - branch_partitions
+    command = f"`sparkassets run --branch {offer.branch}`"
+    reasons = [
+        Waiting(asset.name, f"stale in the branch; {command} computes it", None, stale),
+        Waiting(
+            asset.name, f"made of {', '.join(diverged_inlets)}, which the base has otherwise", None, made_of_others
+        ),
+        Waiting(asset.name, "not in the branch: it stays as it is", None, not_in_branch, quiet=True),
+        Waiting(asset.name, "promoted already", None, promotable & identical, quiet=True),
     ]
+    waiting = [each for each in reasons if each.partitions]
     if not partitions:
         return Plan(context.now, (), tuple(waiting))
-    misfits = _waiting_column_changes(context, asset, offer)
-    if misfits and not rebuild:
-        return Plan(context.now, (), (*waiting, *(replace(each, partitions=partitions) for each in misfits)))
-    whole = bool(misfits) or state.former is not None
-    if whole:
-        partitions = current - blocked
-        if left := _base_partitions(asset, state) - partitions:
-            others = "columns" if misfits else "partitions"
-            reason = f"its {others} are others than in the base, so all of it is promoted at once, when the rest can be"
-            return Plan(context.now, (), (*waiting, Waiting(asset.name, reason, None, left)))
-    if (before := explain_obstacles(context, asset, state, partitions, rebuilds=whole)) is not None:
-        return before
-    request = replace(_promotion_request(context, asset, offer, partitions), rebuilds=whole)
+    column_conflicts = _waiting_column_changes(context, asset, offer)
+    if column_conflicts and not rebuild:
+        return Plan(context.now, (), (*waiting, *(replace(each, partitions=partitions) for each in column_conflicts)))
+    replaces_all = bool(column_conflicts) or state.former is not None
+    if replaces_all:
+        partitions = promotable - diverged
+        if not_promotable := _base_partitions(asset, state) - partitions:
+            reason = _explain_promotion_at_once("columns" if column_conflicts else "partitions")
+            return Plan(context.now, (), (*waiting, Waiting(asset.name, reason, None, not_promotable)))
+    if (obstacle := explain_obstacles(context, asset, state, partitions, rebuilds=replaces_all)) is not None:
+        return obstacle
+    request = replace(_promotion_request(context, asset, offer, partitions), rebuilds=replaces_all)
     run = PlannedRun.from_request(request, asset=asset, state=state)
     return Plan(context.now, (run,), tuple(waiting))
+
+
+def _explain_promotion_at_once(what_differs: str) -> str:
+    """Why no part of an asset is promoted before the rest: its columns or partitions are others than in the base."""
+    return f"its {what_differs} are others than in the base, so all of it is promoted at once, when the rest can be"
 
 
 def _waiting_column_changes(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> list[Waiting]:
@@ -105,11 +111,11 @@ def _waiting_column_changes(context: PlanningContext, asset: AssetSpec, offer: P
     if not asset.partitioning.is_partitioned:
         return []  # a run of the base takes the place of the whole table
     command = f"`sparkassets promote {offer.branch} --rebuild` promotes all of the table at once"
-    found = ((context.asset(name), offer.column_changes.get(name)) for name in asset.written_assets)
+    changes = ((context.asset(name), offer.column_changes.get(name)) for name in asset.written_assets)
     return [
-        Waiting(each.name, reshaping.describe_conflict(each, command), stuck=True)
-        for each, reshaping in found
-        if reshaping is not None and not reshaping.is_allowed(each)
+        Waiting(each.name, column_changes.describe_conflict(each, command), stuck=True)
+        for each, column_changes in changes
+        if column_changes is not None and not column_changes.is_allowed(each)
     ]
 
 
@@ -117,11 +123,11 @@ def find_identical_partitions(context: PlanningContext, name: str, offer: Promot
     """Partitions that are the same in base and branch: promoted, and computed in neither since."""
     asset = context.asset(name)
     state = context.state_of(context.asset(asset.maker or name))
-    taken = promoted_from_branch(state.taken, offer.journal_id)
-    same = PartitionSet.union(each.partitions - offer.computed_since(state.name, each.seq) for each in taken)
-    known = context.state_of(asset)
-    touched = PartitionSet.union(commit.partitions for commit in known.foreign)
-    return (same & _computed_partitions(asset, known)) - touched
+    promoted = promoted_from_branch(state.taken, offer.journal_id)
+    unchanged = PartitionSet.union(each.partitions - offer.computed_since(state.name, each.seq) for each in promoted)
+    own_state = context.state_of(asset)
+    changed_by_others = PartitionSet.union(commit.partitions for commit in own_state.foreign)
+    return (unchanged & _computed_partitions(asset, own_state)) - changed_by_others
 
 
 def _promotion_request(
@@ -130,7 +136,7 @@ def _promotion_request(
     """The request of the promotion; for an asset without partitions it uses up all events that a run would."""
     state = context.state_of(asset)
     partitioned = asset.partitioning.is_partitioned
-    used = {} if partitioned else {uri: context.state.dataset(uri).seq for uri in state.spec.listens}
+    consumed = {} if partitioned else {uri: context.state.dataset(uri).seq for uri in state.spec.listens}
     newest = offer.successes[asset.name][-1][1]
     return RunRequest(
         asset=asset.name,
@@ -140,7 +146,7 @@ def _promotion_request(
         reason=f"promoted from branch {offer.branch}",
         interval=asset.partitioning.interval(partitions) if partitioned else newest.interval,
         pins=context.pins(asset, state, partitions),
-        consumption=RunConsumption({uri: seq for uri, seq in used.items() if seq}),
+        consumption=RunConsumption({uri: seq for uri, seq in consumed.items() if seq}),
         promotes=BranchPromotion(offer.branch, offer.journal_id, offer.seq, dict(_branch_tables(asset, offer))),
     )
 
@@ -148,9 +154,9 @@ def _promotion_request(
 def _branch_tables(asset: AssetSpec, offer: PromotionOffer) -> Iterator[tuple[str, tuple[str, int]]]:
     """Yields (asset, (table id, version)) for each of the asset's tables in the branch, which the run reads."""
     for name in asset.written_assets:
-        known = offer.branch_asset_state(name)
-        if known.table_id is not None and known.version is not None:
-            yield name, (known.table_id, known.version)
+        branch_state = offer.branch_asset_state(name)
+        if branch_state.table_id is not None and branch_state.version is not None:
+            yield name, (branch_state.table_id, branch_state.version)
 
 
 def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> str | None:
@@ -160,24 +166,30 @@ def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: Promotio
     branch began.
     """
     written = [context.asset(name) for name in asset.written_assets]
-    if other := next((each.write for each in written if each.write and not each.write.is_promotable), None):
-        return f"a branch's rows cannot be promoted where they are written by {other.name!r}; backfill it in the base"
+    if refused_mode := next((each.write for each in written if each.write and not each.write.is_promotable), None):
+        mode = refused_mode.name
+        return f"a branch's rows cannot be promoted where they are written by {mode!r}; backfill it in the base"
     if not isinstance(asset.strategy, DateRange | SegmentBatches | FullRefresh):
         name = asset.strategy.name if asset.strategy is not None else ""
         return f"a branch's rows cannot be promoted under {name!r}; backfill it in the base"
-    known = offer.branch_asset_state(asset.name)
-    began = offer.context.state.dataset(base_uri(asset.name)).recent.newest
-    if began is None:
+    return _explain_other_code(context, asset, offer)
+
+
+def _explain_other_code(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> str | None:
+    """Which run of the base computed the asset by other code than the branch's since the branch began; None without."""
+    branch_state = offer.branch_asset_state(asset.name)
+    base_event = offer.context.state.dataset(base_uri(asset.name)).recent.newest
+    if base_event is None:
         return None
-    ours = {each.definition.id for each in known.made}
-    since = int(began.extra.get("seq", 0))
-    theirs = [
+    branch_definitions = {each.definition.id for each in branch_state.made}
+    branch_began_at = int(base_event.extra.get("seq", 0))
+    other_outputs = [
         each
         for each in context.state_of(asset).made
-        if each.since > since and each.partitions and each.definition.id not in ours
+        if each.since > branch_began_at and each.partitions and each.definition.id not in branch_definitions
     ]
-    if theirs:
-        run = theirs[-1].run
+    if other_outputs:
+        run = other_outputs[-1].run
         return (
             f"other code than the branch's has made it since the branch began, in {run}: take that into this checkout, "
             f"then drop the branch and run it again"
@@ -185,11 +197,11 @@ def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: Promotio
     return None
 
 
-def _computed_partitions(asset: AssetSpec, known: AssetState) -> PartitionSet:
+def _computed_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
     """The asset's computed partitions; for an asset without partitions everything, or nothing before its first run."""
     if asset.partitioning.is_partitioned:
-        return asset.partitioning.inside(known.coverage)
-    return EVERYTHING if known.last is not None and known.loss is None else NOTHING
+        return asset.partitioning.inside(state.coverage)
+    return EVERYTHING if state.last is not None and state.loss is None else NOTHING
 
 
 def _base_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
@@ -201,36 +213,36 @@ def _base_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
     )
 
 
-def _promotable_partitions(offer: PromotionOffer, asset: AssetSpec, known: AssetState) -> PartitionSet:
+def _promotable_partitions(offer: PromotionOffer, asset: AssetSpec, branch_state: AssetState) -> PartitionSet:
     """The branch's partitions that a new run of it would leave as they are.
 
     These are not stale, not withheld, and not changed by others or by other code.
     """
-    own, there = offer.context.asset(asset.name), _computed_partitions(asset, known)
-    written = [known, *(offer.branch_asset_state(name) for name in asset.outlets)]
-    other = [made.partitions for made in outputs_of_other_code(own, known)]
-    other += [record.partitions for record in known.withheld]
-    other += [commit.partitions for each in written for commit in each.foreign]
+    branch_asset, computed = offer.context.asset(asset.name), _computed_partitions(asset, branch_state)
+    states = [branch_state, *(offer.branch_asset_state(name) for name in asset.outlets)]
+    not_promotable = [made.partitions for made in outputs_of_other_code(branch_asset, branch_state)]
+    not_promotable += [record.partitions for record in branch_state.withheld]
+    not_promotable += [commit.partitions for each in states for commit in each.foreign]
     if asset.partitioning.is_partitioned:
-        other.append(find_pending(offer.context, own, known).all_stale)
-    elif not _has_read_all(offer, own):
+        not_promotable.append(find_pending(offer.context, branch_asset, branch_state).all_stale)
+    elif not _has_read_all(offer, branch_asset):
         return NOTHING
-    return there - PartitionSet.union(other)
+    return computed - PartitionSet.union(not_promotable)
 
 
-def _has_read_all(offer: PromotionOffer, own: AssetSpec) -> bool:
+def _has_read_all(offer: PromotionOffer, asset: AssetSpec) -> bool:
     """Whether the branch's newest run of an asset without partitions has read the newest updates of its inlets."""
-    newest = next((entry for _, entry in reversed(offer.successes.get(own.name, ()))), None)
+    newest = next((entry for _, entry in reversed(offer.successes.get(asset.name, ()))), None)
     if newest is None:
         return False
-    rerun = [inlet for inlet in own.inlets.values() if inlet.on_update == "rerun" and inlet.name in newest.pins]
+    rerun = [inlet for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in newest.pins]
     return all(offer.context.dataset(inlet).seq <= newest.pins[inlet.name].seq for inlet in rerun)
 
 
 def _source_position(context: PlanningContext, source: str) -> tuple[object, ...]:
     """What was observed of a source last: its table, version and position; equal if both sides saw the same."""
-    known = context.state_of(context.asset(source))
-    return known.table_id, known.version, dict(known.position)
+    state = context.state_of(context.asset(source))
+    return state.table_id, state.version, dict(state.position)
 
 
 def _find_diverged_partitions(
@@ -241,7 +253,7 @@ def _find_diverged_partitions(
     Such partitions are not promoted: a run of the base would compute other rows. Everything where an inlet is read as a
     whole, or a changed source was observed differently.
     """
-    found, ups = NOTHING, list[str]()
+    diverged, inlet_names = NOTHING, list[str]()
     for inlet in asset.inlets.values():
         if inlet.name in offer.changed_sources and _source_position(context, inlet.name) != _source_position(
             offer.context, inlet.name
@@ -249,17 +261,17 @@ def _find_diverged_partitions(
             return EVERYTHING, [inlet.name]
         if inlet.name not in offer.computed_assets:
             continue
-        up = context.asset(inlet.name)
-        there = _computed_partitions(up, context.state_of(up)) | _computed_partitions(
-            up, offer.branch_asset_state(up.name)
+        upstream = context.asset(inlet.name)
+        upstream_partitions = _computed_partitions(upstream, context.state_of(upstream)) | _computed_partitions(
+            upstream, offer.branch_asset_state(upstream.name)
         )
-        if not (other := there - find_identical_partitions(context, up.name, offer)):
+        if not (different := upstream_partitions - find_identical_partitions(context, upstream.name, offer)):
             continue
-        needed = context.project.dependency(asset, inlet)
-        if not needed.is_mapped:
+        dependency = context.project.dependency(asset, inlet)
+        if not dependency.is_mapped:
             return EVERYTHING, [inlet.name]
-        if needed.goes_by_newest:
-            needed = needed.with_available(there)
-        found = found | needed.affected_partitions(other)
-        ups.append(inlet.name)
-    return found, ups
+        if dependency.goes_by_newest:
+            dependency = dependency.with_available(upstream_partitions)
+        diverged = diverged | dependency.affected_partitions(different)
+        inlet_names.append(inlet.name)
+    return diverged, inlet_names

@@ -48,9 +48,9 @@ def parse_announcement(
         InputError: An argument is wrong, or ``extra`` holds a credential.
     """
     _expect_text("target", target)
-    named = _is_name(project, target)
+    is_name = _is_name(project, target)
     uri = dataset_uri_of(project, target)
-    return _build_event(project, uri, target if named else None, partition=partition, extra=extra, id=id, at=at)
+    return _build_event(project, uri, target if is_name else None, partition=partition, extra=extra, id=id, at=at)
 
 
 def dataset_uri_of(project: ProjectSpec, target: str) -> str:
@@ -90,8 +90,8 @@ def parse_announcement_lines(
             hint = f"; {error.hint}" if error.hint else ""
             problems.append(f"{name}:{number}: {error.args[0]}{hint}")
     if problems:
-        what = f"{len(problems)} of {count} lines" if count > 1 else "the line"
-        raise InputError("\n".join([f"{what} cannot be taken, so nothing was recorded", *problems]))
+        refused_lines = f"{len(problems)} of {count} lines" if count > 1 else "the line"
+        raise InputError("\n".join([f"{refused_lines} cannot be taken, so nothing was recorded", *problems]))
     return entries
 
 
@@ -234,14 +234,14 @@ def _is_name(project: ProjectSpec, target: str) -> bool:
     """Whether ``target`` is meant as an asset's name: an asset has it, or it is no URI that anybody names."""
     if target in project.assets:
         return True
-    return "://" not in target and _identities(project).isdisjoint((target, lower_scheme(target)))
+    return "://" not in target and _dataset_uris(project).isdisjoint((target, lower_scheme(target)))
 
 
-def _identities(project: ProjectSpec) -> set[str]:
+def _dataset_uris(project: ProjectSpec) -> set[str]:
     """The dataset URIs of the project: those of assets, and those that conditions name."""
     conditions = [asset.schedule.condition for asset in project.assets.values()]
-    named = {leaf.ref for each in conditions if each is not None for leaf in datasets(each) if leaf.is_uri}
-    return named | {asset.uri for asset in project.assets.values()}
+    condition_uris = {leaf.ref for each in conditions if each is not None for leaf in datasets(each) if leaf.is_uri}
+    return condition_uris | {asset.uri for asset in project.assets.values()}
 
 
 def _require_asset(project: ProjectSpec, name: str) -> AssetSpec:

@@ -174,37 +174,39 @@ class AddedPartitions:
 
     Attributes:
         due: Partitions that are due at once, whatever the schedule says.
-        further: Partitions that a run of ``due`` ones added. They wait for the next tick and another invocation;
+        added_in_turn: Partitions that a run of ``due`` ones added. They wait for the next tick and another invocation;
             otherwise a function that adds a segment in every call would never come to an end.
         invocation: The invocation of the newest run that added any.
     """
 
     due: PartitionSet = NOTHING
-    further: PartitionSet = NOTHING
+    added_in_turn: PartitionSet = NOTHING
     invocation: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.due or self.further)
+        return bool(self.due or self.added_in_turn)
 
     def without_partitions(self, partitions: PartitionSet) -> AddedPartitions:
         """The rest after a run computed ``partitions`` or was skipped for them."""
-        return AddedPartitions(self.due - partitions, self.further - partitions, self.invocation) if self else self
+        return (
+            AddedPartitions(self.due - partitions, self.added_in_turn - partitions, self.invocation) if self else self
+        )
 
-    def with_added(self, fresh: PartitionSet, *, by: PartitionSet, invocation: str) -> AddedPartitions:
-        """Adds the ``fresh`` partitions that a run of ``by`` discovered; forgets those of earlier invocations.
+    def with_added(self, new: PartitionSet, *, by: PartitionSet, invocation: str) -> AddedPartitions:
+        """Adds the ``new`` partitions that a run of ``by`` discovered; forgets those of earlier invocations.
 
         They are ``further`` ones where the run itself computed partitions that were due because they had been
         discovered.
 
         >>> a, b, c = (PartitionSet.by_segment({(key,): PartitionSet.span(0, 1).time}) for key in "abc")
         >>> first = AddedPartitions().with_added(b, by=a, invocation="1")
-        >>> first.due == b, first.with_added(c, by=b, invocation="1").further == c
+        >>> first.due == b, first.with_added(c, by=b, invocation="1").added_in_turn == c
         (True, True)
         """
-        before = self if invocation == self.invocation else AddedPartitions()
+        current = self if invocation == self.invocation else AddedPartitions()
         if by.overlaps(self.due):
-            return AddedPartitions(before.due, before.further | fresh, invocation)
-        return AddedPartitions(before.due | fresh, before.further, invocation)
+            return AddedPartitions(current.due, current.added_in_turn | new, invocation)
+        return AddedPartitions(current.due | new, current.added_in_turn, invocation)
 
 
 @frozen(array_like=True)
@@ -223,20 +225,22 @@ class PromotedPartitions:
 
 
 def promoted_after_run(
-    taken: Iterable[PromotedPartitions], partitions: PartitionSet, promotes: BranchPromotion | None
+    records: Iterable[PromotedPartitions], partitions: PartitionSet, promotion: BranchPromotion | None
 ) -> tuple[PromotedPartitions, ...]:
     """The promoted partitions after a run wrote ``partitions``.
 
-    ``promotes`` is the branch that the run took them over from; None where it computed them, so that they count as the
+    ``promotion`` is the branch that the run took them over from; None where it computed them, so that they count as the
     base's own again.
     """
-    promoted = {(each.journal_id, each.seq): rest for each in taken if (rest := each.partitions - partitions)}
-    if promotes is not None and partitions:
-        key = promotes.journal_id, promotes.seq
+    promoted = {
+        (each.journal_id, each.seq): remaining for each in records if (remaining := each.partitions - partitions)
+    }
+    if promotion is not None and partitions:
+        key = promotion.journal_id, promotion.seq
         promoted[key] = promoted.get(key, NOTHING) | partitions
-    return tuple(PromotedPartitions(*key, rest) for key, rest in promoted.items())
+    return tuple(PromotedPartitions(*key, remaining) for key, remaining in promoted.items())
 
 
-def promoted_from_branch(taken: Iterable[PromotedPartitions], journal_id: str) -> Iterator[PromotedPartitions]:
+def promoted_from_branch(records: Iterable[PromotedPartitions], journal_id: str) -> Iterator[PromotedPartitions]:
     """Yields the records of partitions that were promoted from the branch with that journal."""
-    return (each for each in taken if each.journal_id == journal_id)
+    return (each for each in records if each.journal_id == journal_id)

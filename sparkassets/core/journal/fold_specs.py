@@ -76,22 +76,22 @@ class FoldSpec:
     maker: str = ""
     refreshes: bool = False
 
-    def stands_elsewhere(self, before: FoldSpec) -> bool:
-        """Whether rows computed under ``before`` are not at the asset's place now: it moved, or gained outlets."""
+    def stands_elsewhere(self, former: FoldSpec) -> bool:
+        """Whether rows computed under ``former`` are not at the asset's place now: it moved, or gained outlets."""
         if self.outlets:
-            return not before.outlets or bool(set(self.outlets) - set(before.outlets))
-        return self.storage != before.storage or (self.storage is None and self.uri != before.uri)
+            return not former.outlets or bool(set(self.outlets) - set(former.outlets))
+        return self.storage != former.storage or (self.storage is None and self.uri != former.uri)
 
     @property
     def as_declared(self) -> FoldSpec:
         """The spec as a project's files declare it: without known segments of open dimensions."""
-        own = self.partitioning.as_declared
+        partitioning = self.partitioning.as_declared
         inlets = tuple(
-            inlet.with_inlet_partitioning(inlet.needs.inlet.as_declared).with_consumer_partitioning(own)
+            inlet.with_inlet_partitioning(inlet.needs.inlet.as_declared).with_consumer_partitioning(partitioning)
             for inlet in self.inlets
         )
-        same = own is self.partitioning and all(map(is_, inlets, self.inlets))
-        return self if same else replace(self, partitioning=own, inlets=inlets)
+        is_same = partitioning is self.partitioning and all(map(is_, inlets, self.inlets))
+        return self if is_same else replace(self, partitioning=partitioning, inlets=inlets)
 
     def with_partitioning(self, partitioning: Partitioning) -> FoldSpec:
         """The spec with this partitioning, also as the consumer of its inlets."""
@@ -130,14 +130,16 @@ def build_fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     )
     condition = asset.schedule.condition
     leaves = condition.leaves() if condition is not None else ()
-    named = dict.fromkeys(project.listened_uri(asset.name, leaf) for leaf in leaves)
-    listens = dict.fromkeys([*named, *(inlet.uri for inlet in inlets)])
+    condition_uris = dict.fromkeys(project.listened_uri(asset.name, leaf) for leaf in leaves)
+    listens = dict.fromkeys([*condition_uris, *(inlet.uri for inlet in inlets)])
     storage = _storage_location(asset)
     appends = asset.write is not None and asset.write.only_adds
     learns = asset.source is not None and asset.partitioning.is_open
-    head = (asset.uri, asset.partitioning, inlets, tuple(listens), tuple(named), storage, appends)
+    common_fields = (asset.uri, asset.partitioning, inlets, tuple(listens), tuple(condition_uris), storage, appends)
     refreshes = isinstance(asset.strategy, FullRefresh) and asset.partitioning.is_partitioned
-    return FoldSpec(*head, asset.definition, learns, tuple(_outlet_locations(asset, project)), refreshes=refreshes)
+    return FoldSpec(
+        *common_fields, asset.definition, learns, tuple(_outlet_locations(asset, project)), refreshes=refreshes
+    )
 
 
 def _outlet_fold_spec(asset: AssetSpec) -> FoldSpec:

@@ -57,12 +57,12 @@ class RunRecord(ReportedRun):
         return f"<run {join_nonempty(self.run, few(self.partition_keys))} of {started}: {self.status}{rows}{error}>"
 
 
-def run_records(entries: Iterable[NumberedEntry], gone: Collection[int] = ()) -> list[RunRecord]:
+def run_records(entries: Iterable[NumberedEntry], gone_tokens: Collection[int] = ()) -> list[RunRecord]:
     """The runs that were claimed in ``entries``, in the order of their claims.
 
     Args:
         entries: Ascending by ``seq``, of `RUN_KINDS`; complete from the first of them on.
-        gone: Fence tokens of open claims whose driver is gone.
+        gone_tokens: Fence tokens of open claims whose driver is gone.
     """
     claims: list[tuple[ClaimEntry, NumberedEntry]] = []
     endings: dict[int, tuple[_Ending, NumberedEntry]] = {}
@@ -93,15 +93,15 @@ def run_records(entries: Iterable[NumberedEntry], gone: Collection[int] = ()) ->
             numbered,
             endings.get(numbered.seq),
             adopted=adopted.get(numbered.seq),
-            gone=numbered.seq in gone or numbered.seq <= settled.get((claim.asset, claim.slot), 0),
+            is_gone=numbered.seq in gone_tokens or numbered.seq <= settled.get((claim.asset, claim.slot), 0),
         )
         for claim, numbered in claims
     ]
 
 
-def _is_settled(ended: FailureEntry | SkippedEntry) -> bool:
+def _is_settled(ending: FailureEntry | SkippedEntry) -> bool:
     """Whether none of the run's commits can land any more."""
-    return isinstance(ended, SkippedEntry) or ended.fenced or bool(ended.asks)
+    return isinstance(ending, SkippedEntry) or ending.fenced or bool(ending.asks)
 
 
 def _build_record(
@@ -110,7 +110,7 @@ def _build_record(
     ending: tuple[_Ending, NumberedEntry] | None,
     *,
     adopted: str | None,
-    gone: bool,
+    is_gone: bool,
 ) -> RunRecord:
     """The record of one claimed run.
 
@@ -119,13 +119,13 @@ def _build_record(
         numbered: The entry of the claim.
         ending: The entry that ended the run; None while there is none.
         adopted: The older run that it recorded instead of computing; None where it computed.
-        gone: Whether its driver is gone or a later claim settled it, so that it is lost without an ending.
+        is_gone: Whether its driver is gone or a later claim settled it, so that it is lost without an ending.
     """
     record = RunRecord(
         claim.request,
         run=claim.run,
         token=numbered.seq,
-        status="lost" if gone else "running",
+        status="lost" if is_gone else "running",
         started=to_unix(numbered.at),
         adopted=adopted,
     )
@@ -237,17 +237,17 @@ class EventUsage:
             match numbered.entry:
                 case ClaimEntry() as claim:
                     self._claimed[numbered.seq] = claim
-                    for runs in self._runs_for(claim):
+                    for runs in self._runs_triggered_by(claim):
                         runs.append(claim.run)
                 case SuccessEntry() as success:
                     if success.recorder != success.token and (recorder := self._claimed.get(success.recorder)):
-                        for runs in self._runs_for(recorder):
+                        for runs in self._runs_triggered_by(recorder):
                             runs.remove(recorder.run)
                     self._record_reads(success)
                 case _:
                     continue
 
-    def _runs_for(self, claim: ClaimEntry) -> list[list[str]]:
+    def _runs_triggered_by(self, claim: ClaimEntry) -> list[list[str]]:
         """The `triggered` list of each event that a claim names."""
         return [self.triggered[seq] for seq in claim.request.events if seq in self.triggered]
 
@@ -256,18 +256,18 @@ class EventUsage:
         pins: dict[str, list[InletPin]] = {}
         for pin in success.pins.values():
             pins.setdefault(pin.uri, []).append(pin)
-        for uri, read in pins.items():
+        for uri, uri_pins in pins.items():
             key = (success.asset, uri)
             unread = []
             for seq in self._unread.get(key, self._numbers.get(uri, [])):
-                if not any(_has_read(pin, seq, self._touched[seq]) for pin in read):
+                if not any(_covers_event(pin, seq, self._touched[seq]) for pin in uri_pins):
                     unread.append(seq)
                 elif success.run not in self.triggered[seq]:
                     self.included_in[seq].append(success.run)
             self._unread[key] = unread
 
 
-def _has_read(pin: InletPin, seq: int, touched: PartitionSet) -> bool:
+def _covers_event(pin: InletPin, seq: int, touched: PartitionSet) -> bool:
     """Whether a pin covers the event: it was taken no earlier, and reads partitions that the event touched."""
     return pin.seq >= seq and pin.parts.overlaps(touched)
 

@@ -64,10 +64,12 @@ def visible_iterations(
 
     In each partition readers see the iteration that was shown last up to that version.
     """
-    shown = [(at, each) for each in iterations for at in each.shown if version is None or at <= version]
+    showings = [
+        (shown_at, each) for each in iterations for shown_at in each.shown if version is None or shown_at <= version
+    ]
     visible: list[PublishedIteration] = []
     covered = NOTHING
-    for _, each in sorted(shown, key=lambda pair: pair[0], reverse=True):
+    for _, each in sorted(showings, key=lambda pair: pair[0], reverse=True):
         if each.visible_partitions - covered:
             visible.append(each)
             covered = covered | each.visible_partitions
@@ -105,5 +107,5 @@ def find_superseded(iterations: Sequence[PublishedIteration], *, keep: int, pinn
         keep: At least 1.
         pinned: Runs whose iterations a claim may read, or is about to roll back to.
     """
-    kept = {each.run for each in (*iterations[-keep:], *visible_iterations(iterations))} | set(pinned)
-    return tuple(each.run for each in iterations if each.run not in kept)
+    kept_runs = {each.run for each in (*iterations[-keep:], *visible_iterations(iterations))} | set(pinned)
+    return tuple(each.run for each in iterations if each.run not in kept_runs)

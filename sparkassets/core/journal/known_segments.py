@@ -28,8 +28,8 @@ def contains_key(keys: tuple[str, ...], key: str) -> bool:
     >>> contains_key(("a", "c"), "c"), contains_key(("a", "c"), "b")
     (True, False)
     """
-    at = bisect_left(keys, key)
-    return at < len(keys) and keys[at] == key
+    index = bisect_left(keys, key)
+    return index < len(keys) and keys[index] == key
 
 
 def with_known_segments(project: ProjectSpec, state: State) -> ProjectSpec:
@@ -52,24 +52,25 @@ def _assets_with_open_segments(project: IdentityKey[ProjectSpec]) -> tuple[str, 
     return tuple(name for name, asset in project.value.assets.items() if asset.partitioning.is_open)
 
 
-def _effective_partitioning(asset: AssetSpec, known: AssetState | None) -> Partitioning:
+def _effective_partitioning(asset: AssetSpec, state: AssetState | None) -> Partitioning:
     """The asset's partitioning with the segments that the state knows.
 
     The declared one for an asset that the state does not have, or has with another partitioning.
     """
     declared = asset.partitioning.as_declared
-    if known is not None and known.spec.partitioning.as_declared == declared:
-        return known.spec.partitioning
+    if state is not None and state.spec.partitioning.as_declared == declared:
+        return state.spec.partitioning
     return asset.partitioning
 
 
 @lru_cache(maxsize=8)
 def _with_partitionings(
-    project: IdentityKey[ProjectSpec], known: tuple[tuple[str, IdentityKey[Partitioning]], ...]
+    project: IdentityKey[ProjectSpec], partitionings: tuple[tuple[str, IdentityKey[Partitioning]], ...]
 ) -> ProjectSpec:
     """The project with these partitionings by asset name; an asset with an unchanged one stays the same object."""
     changed = {
-        name: _with_partitioning(IdentityKey(project.value.assets[name]), partitioning) for name, partitioning in known
+        name: _with_partitioning(IdentityKey(project.value.assets[name]), partitioning)
+        for name, partitioning in partitionings
     }
     return replace(project.value, assets={**project.value.assets, **changed})
 
@@ -82,31 +83,31 @@ def _with_partitioning(asset: IdentityKey[AssetSpec], partitioning: IdentityKey[
     return replace(asset.value, partitioning=partitioning.value)
 
 
-def add_keys(keys: tuple[str, ...], more: Collection[str]) -> tuple[str, ...]:
-    """``keys`` with ``more``, ascending; the same object where it has all of them.
+def add_keys(keys: tuple[str, ...], added: Collection[str]) -> tuple[str, ...]:
+    """``keys`` with ``added``, ascending; the same object where it has all of them.
 
     >>> add_keys(("a", "c"), ["b", "c"])
     ('a', 'b', 'c')
     """
-    fresh = [key for key in more if not contains_key(keys, key)]
-    if not fresh:
+    new_keys = [key for key in added if not contains_key(keys, key)]
+    if not new_keys:
         return keys
-    if len(fresh) > 1:
-        return tuple(sorted({*keys, *fresh}))
-    at = bisect_left(keys, fresh[0])
-    return (*keys[:at], fresh[0], *keys[at:])
+    if len(new_keys) > 1:
+        return tuple(sorted({*keys, *new_keys}))
+    index = bisect_left(keys, new_keys[0])
+    return (*keys[:index], new_keys[0], *keys[index:])
 
 
-def remove_keys(keys: tuple[str, ...], some: Collection[str]) -> tuple[str, ...]:
-    """``keys`` without ``some``; the same object where it has none of them.
+def remove_keys(keys: tuple[str, ...], removed: Collection[str]) -> tuple[str, ...]:
+    """``keys`` without ``removed``; the same object where it has none of them.
 
     >>> remove_keys(("a", "b", "c"), ["b", "x"])
     ('a', 'c')
     """
-    if not any(contains_key(keys, key) for key in some):
+    if not any(contains_key(keys, key) for key in removed):
         return keys
-    gone = frozenset(some)
-    return tuple(key for key in keys if key not in gone)
+    removed_keys = frozenset(removed)
+    return tuple(key for key in keys if key not in removed_keys)
 
 
 def parse_added_segment(asset: AssetSpec, key: object, column: str | None) -> tuple[str, str]:
@@ -139,31 +140,33 @@ def find_open_column(asset: AssetSpec, column: str | None) -> str:
     Raises:
         InputError: There is no such dimension, or there are several and none is named.
     """
-    known = asset.partitioning.open_columns
-    if not known:
+    open_columns = asset.partitioning.open_columns
+    if not open_columns:
         hint = "write partition: {segments: runtime, column: …}" if asset.partitioning.segments else None
         raise InputError(f"asset {asset.name!r} has no partition by segments: runtime", hint=hint)
-    if column is None and len(known) > 1:
-        raise InputError(f"asset {asset.name!r} has several: {listing(known, last='and')}", hint="say which dimension")
+    if column is None and len(open_columns) > 1:
+        raise InputError(
+            f"asset {asset.name!r} has several: {listing(open_columns, last='and')}", hint="say which dimension"
+        )
     if column is None:
-        return known[0]
-    found = next((each for each in known if each.lower() == column.lower()), None)
-    if found is None:
-        hint = did_you_mean(column, known)
+        return open_columns[0]
+    matching = next((each for each in open_columns if each.lower() == column.lower()), None)
+    if matching is None:
+        hint = did_you_mean(column, open_columns)
         raise InputError(
             f"asset {asset.name!r} has no partition by segments: runtime of the column {column!r}", hint=hint
         )
-    return found
+    return matching
 
 
 def build_segment_entry(
-    asset: AssetSpec, known: AssetState | None, keys: Sequence[str], *, column: str, adds: bool
+    asset: AssetSpec, state: AssetState | None, keys: Sequence[str], *, column: str, adds: bool
 ) -> SegmentEntry | None:
     """Builds the entry that adds or removes segments; None where nothing changes.
 
     Args:
         asset: The asset.
-        known: Its state; None for an asset that the journal does not have.
+        state: Its state; None for an asset that the journal does not have.
         keys: Segments.
         column: The dimension's column.
         adds: Whether they are added, else removed.
@@ -171,16 +174,16 @@ def build_segment_entry(
     Raises:
         InputError: A segment that is to be removed is not known.
     """
-    current = next(each.keys for each in _effective_partitioning(asset, known).segments if each.column == column)
+    current = next(each.keys for each in _effective_partitioning(asset, state).segments if each.column == column)
     if adds:
-        fresh = _missing_keys(keys, current)
-        return SegmentEntry(asset.name, column, added=fresh) if fresh else None
-    own = known.keys.get(column.lower()) if known is not None else None
-    gone = _missing_keys(keys, own.removed if own is not None else ())
-    if unknown := _missing_keys(gone, current):
+        new_keys = _missing_keys(keys, current)
+        return SegmentEntry(asset.name, column, added=new_keys) if new_keys else None
+    learned = state.keys.get(column.lower()) if state is not None else None
+    to_remove = _missing_keys(keys, learned.removed if learned is not None else ())
+    if unknown := _missing_keys(to_remove, current):
         message = f"{unknown[0]!r} is no known segment of {column} of asset {asset.name!r}"
         raise InputError(message, hint=did_you_mean(unknown[0], current))
-    return SegmentEntry(asset.name, column, removed=gone) if gone else None
+    return SegmentEntry(asset.name, column, removed=to_remove) if to_remove else None
 
 
 def _missing_keys(keys: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ class PartitionLineage:
 def trace_lineage(
     project: ProjectSpec,
     state: State,
-    past: EntryHistory,
+    history: EntryHistory,
     *,
     asset: AssetSpec,
     partitions: PartitionSet,
@@ -115,7 +115,7 @@ def trace_lineage(
     Args:
         project: Has the assets.
         state: The present state.
-        past: The journal, by dataset.
+        history: The journal, by dataset.
         asset: Asset of the partitions.
         partitions: Whole partitions; everything for an asset without.
         depth: How many runs to go back; None to go up to the sources.
@@ -123,34 +123,34 @@ def trace_lineage(
     if not asset.partitioning.can_list(partitions):
         partitions = partitions & _present_partitions(asset, state)
     return PartitionLineage(
-        asset.name, partitions, _LineageTracer(project, state, past).trace_present(asset, partitions, depth)
+        asset.name, partitions, _LineageTracer(project, state, history).trace_present(asset, partitions, depth)
     )
 
 
 def newest_origins(
-    project: ProjectSpec, state: State, past: EntryHistory, *, asset: AssetSpec
+    project: ProjectSpec, state: State, history: EntryHistory, *, asset: AssetSpec
 ) -> Iterator[PartitionOrigin]:
     """Yields the origins of an asset's present partitions, newest first, without what the runs read.
 
-    Partitions that no entry of ``past`` records have no origin.
+    Partitions that no entry of ``history`` records have no origin.
     """
     partitions = _present_partitions(asset, state)
-    known = state.assets.get(asset.name)
-    query = _LineageQuery(partitions, table_id=known.table_id if known is not None else None)
-    for numbered in _LineageTracer(project, state, past).relevant_entries(asset, query) if partitions else ():
-        if own := _partitions_of_entry(numbered) & partitions:
-            yield replace(_origin_of(asset.name, numbered, own), partitions=own)
-            partitions = partitions - own
+    state_of_asset = state.assets.get(asset.name)
+    query = _LineageQuery(partitions, table_id=state_of_asset.table_id if state_of_asset is not None else None)
+    for numbered in _LineageTracer(project, state, history).relevant_entries(asset, query) if partitions else ():
+        if entry_partitions := _partitions_of_entry(numbered) & partitions:
+            yield replace(_build_origin(asset.name, numbered, entry_partitions), partitions=entry_partitions)
+            partitions = partitions - entry_partitions
             if not partitions:
                 return
 
 
 def _present_partitions(asset: AssetSpec, state: State) -> PartitionSet:
     """The partitions that the asset holds now."""
-    known = state.assets.get(asset.name)
-    if asset.source is not None or known is None:
+    asset_state = state.assets.get(asset.name)
+    if asset.source is not None or asset_state is None:
         return state.dataset(asset.uri).coverage
-    return known.coverage
+    return asset_state.coverage
 
 
 @frozen
@@ -177,22 +177,22 @@ class _LineageTracer:
     Attributes:
         project: Has the assets and their inlets.
         state: The present state.
-        past: The journal, by dataset.
+        history: The journal, by dataset.
         visited: (asset, sequence number, partitions) of the runs whose reads are in the tree already.
     """
 
     project: ProjectSpec
     state: State
-    past: EntryHistory
+    history: EntryHistory
     visited: set[tuple[str, int, PartitionSet]] = field(default_factory=set)
 
     def trace_present(
         self, asset: AssetSpec, partitions: PartitionSet, depth: int | None
     ) -> tuple[PartitionOrigin, ...]:
         """The origins of present ``partitions``, and one origin of the kind ``missing`` for absent ones."""
-        known = self.state.assets.get(asset.name)
+        asset_state = self.state.assets.get(asset.name)
         missing = partitions - _present_partitions(asset, self.state) if asset.partitioning.is_partitioned else NOTHING
-        table_id = known.table_id if known is not None else None
+        table_id = asset_state.table_id if asset_state is not None else None
         origins = (
             self._trace_query(asset, _LineageQuery(partitions - missing, table_id=table_id, depth=depth))
             if partitions - missing
@@ -206,36 +206,42 @@ class _LineageTracer:
         Where the partitions are open in time, only those that were ever present are traced.
         """
         is_open, origins = not asset.partitioning.can_list(query.partitions), list[PartitionOrigin]()
-        rest = query.partitions & self.state.dataset(asset.uri).ever_present if is_open else query.partitions
-        changed = list[tuple[PartitionSet, str]]()
-        for numbered in self.relevant_entries(asset, query) if rest else ():
-            changed += _foreign_changes(numbered)
-            if own := _partitions_of_entry(numbered) & rest:
+        untraced = query.partitions & self.state.dataset(asset.uri).ever_present if is_open else query.partitions
+        foreign_changes = list[tuple[PartitionSet, str]]()
+        for numbered in self.relevant_entries(asset, query) if untraced else ():
+            foreign_changes += _foreign_changes(numbered)
+            if entry_partitions := _partitions_of_entry(numbered) & untraced:
                 origins.append(
-                    self._trace_entry(asset, numbered, query, own=own, changed=_changes_touching(changed, own))
+                    self._trace_entry(
+                        asset,
+                        numbered,
+                        query,
+                        partitions=entry_partitions,
+                        changed=_changes_touching(foreign_changes, entry_partitions),
+                    )
                 )
-                rest = rest - own
-                if not rest:
+                untraced = untraced - entry_partitions
+                if not untraced:
                     return tuple(origins)
-        return (*origins, *([] if is_open else self._untraced_origins(asset, rest)))
+        return (*origins, *([] if is_open else self._untraced_origins(asset, untraced)))
 
-    def _untraced_origins(self, asset: AssetSpec, rest: PartitionSet) -> Iterator[PartitionOrigin]:
+    def _untraced_origins(self, asset: AssetSpec, untraced: PartitionSet) -> Iterator[PartitionOrigin]:
         """Yields the origins of partitions that no entry records: ``missing`` if never present, else ``unknown``.
 
         The entry of an unknown one has expired.
         """
         dataset = self.state.dataset(asset.uri)
-        never_present = rest if not dataset.seq else NOTHING
+        never_present = untraced if not dataset.seq else NOTHING
         if asset.partitioning.is_partitioned:
-            never_present = rest - dataset.ever_present
-        if rest - never_present:
-            yield PartitionOrigin(asset.name, "unknown", rest - never_present)
+            never_present = untraced - dataset.ever_present
+        if untraced - never_present:
+            yield PartitionOrigin(asset.name, "unknown", untraced - never_present)
         if never_present:
             yield PartitionOrigin(asset.name, "missing", never_present)
 
     def relevant_entries(self, asset: AssetSpec, query: _LineageQuery) -> Iterator[NumberedEntry]:
         """Yields the entries that may be origins for the query, newest first."""
-        entries = (each for each in self.past(asset.uri) if each.seq < query.before)
+        entries = (each for each in self.history(asset.uri) if each.seq < query.before)
         return _visible_entries((each for each in entries if _is_relevant(asset, each, query)), query.version)
 
     def _trace_entry(
@@ -244,14 +250,17 @@ class _LineageTracer:
         numbered: NumberedEntry,
         query: _LineageQuery,
         *,
-        own: PartitionSet,
+        partitions: PartitionSet,
         changed: tuple[str, ...],
     ) -> PartitionOrigin:
-        """The origin that an entry records for ``own`` partitions; that of a run comes with its reads.
+        """The origin that an entry records for ``partitions`` partitions; that of a run comes with its reads.
 
         ``changed`` are phrases for later changes by other writers.
         """
-        origin, entry = replace(_origin_of(asset.name, numbered, own), partitions=own, changed=changed), numbered.entry
+        origin, entry = (
+            replace(_build_origin(asset.name, numbered, partitions), partitions=partitions, changed=changed),
+            numbered.entry,
+        )
         return self._with_reads(asset, entry, origin, query) if isinstance(entry, _Success) else origin
 
     def _with_reads(
@@ -270,9 +279,9 @@ class _LineageTracer:
         return replace(origin, reads=tuple(self._with_origins(read, query) for read in reads))
 
     def _read_of_inlet(
-        self, asset: AssetSpec, name: str, pin: InletPin, entry: _Success, own: PartitionSet
+        self, asset: AssetSpec, name: str, pin: InletPin, entry: _Success, partitions: PartitionSet
     ) -> InletRead:
-        """What the run read of an inlet to compute ``own`` of its partitions.
+        """What the run read of an inlet to compute ``partitions`` of its partitions.
 
         An inlet that is mapped by values in its rows counts as read whole, as these may stand in any partition.
         """
@@ -282,7 +291,7 @@ class _LineageTracer:
             return InletRead(name, upstream.uri, EVERYTHING, entry.token, pin.table_id, pin.version)
         if upstream is not None and inlet is not None:
             dependency = self.project.dependency(asset, inlet)
-            parts = parts & dependency.required_partitions(own) if dependency.is_mapped else parts
+            parts = parts & dependency.required_partitions(partitions) if dependency.is_mapped else parts
         before = pin.seq + 1 if inlet is not None and inlet.aligned else entry.token
         return InletRead(name, pin.uri, parts, before, pin.table_id, pin.version, pin.low)
 
@@ -319,16 +328,19 @@ class _LineageTracer:
         read.
         """
         # entries come newest first: an iteration is visible where no newer one has covered its place in the rows
-        seen, covered, is_single = NOTHING, NOTHING, not asset.partitioning.by_columns.is_partitioned
+        visible, covered, is_single = NOTHING, NOTHING, not asset.partitioning.by_columns.is_partitioned
         for numbered in self.relevant_entries(asset, query):
             entry = numbered.entry
             if not isinstance(entry, SuccessEntry | OutletEntry) or not entry.iteration:
                 continue
             if is_single and entry.version == query.version:
                 return entry.published_partitions
-            place = asset.partitioning.in_rows(entry.published_partitions)
-            seen, covered = (seen | entry.published_partitions if place - covered else seen), covered | place
-        return seen
+            row_partitions = asset.partitioning.widen_to_rows(entry.published_partitions)
+            visible, covered = (
+                (visible | entry.published_partitions if row_partitions - covered else visible),
+                covered | row_partitions,
+            )
+        return visible
 
 
 def _visible_entries(entries: Iterable[NumberedEntry], version: int | None) -> Iterator[NumberedEntry]:
@@ -337,33 +349,33 @@ def _visible_entries(entries: Iterable[NumberedEntry], version: int | None) -> I
     An iteration that was published beside the newest counts only for readers of exactly that ``version``.
     """
     # by run, the partitions that a later rollback to it made visible
-    sought: dict[str, PartitionSet] = {}
+    restored: dict[str, PartitionSet] = {}
     for numbered in entries:
         entry = numbered.entry
         if not isinstance(entry, SuccessEntry | OutletEntry):
             yield numbered
         elif entry.restores:
-            others = PartitionSet.union(sought.values())
-            sought[entry.restores] = sought.get(entry.restores, NOTHING) | (entry.partitions - others)
-        elif left := _visible_part(entry, sought, version):
-            yield replace(numbered, entry=replace(entry, partitions=left, withheld=NOTHING))
+            restored_elsewhere = PartitionSet.union(restored.values())
+            restored[entry.restores] = restored.get(entry.restores, NOTHING) | (entry.partitions - restored_elsewhere)
+        elif visible := _visible_part(entry, restored, version):
+            yield replace(numbered, entry=replace(entry, partitions=visible, withheld=NOTHING))
 
 
 def _visible_part(
-    entry: SuccessEntry | OutletEntry, sought: Mapping[str, PartitionSet], version: int | None
+    entry: SuccessEntry | OutletEntry, restored: Mapping[str, PartitionSet], version: int | None
 ) -> PartitionSet:
     """The partitions of a run that readers saw; nothing where a rollback or a newer iteration hid all.
 
-    ``sought`` has, by run, the partitions that later rollbacks made visible.
+    ``restored`` has, by run, the partitions that later rollbacks made visible.
     """
-    if entry.beside and entry.version != version and entry.run not in sought:
+    if entry.beside and entry.version != version and entry.run not in restored:
         return NOTHING
-    hidden = PartitionSet.union(partitions for run, partitions in sought.items() if run != entry.run)
+    hidden = PartitionSet.union(partitions for run, partitions in restored.items() if run != entry.run)
     return entry.published_partitions - hidden if hidden else entry.published_partitions
 
 
-def _origin_of(asset: str, numbered: NumberedEntry, own: PartitionSet) -> PartitionOrigin:
-    """The origin that an entry records for ``own`` of its partitions."""
+def _build_origin(asset: str, numbered: NumberedEntry, partitions: PartitionSet) -> PartitionOrigin:
+    """The origin that an entry records for ``partitions`` of its partitions."""
     origin = PartitionOrigin(asset, "unknown", NOTHING, numbered.seq, to_unix(numbered.at))
     match numbered.entry:
         case SuccessEntry() | OutletEntry() as entry:
@@ -380,14 +392,14 @@ def _origin_of(asset: str, numbered: NumberedEntry, own: PartitionSet) -> Partit
         case TargetEntry() as entry:
             return replace(origin, kind="lost", note=entry.found.reason)
         case ObservedEntry() as entry:
-            note = _describe_files(entry, own)
+            note = _describe_files(entry, partitions)
             return replace(origin, kind="source", table_id=entry.table_id, version=entry.version, note=note)
         case EventEntry() as entry:
             return replace(origin, kind="event", run=entry.run, note=f"id {entry.id}" if entry.id is not None else "")
     raise TypeError(f"{numbered.entry!r} records no origin")
 
 
-def _describe_files(entry: ObservedEntry, own: PartitionSet) -> str:
+def _describe_files(entry: ObservedEntry, partitions: PartitionSet) -> str:
     """How many files an observation of a source found, for a note; empty where it counted none.
 
     It says "among" where it counted the files of further partitions, too.
@@ -396,7 +408,7 @@ def _describe_files(entry: ObservedEntry, own: PartitionSet) -> str:
     if not isinstance(files, int):
         return ""
     text = f"{files:,} file{'' if files == 1 else 's'}"
-    return text if own.covers(entry.changed) else f"among {text} that this look found"
+    return text if partitions.covers(entry.changed) else f"among {text} that this look found"
 
 
 def _foreign_changes(numbered: NumberedEntry) -> list[tuple[PartitionSet, str]]:
@@ -407,9 +419,9 @@ def _foreign_changes(numbered: NumberedEntry) -> list[tuple[PartitionSet, str]]:
     return [(commit.partitions, f"{commit.operation} in version {commit.version}") for commit in commits]
 
 
-def _changes_touching(changed: list[tuple[PartitionSet, str]], own: PartitionSet) -> tuple[str, ...]:
-    """The phrases of the changes that touch ``own`` partitions."""
-    return tuple(phrase for partitions, phrase in changed if partitions.overlaps(own))
+def _changes_touching(changed: list[tuple[PartitionSet, str]], touched: PartitionSet) -> tuple[str, ...]:
+    """The phrases of the changes that touch ``touched`` partitions."""
+    return tuple(phrase for partitions, phrase in changed if partitions.overlaps(touched))
 
 
 def _is_relevant(asset: AssetSpec, numbered: NumberedEntry, query: _LineageQuery) -> bool:

@@ -149,17 +149,17 @@ def _mark_text(kind: MarkKind, by: str, reason: str) -> str:
 
 
 def add_instance_mark(
-    before: Iterable[InstanceMark], mark: InstanceMark, cursor: tuple[int, int] | None
+    marks: Iterable[InstanceMark], mark: InstanceMark, cursor: tuple[int, int] | None
 ) -> tuple[InstanceMark, ...]:
     """The instance marks with a new one, which replaces an older one of its interval; ``missing`` only removes that.
 
     Marks ahead of the asset's cursor all stay, as they keep their instances from running; of others the newest
     `MOST_DONE`.
     """
-    others = [each for each in before if each.interval != mark.interval]
+    others = [each for each in marks if each.interval != mark.interval]
     kept = others if mark.kind == "missing" else [*others, mark]
-    behind = [each.seq for each in kept if not each.is_ahead(cursor)][-MOST_DONE:]
-    return tuple(each for each in kept if each.is_ahead(cursor) or each.seq in behind)
+    newest_passed = [each.seq for each in kept if not each.is_ahead(cursor)][-MOST_DONE:]
+    return tuple(each for each in kept if each.is_ahead(cursor) or each.seq in newest_passed)
 
 
 def add_mark(
@@ -172,8 +172,8 @@ def add_mark(
     """
     kept, oldest = [*_marks_outside(marks, mark.partitions), mark], min(claims, default=mark.seq + 1)
     done = [each.seq for each in kept if each.kind == "done"]
-    since = min([oldest, *done[-MOST_DONE:]])
-    return tuple(each for each in kept if each.kind != "done" or each.seq >= since)
+    kept_since = min([oldest, *done[-MOST_DONE:]])
+    return tuple(each for each in kept if each.kind != "done" or each.seq >= kept_since)
 
 
 def marks_after_success(
@@ -185,14 +185,14 @@ def marks_after_success(
     """
     if not marks:
         return marks
-    left = ((each,) if each.seq > through else _marks_outside([each], partitions) for each in marks)
-    return tuple(mark for some in left for mark in some)
+    remaining = ((each,) if each.seq > through else _marks_outside([each], partitions) for each in marks)
+    return tuple(mark for marks_left in remaining for mark in marks_left)
 
 
 def _marks_outside(marks: Iterable[PartitionMark], partitions: PartitionSet) -> tuple[PartitionMark, ...]:
     """The marks without ``partitions``; empty ones are dropped."""
-    left = (replace(each, partitions=each.partitions - partitions) for each in marks)
-    return tuple(each for each in left if each.partitions)
+    remaining = (replace(each, partitions=each.partitions - partitions) for each in marks)
+    return tuple(each for each in remaining if each.partitions)
 
 
 @frozen(array_like=True)
@@ -216,8 +216,8 @@ class RecoveryQuestion:
         """
         if self.partitions.is_everything or answered.is_everything:
             return None
-        rest = (self.partitions - answered) & known
-        return replace(self, partitions=rest) if rest else None
+        remaining = (self.partitions - answered) & known
+        return replace(self, partitions=remaining) if remaining else None
 
 
 def question_hint(asset: str, partitioning: Partitioning, question: RecoveryQuestion) -> str:
@@ -229,9 +229,10 @@ def question_hint(asset: str, partitioning: Partitioning, question: RecoveryQues
 def completion_hint(asset: str, partitioning: Partitioning, question: RecoveryQuestion, *, appends: bool) -> str:
     """Hint on a run that cannot be completed because what it read is gone, with the commands that give it up."""
     command, (run,) = _mark_command(asset, partitioning, question), question.runs
-    first = f"delete the rows of {run}, then " if appends else ""
-    anew = f"{first}`{command} --missing --reason …` computes all of it anew"
-    return f"the next run tries it again; if what it read is gone for good, {anew}, with `--done` it stays as it is"
+    delete_text = f"delete the rows of {run}, then " if appends else ""
+    recompute_text = f"{delete_text}`{command} --missing --reason …` computes all of it anew"
+    retry_text = "the next run tries it again; if what it read is gone for good"
+    return f"{retry_text}, {recompute_text}, with `--done` it stays as it is"
 
 
 def _mark_command(asset: str, partitioning: Partitioning, question: RecoveryQuestion) -> str:
@@ -253,7 +254,7 @@ def partition_options(partitions: PartitionSet, partitioning: Partitioning) -> l
     return [f"--partition {quote(label)}" for label in labels[:FEW]] + ["--partition …"] * (len(labels) > FEW)
 
 
-def asked_partitions(partitioning: Partitioning, claimed: PartitionSet) -> PartitionSet:
+def partitions_in_question(partitioning: Partitioning, claimed: PartitionSet) -> PartitionSet:
     """The partitions to ask a person about; everything where the asset has none of the ``claimed`` ones any more."""
     if claimed.is_everything or not partitioning.is_partitioned:
         return EVERYTHING

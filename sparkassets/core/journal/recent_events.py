@@ -32,17 +32,17 @@ class EventPack(Generic[T]):
         count: Number of events.
     """
 
-    __slots__ = ("_items", "_read", "_text", "count", "first", "last")
+    __slots__ = ("_decode", "_items", "_text", "count", "first", "last")
 
-    def __init__(self, first: int, last: int, count: int, *, text: str, read: Callable[[str], tuple[T, ...]]) -> None:
+    def __init__(self, first: int, last: int, count: int, *, text: str, decode: Callable[[str], tuple[T, ...]]) -> None:
         self.first, self.last, self.count = first, last, count
         self._items: tuple[T, ...] | None = None
-        self._text, self._read = text, read
+        self._text, self._decode = text, decode
 
     @classmethod
     def from_events(cls, items: tuple[T, ...]) -> EventPack[T]:
         """A pack of decoded events, ascending."""
-        pack = cls(items[0].seq, items[-1].seq, len(items), text="", read=lambda _: items)
+        pack = cls(items[0].seq, items[-1].seq, len(items), text="", decode=lambda _: items)
         pack._items = items
         return pack
 
@@ -50,13 +50,13 @@ class EventPack(Generic[T]):
     def items(self) -> tuple[T, ...]:
         """The events, ascending."""
         if self._items is None:
-            self._items = self._read(self._text)
+            self._items = self._decode(self._text)
         return self._items
 
-    def encoded_text(self, write: Callable[[tuple[T, ...]], str]) -> str:
-        """The stored form of the events; ``write`` encodes them where the pack was not read from a store."""
+    def encoded_text(self, encode: Callable[[tuple[T, ...]], str]) -> str:
+        """The stored form of the events; ``encode`` encodes them where the pack was not read from a store."""
         if not self._text:
-            self._text = write(self.items)
+            self._text = encode(self.items)
         return self._text
 
 
@@ -81,11 +81,11 @@ class RecentEvents(Generic[T]):
     def with_events(self, items: Iterable[T]) -> RecentEvents[T]:
         """Appends newer events, and packs older ones once there are many."""
         loose, packs = (*self.loose, *items), list(self.packs)
-        begin = 0
-        while len(loose) - begin > 2 * PACK:
-            packs.append(EventPack.from_events(loose[begin : begin + PACK]))
-            begin += PACK
-        return RecentEvents(tuple(packs), loose[begin:])
+        packed_to = 0
+        while len(loose) - packed_to > 2 * PACK:
+            packs.append(EventPack.from_events(loose[packed_to : packed_to + PACK]))
+            packed_to += PACK
+        return RecentEvents(tuple(packs), loose[packed_to:])
 
     # ------------------------------------------------------------------ all of them
 
@@ -134,28 +134,32 @@ class RecentEvents(Generic[T]):
 
     def with_numbers(self, numbers: Collection[int]) -> Iterator[T]:
         """Yields the events with these numbers, ascending."""
-        wanted = sorted(numbers) if self.packs else ()
+        sorted_numbers = sorted(numbers) if self.packs else ()
         for pack in self.packs:
-            if _has_number_between(wanted, pack.first, pack.last):
+            if _has_number_between(sorted_numbers, pack.first, pack.last):
                 yield from (each for each in pack.items if each.seq in numbers)
         yield from (each for each in self.loose if each.seq in numbers)
 
-    def without(self, up_to: int, *, but: Collection[int]) -> RecentEvents[T]:
-        """The events without those numbered up to ``up_to``; keeps those numbered in ``but`` and always the newest."""
-        apart = sorted(but) if self.packs else ()
-        packs = (pack if pack.first > up_to else _pack_without(pack, up_to, but, apart) for pack in self.packs)
-        kept = tuple(each for each in self.loose[:-1] if each.seq > up_to or each.seq in but)
+    def without(self, up_to: int, *, kept_numbers: Collection[int]) -> RecentEvents[T]:
+        """The events without those numbered up to ``up_to``, but with ``kept_numbers`` and always the newest."""
+        sorted_kept = sorted(kept_numbers) if self.packs else ()
+        packs = (
+            pack if pack.first > up_to else _pack_without(pack, up_to, kept_numbers, sorted_kept) for pack in self.packs
+        )
+        kept = tuple(each for each in self.loose[:-1] if each.seq > up_to or each.seq in kept_numbers)
         return RecentEvents(tuple(pack for pack in packs if pack is not None), (*kept, *self.loose[-1:]))
 
 
-def _pack_without(pack: EventPack[T], up_to: int, but: Collection[int], apart: Sequence[int]) -> EventPack[T] | None:
+def _pack_without(
+    pack: EventPack[T], up_to: int, kept_numbers: Collection[int], sorted_kept: Sequence[int]
+) -> EventPack[T] | None:
     """The rest of one pack for `RecentEvents.without`; None where nothing remains.
 
-    ``apart`` has the numbers of ``but``, ascending.
+    ``sorted_kept`` has the numbers of ``kept_numbers``, ascending.
     """
-    if pack.last <= up_to and not _has_number_between(apart, pack.first, pack.last):
+    if pack.last <= up_to and not _has_number_between(sorted_kept, pack.first, pack.last):
         return None
-    kept = tuple(each for each in pack.items if each.seq > up_to or each.seq in but)
+    kept = tuple(each for each in pack.items if each.seq > up_to or each.seq in kept_numbers)
     return pack if len(kept) == pack.count else EventPack.from_events(kept) if kept else None
 
 

@@ -43,7 +43,7 @@ class RetentionPolicy:
 
 def last_expendable_seq(state: State) -> int:
     """The sequence number up to which entries may expire: before the newest entry and every unsettled claim."""
-    claims = (link.token for asset in state.assets.values() for link in asset.chain)
+    claims = (claim.token for asset in state.assets.values() for claim in asset.chain)
     return min([state.seq, *claims]) - 1
 
 
@@ -61,20 +61,22 @@ def retire_iterations(state: State, asset: str, *, keep: int) -> RetiredEntry | 
     Iterations that a claim pins stay, because a driver that takes the claim over reads them again. A later claim reads
     only iterations that are visible by then.
     """
-    known = state.assets[asset]
-    runs = find_superseded(known.iterations, keep=keep, pinned={each.run for each in _pinned_iterations(state, known)})
+    asset_state = state.assets[asset]
+    runs = find_superseded(
+        asset_state.iterations, keep=keep, pinned={each.run for each in _pinned_iterations(state, asset_state)}
+    )
     return RetiredEntry(asset, runs) if runs else None
 
 
-def _pinned_iterations(state: State, known: AssetState) -> Iterator[PublishedIteration]:
+def _pinned_iterations(state: State, asset_state: AssetState) -> Iterator[PublishedIteration]:
     """Yields the iterations that unsettled claims read, and those that the asset's own claims roll back to."""
-    maker = state.assets.get(known.spec.maker, known)
-    restoring = {link.entry.request.restores for link in maker.chain}
-    yield from (each for each in known.iterations if each.run in restoring)
+    maker = state.assets.get(asset_state.spec.maker, asset_state)
+    restoring = {claim.entry.request.restores for claim in maker.chain}
+    yield from (each for each in asset_state.iterations if each.run in restoring)
     for reader in state.assets.values():
-        for link in reader.chain:
-            if (pin := link.entry.request.pins.get(known.name)) is not None:
-                yield from _iterations_read(known.iterations, pin)
+        for claim in reader.chain:
+            if (pin := claim.entry.request.pins.get(asset_state.name)) is not None:
+                yield from _iterations_read(asset_state.iterations, pin)
 
 
 def _iterations_read(iterations: Sequence[PublishedIteration], pin: InletPin) -> Sequence[PublishedIteration]:
@@ -82,11 +84,11 @@ def _iterations_read(iterations: Sequence[PublishedIteration], pin: InletPin) ->
 
     Changes since a version are found by comparing all iterations shown since with those that they replaced.
     """
-    since = TablePosition.parse(pin.low) if pin.low is not None else None
-    if since is not None and pin.version is not None:
-        versions = range(since.version + 1, pin.version + 1)
+    low_position = TablePosition.parse(pin.low) if pin.low is not None else None
+    if low_position is not None and pin.version is not None:
+        versions = range(low_position.version + 1, pin.version + 1)
         shown_since = [each for each in iterations if _became_visible(each, versions)]
-        return [*shown_since, *visible_iterations(iterations, since.version)]
+        return [*shown_since, *visible_iterations(iterations, low_position.version)]
     if pin.iteration:
         return [each for each in iterations if each.name == pin.iteration]
     return visible_iterations(iterations, pin.version) if pin.version is not None else ()

@@ -285,8 +285,8 @@ class AssetState:
     @property
     def ever_computed(self) -> PartitionSet:
         """The partitions that were ever computed, including those lost since or marked as missing."""
-        known = self.coverage | self.redo_partitions if self.marks else self.coverage
-        return known if self.loss is None else known | self.loss.lost_partitions
+        computed = self.coverage | self.redo_partitions if self.marks else self.coverage
+        return computed if self.loss is None else computed | self.loss.lost_partitions
 
     keys: Mapping[str, LearnedKeys] = field(default_factory=dict)
 
@@ -299,7 +299,7 @@ class AssetState:
     def claimed_partitions(self) -> PartitionSet:
         """The partitions that unsettled claims compute."""
         return PartitionSet.union(
-            link.entry.partitions for link in self.chain if not link.entry.partitions.is_everything
+            claim.entry.partitions for claim in self.chain if not claim.entry.partitions.is_everything
         )
 
     @property
@@ -316,24 +316,24 @@ class AssetState:
     def chains(self) -> dict[int, tuple[ClaimState, ...]]:
         """The unsettled claims by run slot, in the order of the slots' first claims."""
         chains: dict[int, tuple[ClaimState, ...]] = {}
-        for link in self.chain:
-            chains[link.slot] = (*chains.get(link.slot, ()), link)
+        for claim in self.chain:
+            chains[claim.slot] = (*chains.get(claim.slot, ()), claim)
         return chains
 
     @property
     def asking_claims(self) -> tuple[ClaimState, ...]:
         """The newest claim of each slot where a person has to say what became of the claims before it."""
         newest = (chain[-1] for chain in self.chains.values()) if self.chain else ()
-        return tuple(link for link in newest if link.asks is not None)
+        return tuple(claim for claim in newest if claim.asks is not None)
 
     def claim_state(self, token: int) -> ClaimState | None:
         """The unsettled claim with that fence token, and its status; None where it is settled or unknown."""
-        return next((link for link in self.chain if link.token == token), None)
+        return next((claim for claim in self.chain if claim.token == token), None)
 
     def claim_entry(self, token: int) -> ClaimEntry | None:
         """The entry of the unsettled claim with that fence token; None where it is settled or unknown."""
-        link = self.claim_state(token)
-        return link.entry if link is not None else None
+        claim = self.claim_state(token)
+        return claim.entry if claim is not None else None
 
     def chain_without_slot(self, token: int) -> tuple[ClaimState, ...]:
         """The chain once the claim with that fence token is settled, which settles every claim of its run slot.
@@ -342,12 +342,12 @@ class AssetState:
         """
         settled = self.claim_state(token)
         slot = settled.slot if settled is not None else 0
-        return tuple(link for link in self.chain if link.slot != slot)
+        return tuple(claim for claim in self.chain if claim.slot != slot)
 
     def is_newest(self, token: int) -> bool:
         """Whether that claim is open and the newest of its slot."""
-        link = self.claim_state(token)
-        return link is not None and self.chains[link.slot][-1] is link and link.status == "open"
+        claim = self.claim_state(token)
+        return claim is not None and self.chains[claim.slot][-1] is claim and claim.status == "open"
 
     def unanswered_partitions(self, key: str) -> PartitionSet:
         """The partitions that have still to answer events or ticks which a run has used for others only.
@@ -366,7 +366,7 @@ class State:
         commit: Number of the last commit.
         consumers: Dataset to the (asset, inlet) pairs that read it, one for each inlet; an empty inlet name stands for
             a leaf of the asset's condition.
-        keepers: Dataset to the assets that its events trigger, or triggered before their condition changed; their
+        triggered: Dataset to the assets that its events trigger, or triggered before their condition changed; their
             unused events are kept.
     """
 
@@ -376,7 +376,7 @@ class State:
     assets: Mapping[str, AssetState] = field(default_factory=dict)
     datasets: Mapping[str, DatasetState] = field(default_factory=dict)
     consumers: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    keepers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    triggered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def dataset(self, uri: str) -> DatasetState:
         """The dataset's state; an empty one for an unknown URI."""

@@ -28,19 +28,19 @@ def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> Asse
     A table that lost everything resets what the asset computed, but not what people marked. Some lost partitions become
     missing. A loss that only a person can settle stops the asset.
     """
-    found = entry.found
+    finding = entry.found
     if entry.stuck:
-        return replace(asset, loss=TableLoss(EVERYTHING, found.reason, seq, stuck=True))
+        return replace(asset, loss=TableLoss(EVERYTHING, finding.reason, seq, stuck=True))
     position: dict[str, Any] = {
-        "table_id": found.table_id,
-        "version": found.version,
-        "seen": found.version,
-        "mark": found.mark,
+        "table_id": finding.table_id,
+        "version": finding.version,
+        "seen": finding.version,
+        "mark": finding.mark,
     }
-    if found.kind == "back":
+    if finding.kind == "back":
         return replace(asset, loss=None, **position)
-    foreign = (*asset.foreign, *found.commits)[-MOST_COMMITS:]
-    if found.lost.is_everything:
+    foreign = (*asset.foreign, *finding.commits)[-MOST_COMMITS:]
+    if finding.lost.is_everything:
         partitions = (
             asset.coverage | _lost_partitions(asset.loss) if asset.spec.partitioning.is_partitioned else EVERYTHING
         )
@@ -61,15 +61,15 @@ def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> Asse
             keys=asset.keys,
             redo=asset.redo,
             made=tuple(replace(each, partitions=NOTHING) for each in asset.made),
-            iterations=asset.iterations if found.kind == "restored" else (),
-            loss=TableLoss(partitions, found.reason, seq),
-            foreign=found.commits,
+            iterations=asset.iterations if finding.kind == "restored" else (),
+            loss=TableLoss(partitions, finding.reason, seq),
+            foreign=finding.commits,
             **position,
         )
-    lost = found.lost & asset.coverage
+    lost = finding.lost & asset.coverage
     if not lost:
         return replace(asset, foreign=foreign, **position)
-    loss = TableLoss(lost | _lost_partitions(asset.loss), found.reason, seq)
+    loss = TableLoss(lost | _lost_partitions(asset.loss), finding.reason, seq)
     return replace(asset, coverage=asset.coverage - lost, cursor=None, loss=loss, foreign=foreign, **position)
 
 
@@ -78,14 +78,14 @@ def maker_after_finding(maker: AssetState, entry: TargetEntry, seq: int, *, stuc
 
     ``stuck`` is the loss of another outlet that a person still has to decide on; None without one.
     """
-    found = entry.found
+    finding = entry.found
     if entry.stuck:
-        return replace(maker, loss=TableLoss(EVERYTHING, found.reason, seq, stuck=True))
-    if found.kind == "back":
+        return replace(maker, loss=TableLoss(EVERYTHING, finding.reason, seq, stuck=True))
+    if finding.kind == "back":
         return replace(maker, loss=stuck)
-    if not found.is_loss:
+    if not finding.is_loss:
         return maker
-    lost = TableFinding(found.kind, found.reason, found.lost)
+    lost = TableFinding(finding.kind, finding.reason, finding.lost)
     return asset_after_finding(maker, replace(entry, asset=maker.name, uri=maker.spec.uri, found=lost), seq)
 
 
@@ -97,36 +97,37 @@ def replaced_table_finding(asset: AssetState, entry: SuccessEntry | OutletEntry)
     if asset.table_id in (None, entry.table_id) or asset.stuck_loss is not None or entry.mark:
         return None
     reason = f"its table was replaced by another one before {entry.run} wrote"
-    found = TableFinding("replaced", reason, EVERYTHING, entry.table_id)
-    return TargetEntry(asset.name, entry.uri, found, stuck=asset.spec.appends)
+    finding = TableFinding("replaced", reason, EVERYTHING, entry.table_id)
+    return TargetEntry(asset.name, entry.uri, finding, stuck=asset.spec.appends)
 
 
 def record_table_version(
-    asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int, *, link: ClaimState | None
+    asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int, *, claim: ClaimState | None
 ) -> AssetState:
     """The asset after a success: its table's version, how far the table's log is known, and the losses that remain.
 
-    ``link`` is the claim that recorded the success; None where it is settled already. A loss that waited for a person
+    ``claim`` is the claim that recorded the success; None where it is settled already. A loss that waited for a person
     counts as decided by any success, because only that person's backfill can run.
     """
     stuck = asset.stuck_loss
     # a loss with this very number was found by the same entry, so nobody has decided on it
-    decided = stuck is not None and stuck.seq != seq
-    if decided or _is_known_up_to(asset, entry):
+    is_decided = stuck is not None and stuck.seq != seq
+    if is_decided or _is_known_up_to(asset, entry):
         asset = replace(asset, seen=entry.version, mark=_commit_mark(entry))
     loss = asset.loss
     asset = accept_table_content(
-        replace(asset, table_id=entry.table_id, version=_newest_version(asset, entry, link)), entry.published_partitions
+        replace(asset, table_id=entry.table_id, version=_newest_version(asset, entry, claim)),
+        entry.published_partitions,
     )
-    return replace(asset, loss=loss) if stuck is not None and not decided else asset
+    return replace(asset, loss=loss) if stuck is not None and not is_decided else asset
 
 
 def accept_table_content(asset: AssetState, partitions: PartitionSet) -> AssetState:
     """The asset with its table's rows of ``partitions`` taken as valid: neither lost nor changed by other writers."""
-    left = (replace(commit, partitions=commit.partitions - partitions) for commit in asset.foreign)
+    remaining = (replace(commit, partitions=commit.partitions - partitions) for commit in asset.foreign)
     return replace(
         asset,
-        foreign=tuple(commit for commit in left if commit.partitions),
+        foreign=tuple(commit for commit in remaining if commit.partitions),
         loss=_remaining_loss(asset.loss, partitions),
     )
 
@@ -154,8 +155,8 @@ def _is_known_up_to(asset: AssetState, entry: SuccessEntry | OutletEntry) -> boo
 
 def _remaining_loss(loss: TableLoss | None, partitions: PartitionSet) -> TableLoss | None:
     """The rest of a loss after ``partitions`` were computed; None where nothing is left."""
-    rest = _lost_partitions(loss) - partitions
-    return replace(loss, partitions=rest) if loss is not None and rest else None
+    remaining = _lost_partitions(loss) - partitions
+    return replace(loss, partitions=remaining) if loss is not None and remaining else None
 
 
 def _commit_mark(entry: SuccessEntry | OutletEntry) -> str:
@@ -171,46 +172,46 @@ def _lost_partitions(loss: TableLoss | None) -> PartitionSet:
     return loss.lost_partitions if loss is not None else NOTHING
 
 
-def build_target_entry(asset: AssetSpec, state: AssetState, found: TableFinding | None) -> TargetEntry | None:
+def build_target_entry(asset: AssetSpec, state: AssetState, finding: TableFinding | None) -> TargetEntry | None:
     """The entry to record for a look at the asset's table; None where nothing is new.
 
     Args:
         asset: The asset.
         state: Its state.
-        found: The finding; None where the table is as recorded.
+        finding: The finding; None where the table is as recorded.
     """
     stuck = state.stuck_loss
-    if found is None and stuck is not None:
-        back = TableFinding("back", "", NOTHING, state.table_id, state.version, state.mark)
-        return TargetEntry(asset.name, asset.uri, back, watermarks=state.watermarks)
-    if found is None or (stuck is not None and found.reason == stuck.reason):
+    if finding is None and stuck is not None:
+        restored_finding = TableFinding("back", "", NOTHING, state.table_id, state.version, state.mark)
+        return TargetEntry(asset.name, asset.uri, restored_finding, watermarks=state.watermarks)
+    if finding is None or (stuck is not None and finding.reason == stuck.reason):
         return None
     # a run that appends the lost rows of one outlet again would append them to the other outlets, too
-    apart = bool(asset.maker) and asset.appends
-    start = None if apart and found.is_loss else _restart_watermarks(asset, state, found)
-    return TargetEntry(asset.name, asset.uri, found, stuck=start is None, watermarks=start or {})
+    would_duplicate = bool(asset.maker) and asset.appends
+    watermarks = None if would_duplicate and finding.is_loss else _restart_watermarks(asset, state, finding)
+    return TargetEntry(asset.name, asset.uri, finding, stuck=watermarks is None, watermarks=watermarks or {})
 
 
-def _restart_watermarks(asset: AssetSpec, state: AssetState, found: TableFinding) -> Mapping[str, str] | None:
+def _restart_watermarks(asset: AssetSpec, state: AssetState, finding: TableFinding) -> Mapping[str, str] | None:
     """The watermarks from which the asset goes on after a finding; None where a person has to decide on the loss.
 
     No watermarks mean that everything is read again. An asset that appends goes on by itself only if no lost row can
     remain in the table, or the restored table says how far it was read.
     """
-    if not found.is_loss or not asset.appends:
-        return {} if found.lost.is_everything else state.watermarks
-    if asset.partitioning.is_partitioned and _is_gone_for_certain(found):
+    if not finding.is_loss or not asset.appends:
+        return {} if finding.lost.is_everything else state.watermarks
+    if asset.partitioning.is_partitioned and _is_gone_for_certain(finding):
         return {}  # the lost partitions are missing, and appended again
     if not _has_watermarks(asset):
         return None
-    if found.kind == "gone":
+    if finding.kind == "gone":
         return {}
-    return found.watermarks if found.kind == "restored" else None
+    return finding.watermarks if finding.kind == "restored" else None
 
 
-def _is_gone_for_certain(found: TableFinding) -> bool:
+def _is_gone_for_certain(finding: TableFinding) -> bool:
     """Whether no row of the lost partitions remains, so that appending them again doubles none."""
-    return found.kind == "gone" or (found.kind == "restored" and not found.lost.is_everything)
+    return finding.kind == "gone" or (finding.kind == "restored" and not finding.lost.is_everything)
 
 
 def _has_watermarks(asset: AssetSpec) -> bool:

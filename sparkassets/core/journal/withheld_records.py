@@ -92,23 +92,25 @@ def describe_withholding(verdicts: Sequence[RuleVerdict], partitions: PartitionS
 
     Partitions that fail no rule are withheld where others of the same commit fail one.
     """
-    beside = verdicts and not any(each.partitions.overlaps(partitions) for each in verdicts)
+    is_beside_failing = verdicts and not any(each.partitions.overlaps(partitions) for each in verdicts)
     return (
-        f"in one commit with others, of which {describe_verdicts(verdicts)}" if beside else describe_verdicts(verdicts)
+        f"in one commit with others, of which {describe_verdicts(verdicts)}"
+        if is_beside_failing
+        else describe_verdicts(verdicts)
     )
 
 
-def describe_other_outcomes(verdicts: Sequence[RuleVerdict], *, beside: str = "") -> list[str]:
+def describe_other_outcomes(verdicts: Sequence[RuleVerdict], *, quarantine: str = "") -> list[str]:
     """Phrases on rules that found something and withheld nothing, such as ``warned: pattern(email): 2 of 12 rows``.
 
-    ``beside`` is the place of quarantined rows; empty where there is none to name.
+    ``quarantine`` is the place of quarantined rows; empty where there is none to name.
     """
-    found = []
+    phrases = []
     for each in verdicts:
         if each.outcome in REPORTED_OUTCOMES:
-            where = f", in {beside}" if each.outcome == "quarantined" and beside else ""
-            found.append(f"{each.outcome}: {each.text}{where}")
-    return found
+            where = f", in {quarantine}" if each.outcome == "quarantined" and quarantine else ""
+            phrases.append(f"{each.outcome}: {each.text}{where}")
+    return phrases
 
 
 REPORTED_OUTCOMES = ("warned", "dropped", "quarantined", "accepted")
@@ -118,54 +120,60 @@ WithheldRecords = tuple[WithheldPartitions, ...]
 
 
 def withheld_after_run(
-    before: WithheldRecords, partitions: PartitionSet, item: WithheldPartitions | None
+    records: WithheldRecords, partitions: PartitionSet, new_record: WithheldPartitions | None
 ) -> WithheldRecords:
-    """The records after a run of ``partitions``; ``item`` is what it withheld, None where it withheld nothing.
+    """The records after a run of ``partitions``; ``new_record`` is what it withheld, None where it withheld nothing.
 
     Earlier records of these partitions without a new cause judged the same data, so their judges are kept. Records of
     instances stay as they are.
     """
-    instances = tuple(each for each in before if each.apart)
-    rest = tuple(each for each in before if not each.apart) if instances else before
-    if item is None:
-        return (*instances, *withheld_without(rest, partitions)) if rest else instances
-    added = (
-        replace(item, partitions=part, caused=item.caused & part, judges=judges)
-        for judges, part in _partitions_by_judges(rest, item)
+    instances = tuple(each for each in records if each.apart)
+    other_records = tuple(each for each in records if not each.apart) if instances else records
+    if new_record is None:
+        return (*instances, *withheld_without(other_records, partitions)) if other_records else instances
+    new_records = (
+        replace(new_record, partitions=part, caused=new_record.caused & part, judges=judges)
+        for judges, part in _partitions_by_judges(other_records, new_record)
     )
-    return (*instances, *_limit_records([*withheld_without(rest, partitions), *added]))
+    return (*instances, *_limit_records([*withheld_without(other_records, partitions), *new_records]))
 
 
 def _partitions_by_judges(
-    before: WithheldRecords, item: WithheldPartitions
+    records: WithheldRecords, new_record: WithheldPartitions
 ) -> Iterable[tuple[tuple[str, ...], PartitionSet]]:
     """Groups the newly withheld partitions by all definitions that have judged the same data.
 
     Data is the same where an earlier record has the partition without a new cause since.
     """
-    again = [(each, part) for each in before if (part := (each.partitions - each.caused) & item.partitions)]
-    fresh = item.partitions - PartitionSet.union(part for _, part in again)
-    merged: dict[tuple[str, ...], PartitionSet] = {item.judges: fresh} if fresh else {}
-    for each, part in again:
-        judges = _newest_judges(each.judges, item.judges)
-        merged[judges] = merged.get(judges, NOTHING) | part
-    return merged.items()
+    rejudged = [(each, part) for each in records if (part := (each.partitions - each.caused) & new_record.partitions)]
+    newly_judged = new_record.partitions - PartitionSet.union(part for _, part in rejudged)
+    partitions_by_judges: dict[tuple[str, ...], PartitionSet] = (
+        {new_record.judges: newly_judged} if newly_judged else {}
+    )
+    for each, part in rejudged:
+        judges = _newest_judges(each.judges, new_record.judges)
+        partitions_by_judges[judges] = partitions_by_judges.get(judges, NOTHING) | part
+    return partitions_by_judges.items()
 
 
 def withheld_after_instance(
-    before: WithheldRecords, run: InstanceIdentity, item: WithheldPartitions | None
+    records: WithheldRecords, run: InstanceIdentity, new_record: WithheldPartitions | None
 ) -> WithheldRecords:
-    """The records after the run of an instance; ``item`` is its new record, None where it was published.
+    """The records after the run of an instance; ``new_record`` is its new record, None where it was published.
 
     Records of other instances stay. Records of the whole asset are from before ``every_instance``, and are dropped.
     """
     kept: list[WithheldPartitions] = []
-    for each in before:
+    for each in records:
         if each.apart and not run.matches_record(each):
             kept.append(each)
-        elif each.apart and item is not None:
-            item = item if each.caused else replace(item, judges=_newest_judges(each.judges, item.judges))
-    return tuple(kept) if item is None else (*kept, item)
+        elif each.apart and new_record is not None:
+            new_record = (
+                new_record
+                if each.caused
+                else replace(new_record, judges=_newest_judges(each.judges, new_record.judges))
+            )
+    return tuple(kept) if new_record is None else (*kept, new_record)
 
 
 @frozen
@@ -189,36 +197,38 @@ class InstanceIdentity:
         return (self.interval, self.events) == (record.interval, record.events) != (None, ())
 
 
-def accept_instance(before: WithheldRecords, run: str, said: str) -> WithheldRecords:
+def accept_instance(records: WithheldRecords, run: str, acceptance: str) -> WithheldRecords:
     """The records after a person accepted the instance that this run withheld."""
-    return tuple(replace(each, said=said) if each.apart and each.run == run else each for each in before)
+    return tuple(replace(each, said=acceptance) if each.apart and each.run == run else each for each in records)
 
 
-def withheld_without_interval(before: WithheldRecords, interval: tuple[int, int]) -> WithheldRecords:
+def withheld_without_interval(records: WithheldRecords, interval: tuple[int, int]) -> WithheldRecords:
     """The records without the instance of that interval, because a person marked it."""
-    return tuple(each for each in before if not (each.apart and each.interval == interval))
+    return tuple(each for each in records if not (each.apart and each.interval == interval))
 
 
-def withheld_without(before: WithheldRecords, partitions: PartitionSet) -> WithheldRecords:
+def withheld_without(records: WithheldRecords, partitions: PartitionSet) -> WithheldRecords:
     """The records without ``partitions``."""
-    return tuple(left for each in before if (left := _record_outside(each, partitions)).partitions)
+    return tuple(remaining for each in records if (remaining := _record_without(each, partitions)).partitions)
 
 
-def add_causes(before: WithheldRecords, partitions: PartitionSet) -> WithheldRecords:
+def add_causes(records: WithheldRecords, partitions: PartitionSet) -> WithheldRecords:
     """The records with a new cause for ``partitions``, which are tried again."""
-    return tuple(replace(each, caused=each.caused | (each.partitions & partitions)) for each in before)
+    return tuple(replace(each, caused=each.caused | (each.partitions & partitions)) for each in records)
 
 
-def _record_outside(item: WithheldPartitions, partitions: PartitionSet) -> WithheldPartitions:
+def _record_without(record: WithheldPartitions, partitions: PartitionSet) -> WithheldPartitions:
     """One record without ``partitions``, with the verdicts on the rest.
 
     All verdicts stay where none is about the rest: it is withheld because it shared a commit with what failed.
     """
-    if not item.partitions.overlaps(partitions):
-        return item
-    left = item.partitions - partitions
-    verdicts = tuple(each.restrict_to(left) for each in item.verdicts if each.partitions.overlaps(left))
-    return replace(item, partitions=left, caused=item.caused - partitions, verdicts=verdicts or item.verdicts)
+    if not record.partitions.overlaps(partitions):
+        return record
+    remaining = record.partitions - partitions
+    verdicts = tuple(each.restrict_to(remaining) for each in record.verdicts if each.partitions.overlaps(remaining))
+    return replace(
+        record, partitions=remaining, caused=record.caused - partitions, verdicts=verdicts or record.verdicts
+    )
 
 
 def _newest_judges(judges: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
@@ -250,11 +260,11 @@ def _merge_verdicts(verdicts: Iterable[RuleVerdict]) -> tuple[RuleVerdict, ...]:
     """One verdict for each rule, with the samples of the newest."""
     merged: dict[str, RuleVerdict] = {}
     for each in verdicts:
-        before = merged.pop(each.name, None)
-        if before is not None:
-            partitions = each.partitions | before.partitions
-            checked, failing = each.checked + before.checked, each.failing + before.failing
-            tallies = limit_tallies([*before.tallies, *each.tallies])
+        earlier = merged.pop(each.name, None)
+        if earlier is not None:
+            partitions = each.partitions | earlier.partitions
+            checked, failing = each.checked + earlier.checked, each.failing + earlier.failing
+            tallies = limit_tallies([*earlier.tallies, *each.tallies])
             merged[each.name] = replace(each, partitions=partitions, checked=checked, failing=failing, details=tallies)
         else:
             merged[each.name] = each

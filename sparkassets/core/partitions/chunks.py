@@ -20,7 +20,7 @@ Slot = tuple[int, int, Segment]
 _STARTS, _ENDS = 1, 0
 
 
-def chunks(rows: Iterable[Row], most: int, *, time: TimePartition | None) -> Iterator[PartitionSet]:
+def iterate_chunks(rows: Iterable[Row], most: int, *, time: TimePartition | None) -> Iterator[PartitionSet]:
     """Yields all partitions of ``rows``, oldest first and then by tuple, in consecutive chunks of at most ``most``.
 
     Takes time by the chunks that are consumed and their tuples and ranges, not by their partitions.
@@ -33,32 +33,32 @@ def chunks(rows: Iterable[Row], most: int, *, time: TimePartition | None) -> Ite
     chunk: list[tuple[Segment, tuple[int, int]]] = []
     room = most
     for low, high, segments in _merge_rows(rows):
-        begin = low
-        while begin < high:
+        start = low
+        while start < high:
             if len(segments) <= room:
-                end = _chunk_end(begin, high, room // len(segments), time=time)
+                end = _chunk_end(start, high, room // len(segments), time=time)
                 parts = [segments]
             else:
-                end = _chunk_end(begin, high, 1, time=time)
-                cuts = range(room, len(segments), most)
-                parts = [segments[i:j] for i, j in zip((0, *cuts), (*cuts, None), strict=True)]
+                end = _chunk_end(start, high, 1, time=time)
+                part_starts = range(room, len(segments), most)
+                parts = [segments[i:j] for i, j in zip((0, *part_starts), (*part_starts, None), strict=True)]
             for part in parts:
-                room -= len(part) * (1 if time is None else time.count(RangeSet.span(begin, end)))
-                chunk += [(segment, (begin, end)) for segment in part]
+                room -= len(part) * (1 if time is None else time.count(RangeSet.span(start, end)))
+                chunk += [(segment, (start, end)) for segment in part]
                 if not room:
                     yield PartitionSet.from_slots(chunk)
                     chunk, room = [], most
-            begin = end
+            start = end
     if chunk:
         yield PartitionSet.from_slots(chunk)
 
 
 def iterate_slots(rows: Iterable[Row], *, time: TimePartition | None) -> Iterator[Slot]:
-    """Yields the partitions of ``rows`` one by one, in the order of `chunks`."""
-    return merge(*(_slots(segment, ranges, time=time) for segment, ranges in rows))
+    """Yields the partitions of ``rows`` one by one, in the order of `iterate_chunks`."""
+    return merge(*(_slots_of_tuple(segment, ranges, time=time) for segment, ranges in rows))
 
 
-def _slots(segment: Segment, ranges: RangeSet, *, time: TimePartition | None) -> Iterator[Slot]:
+def _slots_of_tuple(segment: Segment, ranges: RangeSet, *, time: TimePartition | None) -> Iterator[Slot]:
     """Yields the partitions of one tuple, oldest first."""
     for start, end in ranges.pairs() if time is None else time.slots(ranges):
         yield start, end, segment
@@ -72,13 +72,13 @@ def _merge_rows(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[Segment]]]
             edges[start].append((_STARTS, segment))
             edges[end].append((_ENDS, segment))
     present: set[Segment] = set()
-    before = 0
-    for at in sorted(edges):
+    stretch_start = 0
+    for edge in sorted(edges):
         if present:
-            yield before, at, sorted(present)
-        for kind, segment in sorted(edges[at]):
+            yield stretch_start, edge, sorted(present)
+        for kind, segment in sorted(edges[edge]):
             (present.add if kind == _STARTS else present.discard)(segment)
-        before = at
+        stretch_start = edge
 
 
 def _chunk_end(start: int, high: int, slots: int, *, time: TimePartition | None) -> int:

@@ -28,9 +28,9 @@ _HOUR = 3600
 _WEEK = 7 * DAY
 _AROUND = 2 * DAY
 """Distance from a clock change at which it moves no tick."""
-_LARGEST = 27
+_DAILY_BITS = 27
 """A stretch with one tick a day has 2 to this power of seconds, some four years; one with more ticks a day fewer."""
-_KEPT = 512
+_MOST_STRETCHES = 512
 """Number of stretches of ticks that are kept, each with some thousand ticks."""
 _DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d)", re.ASCII)
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)([+-]\d\d:\d\d(?::\d\d)?)?", re.ASCII)
@@ -47,10 +47,10 @@ class CronGrid:
         "_clock",
         "_cron",
         "_fields",
-        "_kept",
         "_phase",
         "_steady",
         "_step",
+        "_stretches",
         "_ticks",
         "_timezone",
         "longest",
@@ -63,14 +63,14 @@ class CronGrid:
         self._fields = expand(cron)
         self._ticks = WallClockTicks(cron, timezone, self._fields)
         # stretch number `unix >> bits` to its ticks, see `_ticks_around`
-        self._bits = _LARGEST - self._fields.most_a_day.bit_length() + 1
-        self._kept: dict[int, list[int]] = {}
+        self._bits = _DAILY_BITS - self._fields.most_a_day.bit_length() + 1
+        self._stretches: dict[int, list[int]] = {}
         self._step, self._phase = self._even_spacing()  # 0 and 0 unless the cron is even
         # (from, until, shift) of the last stretch in which arithmetic is enough; replaced as a whole, for threads
         self._steady = (0, 0, 0)
         times = self._fields.times
         self.precision = "day" if times == (0,) else "minute" if any(each % _HOUR for each in times) else "hour"
-        self.longest = self._longest()
+        self.longest = self._longest_slot()
 
     def floor(self, unix: int) -> int:
         """The start of the slot that holds an instant."""
@@ -118,12 +118,14 @@ class CronGrid:
             return (high - low) // self._step
         if ticks and high <= ticks[-1]:
             return bisect_left(ticks, high) - bisect_left(ticks, low)
-        found, at = 0, low
+        slots, counted_to = 0, low
         for change in self._clock.changes(low - _AROUND, high + _AROUND):
-            near, after = (min(max(at, change.at + by), high) for by in (-_AROUND, _AROUND))
-            found += self._fields.count(at, near, offset=change.before) + len(self._ticks.between(near, after))
-            at = after
-        return found + self._fields.count(at, high, offset=self._clock.offset_at(at))
+            near_change, past_change = (min(max(counted_to, change.at + by), high) for by in (-_AROUND, _AROUND))
+            slots += self._fields.count(counted_to, near_change, offset=change.before) + len(
+                self._ticks.between(near_change, past_change)
+            )
+            counted_to = past_change
+        return slots + self._fields.count(counted_to, high, offset=self._clock.offset_at(counted_to))
 
     def nominal(self, start: int) -> int:
         """What the wall clock shows at the start of a slot, in local seconds; 00:00 for a grid of dates.
@@ -184,7 +186,7 @@ class CronGrid:
         low, high, _ = self._clock.steady_span(start)
         if low + _AROUND <= start < high - _AROUND:
             return text
-        return text + offset_text(self._clock.offset_at(start)) if len(self._starts(local)) > 1 else text
+        return text + offset_text(self._clock.offset_at(start)) if len(self._starts_at_local(local)) > 1 else text
 
     def parse_key(self, text: str) -> tuple[int, int]:
         """The slot with that key, as (start, end); the offset may be given for any time, if it is right.
@@ -202,30 +204,30 @@ class CronGrid:
             local = local_seconds(datetime.fromisoformat(match[1]))
         except ValueError as error:
             raise PartitionError(f"partition key '{text}' is not in the calendar: {error}") from error
-        start = self._start_of(text, local, match[1], match[2] if self.precision != "day" else None)
+        start = self._find_start(text, local, match[1], match[2] if self.precision != "day" else None)
         return start, self.next(start)
 
-    def _start_of(self, text: str, local: int, written: str, offset: str | None) -> int:
+    def _find_start(self, text: str, local: int, local_text: str, offset: str | None) -> int:
         """The start of the slot that begins at the local time ``local``, under the UTC offset if one is given.
 
         Raises:
             PartitionError: No slot begins then, or several do and ``offset`` does not choose one.
         """
-        by_offset = {offset_text(self._clock.offset_at(start)): start for start in self._starts(local)}
+        by_offset = {offset_text(self._clock.offset_at(start)): start for start in self._starts_at_local(local)}
         if not by_offset:
-            raise PartitionError(self._no_slot(text, local), hint=self._holder_hint(local))
+            raise PartitionError(self._explain_no_slot(text, local), hint=self._holder_hint(local))
         if offset is None and len(by_offset) == 1:
             return next(iter(by_offset.values()))
         if offset in by_offset:
             return by_offset[offset]
         what = "has another offset" if offset else "is repeated"
-        choices = " or ".join(written + each for each in by_offset)
+        choices = " or ".join(local_text + each for each in by_offset)
         raise PartitionError(f"partition key '{text}': that time {what} in {self._timezone}; expected {choices}")
 
-    def _no_slot(self, text: str, local: int) -> str:
+    def _explain_no_slot(self, text: str, local: int) -> str:
         """Why no slot has that key: the clocks skip its time, or no tick is then."""
-        shown = any(each + self._clock.offset_at(each) == local for each in self._clock.readings_of(local))
-        if not shown and self.precision != "day":
+        is_shown = any(each + self._clock.offset_at(each) == local for each in self._clock.readings_of(local))
+        if not is_shown and self.precision != "day":
             return f"partition key '{text}' does not exist: the clocks of {self._timezone} skip it"
         return f"no partition by '{self._cron}' begins at {text}"
 
@@ -233,7 +235,7 @@ class CronGrid:
         """A hint with the key of the slot that holds that local time."""
         return f"the one that holds it is {self.key(self.floor(self._clock.tick_instant(local)))}"
 
-    def _starts(self, local: int) -> list[int]:
+    def _starts_at_local(self, local: int) -> list[int]:
         """The starts of the slots that begin at the local time, or on the date in a grid of dates; oldest first."""
         if self.precision == "day":
             at = self.floor(self._clock.tick_instant(local))
@@ -264,16 +266,16 @@ class CronGrid:
     def _ticks_around(self, unix: int) -> list[int]:
         """Ticks around an instant: at least the last one at or before it, and the first one after it."""
         number = unix >> self._bits
-        found = self._kept.get(number)
-        if found is None:
+        ticks = self._stretches.get(number)
+        if ticks is None:
             low, high = number << self._bits, (number + 1) << self._bits
-            before, after = self._ticks.before(low + 1), self._ticks.after(high - 1)
-            first, last = EARLIEST if before is None else before, LATEST if after is None else after
-            found = [first, *self._ticks.between(max(low, first) + 1, high), last]
-            if len(self._kept) >= _KEPT:
-                self._kept = {}  # replaced as a whole: other threads may read the old one
-            self._kept[number] = found
-        return found
+            tick_before, tick_after = self._ticks.before(low + 1), self._ticks.after(high - 1)
+            first, last = EARLIEST if tick_before is None else tick_before, LATEST if tick_after is None else tick_after
+            ticks = [first, *self._ticks.between(max(low, first) + 1, high), last]
+            if len(self._stretches) >= _MOST_STRETCHES:
+                self._stretches = {}  # replaced as a whole: other threads may read the old one
+            self._stretches[number] = ticks
+        return ticks
 
     def _even_spacing(self) -> tuple[int, int]:
         """The constant distance of ticks in local seconds, and the time of one of them; (0, 0) for an uneven cron."""
@@ -282,15 +284,15 @@ class CronGrid:
         if not (days.every_day or (weekly and all(nth == 0 for _, nth in days.weekdays or ()))):
             return 0, 0
         ticks = self._fields.between(0, _WEEK)
-        apart = {after - before for before, after in pairwise([*ticks, ticks[0] + _WEEK])}
-        return (apart.pop(), ticks[0]) if len(apart) == 1 else (0, 0)
+        distances = {after - before for before, after in pairwise([*ticks, ticks[0] + _WEEK])}
+        return (distances.pop(), ticks[0]) if len(distances) == 1 else (0, 0)
 
-    def _longest(self) -> Duration:
+    def _longest_slot(self) -> Duration:
         """A length that no slot exceeds, whatever the clock changes."""
         times, days = self._fields.times, self._fields.days.longest
         if self.precision == "day":
             return Duration(days=days)
         if self._fields.every_hour and days == 1:  # a clock change begins the hour anew, so a gap can double
-            apart = [b - a for a, b in pairwise((*times, times[0] + DAY))]
-            return Duration(seconds=2 * max(apart))
+            distances = [b - a for a, b in pairwise((*times, times[0] + DAY))]
+            return Duration(seconds=2 * max(distances))
         return Duration(days=days + 1)  # a tick that a clock change moves makes the slot before it longer

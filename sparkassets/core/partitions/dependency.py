@@ -29,7 +29,7 @@ from sparkassets.frozen import frozen
 
 _MONTH = 2_629_746
 """Mean length of a month in seconds."""
-_BACK = 7 * 3600
+_MOST_TURNED_BACK = 7 * 3600
 """The most that any zone's clocks have gone back at once since 1970, in seconds (tests/core/test_instants.py)."""
 
 
@@ -37,22 +37,26 @@ _BACK = 7 * 3600
 class OverlapMapping:
     """A partition needs the inlet partitions that overlap its time: a day needs its 23, 24 or 25 hours."""
 
-    def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:
+    def window(self, start: int, end: int, *, consumer_time: TimePartition) -> tuple[int, int]:
         """The stretch of inlet time that the partition ``[start, end)`` needs: its own.
 
         Where slots are excluded, ``end`` reaches over those that follow, so they are cut off.
         """
-        return start, down.stop(start) if down.exclude else end
+        return start, consumer_time.stop(start) if consumer_time.exclude else end
 
-    def required_ranges(self, partitions: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+    def required_ranges(
+        self, partitions: RangeSet, *, consumer_time: TimePartition, inlet_time: TimePartition
+    ) -> RangeSet:
         """The inlet partitions that ``partitions`` need; a cut partition counts as a whole."""
-        covered = down.cover(partitions)
-        return covered if down.same_grid(up) else up.cover(down.exact(covered))
+        covered = consumer_time.cover(partitions)
+        return covered if consumer_time.same_grid(inlet_time) else inlet_time.cover(consumer_time.exact(covered))
 
-    def affected_ranges(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+    def affected_ranges(
+        self, changed: RangeSet, *, consumer_time: TimePartition, inlet_time: TimePartition
+    ) -> RangeSet:
         """The partitions that need an inlet partition which overlaps ``changed``."""
-        covered = up.cover(changed)
-        return covered if down.same_grid(up) else down.cover(up.exact(covered))
+        covered = inlet_time.cover(changed)
+        return covered if consumer_time.same_grid(inlet_time) else consumer_time.cover(inlet_time.exact(covered))
 
 
 @frozen(tag="window")
@@ -86,55 +90,70 @@ class WindowMapping:
             raise PartitionError(f"window '{length.text}' is empty; expected a positive duration such as 7d")
         return cls(-length, Duration(), from_end=True)
 
-    def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:
+    def window(self, start: int, end: int, *, consumer_time: TimePartition) -> tuple[int, int]:
         """The stretch of inlet time that the partition ``[start, end)`` needs; both ends ascend with the partition.
 
         It is at least one second long, so that a partition always needs some partition.
         """
-        end = down.stop(start) if down.exclude else end
-        low = down.shift(end if self.from_end else start, self.low)
-        return low, max(down.shift(end, self.high, late=True), low + 1)
+        end = consumer_time.stop(start) if consumer_time.exclude else end
+        low = consumer_time.shift(end if self.from_end else start, self.low)
+        return low, max(consumer_time.shift(end, self.high, late=True), low + 1)
 
-    def required_ranges(self, partitions: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+    def required_ranges(
+        self, partitions: RangeSet, *, consumer_time: TimePartition, inlet_time: TimePartition
+    ) -> RangeSet:
         """The inlet partitions that ``partitions`` need; a cut partition counts as a whole."""
-        runs = down.cover(partitions)
-        if self._has_touching_windows(down):
-            windows = [(self._low(down, start), self._high(down, down.floor(end - 1))) for start, end in runs.pairs()]
+        covered = consumer_time.cover(partitions)
+        if self._has_touching_windows(consumer_time):
+            windows = [
+                (
+                    self._window_start(consumer_time, start),
+                    self._window_end(consumer_time, consumer_time.floor(end - 1)),
+                )
+                for start, end in covered.pairs()
+            ]
         else:
-            windows = [self.window(start, end, down=down) for start, end in down.slots(runs)]
-        return up.cover(RangeSet.from_pairs(windows))
+            windows = [
+                self.window(start, end, consumer_time=consumer_time) for start, end in consumer_time.slots(covered)
+            ]
+        return inlet_time.cover(RangeSet.from_pairs(windows))
 
-    def affected_ranges(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+    def affected_ranges(
+        self, changed: RangeSet, *, consumer_time: TimePartition, inlet_time: TimePartition
+    ) -> RangeSet:
         """The partitions that need an inlet partition which overlaps ``changed``."""
         return RangeSet.from_pairs(
-            self._affected_span(down, start, end) for start, end in up.exact(up.cover(changed)).pairs()
+            self._affected_span(consumer_time, start, end)
+            for start, end in inlet_time.exact(inlet_time.cover(changed)).pairs()
         )
 
-    def _affected_span(self, down: TimePartition, start: int, end: int) -> tuple[int, int]:
+    def _affected_span(self, consumer_time: TimePartition, start: int, end: int) -> tuple[int, int]:
         """The time of the partitions whose windows overlap ``[start, end)``; an empty span where there is none."""
-        first = _first_passed(
-            down,
+        first = _find_first_passed(
+            consumer_time,
             near=start - _approximate_seconds(self.high),
-            passed=lambda partition: self._high(down, partition) > start,
+            passed=lambda partition: self._window_end(consumer_time, partition) > start,
         )
-        after = _first_passed(
-            down, near=end - _approximate_seconds(self.low), passed=lambda partition: self._low(down, partition) >= end
+        after = _find_first_passed(
+            consumer_time,
+            near=end - _approximate_seconds(self.low),
+            passed=lambda partition: self._window_start(consumer_time, partition) >= end,
         )
         return first, after
 
-    def _low(self, down: TimePartition, start: int) -> int:
+    def _window_start(self, consumer_time: TimePartition, start: int) -> int:
         """The start of the window of the partition that begins at ``start``."""
-        return self.window(start, down.next(start), down=down)[0]
+        return self.window(start, consumer_time.next(start), consumer_time=consumer_time)[0]
 
-    def _high(self, down: TimePartition, start: int) -> int:
+    def _window_end(self, consumer_time: TimePartition, start: int) -> int:
         """The end of the window of the partition that begins at ``start``."""
-        return self.window(start, down.next(start), down=down)[1]
+        return self.window(start, consumer_time.next(start), consumer_time=consumer_time)[1]
 
-    def _has_touching_windows(self, down: TimePartition) -> bool:
+    def _has_touching_windows(self, consumer_time: TimePartition) -> bool:
         """Whether the windows of neighbouring partitions always touch, so that a run of partitions has one window."""
         return (
-            not down.exclude
-            and _max_seconds(self.low, down.longest if self.from_end else Duration(), minus=self.high) <= 0
+            not consumer_time.exclude
+            and _max_seconds(self.low, consumer_time.longest if self.from_end else Duration(), minus=self.high) <= 0
         )
 
 
@@ -165,16 +184,16 @@ TimeMapping = OverlapMapping | WindowMapping
 PartitionMapping = TimeMapping | WholeMapping | NewestMapping | NamedMapping
 
 
-def _first_passed(down: TimePartition, *, near: int, passed: Callable[[int], bool]) -> int:
+def _find_first_passed(consumer_time: TimePartition, *, near: int, passed: Callable[[int], bool]) -> int:
     """The start of the first partition for which ``passed`` holds; the search begins at the instant ``near``.
 
     ``passed`` must be monotonic: false up to some partition and true for all later ones.
     """
-    partition = down.floor(near)
+    partition = consumer_time.floor(near)
     while not passed(partition):
-        partition = down.next(partition)
-    while passed(before := down.previous(partition)):
-        partition = before
+        partition = consumer_time.next(partition)
+    while passed(previous := consumer_time.previous(partition)):
+        partition = previous
     return partition
 
 
@@ -188,7 +207,7 @@ def _max_seconds(*lengths: Duration, minus: Duration) -> int:
     months = sum(length.months for length in lengths) - minus.months
     days = sum(length.days for length in lengths) - minus.days
     seconds = sum(length.seconds for length in lengths) - minus.seconds
-    margin = _BACK if seconds and (months or days) else 0
+    margin = _MOST_TURNED_BACK if seconds and (months or days) else 0
     return (months * (31 if months > 0 else 28) + days) * DAY + seconds + margin
 
 
@@ -222,9 +241,9 @@ class Dependency:
         """Whether a partition needs some of the inlet's partitions rather than all of it."""
         if self.mapping is None:
             return False
-        if not isinstance(self.mapping, _OF_TIME):
+        if not isinstance(self.mapping, _TIME_MAPPINGS):
             return True
-        return self._time_mapping() is not None or self.matches is not None or bool(self._matches())
+        return self._time_mapping() is not None or self.matches is not None or bool(self._segment_matches())
 
     @property
     def shared_segment_dimensions(self) -> Sequence[tuple[SegmentPartition, SegmentPartition]]:
@@ -237,28 +256,28 @@ class Dependency:
         >>> [each.column for _, each in Dependency(OverlapMapping(), ours, theirs, renamed).shared_segment_dimensions]
         ['sales_region']
         """
-        plain = [each for each in self._matches() if each.keys is None] if self.mapping is not None else []
-        ours = {each.column.lower(): each for each in self.consumer.segments}
-        theirs = {each.column.lower(): each for each in self.inlet.segments}
-        return [(ours[each.column.lower()], theirs[each.inlet.lower()]) for each in plain]
+        unmapped = [each for each in self._segment_matches() if each.keys is None] if self.mapping is not None else []
+        consumer_segments = {each.column.lower(): each for each in self.consumer.segments}
+        inlet_segments = {each.column.lower(): each for each in self.inlet.segments}
+        return [(consumer_segments[each.column.lower()], inlet_segments[each.inlet.lower()]) for each in unmapped]
 
     @property
     def tells_segments(self) -> bool:
         """Whether a change of the inlet determines the affected segments of the consumer."""
-        return self.mapping is not None and bool(self._matches())
+        return self.mapping is not None and bool(self._segment_matches())
 
     @property
     def is_open(self) -> bool:
         """Whether a partition needs all time of the inlet, which has no end: as much as is present."""
-        named = isinstance(self.mapping, NamedMapping)
-        return self.is_mapped and not named and self.inlet.time is not None and self._time_mapping() is None
+        is_named = isinstance(self.mapping, NamedMapping)
+        return self.is_mapped and not is_named and self.inlet.time is not None and self._time_mapping() is None
 
     @property
     def tells_time(self) -> bool:
         """Whether the inlet's partitions determine the consumer's time, if the consumer has a dimension of time."""
         if self.consumer.time is None:
             return self.is_mapped
-        return self.inlet.time is not None and isinstance(self.mapping, _OF_TIME)
+        return self.inlet.time is not None and isinstance(self.mapping, _TIME_MAPPINGS)
 
     @property
     def goes_by_newest(self) -> bool:
@@ -283,17 +302,21 @@ class Dependency:
         >>> Dependency(None, days, Partitioning()).required_partitions(PartitionSet.span(0, 3600)) == EVERYTHING
         True
         """
-        found = self._time_mapping()
-        if found is None and not self.is_mapped:
+        time_mapping = self._time_mapping()
+        if time_mapping is None and not self.is_mapped:
             return EVERYTHING if partitions else NOTHING
-        if found is None:
-            return self._selectable(self._transfer(partitions.lift(_all_time_if_any, question="whole"), up=True))
-        mapping, down, up = found
-        needed = partitions.lift(
-            lambda time: apply_open_ended(lambda some: mapping.required_ranges(some, down=down, up=up), time),
-            question=("up", found),
+        if time_mapping is None:
+            return self._selectable(
+                self._transfer_to_side(partitions.map_time(_all_time_if_any, question="whole"), to_inlet=True)
+            )
+        mapping, consumer_time, inlet_time = time_mapping
+        required = partitions.map_time(
+            lambda time: apply_open_ended(
+                lambda some: mapping.required_ranges(some, consumer_time=consumer_time, inlet_time=inlet_time), time
+            ),
+            question=("up", time_mapping),
         )
-        return self._transfer(needed, up=True)
+        return self._transfer_to_side(required, to_inlet=True)
 
     def affected_partitions(self, changed: PartitionSet) -> PartitionSet:
         """The partitions that need an inlet partition which overlaps ``changed``.
@@ -304,31 +327,43 @@ class Dependency:
         ...     7200)) == PartitionSet.span(0, 86400)
         True
         """
-        time, down, up = changed.time, self.consumer.time, self.inlet.time
-        if changed.apart or self.consumer.segments or self.inlet.segments or down is None or up is None:
+        time, consumer_time, inlet_time = changed.time, self.consumer.time, self.inlet.time
+        if (
+            changed.apart
+            or self.consumer.segments
+            or self.inlet.segments
+            or consumer_time is None
+            or inlet_time is None
+        ):
             return self._affected_partitions(changed)
-        if not isinstance(self.mapping, _OF_TIME) or not time.is_bounded:
+        if not isinstance(self.mapping, _TIME_MAPPINGS) or not time.is_bounded:
             return self._affected_partitions(changed)
         # a fast path for time alone: every plan asks it for most inlets
-        affected = self.mapping.affected_ranges(time, down=down, up=up)
+        affected = self.mapping.affected_ranges(time, consumer_time=consumer_time, inlet_time=inlet_time)
         return changed if affected is time else PartitionSet(affected)
 
     @memoize_large
     def _affected_partitions(self, changed: PartitionSet) -> PartitionSet:
         """`affected_partitions` for all other sets."""
-        found = self._time_mapping()
-        if found is None and not self.is_mapped:
+        time_mapping = self._time_mapping()
+        if time_mapping is None and not self.is_mapped:
             return EVERYTHING if changed else NOTHING
-        if found is None:
-            return self._transfer(self._selectable(changed).lift(_all_time_if_any, question="whole"), up=False)
-        mapping, down, up = found
-        affected = changed.lift(
-            lambda time: apply_open_ended(lambda some: mapping.affected_ranges(some, down=down, up=up), time),
-            question=("down", found),
+        if time_mapping is None:
+            return self._transfer_to_side(
+                self._selectable(changed).map_time(_all_time_if_any, question="whole"), to_inlet=False
+            )
+        mapping, consumer_time, inlet_time = time_mapping
+        affected = changed.map_time(
+            lambda time: apply_open_ended(
+                lambda some: mapping.affected_ranges(some, consumer_time=consumer_time, inlet_time=inlet_time), time
+            ),
+            question=("down", time_mapping),
         )
-        return self._transfer(affected, up=False)
+        return self._transfer_to_side(affected, to_inlet=False)
 
-    def lacking_all_inputs(self, partitions: PartitionSet, there: PartitionSet, possible: PartitionSet) -> PartitionSet:
+    def lacking_all_inputs(
+        self, partitions: PartitionSet, present: PartitionSet, possible: PartitionSet
+    ) -> PartitionSet:
         """The ``partitions`` that lack all of their inputs: no inlet partition in their window is present.
 
         Where a partition needs all time or the newest of each inlet segment, it also lacks its inputs if one such
@@ -336,15 +371,15 @@ class Dependency:
 
         Args:
             partitions: Partitions of the consumer.
-            there: Present partitions of the inlet.
+            present: Present partitions of the inlet.
             possible: Partitions that the inlet can ever have.
         """
-        ever = replace(self, available=None)
+        ignoring_presence = replace(self, available=None)
         if isinstance(self.mapping, OverlapMapping | WindowMapping):
-            return self.needing_inlet(partitions) - ever.affected_partitions(there)
-        return partitions & ever.affected_partitions(
-            (ever.required_partitions(partitions) & possible & self.inlet.known_partitions)
-            - there.lift(_all_time_if_any)
+            return self.needing_inlet(partitions) - ignoring_presence.affected_partitions(present)
+        return partitions & ignoring_presence.affected_partitions(
+            (ignoring_presence.required_partitions(partitions) & possible & self.inlet.known_partitions)
+            - present.map_time(_all_time_if_any)
         )
 
     def needing_inlet(self, partitions: PartitionSet) -> PartitionSet:
@@ -356,11 +391,11 @@ class Dependency:
 
         Only partitions in excluded time of the inlet need none.
         """
-        whole, time = partitions.hull(), self.inlet.time
+        full_hull, time = partitions.hull(), self.inlet.time
         return (
-            whole
+            full_hull
             if time is None or not time.exclude
-            else whole & self.affected_partitions(self.required_partitions(whole))
+            else full_hull & self.affected_partitions(self.required_partitions(full_hull))
         )
 
     def having_enough(self, partitions: PartitionSet, there: PartitionSet, least: int) -> PartitionSet:
@@ -407,7 +442,7 @@ class Dependency:
     def _time_mapping(self) -> tuple[TimeMapping, TimePartition, TimePartition] | None:
         """The mapping of time, with both dimensions of time; None where time is not mapped to time."""
         down, up, mapping = self.consumer.time, self.inlet.time, self.mapping
-        if down is None or up is None or not isinstance(mapping, _OF_TIME):
+        if down is None or up is None or not isinstance(mapping, _TIME_MAPPINGS):
             return None
         return mapping, down, up
 
@@ -417,36 +452,36 @@ class Dependency:
             return parts & self.mapping.parts
         return parts if self.available is None else parts & self.inlet.newest(self.available.value)
 
-    def _matches(self) -> tuple[SegmentMatch, ...]:
+    def _segment_matches(self) -> tuple[SegmentMatch, ...]:
         """The matches of segment dimensions: the declared ones, or else those of the same column."""
         return match_by_column(self.consumer, self.inlet) if self.matches is None else self.matches
 
-    def _transfer(self, parts: PartitionSet, *, up: bool) -> PartitionSet:
+    def _transfer_to_side(self, parts: PartitionSet, *, to_inlet: bool) -> PartitionSet:
         """Carries a set from the segments of one side to the other's; its time must be mapped already.
 
-        ``up`` leads from the consumer to the inlet.
+        ``to_inlet`` leads from the consumer to the inlet.
         """
         if not self.consumer.segments and not self.inlet.segments:
             return parts
-        have, want = (self.consumer, self.inlet) if up else (self.inlet, self.consumer)
-        return transfer_segments(parts, have, want, self._links(up=up))
+        given, resulting = (self.consumer, self.inlet) if to_inlet else (self.inlet, self.consumer)
+        return transfer_segments(parts, given, resulting, self._links_to_side(to_inlet=to_inlet))
 
-    def _links(self, *, up: bool) -> Sequence[SegmentLink]:
+    def _links_to_side(self, *, to_inlet: bool) -> Sequence[SegmentLink]:
         """The positions and keys by which `_transfer` carries tuples; empty where one side has no segments."""
         if not self.consumer.segments or not self.inlet.segments:
             return ()
-        return segment_links(self._matches(), self.consumer, self.inlet, up=up)
+        return segment_links(self._segment_matches(), self.consumer, self.inlet, to_inlet=to_inlet)
 
     def _widest_segment(self) -> Segment:
         """The tuple of the consumer's known segments that needs the most inlet segments."""
-        maps = {match.column.lower(): dict(match.keys) for match in self._matches() if match.keys is not None}
+        maps = {match.column.lower(): dict(match.keys) for match in self._segment_matches() if match.keys is not None}
         return tuple(
             max(each.keys, key=lambda key: len(maps.get(each.column.lower(), {}).get(key, ())))
             for each in self.consumer.segments
         )
 
 
-_OF_TIME = (OverlapMapping, WindowMapping)
+_TIME_MAPPINGS = (OverlapMapping, WindowMapping)
 """The kinds of `TimeMapping`; `isinstance` is faster with a tuple, and every plan asks it for each inlet."""
 
 
@@ -456,12 +491,17 @@ def _all_time_if_any(time: RangeSet) -> RangeSet:
 
 
 def _slots_having_enough(
-    mapping: TimeMapping, down: TimePartition, up: TimePartition, partitions: RangeSet, whole: RangeSet, least: int
+    mapping: TimeMapping,
+    consumer_time: TimePartition,
+    inlet_time: TimePartition,
+    partitions: RangeSet,
+    present: RangeSet,
+    least: int,
 ) -> Iterator[tuple[int, int]]:
-    """The slots of ``partitions`` whose window has at least ``least`` slots of the inlet that are in ``whole``."""
-    starts = [start for start, _ in up.slots(whole)]
-    ends = [up.stop(start) for start in starts]
-    for partition in down.slots(partitions):
-        low, high = mapping.window(*partition, down=down)
+    """The slots of ``partitions`` whose window has at least ``least`` slots of the inlet that are in ``present``."""
+    starts = [start for start, _ in inlet_time.slots(present)]
+    ends = [inlet_time.stop(start) for start in starts]
+    for partition in consumer_time.slots(partitions):
+        low, high = mapping.window(*partition, consumer_time=consumer_time)
         if bisect_left(starts, high) - bisect_right(ends, low) >= least:
             yield partition

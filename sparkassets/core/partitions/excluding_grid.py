@@ -25,12 +25,12 @@ from sparkassets.frozen import frozen
 PlainGrid = HourGrid | SliceGrid | CronGrid
 """A grid from which slots can be left out."""
 
-_BITS: Final = {"hour": 22, "minute": 19}
+_STRETCH_BITS: Final = {"hour": 22, "minute": 19}
 """A stretch of slots has 2 to this power of seconds: some fifty days for hours, four years for days and longer."""
-_LARGEST: Final = 27
-_KEPT: Final = 512
+_DAILY_BITS: Final = 27
+_MOST_STRETCHES: Final = 512
 """Number of stretches that are kept."""
-_FAR: Final = 9 * 366 * DAY
+_LONGEST_GAP: Final = 9 * 366 * DAY
 """The longest time without a kept slot; a longer one is an error."""
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _SEPARATOR: Final = "; "
@@ -104,14 +104,14 @@ def split_excluded_hours(text: str) -> tuple[frozenset[int], str]:
 class ExcludingGrid:
     """The slots of another grid without the excluded ones; instants are seconds, an edge is the start of a slot."""
 
-    __slots__ = ("_bits", "_excluded", "_kept", "_plain", "longest", "precision")
+    __slots__ = ("_bits", "_excluded", "_plain", "_stretches", "longest", "precision")
 
     def __init__(self, plain: PlainGrid, exclude: str) -> None:
         self._plain, self._excluded = plain, parse_excluded(exclude)
         self.precision: str = plain.precision
         self.longest: Duration = plain.longest
-        self._bits = _BITS.get(plain.precision, _LARGEST)
-        self._kept: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}  # stretch number to its slots
+        self._bits = _STRETCH_BITS.get(plain.precision, _DAILY_BITS)
+        self._stretches: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}  # stretch number to its slots
 
     def floor(self, unix: int) -> int:
         """The start of the last slot that begins at an instant or before it.
@@ -120,8 +120,8 @@ class ExcludingGrid:
             PartitionError: All slots for years around are excluded.
         """
         number = unix >> self._bits
-        for each in range(number, number - self._far, -1):
-            starts, _ = self._stretch(each)
+        for each in range(number, number - self._most_searched, -1):
+            starts, _ = self._find_stretch(each)
             if at := bisect_right(starts, unix):
                 return starts[at - 1]
         raise self._no_slot_error(unix)
@@ -133,8 +133,8 @@ class ExcludingGrid:
             PartitionError: All slots for years around are excluded.
         """
         number = unix >> self._bits
-        for each in range(number, number + self._far):
-            starts, _ = self._stretch(each)
+        for each in range(number, number + self._most_searched):
+            starts, _ = self._find_stretch(each)
             if (at := bisect_right(starts, unix)) < len(starts):
                 return starts[at]
         raise self._no_slot_error(unix)
@@ -150,26 +150,26 @@ class ExcludingGrid:
     def edges(self, low: int, high: int) -> Iterator[int]:
         """Yields the starts of the slots after ``low`` and up to ``high``, ascending."""
         for number in range(low >> self._bits, (high >> self._bits) + 1):
-            starts, _ = self._stretch(number)
+            starts, _ = self._find_stretch(number)
             yield from starts[bisect_right(starts, low) : bisect_right(starts, high)]
 
     def count(self, low: int, high: int) -> int:
         """The number of slots that start in ``[low, high)``."""
-        found = 0
+        slots = 0
         for number in range(low >> self._bits, (high >> self._bits) + 1):
-            starts, _ = self._stretch(number)
-            found += bisect_left(starts, high) - bisect_left(starts, low)
-        return found
+            starts, _ = self._find_stretch(number)
+            slots += bisect_left(starts, high) - bisect_left(starts, low)
+        return slots
 
     def exact(self, ranges: RangeSet) -> RangeSet:
         """The part of ``ranges`` (bounded) that no excluded slot holds."""
         pieces: list[tuple[int, int]] = []
-        fresh = -(1 << 63)
+        next_number = -(1 << 63)
         for start, end in ranges.pairs():
-            first, after = max(fresh, self._plain.floor(start) >> self._bits), (end >> self._bits) + 1
-            for number in range(first, after):
-                pieces += self._stretch(number)[1]
-            fresh = after
+            first_number, end_number = max(next_number, self._plain.floor(start) >> self._bits), (end >> self._bits) + 1
+            for number in range(first_number, end_number):
+                pieces += self._find_stretch(number)[1]
+            next_number = end_number
         return RangeSet.from_pairs(pieces) & ranges
 
     def nominal(self, start: int) -> int:
@@ -194,19 +194,19 @@ class ExcludingGrid:
 
     def slot_of_date(self, day: int) -> tuple[int, int] | None:
         """The slot that holds a local date (day number); None where there is none, or it is excluded."""
-        return self._if_kept(self._plain.slot_of_date(day))
+        return self._extend_if_kept(self._plain.slot_of_date(day))
 
     def slot_of_key_date(self, day: int) -> tuple[int, int] | None:
         """The slot whose key names a day (day number); None where there is none, or it is excluded."""
-        return self._if_kept(self._plain.slot_of_key_date(day))
+        return self._extend_if_kept(self._plain.slot_of_key_date(day))
 
     def slot_of_local_time(self, local: int) -> tuple[int, int] | None:
         """The slots that hold a local time, in seconds; None where there are none, or they are excluded."""
-        return self._if_kept(self._plain.slot_of_local_time(local))
+        return self._extend_if_kept(self._plain.slot_of_local_time(local))
 
     def slot_of_instant(self, unix: int) -> tuple[int, int] | None:
         """The slot that holds an instant; None where it is excluded."""
-        return self._if_kept((self._plain.floor(unix), self._plain.next(unix)))
+        return self._extend_if_kept((self._plain.floor(unix), self._plain.next(unix)))
 
     def parse_key(self, text: str) -> tuple[int, int]:
         """The slot with that key, as (start, end); the end is after the excluded slots that follow.
@@ -229,16 +229,16 @@ class ExcludingGrid:
         return self.precision in ("day", "hour", "minute")
 
     @property
-    def _far(self) -> int:
+    def _most_searched(self) -> int:
         """Number of stretches to search for a slot, which are some nine years."""
-        return (_FAR >> self._bits) + 2
+        return (_LONGEST_GAP >> self._bits) + 2
 
     def _is_start(self, unix: int) -> bool:
-        starts, _ = self._stretch(unix >> self._bits)
+        starts, _ = self._find_stretch(unix >> self._bits)
         at = bisect_left(starts, unix)
         return at < len(starts) and starts[at] == unix
 
-    def _if_kept(self, slots: tuple[int, int] | None) -> tuple[int, int] | None:
+    def _extend_if_kept(self, slots: tuple[int, int] | None) -> tuple[int, int] | None:
         """Slots of the plain grid, extended over the excluded ones that follow; None where they are excluded."""
         return (slots[0], self.next(slots[1] - 1)) if slots is not None and self._is_start(slots[0]) else None
 
@@ -247,18 +247,18 @@ class ExcludingGrid:
         plain = self._plain
         return plain.key_day(start) * DAY if isinstance(plain, SliceGrid) else plain.nominal(start)
 
-    def _stretch(self, number: int) -> tuple[list[int], list[tuple[int, int]]]:
+    def _find_stretch(self, number: int) -> tuple[list[int], list[tuple[int, int]]]:
         """The kept slots that begin in one stretch of time: their starts, and their real time with neighbours joined.
 
         Stretches are numbered; the newest computed ones are remembered.
         """
-        found = self._kept.get(number)
-        if found is None:
-            found = self._compute_stretch(number << self._bits, (number + 1) << self._bits)
-            if len(self._kept) >= _KEPT:
-                self._kept = {}  # replaced as a whole: other threads may read the old one
-            self._kept[number] = found
-        return found
+        stretch = self._stretches.get(number)
+        if stretch is None:
+            stretch = self._compute_stretch(number << self._bits, (number + 1) << self._bits)
+            if len(self._stretches) >= _MOST_STRETCHES:
+                self._stretches = {}  # replaced as a whole: other threads may read the old one
+            self._stretches[number] = stretch
+        return stretch
 
     def _compute_stretch(self, low: int, high: int) -> tuple[list[int], list[tuple[int, int]]]:
         """`_stretch` for the kept slots that begin in ``[low, high)``."""

@@ -40,13 +40,13 @@ def decode_partitions(plain: JsonForm) -> PartitionSet:
     return PartitionSet(_decode_ranges(plain)) if plain else EVERYTHING if plain is None else NOTHING
 
 
-def flat_to(parts: PartitionSet) -> JsonForm:
+def encode_flat(parts: PartitionSet) -> JsonForm:
     """Encodes a set by time alone as starts and ends, half as costly as pairs; any other by `encode_partitions`."""
     return encode_partitions(parts) if parts.apart or parts.is_everything else [parts.time.starts, parts.time.ends]
 
 
-def flat_from(flat: JsonForm) -> PartitionSet:
-    """Decodes the set of `flat_to`."""
+def decode_flat(flat: JsonForm) -> PartitionSet:
+    """Decodes the set of `encode_flat`."""
     if isinstance(flat, list):  # the fast path: a journal can have a million events
         return PartitionSet(RangeSet(tuple(flat[0]), tuple(flat[1])))
     return decode_partitions(flat)
@@ -90,21 +90,25 @@ def _decode_stamped_ranges(items: Numbers | None) -> StampedRanges:
     return StampedRanges(*(tuple(column) for column in zip(*(items or ()), strict=True)))
 
 
-def _encode_function(lifted: SegmentFunction[Value], plain: Callable[[Value], Numbers | None]) -> dict[str, Any]:
+def _encode_function(
+    function: SegmentFunction[Value], encode_value: Callable[[Value], Numbers | None]
+) -> dict[str, Any]:
     """``{time, apart: [{time, segments}]}``: the usual value, and each other value with its tuples."""
-    usual, apart = lifted
-    together: dict[Value, list[list[str]]] = {}
+    usual, apart = function
+    segments_by_value: dict[Value, list[list[str]]] = {}
     for segment, value in apart:
-        together.setdefault(value, []).append(list(segment))
-    groups = [{"time": plain(value), "segments": segments} for value, segments in together.items()]
-    return {"time": plain(usual), "apart": groups}
+        segments_by_value.setdefault(value, []).append(list(segment))
+    groups = [{"time": encode_value(value), "segments": segments} for value, segments in segments_by_value.items()]
+    return {"time": encode_value(usual), "apart": groups}
 
 
-def _decode_function(plain: Mapping[str, Any], value: Callable[[Numbers | None], Value]) -> SegmentFunction[Value]:
-    """The function of `_encode_function`; ``value`` decodes one value."""
-    groups = [(value(group["time"]), group["segments"]) for group in plain["apart"]]
+def _decode_function(
+    plain: Mapping[str, Any], decode_value: Callable[[Numbers | None], Value]
+) -> SegmentFunction[Value]:
+    """The function of `_encode_function`; ``decode_value`` decodes one value."""
+    groups = [(decode_value(group["time"]), group["segments"]) for group in plain["apart"]]
     apart = [(tuple(segment), time) for time, segments in groups for segment in segments]
-    return value(plain["time"]), tuple(sorted(apart, key=itemgetter(0)))
+    return decode_value(plain["time"]), tuple(sorted(apart, key=itemgetter(0)))
 
 
 # --------------------------------------------------------------------------- values that hold sets

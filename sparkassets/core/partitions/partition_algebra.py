@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions.chunks import Row, Slot, chunks, iterate_slots
+from sparkassets.core.partitions.chunks import Row, Slot, iterate_chunks, iterate_slots
 from sparkassets.core.partitions.dimensions import PartitionDimensions
-from sparkassets.core.partitions.partition_set import EVERYTHING, NOTHING, PartitionSet, union_by_segment
+from sparkassets.core.partitions.partition_set import EVERYTHING, NOTHING, PartitionSet, union_by_dimensions
 from sparkassets.core.partitions.range_set import RangeSet, apply_open_ended
 from sparkassets.core.partitions.segment_functions import MANY, Segment, constant_on, count_common_ends, memoize_large
 from sparkassets.core.partitions.segments import SegmentPartition, segment_tuples
@@ -50,27 +50,24 @@ class PartitionAlgebra(PartitionDimensions):
         known = set(segment_tuples(self.segments))
         return PartitionSet.by_segment({segment: ranges for segment, ranges in parts.apart if segment not in known})
 
-    def in_rows(self, parts: PartitionSet) -> PartitionSet:
+    def widen_to_rows(self, parts: PartitionSet) -> PartitionSet:
         """Widens ``parts`` to what rows can tell apart: of a dimension without a column, all partitions are included.
 
         >>> from sparkassets.core.partitions import Partitioning
         >>> days = Partitioning(TimePartition("day", "UTC"))
-        >>> days.in_rows(PartitionSet.span(0, 86400)) == EVERYTHING
+        >>> days.widen_to_rows(PartitionSet.span(0, 86400)) == EVERYTHING
         True
         """
         if self.has_columns:
             return parts
         if not parts:
             return NOTHING
-        less, kept = self.by_columns, [i for i, each in enumerate(self.segments) if each.in_rows]
-        if less.time is None:
-            parts = parts.lift(lambda ranges: _ALWAYS if ranges else ranges)
-        if len(kept) == len(self.segments):
+        if self.by_columns.time is None:
+            parts = parts.map_time(_all_time_if_any)
+        kept_indexes = [i for i, each in enumerate(self.segments) if each.in_rows]
+        if len(kept_indexes) == len(self.segments):
             return parts
-        times = union_by_segment(
-            (tuple(segment[i] for i in kept), ranges) for segment, ranges in self.by_tuple(self.cover(parts))
-        )
-        return PartitionSet.by_segment(times) if kept else PartitionSet(times.get((), _NEVER))
+        return union_by_dimensions(self.by_tuple(self.cover(parts)), kept_indexes)
 
     @memoize_large
     def cover(self, parts: PartitionSet) -> PartitionSet:
@@ -84,8 +81,8 @@ class PartitionAlgebra(PartitionDimensions):
             return EVERYTHING if parts else NOTHING
         time = self.time
         if time is None:
-            return parts.lift(lambda ranges: _ALWAYS if ranges else ranges, question="cover")
-        return parts.lift(lambda ranges: apply_open_ended(time.cover, ranges), question=("cover", time))
+            return parts.map_time(_all_time_if_any, question="cover")
+        return parts.map_time(lambda ranges: apply_open_ended(time.cover, ranges), question=("cover", time))
 
     def inside(self, parts: PartitionSet) -> PartitionSet:
         """All partitions that lie wholly in ``parts``.
@@ -106,15 +103,15 @@ class PartitionAlgebra(PartitionDimensions):
             return EVERYTHING if parts.is_everything else NOTHING
         time = self.time
         if time is None:
-            return parts.lift(lambda ranges: ranges if ranges == _ALWAYS else _NEVER, question="inside")
-        return parts.lift(lambda ranges: apply_open_ended(time.inside, ranges), question=("inside", time))
+            return parts.map_time(lambda ranges: ranges if ranges == _ALWAYS else _NEVER, question="inside")
+        return parts.map_time(lambda ranges: apply_open_ended(time.inside, ranges), question=("inside", time))
 
     def exact(self, parts: PartitionSet) -> PartitionSet:
         """The time of ``parts`` without excluded slots; an open side stays open."""
         time = self.time
         if time is None or not time.exclude:
             return parts
-        return parts.lift(lambda ranges: apply_open_ended(time.exact, ranges), question=("exact", time))
+        return parts.map_time(lambda ranges: apply_open_ended(time.exact, ranges), question=("exact", time))
 
     def interval(self, parts: PartitionSet) -> tuple[int, int] | None:
         """The start of the oldest partition of ``parts`` and the end of the newest, Unix seconds; None without any.
@@ -154,7 +151,7 @@ class PartitionAlgebra(PartitionDimensions):
             return len(rows)
         times = {id(ranges): ranges for _, ranges in rows}  # many tuples share a value, which is counted once
         tuples_of = Counter(id(ranges) for _, ranges in rows)
-        return sum(number * time.count(times[same]) for same, number in tuples_of.items())
+        return sum(number * time.count(times[identity]) for identity, number in tuples_of.items())
 
     def has_at_least(self, parts: PartitionSet, number: int) -> bool:
         """Whether at least ``number`` partitions lie in ``parts``, which may be open at a side.
@@ -197,7 +194,7 @@ class PartitionAlgebra(PartitionDimensions):
     def split_into_chunks(self, parts: PartitionSet, most: int) -> list[PartitionSet]:
         """The partitions in ``parts``, in consecutive chunks of at most ``most``, oldest first."""
         if self.segments:
-            return list(chunks(self.by_tuple(parts), most, time=self.time))
+            return list(iterate_chunks(self.by_tuple(parts), most, time=self.time))
         if self.time is None:
             return [EVERYTHING] if parts.is_everything else []
         return [PartitionSet(chunk) for chunk in self.time.split_into_chunks(parts.time, most)]
@@ -205,7 +202,7 @@ class PartitionAlgebra(PartitionDimensions):
     def oldest(self, parts: PartitionSet, most: int) -> PartitionSet:
         """The oldest ``most`` partitions in ``parts``; takes time by what it returns."""
         if self.segments:
-            return next(chunks(self.by_tuple(parts), most, time=self.time), NOTHING)
+            return next(iterate_chunks(self.by_tuple(parts), most, time=self.time), NOTHING)
         if self.time is None:
             return self.inside(parts)
         return PartitionSet(self.time.oldest(parts.time, most))
@@ -215,7 +212,7 @@ class PartitionAlgebra(PartitionDimensions):
 
         With ``ahead``, slots that end within that time count as over.
         """
-        return self._of_known(
+        return self._same_time_for_known(
             _ALWAYS if self.time is None else RangeSet.span(_ALWAYS.first, self.time.last_counted_end(now))
         )
 
@@ -228,9 +225,9 @@ class PartitionAlgebra(PartitionDimensions):
         """The newest known partitions that are really over at an instant, Unix seconds, whatever ``ahead`` is."""
         time = self.time
         if time is None:
-            return self._of_known(_ALWAYS)
+            return self._same_time_for_known(_ALWAYS)
         end = time.last_finished_end(now)
-        return self._of_known(RangeSet.span(time.floor(end - 1), end))
+        return self._same_time_for_known(RangeSet.span(time.floor(end - 1), end))
 
     @memoize_large
     def newest(self, parts: PartitionSet) -> PartitionSet:
@@ -246,7 +243,7 @@ class PartitionAlgebra(PartitionDimensions):
         time = self.time
         if time is None:
             return parts
-        return self.inside(parts).lift(lambda ranges: _last_slot(time, ranges))
+        return self.inside(parts).map_time(lambda ranges: _last_slot(time, ranges))
 
     def first_finish_time(self, parts: PartitionSet) -> int | None:
         """When the oldest partition that overlaps ``parts`` counts as over, Unix seconds; None for always.
@@ -275,7 +272,7 @@ class PartitionAlgebra(PartitionDimensions):
         if self.time is None or (low is None and high is None):
             return self.known_partitions
         first = _ALWAYS.first if low is None else self.time.ceil(low)
-        return self._of_known(RangeSet.span(first, _ALWAYS.last if high is None else self.time.ceil(high)))
+        return self._same_time_for_known(RangeSet.span(first, _ALWAYS.last if high is None else self.time.ceil(high)))
 
     def partitions_before(self, parts: PartitionSet, length: Duration) -> PartitionSet:
         """The partitions that overlap ``length`` before the start of each range of ``parts``; none without time.
@@ -285,14 +282,14 @@ class PartitionAlgebra(PartitionDimensions):
         time = self.time
         if time is None:
             return NOTHING
-        back = -length
+        backwards = -length
 
-        def behind(ranges: RangeSet) -> RangeSet:
-            return RangeSet.from_pairs((back.add_to(start, time.timezone), start) for start in ranges.starts)
+        def time_before(ranges: RangeSet) -> RangeSet:
+            return RangeSet.from_pairs((backwards.add_to(start, time.timezone), start) for start in ranges.starts)
 
-        return self.cover(parts.lift(behind))
+        return self.cover(parts.map_time(time_before))
 
-    def _of_known(self, ranges: RangeSet) -> PartitionSet:
+    def _same_time_for_known(self, ranges: RangeSet) -> PartitionSet:
         """The set with the time ``ranges`` for each known tuple."""
         if not self.segments:
             return EVERYTHING if ranges == _ALWAYS else PartitionSet(ranges)
@@ -326,6 +323,11 @@ def _same_time_for_all(segments: tuple[SegmentPartition, ...], ranges: RangeSet)
     return PartitionSet(_NEVER, _SEGMENT_ITEMS.items_of(segments[0].keys, ranges))
 
 
+def _all_time_if_any(time: RangeSet) -> RangeSet:
+    """All time if there is any, else none: without a dimension of time all time of a tuple is one partition."""
+    return _ALWAYS if time else time
+
+
 class _SegmentItems:
     """The ``apart`` items of very many tuples of one segment that all have the same time.
 
@@ -338,11 +340,11 @@ class _SegmentItems:
 
     def items_of(self, keys: tuple[str, ...], ranges: RangeSet) -> tuple[tuple[Segment, RangeSet], ...]:
         """The items for these keys, ascending, each with the time ``ranges``."""
-        before, items = self._newest.get(ranges, ((), ()))
-        start, end = count_common_ends(before, keys)
-        own = next(iter(items), ((), ranges))[1]
-        more = tuple([((key,), own) for key in keys[start : len(keys) - end]])
-        joined = items[:start] + more + items[len(items) - end :]
+        known_keys, items = self._newest.get(ranges, ((), ()))
+        start, end = count_common_ends(known_keys, keys)
+        shared_ranges = next(iter(items), ((), ranges))[1]
+        new_items = tuple([((key,), shared_ranges) for key in keys[start : len(keys) - end]])
+        joined = items[:start] + new_items + items[len(items) - end :]
         self._newest = {**dict([*self._newest.items()][-7:]), ranges: (keys, joined)}
         return joined
 

@@ -61,12 +61,12 @@ def build_partition_grid(partitioning: Partitioning, words: Iterable[tuple[Parti
     >>> grid.columns, [(row.label, row.words) for row in grid.rows]
     ((('a', 'c'), ('b',)), [('2025-01-01..2025-01-03', ('there', 'there')), ('2025-01-04', ('', 'late'))])
     """
-    alike: defaultdict[_WordSpans, list[Segment]] = defaultdict(list)
+    segments_by_spans: defaultdict[_WordSpans, list[Segment]] = defaultdict(list)
     for segment, stretches in _spans_by_tuple(partitioning, words):
-        alike[stretches].append(segment)
-    groups = sorted(alike.items(), key=lambda each: each[1][0])
+        segments_by_spans[stretches].append(segment)
+    groups = sorted(segments_by_spans.items(), key=lambda each: each[1][0])
     columns = tuple(tuple(",".join(map(encode_segment, segment)) for segment in segments) for _, segments in groups)
-    return PartitionGrid(columns, tuple(_rows(partitioning, [stretches for stretches, _ in groups])))
+    return PartitionGrid(columns, tuple(_build_rows(partitioning, [stretches for stretches, _ in groups])))
 
 
 def _spans_by_tuple(
@@ -80,7 +80,7 @@ def _spans_by_tuple(
     return [(segment, tuple(sorted(spans[segment]))) for segment in sorted(spans)]
 
 
-def _rows(partitioning: Partitioning, columns: Sequence[_WordSpans]) -> Iterator[GridRow]:
+def _build_rows(partitioning: Partitioning, columns: Sequence[_WordSpans]) -> Iterator[GridRow]:
     """Yields the rows of a grid with these columns, oldest first."""
     time = partitioning.time
     for start, end, words in _merge_columns(columns):
@@ -97,24 +97,24 @@ def _merge_columns(columns: Sequence[_WordSpans]) -> Iterator[tuple[int, int, tu
     Stretches in which no column has a word are left out.
     """
     words = [NO_WORD] * len(columns)
-    begun, before = 0, tuple(words)
-    moves = list(merge(*(_word_changes(number, column) for number, column in enumerate(columns))))
-    for i, (at, _, number, word) in enumerate(moves):
-        words[number] = word
-        if moves[i + 1 : i + 2] and moves[i + 1][0] == at:
+    stretch_start, previous_words = 0, tuple(words)
+    changes = list(merge(*(_word_changes(column_index, column) for column_index, column in enumerate(columns))))
+    for i, (instant, _, column_index, word) in enumerate(changes):
+        words[column_index] = word
+        if changes[i + 1 : i + 2] and changes[i + 1][0] == instant:
             continue
-        now = tuple(words)
-        if now != before:
-            if any(before):
-                yield begun, at, before
-            begun, before = at, now
+        current_words = tuple(words)
+        if current_words != previous_words:
+            if any(previous_words):
+                yield stretch_start, instant, previous_words
+            stretch_start, previous_words = instant, current_words
 
 
-def _word_changes(number: int, column: _WordSpans) -> Iterator[tuple[int, int, int, str]]:
+def _word_changes(column_index: int, column: _WordSpans) -> Iterator[tuple[int, int, int, str]]:
     """Yields (instant, 0 or 1, column number, word) for each change of a column's word.
 
     The 0 of an end sorts it before the 1 of a beginning at the same instant, so that the new word stays.
     """
     for start, end, word in column:
-        yield start, 1, number, word
-        yield end, 0, number, NO_WORD
+        yield start, 1, column_index, word
+        yield end, 0, column_index, NO_WORD

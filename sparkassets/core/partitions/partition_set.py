@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, reduce
 from operator import and_, or_, sub
 
@@ -80,24 +80,26 @@ class PartitionSet(LiftedValue[RangeSet]):
         for segment, pair in slots:
             pairs[segment].append(pair)
         others = RangeSet.from_pairs(pairs.pop((), ()))
-        to_time = cache(lambda some: others | RangeSet.from_pairs(some))
-        return cls.by_segment({segment: to_time(tuple(some)) for segment, some in pairs.items()}, others)
+        to_time = cache(lambda segment_pairs: others | RangeSet.from_pairs(segment_pairs))
+        return cls.by_segment(
+            {segment: to_time(tuple(segment_pairs)) for segment, segment_pairs in pairs.items()}, others
+        )
 
     @classmethod
     def union(cls, sets: Iterable[PartitionSet]) -> PartitionSet:
         """The union of the sets; the same object where only one is not empty."""
-        some = [each for each in sets if each.time.starts or each.apart]
-        if len(some) <= _FEW:
-            return reduce(or_, some) if some else NOTHING
-        constant = [each for each in some if not each.apart]
-        left = [each for each in some if each.apart]
-        if constant:
-            time = RangeSet.union([each.time for each in constant])
-            left.append(next((each for each in constant if each.time is time), None) or cls(time))
-        while len(left) > 1:  # in pairs, so that an item is copied only as often as the logarithm of their number
-            pairs = zip(left[::2], left[1::2], strict=False)
-            left = [a | b for a, b in pairs] + (left[-1:] if len(left) % 2 else [])
-        return left[0] if left else NOTHING
+        nonempty = [each for each in sets if each.time.starts or each.apart]
+        if len(nonempty) <= _FEW:
+            return reduce(or_, nonempty) if nonempty else NOTHING
+        by_time_alone = [each for each in nonempty if not each.apart]
+        remaining = [each for each in nonempty if each.apart]
+        if by_time_alone:
+            time = RangeSet.union([each.time for each in by_time_alone])
+            remaining.append(next((each for each in by_time_alone if each.time is time), None) or cls(time))
+        while len(remaining) > 1:  # in pairs, so that an item is copied only as often as the logarithm of their number
+            pairs = zip(remaining[::2], remaining[1::2], strict=False)
+            remaining = [a | b for a, b in pairs] + (remaining[-1:] if len(remaining) % 2 else [])
+        return remaining[0] if remaining else NOTHING
 
     # ----------------------------------------------------------------- questions
 
@@ -112,7 +114,7 @@ class PartitionSet(LiftedValue[RangeSet]):
         return not self.apart and len(self.time.starts) <= 1
 
     @property
-    def sole(self) -> tuple[Segment, RangeSet]:
+    def sole_partition(self) -> tuple[Segment, RangeSet]:
         """The tuple and the time of a set of one partition; the empty tuple for a set by time alone.
 
         >>> PartitionSet.by_segment({("nl",): RangeSet.span(0, 9)}).sole
@@ -159,9 +161,9 @@ class PartitionSet(LiftedValue[RangeSet]):
             return self if time is self.time else other if time is other.time else PartitionSet(time)
         if not self or not other:
             return self or other
-        lefts = _one_sided_rule(other.time, never=OneSidedRule.KEPT, always=OneSidedRule.LOST)
-        rights = _one_sided_rule(self.time, never=OneSidedRule.KEPT, always=OneSidedRule.LOST)
-        return self._combine(or_, other, lefts, rights)
+        left_rule = _one_sided_rule(other.time, never=OneSidedRule.KEPT, always=OneSidedRule.LOST)
+        right_rule = _one_sided_rule(self.time, never=OneSidedRule.KEPT, always=OneSidedRule.LOST)
+        return self._combine(or_, other, left_rule, right_rule)
 
     def __and__(self, other: PartitionSet) -> PartitionSet:
         if self is other or other is EVERYTHING:
@@ -171,9 +173,9 @@ class PartitionSet(LiftedValue[RangeSet]):
             return self if time is self.time else other if time is other.time else PartitionSet(time)
         if self.is_everything or other.is_everything:
             return other if self.is_everything else self
-        lefts = _one_sided_rule(other.time, never=OneSidedRule.LOST, always=OneSidedRule.KEPT)
-        rights = _one_sided_rule(self.time, never=OneSidedRule.LOST, always=OneSidedRule.KEPT)
-        return self._combine(and_, other, lefts, rights)
+        left_rule = _one_sided_rule(other.time, never=OneSidedRule.LOST, always=OneSidedRule.KEPT)
+        right_rule = _one_sided_rule(self.time, never=OneSidedRule.LOST, always=OneSidedRule.KEPT)
+        return self._combine(and_, other, left_rule, right_rule)
 
     def __sub__(self, other: PartitionSet) -> PartitionSet:
         if other is NOTHING:
@@ -185,25 +187,25 @@ class PartitionSet(LiftedValue[RangeSet]):
             return self if time is self.time else PartitionSet(time)
         if not self or not other:
             return self
-        lefts = _one_sided_rule(other.time, never=OneSidedRule.KEPT, always=OneSidedRule.LOST)
-        rights = _one_sided_rule(self.time, never=OneSidedRule.LOST, always=OneSidedRule.ASKED)
-        return self._combine(sub, other, lefts, rights)
+        left_rule = _one_sided_rule(other.time, never=OneSidedRule.KEPT, always=OneSidedRule.LOST)
+        right_rule = _one_sided_rule(self.time, never=OneSidedRule.LOST, always=OneSidedRule.ASKED)
+        return self._combine(sub, other, left_rule, right_rule)
 
     def _combine(
         self,
         f: Callable[[RangeSet, RangeSet], RangeSet],
         other: PartitionSet,
-        lefts: OneSidedRule,
-        rights: OneSidedRule,
+        left_rule: OneSidedRule,
+        right_rule: OneSidedRule,
     ) -> PartitionSet:
         """Combines the time of every tuple by ``f``; the two rules are for tuples apart on one side only."""
         if min(len(self.apart), len(other.apart)) >= MANY:
-            return _combine_large_sets(f, IdentityKey(self), IdentityKey(other), lefts, rights)
-        return _combine_sets(f, self, other, lefts, rights)
+            return _combine_large_sets(f, IdentityKey(self), IdentityKey(other), left_rule, right_rule)
+        return _combine_sets(f, self, other, left_rule, right_rule)
 
     # ----------------------------------------------------------------- time
 
-    def lift(self, f: Callable[[RangeSet], RangeSet], *, question: Hashable = None) -> PartitionSet:
+    def map_time(self, f: Callable[[RangeSet], RangeSet], *, question: Hashable = None) -> PartitionSet:
         """Applies ``f`` to the time of every tuple, once for each distinct time.
 
         Args:
@@ -212,9 +214,12 @@ class PartitionSet(LiftedValue[RangeSet]):
         """
         if question is not None and len(self.apart) >= MANY:
             time = f(self.time)
-            lifted = (question, self.time)
+            large_question = (question, self.time)
             return self._self_if_equal(
-                (time, _NEARBY.ask(lifted, (self.apart,), lambda some: map_values(f, (self.time, some))[1]))
+                (
+                    time,
+                    _LARGE_ANSWERS.ask(large_question, (self.apart,), lambda some: map_values(f, (self.time, some))[1]),
+                )
             )
         if self.apart:
             return self._self_if_equal(map_values(f, (self.time, self.apart)))
@@ -227,7 +232,7 @@ class PartitionSet(LiftedValue[RangeSet]):
         >>> PartitionSet.span(0, 9).clip(None, 5) == PartitionSet.span(0, 5)
         True
         """
-        return self.lift(lambda time: time.clip(start, end))
+        return self.map_time(lambda time: time.clip(start, end))
 
     def hull(self) -> PartitionSet:
         """All time from the first instant of each tuple to its last.
@@ -235,33 +240,33 @@ class PartitionSet(LiftedValue[RangeSet]):
         >>> PartitionSet.from_time_pairs([(0, 1), (5, 6)]).hull() == PartitionSet.span(0, 6)
         True
         """
-        return self if self.is_one_stretch else self.lift(_hull, question="hull")
+        return self if self.is_one_stretch else self.map_time(_hull, question="hull")
 
-    def heads(self) -> PartitionSet:
+    def range_heads(self) -> PartitionSet:
         """The first second of every range of every tuple.
 
-        >>> PartitionSet.from_time_pairs([(0, 9), (20, 29)]).heads() == PartitionSet.from_time_pairs([(0, 1), (20, 21)])
-        True
+        >>> PartitionSet.from_time_pairs([(0, 9), (20, 29)]).range_heads().time
+        RangeSet(starts=(0, 20), ends=(1, 21))
         """
-        return self.lift(lambda time: RangeSet(time.starts, tuple(start + 1 for start in time.starts)))
+        return self.map_time(lambda time: RangeSet(time.starts, tuple(start + 1 for start in time.starts)))
 
     def from_first_on(self) -> PartitionSet:
         """All time from the first instant of each tuple on."""
-        return self.lift(lambda time: RangeSet.span(time.first, _FUTURE) if time else time)
+        return self.map_time(lambda time: RangeSet.span(time.first, _FUTURE) if time else time)
 
     def before_first(self) -> PartitionSet:
         """All time before the first instant of each tuple; none for a tuple without time."""
-        return self.lift(lambda time: RangeSet.span(_ALWAYS.first, time.first) if time else time)
+        return self.map_time(lambda time: RangeSet.span(_ALWAYS.first, time.first) if time else time)
 
     @property
     def first(self) -> int:
         """The first instant of any tuple; an empty set has none (IndexError)."""
-        return min(time.first for time in self._times()) if self.apart else self.time.first
+        return min(time.first for time in self._distinct_times()) if self.apart else self.time.first
 
     @property
     def last(self) -> int:
         """The end of the last instant of any tuple; an empty set has none (IndexError)."""
-        return max(time.last for time in self._times()) if self.apart else self.time.last
+        return max(time.last for time in self._distinct_times()) if self.apart else self.time.last
 
     @property
     def extent(self) -> tuple[int, int] | None:
@@ -272,12 +277,12 @@ class PartitionSet(LiftedValue[RangeSet]):
         """
         if not self:
             return None
-        first, last = _ends(self) if len(self.apart) >= MANY else (self.first, self.last)
+        first, last = _extent_of_large(self) if len(self.apart) >= MANY else (self.first, self.last)
         return (first, last) if _ALWAYS.first < first and last < _FUTURE else None
 
     def first_instant_from(self, instant: int) -> int | None:
         """The first instant of any tuple at ``instant`` or later, Unix seconds; None where there is none."""
-        candidates = (time.first_instant_from(instant) for time in self._times())
+        candidates = (time.first_instant_from(instant) for time in self._distinct_times())
         return min((each for each in candidates if each is not None), default=None)
 
     def any_time(self) -> RangeSet:
@@ -286,13 +291,13 @@ class PartitionSet(LiftedValue[RangeSet]):
         >>> PartitionSet.by_segment({("de",): RangeSet.span(0, 5), ("nl",): RangeSet.span(5, 9)}).any_time()
         RangeSet(starts=(0,), ends=(9,))
         """
-        return RangeSet.union(self._times()) if self.apart else self.time
+        return RangeSet.union(self._distinct_times()) if self.apart else self.time
 
     def _self_if_equal(self, result: SegmentFunction[RangeSet]) -> PartitionSet:
         """The result as a set; this object where they are equal, because identical sets are quick to compare."""
         return self if result == (self.time, self.apart) else PartitionSet(*result)
 
-    def _times(self) -> Iterator[RangeSet]:
+    def _distinct_times(self) -> Iterator[RangeSet]:
         """Yields the time of each tuple in ``apart`` that has any, and once that of all others."""
         if self.time:
             yield self.time
@@ -303,13 +308,15 @@ def _combine_sets(
     f: Callable[[RangeSet, RangeSet], RangeSet],
     left: PartitionSet,
     right: PartitionSet,
-    lefts: OneSidedRule,
-    rights: OneSidedRule,
+    left_rule: OneSidedRule,
+    right_rule: OneSidedRule,
 ) -> PartitionSet:
     """Combines both sets by ``f`` for every tuple; returns the same object where the result equals one of them."""
-    result = combine_values(f, (left.time, left.apart), (right.time, right.apart), lefts=lefts, rights=rights)
-    found = left._self_if_equal(result)  # noqa: SLF001  of this file
-    return found if found is left else right._self_if_equal(result)  # noqa: SLF001  as above
+    result = combine_values(
+        f, (left.time, left.apart), (right.time, right.apart), left_rule=left_rule, right_rule=right_rule
+    )
+    result_set = left._self_if_equal(result)  # noqa: SLF001  of this file
+    return result_set if result_set is left else right._self_if_equal(result)  # noqa: SLF001  as above
 
 
 @lru_cache(maxsize=32)
@@ -317,44 +324,56 @@ def _combine_large_sets(
     f: Callable[[RangeSet, RangeSet], RangeSet],
     left: IdentityKey[PartitionSet],
     right: IdentityKey[PartitionSet],
-    lefts: OneSidedRule,
-    rights: OneSidedRule,
+    left_rule: OneSidedRule,
+    right_rule: OneSidedRule,
 ) -> PartitionSet:
     """`_combine_sets` for very large sets: repeated calls, or nearly repeated ones, reuse earlier results."""
-    one, other, whole = left.value, right.value, False
+    left_set, right_set, is_complete = left.value, right.value, False
 
-    def combine_changed(ours: ApartValues[RangeSet], theirs: ApartValues[RangeSet]) -> ApartValues[RangeSet]:
-        nonlocal whole
-        whole = ours is one.apart and theirs is other.apart
-        return combine_values(f, (one.time, ours), (other.time, theirs), lefts=lefts, rights=rights)[1]
+    def combine_changed(left_apart: ApartValues[RangeSet], right_apart: ApartValues[RangeSet]) -> ApartValues[RangeSet]:
+        nonlocal is_complete
+        is_complete = left_apart is left_set.apart and right_apart is right_set.apart
+        return combine_values(
+            f, (left_set.time, left_apart), (right_set.time, right_apart), left_rule=left_rule, right_rule=right_rule
+        )[1]
 
-    question = (f, one.time, other.time, lefts, rights)
-    result = PartitionSet(f(one.time, other.time), _NEARBY.ask(question, (one.apart, other.apart), combine_changed))
-    return next((each for each in (one, other) if (whole or _share_ends(each, result)) and each == result), result)
+    question = (f, left_set.time, right_set.time, left_rule, right_rule)
+    result = PartitionSet(
+        f(left_set.time, right_set.time),
+        _LARGE_ANSWERS.ask(question, (left_set.apart, right_set.apart), combine_changed),
+    )
+    return next(
+        (each for each in (left_set, right_set) if (is_complete or _share_ends(each, result)) and each == result),
+        result,
+    )
 
 
-def _share_ends(one: PartitionSet, result: PartitionSet) -> bool:
+def _share_ends(operand: PartitionSet, result: PartitionSet) -> bool:
     """Whether both begin and end with the same objects, so that comparing all of them is likely to be fast."""
-    mine, theirs = one.apart, result.apart
-    return bool(mine and theirs) and mine[0] is theirs[0] and mine[-1] is theirs[-1]
+    operand_apart, result_apart = operand.apart, result.apart
+    return (
+        bool(operand_apart and result_apart)
+        and operand_apart[0] is result_apart[0]
+        and operand_apart[-1] is result_apart[-1]
+    )
 
 
 @lru_cache(maxsize=8)
-def _ends_of(same: IdentityKey[PartitionSet]) -> tuple[int, int]:
+def _cached_extent(key: IdentityKey[PartitionSet]) -> tuple[int, int]:
     """From the first instant of any tuple to the end of the last; examines each distinct time once."""
-    parts = same.value
-    times = [each for each in (parts.time, *_DISTINCT.values(parts.apart)) if each]
+    parts = key.value
+    times = [each for each in (parts.time, *_DISTINCT_TIMES.values(parts.apart)) if each]
     return min(each.first for each in times), max(each.last for each in times)
 
 
-def _ends(parts: PartitionSet) -> tuple[int, int]:
+def _extent_of_large(parts: PartitionSet) -> tuple[int, int]:
     """From the first instant of any tuple to the end of the last, remembered by the identity of ``parts``."""
-    return _ends_of(IdentityKey(parts))
+    return _cached_extent(IdentityKey(parts))
 
 
 # shared by all sets: a new set mostly differs from an earlier one in a few tuples only
-_NEARBY = IncrementalAnswers()
-_DISTINCT = DistinctValues()
+_LARGE_ANSWERS = IncrementalAnswers()
+_DISTINCT_TIMES = DistinctValues()
 
 
 def union_by_segment(times: Iterable[tuple[Segment, RangeSet]]) -> dict[Segment, RangeSet]:
@@ -367,6 +386,17 @@ def union_by_segment(times: Iterable[tuple[Segment, RangeSet]]) -> dict[Segment,
     for segment, time in times:
         grouped[segment].append(time)
     return {segment: RangeSet.union(some) for segment, some in grouped.items()}
+
+
+def union_by_dimensions(rows: Iterable[tuple[Segment, RangeSet]], positions: Sequence[int]) -> PartitionSet:
+    """The united time of the tuples that agree in the dimensions at ``positions``; by time alone where there are none.
+
+    >>> rows = [(("de", "a"), RangeSet.span(0, 5)), (("de", "b"), RangeSet.span(5, 9))]
+    >>> union_by_dimensions(rows, [0]).apart, union_by_dimensions(rows, []).time
+    (((('de',), RangeSet(starts=(0,), ends=(9,))),), RangeSet(starts=(0,), ends=(9,)))
+    """
+    times = union_by_segment((tuple(segment[i] for i in positions), time) for segment, time in rows)
+    return PartitionSet.by_segment(times) if positions else PartitionSet(times.get((), RangeSet()))
 
 
 def _hull(time: RangeSet) -> RangeSet:

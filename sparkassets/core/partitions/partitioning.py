@@ -11,7 +11,13 @@ from itertools import product
 
 from sparkassets.core.partitions.grains import PartitionError
 from sparkassets.core.partitions.partition_algebra import PartitionAlgebra
-from sparkassets.core.partitions.partition_set import EVERYTHING, NOTHING, PartitionSet, union_by_segment
+from sparkassets.core.partitions.partition_set import (
+    EVERYTHING,
+    NOTHING,
+    PartitionSet,
+    union_by_dimensions,
+    union_by_segment,
+)
 from sparkassets.core.partitions.range_set import RangeSet
 from sparkassets.core.partitions.segment_functions import Segment, constant_on
 from sparkassets.core.partitions.segments import (
@@ -51,8 +57,8 @@ class Partitioning(PartitionAlgebra):
         if not self.unknown_partitions(parts):
             return self
         keys = ({*each.keys, *(segment[i] for segment, _ in parts.apart)} for i, each in enumerate(self.segments))
-        wider = zip(self.segments, keys, strict=True)
-        return replace(self, segments=tuple(replace(each, keys=tuple(sorted(some))) for each, some in wider))
+        pairs = zip(self.segments, keys, strict=True)
+        return replace(self, segments=tuple(replace(each, keys=tuple(sorted(some))) for each, some in pairs))
 
     def open_segments(self, parts: PartitionSet) -> dict[str, set[str]]:
         """The segments that ``parts`` name in each open dimension, by column; `WHOLE` names none.
@@ -73,14 +79,13 @@ class Partitioning(PartitionAlgebra):
         >>> stores.without_whole_dimensions(stores.known_partitions) == (UNPARTITIONED, EVERYTHING)
         True
         """
-        wholes = {i for segment, _ in parts.apart for i, key in enumerate(segment) if key == WHOLE}
-        if not wholes:
+        whole_indexes = {i for segment, _ in parts.apart for i, key in enumerate(segment) if key == WHOLE}
+        if not whole_indexes:
             return self, parts
-        kept = [i for i in range(len(self.segments)) if i not in wholes]
-        at = self.time_at - sum(i < self.time_at for i in wholes)
-        less = Partitioning(self.time, tuple(self.segments[i] for i in kept), at if self.time else 0)
-        times = union_by_segment((tuple(segment[i] for i in kept), ranges) for segment, ranges in parts.apart)
-        return less, PartitionSet.by_segment(times) if kept else PartitionSet(times[()])
+        kept_indexes = [i for i in range(len(self.segments)) if i not in whole_indexes]
+        time_at = self.time_at - sum(i < self.time_at for i in whole_indexes)
+        remaining = Partitioning(self.time, tuple(self.segments[i] for i in kept_indexes), time_at if self.time else 0)
+        return remaining, union_by_dimensions(parts.apart, kept_indexes)
 
     def resolve_whole(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
         """Replaces the whole of a dimension in ``parts`` by its segments.
@@ -116,8 +121,10 @@ class Partitioning(PartitionAlgebra):
         """
         rows = list(self.by_tuple(parts))
         for i, each in enumerate(self.segments):
-            fresh = {*keys.get(each.column, ())} - {*each.keys} if each.is_open and each.keys != (WHOLE,) else set()
-            rows += [((*tup[:i], key, *tup[i + 1 :]), time) for tup, time in rows for key in fresh]
+            unknown_keys = (
+                {*keys.get(each.column, ())} - {*each.keys} if each.is_open and each.keys != (WHOLE,) else set()
+            )
+            rows += [((*segment[:i], key, *segment[i + 1 :]), time) for segment, time in rows for key in unknown_keys]
         return PartitionSet.by_segment(union_by_segment(rows)) if len(rows) > len(parts.apart) else parts
 
     def restrict_to_segments(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
@@ -141,11 +148,17 @@ class Partitioning(PartitionAlgebra):
         """
         if parts.overlaps(others):
             return True
-        mine, theirs = ([row for row in each.apart if WHOLE in row[0]] for each in (parts, others))
+        whole_rows, other_whole_rows = ([row for row in each.apart if WHOLE in row[0]] for each in (parts, others))
         return any(
-            all(key == same or WHOLE in (key, same) for key, same in zip(one, other, strict=True))
-            and time.overlaps(others_time)
-            for (one, time), (other, others_time) in (*product(mine, others.apart), *product(parts.apart, theirs))
+            all(
+                key == other_key or WHOLE in (key, other_key)
+                for key, other_key in zip(segment, other_segment, strict=True)
+            )
+            and time.overlaps(other_time)
+            for (segment, time), (other_segment, other_time) in (
+                *product(whole_rows, others.apart),
+                *product(parts.apart, other_whole_rows),
+            )
         )
 
     def resolve_known_whole(self, parts: PartitionSet) -> PartitionSet:
@@ -168,8 +181,8 @@ class Partitioning(PartitionAlgebra):
             return parts & self.known_partitions
         if all(each.is_open for each in self.segments):
             return parts
-        lists = self.listed_segment_test()
-        return PartitionSet.by_segment({segment: ranges for segment, ranges in parts.apart if lists(segment)})
+        is_listed = self.listed_segment_test()
+        return PartitionSet.by_segment({segment: ranges for segment, ranges in parts.apart if is_listed(segment)})
 
     def listed_segment_test(self) -> Callable[[Segment], bool]:
         """A test whether a tuple's segments are listed, in the dimensions that are not open.
@@ -265,8 +278,8 @@ class Partitioning(PartitionAlgebra):
         keys = text.split(",")
         if len(keys) > len(self.names):
             message = f"'{text}' has {len(keys)} parts separated by commas; expected {expected}"
-            comma = "; a comma within a segment is written %2C" if self.segments else ""
-            raise PartitionError(message, hint=f"name one key at a time{comma}")
+            comma_hint = "; a comma within a segment is written %2C" if self.segments else ""
+            raise PartitionError(message, hint=f"name one key at a time{comma_hint}")
         if not self.segments and self.time is not None:
             return PartitionSet.span(*self.time.parse_keys(text))
         keys += [ALL] * (len(self.names) - len(keys))
@@ -288,14 +301,14 @@ class Partitioning(PartitionAlgebra):
             names.insert(self.time_at, self.time.grain)
         return ",".join(names)
 
-    def of_segments(self, texts: Iterable[str]) -> PartitionSet:
+    def parse_segments(self, texts: Iterable[str]) -> PartitionSet:
         """All partitions of the segments in ``texts``, each ``KEY`` or ``COLUMN=KEY``.
 
         Raises:
             PartitionError: A text names no segment of a dimension.
 
         >>> stores = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("store", ("a", "b")),))
-        >>> stores.of_segments(["b"]) == stores.parse("*,b")
+        >>> stores.parse_segments(["b"]) == stores.parse("*,b")
         True
         """
         return PartitionSet(*constant_on(_ALWAYS, parse_segment_names(self.segments, texts), usual=_NEVER))
@@ -308,8 +321,12 @@ class Partitioning(PartitionAlgebra):
         if self.time is None or not self.segments or parts.is_everything:
             return None
         rows = self.by_tuple(parts)
-        alike = len(rows) > 1 and all(ranges == rows[0][1] for _, ranges in rows)
-        return rows[0][1] if alike and tuple(segment for segment, _ in rows) == segment_tuples(self.segments) else None
+        have_same_time = len(rows) > 1 and all(ranges == rows[0][1] for _, ranges in rows)
+        return (
+            rows[0][1]
+            if have_same_time and tuple(segment for segment, _ in rows) == segment_tuples(self.segments)
+            else None
+        )
 
 
 def _parse_time(time: TimePartition, key: str) -> RangeSet:

@@ -35,16 +35,16 @@ class RangeSet:
         """
         starts: list[int] = []
         ends: list[int] = []
-        reached = _PAST - 1
+        covered_to = _PAST - 1
         for start, end in sorted(pairs):
             if start >= end:
                 continue
-            if start > reached:
+            if start > covered_to:
                 starts.append(start)
                 ends.append(end)
-                reached = end
-            elif end > reached:
-                ends[-1] = reached = end
+                covered_to = end
+            elif end > covered_to:
+                ends[-1] = covered_to = end
         return cls(tuple(starts), tuple(ends))
 
     @classmethod
@@ -55,11 +55,11 @@ class RangeSet:
     @classmethod
     def union(cls, sets: Iterable[RangeSet]) -> RangeSet:
         """The union of the sets."""
-        some = [each for each in sets if each.starts]
-        if not some:
+        nonempty = [each for each in sets if each.starts]
+        if not nonempty:
             return _EMPTY
-        first = some[0]
-        others = [each for each in some if each is not first and not each._same(first)]  # noqa: SLF001 - of this class
+        first = nonempty[0]
+        others = [each for each in nonempty if each is not first and not each._equals(first)]  # noqa: SLF001 - of this class
         return cls.from_pairs(pair for each in (first, *others) for pair in each.pairs()) if others else first
 
     @classmethod
@@ -129,7 +129,7 @@ class RangeSet:
             return _EMPTY
         if self._is_span_over(other):
             return other
-        if other._is_span_over(self) or self._same(other):
+        if other._is_span_over(self) or self._equals(other):
             return self
         few, many = (self, other) if len(self) <= len(other) else (other, self)
         many_starts, many_ends, count = many.starts, many.ends, len(many)
@@ -157,7 +157,7 @@ class RangeSet:
             return self
         if self.ends[-1] <= other.starts[0] or other.ends[-1] <= self.starts[0]:
             return self
-        if other._is_span_over(self) or self._same(other):
+        if other._is_span_over(self) or self._equals(other):
             return _EMPTY
         low, high = bisect_right(other.ends, self.starts[0]), bisect_left(other.starts, self.ends[-1])
         return self & RangeSet(other.starts[low:high], other.ends[low:high])._complement()
@@ -167,7 +167,7 @@ class RangeSet:
             return self if self.starts else other
         if other._is_span_over(self):
             return other
-        if self._is_span_over(other) or self._same(other):
+        if self._is_span_over(other) or self._equals(other):
             return self
         few, many = (self, other) if len(self) <= len(other) else (other, self)
         many_starts, many_ends, count = many.starts, many.ends, len(many)
@@ -193,7 +193,7 @@ class RangeSet:
         ends += many_ends[i:]
         return RangeSet(tuple(starts), tuple(ends))
 
-    def _same(self, other: RangeSet) -> bool:
+    def _equals(self, other: RangeSet) -> bool:
         """Whether both are the same set; cheap where they are not, as comparing ends at the first difference."""
         return self.starts == other.starts and self.ends == other.ends
 
@@ -227,12 +227,16 @@ def apply_open_ended(f: Callable[[RangeSet], RangeSet], ranges: RangeSet) -> Ran
     >>> apply_open_ended(later, RangeSet.always().clip(9, None)) == RangeSet.always().clip(14, None)
     True
     """
-    past, future = ranges.starts[:1] == _ALWAYS.starts, ranges.ends[-1:] == _ALWAYS.ends
-    if not past and not future:
+    is_open_past, is_open_future = ranges.starts[:1] == _ALWAYS.starts, ranges.ends[-1:] == _ALWAYS.ends
+    if not is_open_past and not is_open_future:
         return f(ranges)
-    if len(ranges) == 1 and past and future:
+    if len(ranges) == 1 and is_open_past and is_open_future:
         return ranges
-    image = f(ranges.clip(ranges.ends[0] - _FAR if past else None, ranges.starts[-1] + _FAR if future else None))
-    before = RangeSet.span(_ALWAYS.first, image.first + 1 if past else _ALWAYS.first)
-    after = RangeSet.span(image.last - 1 if future else _ALWAYS.last, _ALWAYS.last)
-    return image | before | after
+    mapped = f(
+        ranges.clip(
+            ranges.ends[0] - _FAR if is_open_past else None, ranges.starts[-1] + _FAR if is_open_future else None
+        )
+    )
+    past_ranges = RangeSet.span(_ALWAYS.first, mapped.first + 1 if is_open_past else _ALWAYS.first)
+    future_ranges = RangeSet.span(mapped.last - 1 if is_open_future else _ALWAYS.last, _ALWAYS.last)
+    return mapped | past_ranges | future_ranges

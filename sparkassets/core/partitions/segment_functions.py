@@ -130,8 +130,8 @@ def combine_values(
     left: SegmentFunction[A],
     right: SegmentFunction[B],
     *,
-    lefts: OneSidedRule = OneSidedRule.ASKED,
-    rights: OneSidedRule = OneSidedRule.ASKED,
+    left_rule: OneSidedRule = OneSidedRule.ASKED,
+    right_rule: OneSidedRule = OneSidedRule.ASKED,
 ) -> SegmentFunction[C]:
     """Applies ``f`` to both functions' values for every tuple; calls it once for each pair of values.
 
@@ -139,54 +139,58 @@ def combine_values(
         f: Combines a value of ``left`` with one of ``right``.
         left: Gives the first argument.
         right: Gives the second argument.
-        lefts: Rule for tuples that only ``left`` has apart: what ``f(value, usual value of right)`` is known to be.
-        rights: Rule for tuples that only ``right`` has apart: what ``f(usual value of left, value)`` is known to be.
+        left_rule: Rule for tuples that only ``left`` has apart: what ``f(value, usual of right)`` is known to be.
+        right_rule: Rule for tuples that only ``right`` has apart: what ``f(usual of left, value)`` is known to be.
 
     >>> combine_values(max, (0, ((("be",), 2), (("nl",), 1))), (1, ((("nl",), 3),)))
     (1, ((('be',), 2), (('nl',), 3)))
     """
     usual = f(left[0], right[0])
-    made: list[tuple[Segment, C]] = []
+    combined: list[tuple[Segment, C]] = []
 
     # adds the pairs from low to high, which only one side has apart; one(value) combines such a value
-    def alone(apart: ApartValues[Any], low: int, high: int, fate: OneSidedRule, one: Callable[[Any], C]) -> None:
-        if fate is OneSidedRule.KEPT:
-            made.extend(cast("ApartValues[C]", apart[low:high]))
-        elif fate is OneSidedRule.ASKED and low < high:
-            made.extend(_map_apart(apart[low:high], one, usual))
+    def add_one_sided(
+        apart: ApartValues[Any], low: int, high: int, rule: OneSidedRule, combine_one: Callable[[Any], C]
+    ) -> None:
+        if rule is OneSidedRule.KEPT:
+            combined.extend(cast("ApartValues[C]", apart[low:high]))
+        elif rule is OneSidedRule.ASKED and low < high:
+            combined.extend(_map_apart(apart[low:high], combine_one, usual))
 
-    def mine_alone(low: int, high: int) -> None:
-        alone(left[1], low, high, lefts, lambda value: f(value, right[0]))
+    def add_left_only(low: int, high: int) -> None:
+        add_one_sided(left[1], low, high, left_rule, lambda value: f(value, right[0]))
 
-    def others_alone(low: int, high: int) -> None:
-        alone(right[1], low, high, rights, lambda value: f(left[0], value))
+    def add_right_only(low: int, high: int) -> None:
+        add_one_sided(right[1], low, high, right_rule, lambda value: f(left[0], value))
 
-    ours, theirs = left[1], right[1]
+    left_apart, right_apart = left[1], right[1]
     i = j = 0
-    while i < len(ours) and j < len(theirs):
-        mine, other = ours[i][0], theirs[j][0]
-        if mine == other:
-            count = _count_alike(ours, theirs, i, j)
-            made.extend(_combine_apart(ours[i : i + count], theirs[j : j + count], f, usual))
+    while i < len(left_apart) and j < len(right_apart):
+        left_segment, right_segment = left_apart[i][0], right_apart[j][0]
+        if left_segment == right_segment:
+            count = _count_same_segments(left_apart, right_apart, i, j)
+            combined.extend(_combine_apart(left_apart[i : i + count], right_apart[j : j + count], f, usual))
             i, j = i + count, j + count
-        elif mine < other:
-            low, i = i, bisect_left(ours, other, i + 1, key=_segment)
-            mine_alone(low, i)
+        elif left_segment < right_segment:
+            low, i = i, bisect_left(left_apart, right_segment, i + 1, key=_segment)
+            add_left_only(low, i)
         else:
-            low, j = j, bisect_left(theirs, mine, j + 1, key=_segment)
-            others_alone(low, j)
-    mine_alone(i, len(ours))
-    others_alone(j, len(theirs))
-    return usual, tuple(made)
+            low, j = j, bisect_left(right_apart, left_segment, j + 1, key=_segment)
+            add_right_only(low, j)
+    add_left_only(i, len(left_apart))
+    add_right_only(j, len(right_apart))
+    return usual, tuple(combined)
 
 
-def _count_alike(ours: ApartValues[Any], theirs: ApartValues[Any], i: int, j: int) -> int:
+def _count_same_segments(left: ApartValues[Any], right: ApartValues[Any], i: int, j: int) -> int:
     """Number of pairs, from positions ``i`` and ``j`` on, that have the same tuples in both."""
-    most = min(len(ours) - i, len(theirs) - j)
-    mine, others = [*map(_segment, ours[i : i + most])], [*map(_segment, theirs[j : j + most])]
-    if mine == others:
+    most = min(len(left) - i, len(right) - j)
+    left_segments, right_segments = [*map(_segment, left[i : i + most])], [*map(_segment, right[j : j + most])]
+    if left_segments == right_segments:
         return most
-    return next(count for count, (one, other) in enumerate(zip(mine, others, strict=True)) if one != other)
+    return next(
+        count for count, (one, other) in enumerate(zip(left_segments, right_segments, strict=True)) if one != other
+    )
 
 
 def _map_apart(apart: ApartValues[A], f: Callable[[A], C], usual: C) -> Sequence[tuple[Segment, C]]:
@@ -196,21 +200,21 @@ def _map_apart(apart: ApartValues[A], f: Callable[[A], C], usual: C) -> Sequence
     """
     values = [*map(_value, apart)]
     keys = [*map(id, values)]
-    known = dict(zip(keys, values, strict=True))
-    return _apply_answers(apart, keys, {key: (value, f(value)) for key, value in known.items()}, usual)
+    value_by_key = dict(zip(keys, values, strict=True))
+    return _apply_answers(apart, keys, {key: (value, f(value)) for key, value in value_by_key.items()}, usual)
 
 
 def _combine_apart(
-    ours: ApartValues[A], theirs: ApartValues[B], f: Callable[[A, B], C], usual: C
+    left: ApartValues[A], right: ApartValues[B], f: Callable[[A, B], C], usual: C
 ) -> Sequence[tuple[Segment, C]]:
     """The pairs of the same tuples in both, with ``f`` of both values, without those that become ``usual``."""
-    mine, others = [*map(_value, ours)], [*map(_value, theirs)]
-    keys = [*zip(map(id, mine), map(id, others), strict=True)]
-    known = dict(zip(keys, zip(mine, others, strict=True), strict=True))
-    answers = {key: (one, f(one, other)) for key, (one, other) in known.items()}
-    if all(answers[key][1] == other for key, (_, other) in known.items()) and usual not in others:
-        return cast("ApartValues[C]", theirs)
-    return _apply_answers(ours, keys, answers, usual)
+    left_values, right_values = [*map(_value, left)], [*map(_value, right)]
+    keys = [*zip(map(id, left_values), map(id, right_values), strict=True)]
+    values_by_key = dict(zip(keys, zip(left_values, right_values, strict=True), strict=True))
+    answers = {key: (one, f(one, other)) for key, (one, other) in values_by_key.items()}
+    if all(answers[key][1] == other for key, (_, other) in values_by_key.items()) and usual not in right_values:
+        return cast("ApartValues[C]", right)
+    return _apply_answers(left, keys, answers, usual)
 
 
 def _apply_answers(
@@ -226,16 +230,16 @@ def _apply_answers(
         answers: Key to (value, new value).
         usual: The function's usual value.
     """
-    lost = {key for key, (_, answer) in answers.items() if answer == usual}
-    if len(lost) == len(answers):
+    becoming_usual = {key for key, (_, answer) in answers.items() if answer == usual}
+    if len(becoming_usual) == len(answers):
         return ()
-    stays = {key for key, (value, answer) in answers.items() if answer == value}
-    if len(stays) == len(answers) and not lost:
+    unchanged = {key for key, (value, answer) in answers.items() if answer == value}
+    if len(unchanged) == len(answers) and not becoming_usual:
         return apart
     return [
-        pair if key in stays else (pair[0], answers[key][1])
+        pair if key in unchanged else (pair[0], answers[key][1])
         for pair, key in zip(apart, keys, strict=True)
-        if key not in lost
+        if key not in becoming_usual
     ]
 
 
@@ -309,7 +313,7 @@ class IncrementalAnswers:
     """The newest answers about very large sets; safe for threads."""
 
     def __init__(self) -> None:
-        self._known: tuple[_RememberedAnswer, ...] = ()
+        self._remembered: tuple[_RememberedAnswer, ...] = ()
 
     def ask(
         self, question: Hashable, operands: tuple[ApartValues[Any], ...], answer: Callable[..., ApartValues[Any]]
@@ -321,14 +325,17 @@ class IncrementalAnswers:
             operands: The ``apart`` items of sets.
             answer: The function; it must map each tuple on its own, and add no tuple that is in no operand.
         """
-        for known in reversed(self._known):
-            if known.question == question and all(map(_share_an_end, known.operands, operands)):
-                found = _splice_answer(known, operands, answer)
+        for remembered in reversed(self._remembered):
+            if remembered.question == question and all(map(_share_an_end, remembered.operands, operands)):
+                answered = _splice_answer(remembered, operands, answer)
                 break
         else:
-            found = tuple(answer(*operands))
-        self._known = (*self._known[1 - _REMEMBERED_ANSWERS :], _RememberedAnswer(question, operands, found))
-        return found
+            answered = tuple(answer(*operands))
+        self._remembered = (
+            *self._remembered[1 - _REMEMBERED_ANSWERS :],
+            _RememberedAnswer(question, operands, answered),
+        )
+        return answered
 
 
 def _share_an_end(one: ApartValues[Any], other: ApartValues[Any]) -> bool:
@@ -337,17 +344,19 @@ def _share_an_end(one: ApartValues[Any], other: ApartValues[Any]) -> bool:
 
 
 def _splice_answer(
-    known: _RememberedAnswer, operands: tuple[ApartValues[Any], ...], answer: Callable[..., ApartValues[Any]]
+    remembered: _RememberedAnswer, operands: tuple[ApartValues[Any], ...], answer: Callable[..., ApartValues[Any]]
 ) -> ApartValues[Any]:
     """The known answer, recomputed only from the first tuple in which the operands differ to the last."""
-    spans = [span for pair in zip(known.operands, operands, strict=True) if (span := differing_span(*pair)) is not None]
+    spans = [
+        span for pair in zip(remembered.operands, operands, strict=True) if (span := differing_span(*pair)) is not None
+    ]
     if not spans:
-        return known.answer
+        return remembered.answer
     low, high = min(first for first, _ in spans), max(last for _, last in spans)
-    recomputed = tuple(answer(*(_between(each, low, high) for each in operands)))
-    start = bisect_left(known.answer, low, key=_segment)
-    end = bisect_right(known.answer, high, start, key=_segment)
-    return known.answer[:start] + recomputed + known.answer[end:]
+    recomputed = tuple(answer(*(_pairs_between(each, low, high) for each in operands)))
+    start = bisect_left(remembered.answer, low, key=_segment)
+    end = bisect_right(remembered.answer, high, start, key=_segment)
+    return remembered.answer[:start] + recomputed + remembered.answer[end:]
 
 
 def differing_span(one: ApartValues[Any], other: ApartValues[Any]) -> tuple[Segment, Segment] | None:
@@ -356,20 +365,20 @@ def differing_span(one: ApartValues[Any], other: ApartValues[Any]) -> tuple[Segm
     >>> differing_span(((("a",), 1), (("c",), 2)), ((("a",), 1), (("b",), 5), (("c",), 2)))
     (('b',), ('b',))
     """
-    return None if one is other else _differing(IdentityKey(one), IdentityKey(other))
+    return None if one is other else _cached_differing_span(IdentityKey(one), IdentityKey(other))
 
 
 @lru_cache(maxsize=64)
-def _differing(
-    same: IdentityKey[ApartValues[Any]], as_before: IdentityKey[ApartValues[Any]]
+def _cached_differing_span(
+    one_key: IdentityKey[ApartValues[Any]], other_key: IdentityKey[ApartValues[Any]]
 ) -> tuple[Segment, Segment] | None:
     """`differing_span` of two that are not the same object; remembered by identity."""
-    one, other = same.value, as_before.value
+    one, other = one_key.value, other_key.value
     start, end = count_common_ends(one, other)
     if start == len(one) == len(other):
         return None
-    rests = (one[start : len(one) - end], other[start : len(other) - end])
-    return min(rest[0][0] for rest in rests if rest), max(rest[-1][0] for rest in rests if rest)
+    differing = (one[start : len(one) - end], other[start : len(other) - end])
+    return min(rest[0][0] for rest in differing if rest), max(rest[-1][0] for rest in differing if rest)
 
 
 def count_common_ends(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[int, int]:
@@ -378,24 +387,25 @@ def count_common_ends(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[int
     >>> count_common_ends((1, 2, 9), (1, 3, 4, 9))
     (1, 1)
     """
-    most, mine, others = min(len(one), len(other)), len(one), len(other)
-    start = _count_same(most, lambda low, high: one[low:high] == other[low:high])
-    end = _count_same(
-        most - start, lambda low, high: one[mine - high : mine - low] == other[others - high : others - low]
+    most, one_length, other_length = min(len(one), len(other)), len(one), len(other)
+    start = _count_leading_same(most, lambda low, high: one[low:high] == other[low:high])
+    end = _count_leading_same(
+        most - start,
+        lambda low, high: one[one_length - high : one_length - low] == other[other_length - high : other_length - low],
     )
     return start, end
 
 
-def _count_same(most: int, alike: Callable[[int, int], bool]) -> int:
-    """How many of the first ``most`` items are alike, by bisection; ``alike`` compares a range of them."""
+def _count_leading_same(most: int, are_same: Callable[[int, int], bool]) -> int:
+    """How many of the first ``most`` items are alike, by bisection; ``are_same`` compares a range of them."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if alike(low, middle) else (low, middle - 1)
+        low, high = (middle, high) if are_same(low, middle) else (low, middle - 1)
     return low
 
 
-def _between(apart: ApartValues[Any], low: Segment, high: Segment) -> ApartValues[Any]:
+def _pairs_between(apart: ApartValues[Any], low: Segment, high: Segment) -> ApartValues[Any]:
     """The pairs from tuple ``low`` to tuple ``high``, inclusive."""
     start = bisect_left(apart, low, key=_segment)
     return apart[start : bisect_right(apart, high, start, key=_segment)]
@@ -406,36 +416,40 @@ class DistinctValues:
 
     def __init__(self) -> None:
         # (items, id of each distinct value to (value, number of tuples with it)) of the newest sets
-        self._known: tuple[tuple[ApartValues[Any], dict[int, tuple[Any, int]]], ...] = ()
+        self._remembered: tuple[tuple[ApartValues[Any], dict[int, tuple[Any, int]]], ...] = ()
 
     def values(self, apart: ApartValues[Any]) -> list[Any]:
         """The distinct values, by identity, of the tuples in ``apart``; in no particular order."""
-        for before, counts in reversed(self._known):
-            if before is apart:
+        for known_apart, counts in reversed(self._remembered):
+            if known_apart is apart:
                 return [value for value, _ in counts.values()]
-            if _share_an_end(before, apart):
-                found = self._update_counts(before, apart, dict(counts))
+            if _share_an_end(known_apart, apart):
+                counted = self._update_counts(known_apart, apart, dict(counts))
                 break
         else:
-            found = _count_values({}, apart, 1)
-        self._known = (*self._known[-7:], (apart, found))
-        return [value for value, _ in found.values()]
+            counted = _count_values({}, apart, 1)
+        self._remembered = (*self._remembered[-7:], (apart, counted))
+        return [value for value, _ in counted.values()]
 
     def _update_counts(
-        self, before: ApartValues[Any], apart: ApartValues[Any], counts: dict[int, tuple[Any, int]]
+        self, known_apart: ApartValues[Any], apart: ApartValues[Any], counts: dict[int, tuple[Any, int]]
     ) -> dict[int, tuple[Any, int]]:
-        """The counts of ``before`` adjusted to ``apart``: only the span in which both differ is counted again."""
-        span = differing_span(before, apart)
+        """The counts of ``known_apart`` adjusted to ``apart``: only the span in which both differ is counted again."""
+        span = differing_span(known_apart, apart)
         if span is None:
             return counts
-        return _count_values(_count_values(counts, _between(apart, *span), 1), _between(before, *span), -1)
+        return _count_values(
+            _count_values(counts, _pairs_between(apart, *span), 1), _pairs_between(known_apart, *span), -1
+        )
 
 
-def _count_values(counts: dict[int, tuple[Any, int]], apart: ApartValues[Any], by: int) -> dict[int, tuple[Any, int]]:
-    """The values by identity, with the number of tuples that have each; adds ``by`` for each tuple of ``apart``."""
+def _count_values(
+    counts: dict[int, tuple[Any, int]], apart: ApartValues[Any], change: int
+) -> dict[int, tuple[Any, int]]:
+    """The values by identity, with the number of tuples that have each; adds ``change`` for each tuple of ``apart``."""
     values = [value for _, value in apart]
-    times = dict(zip(map(id, values), values, strict=True))
-    for key, number in Counter(map(id, values)).items():
-        value, before = counts.get(key, (times[key], 0))
-        counts[key] = value, before + by * number
+    value_by_key = dict(zip(map(id, values), values, strict=True))
+    for key, occurrences in Counter(map(id, values)).items():
+        value, known_count = counts.get(key, (value_by_key[key], 0))
+        counts[key] = value, known_count + change * occurrences
     return {key: pair for key, pair in counts.items() if pair[1]}

@@ -42,33 +42,36 @@ class SegmentLink:
         keys: Given key to the resulting ones; None where each key stays the same.
     """
 
-    have: int
-    want: int
+    given: int
+    resulting: int
     keys: Mapping[str, Sequence[str]] | None = None
 
 
 def match_by_column(consumer: Partitioning, inlet: Partitioning) -> tuple[SegmentMatch, ...]:
     """The matches of dimensions with the same column, in the order of the inlet; column names ignore case."""
     return tuple(
-        SegmentMatch(ours.column, theirs.column)
-        for theirs in inlet.segments
-        for ours in consumer.segments
-        if ours.same_column(theirs)
+        SegmentMatch(own.column, inlet_dimension.column)
+        for inlet_dimension in inlet.segments
+        for own in consumer.segments
+        if own.same_column(inlet_dimension)
     )
 
 
 def segment_links(
-    matches: Sequence[SegmentMatch], consumer: Partitioning, inlet: Partitioning, *, up: bool
+    matches: Sequence[SegmentMatch], consumer: Partitioning, inlet: Partitioning, *, to_inlet: bool
 ) -> list[SegmentLink]:
-    """The links from the consumer's tuples to the inlet's (``up``), or back, ascending by position in the result."""
-    ours, theirs = _positions(consumer), _positions(inlet)
-    found = []
+    """The links from the consumer's tuples to the inlet's (``to_inlet``), or back, ascending by resulting position."""
+    consumer_positions, inlet_positions = _positions(consumer), _positions(inlet)
+    links = []
     for match in matches:
-        down, other = ours[match.column.lower()], theirs[match.inlet.lower()]
-        keys = match.keys if up or match.keys is None else invert_keys(match.keys)
-        have, want = (down, other) if up else (other, down)
-        found.append(SegmentLink(have, want, None if keys is None else dict(keys)))
-    return sorted(found, key=lambda link: link.want)
+        consumer_position, inlet_position = (
+            consumer_positions[match.column.lower()],
+            inlet_positions[match.inlet.lower()],
+        )
+        keys = match.keys if to_inlet or match.keys is None else invert_keys(match.keys)
+        given, resulting = (consumer_position, inlet_position) if to_inlet else (inlet_position, consumer_position)
+        links.append(SegmentLink(given, resulting, None if keys is None else dict(keys)))
+    return sorted(links, key=lambda link: link.resulting)
 
 
 def invert_keys(keys: KeyMap) -> KeyMap:
@@ -77,11 +80,11 @@ def invert_keys(keys: KeyMap) -> KeyMap:
     >>> invert_keys((("apac", ("jp",)), ("emea", ("de", "jp"))))
     (('de', ('emea',)), ('jp', ('apac', 'emea')))
     """
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    inverted: defaultdict[str, list[str]] = defaultdict(list)
     for key, others in keys:
         for other in others:
-            found[other].append(key)
-    return tuple((key, tuple(sorted(found[key]))) for key in sorted(found))
+            inverted[other].append(key)
+    return tuple((key, tuple(sorted(inverted[key]))) for key in sorted(inverted))
 
 
 def _positions(partitioning: Partitioning) -> dict[str, int]:
@@ -93,69 +96,72 @@ _NEVER = RangeSet()
 
 
 def transfer_segments(
-    parts: PartitionSet, have: Partitioning, want: Partitioning, links: Sequence[SegmentLink]
+    parts: PartitionSet, given: Partitioning, resulting: Partitioning, links: Sequence[SegmentLink]
 ) -> PartitionSet:
-    """The tuples of ``want`` that agree with a tuple of ``parts`` in all matched dimensions, with the time of these.
+    """The tuples of ``resulting`` that agree with a tuple of ``parts`` in all matched dimensions, with its time.
 
     A dimension that only one side has takes part with its known keys, and no others.
 
     Args:
-        parts: Partitions by tuple of ``have``; the time of each tuple stays as it is.
-        have: Partitioning of the given tuples.
-        want: Partitioning of the resulting tuples.
+        parts: Partitions by tuple of ``given``; the time of each tuple stays as it is.
+        given: Partitioning of the given tuples.
+        resulting: Partitioning of the resulting tuples.
         links: Matched dimensions, ascending by position in the result.
     """
     for link in links:
         if link.keys is not None:
-            parts, have = _map_keys(parts, have, want, link)
-    order = [link.have for link in links]
-    if len(links) == len(have.segments) == len(want.segments):
+            parts, given = _map_keys(parts, given, resulting, link)
+    order = [link.given for link in links]
+    if len(links) == len(given.segments) == len(resulting.segments):
         if order == sorted(order):
             return parts
         moved = {_pick_columns(segment, order): time for segment, time in parts.apart}
         return PartitionSet.by_segment(moved, parts.time)
-    loses, gains = len(links) < len(have.segments), len(links) < len(want.segments)
-    if loses:
-        times, others = _union_by_columns(parts, have, order), _NEVER
+    drops_dimensions, adds_dimensions = len(links) < len(given.segments), len(links) < len(resulting.segments)
+    if drops_dimensions:
+        times, usual_time = _union_by_columns(parts, given, order), _NEVER
     else:
-        times, others = {_pick_columns(segment, order): time for segment, time in parts.apart}, parts.time
-    if not want.segments:
-        return PartitionSet(times.get((), others))
-    if not gains:
-        return PartitionSet.by_segment(times, others)
-    shared = [link.want for link in links]
+        times, usual_time = {_pick_columns(segment, order): time for segment, time in parts.apart}, parts.time
+    if not resulting.segments:
+        return PartitionSet(times.get((), usual_time))
+    if not adds_dimensions:
+        return PartitionSet.by_segment(times, usual_time)
+    shared = [link.resulting for link in links]
     return PartitionSet.by_segment(
-        {segment: times.get(_pick_columns(segment, shared), others) for segment in segment_tuples(want.segments)}
+        {
+            segment: times.get(_pick_columns(segment, shared), usual_time)
+            for segment in segment_tuples(resulting.segments)
+        }
     )
 
 
 def _map_keys(
-    parts: PartitionSet, have: Partitioning, want: Partitioning, link: SegmentLink
+    parts: PartitionSet, given: Partitioning, resulting: Partitioning, link: SegmentLink
 ) -> tuple[PartitionSet, Partitioning]:
     """Replaces the keys of one dimension by the keys that they lead to; returns the set and its new partitioning.
 
     A key that leads nowhere is dropped, one that leads to several keys is copied for each.
     """
-    keys, at = link.keys or {}, link.have
+    keys, index = link.keys or {}, link.given
     apart = dict(parts.apart)
-    times = ((segment, apart.get(segment, parts.time)) for segment in {*segment_tuples(have.segments), *apart})
-    made = union_by_segment(
-        ((*segment[:at], key, *segment[at + 1 :]), time)
+    times = ((segment, apart.get(segment, parts.time)) for segment in {*segment_tuples(given.segments), *apart})
+    mapped = union_by_segment(
+        ((*segment[:index], key, *segment[index + 1 :]), time)
         for segment, time in times
         if time
-        for key in keys.get(segment[at], ())
+        for key in keys.get(segment[index], ())
     )
-    reached = sorted({key for others in keys.values() for key in others})
-    dimension = SegmentPartition(want.segments[link.want].column, tuple(reached))
-    segments = (*have.segments[:at], dimension, *have.segments[at + 1 :])
-    return PartitionSet.by_segment(made), replace(have, segments=segments)
+    resulting_keys = sorted({key for others in keys.values() for key in others})
+    dimension = SegmentPartition(resulting.segments[link.resulting].column, tuple(resulting_keys))
+    segments = (*given.segments[:index], dimension, *given.segments[index + 1 :])
+    return PartitionSet.by_segment(mapped), replace(given, segments=segments)
 
 
-def _union_by_columns(parts: PartitionSet, have: Partitioning, order: Sequence[int]) -> Mapping[Segment, RangeSet]:
+def _union_by_columns(parts: PartitionSet, given: Partitioning, order: Sequence[int]) -> Mapping[Segment, RangeSet]:
     """The united time of all known tuples that agree in the columns at the positions ``order``."""
     apart = dict(parts.apart)
     return union_by_segment(
-        (_pick_columns(segment, order), apart.get(segment, parts.time)) for segment in segment_tuples(have.segments)
+        (_pick_columns(segment, order), apart.get(segment, parts.time)) for segment in segment_tuples(given.segments)
     )
 
 

@@ -23,7 +23,7 @@ ALL: Final = "*"
 """In place of a key: every partition of that dimension."""
 _ESCAPED = re.compile(r"[%,\x00-\x1f\x7f-\x9f]|\.(?=\.)|^\*$")
 """Characters that separate keys or that a terminal cannot show: written as ``%`` and UTF-8 bytes in hexadecimal."""
-_NOTHING = "%"
+_EMPTY_KEY = "%"
 """The key of the empty text; an empty key would mean every partition."""
 WHOLE: Final = "\x00"
 """Stands for all segments of an open dimension while none is known yet: its *whole*, which may hold any segment."""
@@ -140,7 +140,7 @@ def encode_segment(segment: str) -> str:
     """
     if segment == WHOLE:
         return ALL
-    return _ESCAPED.sub(_hexadecimal, segment) if segment else _NOTHING
+    return _ESCAPED.sub(_escape_character, segment) if segment else _EMPTY_KEY
 
 
 def decode_segment(key: str) -> str:
@@ -149,7 +149,7 @@ def decode_segment(key: str) -> str:
     Raises:
         PartitionError: Its escaped bytes are not UTF-8.
     """
-    if key == _NOTHING:
+    if key == _EMPTY_KEY:
         return ""
     try:
         return unquote(key, errors="strict")
@@ -157,14 +157,14 @@ def decode_segment(key: str) -> str:
         raise PartitionError(f"'{key}' is no key of a segment: its bytes are not UTF-8") from error
 
 
-def _hexadecimal(found: re.Match[str]) -> str:
-    return {".": "%2E", ALL: "%2A"}.get(found[0]) or quote(found[0], safe="")
+def _escape_character(match: re.Match[str]) -> str:
+    return {".": "%2E", ALL: "%2A"}.get(match[0]) or quote(match[0], safe="")
 
 
 SegmentValue: TypeAlias = "str | int | date | Decimal"
 """A value in a column of segments; a bool, which is an int, for a boolean column."""
 
-_BITS: Final = {
+_INTEGER_BITS: Final = {
     "byte": 8,
     "tinyint": 8,
     "short": 16,
@@ -175,10 +175,10 @@ _BITS: Final = {
     "bigint": 64,
 }
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
-_WHOLE = re.compile(r"0|-?[1-9][0-9]*")
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(r"(?!-0$)(-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?)")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_FLAGS: Final = {"true": True, "false": False}
+_BOOLEANS: Final = {"true": True, "false": False}
 _EXACT_DIGITS: Final = 15
 """Number of decimal digits that a float holds exactly."""
 
@@ -189,7 +189,7 @@ def holds_segments(kind: str) -> bool:
     Args:
         kind: The column's type as Spark or Delta calls it.
     """
-    return kind in _BITS or kind in ("string", "date", "boolean") or _DECIMAL.fullmatch(kind) is not None
+    return kind in _INTEGER_BITS or kind in ("string", "date", "boolean") or _DECIMAL.fullmatch(kind) is not None
 
 
 def segment_value(segment: str, kind: str) -> SegmentValue | None:
@@ -205,14 +205,14 @@ def segment_value(segment: str, kind: str) -> SegmentValue | None:
     if kind == "string":
         return segment
     if kind == "boolean":
-        return _FLAGS.get(segment)
+        return _BOOLEANS.get(segment)
     if kind == "date":
-        return _day(segment)
-    if kind in _BITS:
-        most = 1 << (_BITS[kind] - 1)
-        number = int(segment) if _WHOLE.fullmatch(segment) and len(segment) <= len(str(most)) + 1 else None
-        return number if number is not None and -most <= number < most else None
-    return _decimal(segment, kind)
+        return _parse_date(segment)
+    if kind in _INTEGER_BITS:
+        bound = 1 << (_INTEGER_BITS[kind] - 1)
+        number = int(segment) if _WHOLE_NUMBER.fullmatch(segment) and len(segment) <= len(str(bound)) + 1 else None
+        return number if number is not None and -bound <= number < bound else None
+    return _parse_decimal(segment, kind)
 
 
 def segment_of(value: object, kind: str) -> str | None:
@@ -230,16 +230,16 @@ def segment_of(value: object, kind: str) -> str | None:
         return None
     if isinstance(value, bool):
         text = str(value).lower()
-    elif (found := _DECIMAL.fullmatch(kind)) is not None:
-        if isinstance(value, float) and int(found[1]) > _EXACT_DIGITS:
+    elif (decimal_type := _DECIMAL.fullmatch(kind)) is not None:
+        if isinstance(value, float) and int(decimal_type[1]) > _EXACT_DIGITS:
             return None
-        text = _canonical(str(value))
+        text = _canonical_decimal(str(value))
     else:
         text = str(value)
     return text if segment_value(text, kind) is not None else None
 
 
-def _canonical(text: str) -> str:
+def _canonical_decimal(text: str) -> str:
     """A decimal number as text, without an exponent and without zeros at its end."""
     from decimal import Decimal, InvalidOperation  # most projects have none
 
@@ -252,12 +252,12 @@ def _canonical(text: str) -> str:
     return "0" if plain == "-0" else plain
 
 
-def _decimal(segment: str, kind: str) -> Decimal | None:
+def _parse_decimal(segment: str, kind: str) -> Decimal | None:
     """The decimal of a canonical text; None where it is not one or does not fit the type."""
-    found = _DECIMAL.fullmatch(kind)
-    if found is None or _NUMBER.fullmatch(segment) is None:
+    decimal_type = _DECIMAL.fullmatch(kind)
+    if decimal_type is None or _NUMBER.fullmatch(segment) is None:
         return None
-    precision, scale = int(found[1]), int(found[2])
+    precision, scale = int(decimal_type[1]), int(decimal_type[2])
     whole, _, fraction = segment.lstrip("-").partition(".")
     from decimal import Decimal
 
@@ -265,7 +265,7 @@ def _decimal(segment: str, kind: str) -> Decimal | None:
     return Decimal(segment) if fits else None
 
 
-def _day(segment: str) -> date | None:
+def _parse_date(segment: str) -> date | None:
     """The date of a text ``YYYY-MM-DD``; None where it is not one."""
     try:
         return date.fromisoformat(segment) if _DAY.fullmatch(segment) else None

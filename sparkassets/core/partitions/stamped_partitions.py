@@ -41,7 +41,7 @@ class StampedRanges:
         >>> StampedRanges((0,), (10,), (7,)).overlay(RangeSet.span(5, 15), 8)
         StampedRanges(starts=(0, 5), ends=(5, 15), stamps=(7, 8))
         """
-        return self._splice(ranges.pairs(), lambda start, end, items: _fill_stamp(start, end, items, stamp))
+        return self._replace_items(ranges.pairs(), lambda start, end, items: _fill_stamp(start, end, items, stamp))
 
     def merge(self, other: StampedRanges) -> StampedRanges:
         """Adds the stamps of ``other``; where both have one, the greater one stays.
@@ -51,11 +51,13 @@ class StampedRanges:
         """
         stamps = iter(other.stamps)
         ranges = zip(other.starts, other.ends, strict=True)
-        return self._splice(ranges, lambda start, end, items: _fill_stamp(start, end, items, next(stamps)))
+        return self._replace_items(ranges, lambda start, end, items: _fill_stamp(start, end, items, next(stamps)))
 
     def without_stamped(self, ranges: RangeSet, through: int) -> StampedRanges:
         """Removes the stamps of at most ``through`` in ``ranges``."""
-        return self._splice(ranges.pairs(), lambda _start, _end, items: [item for item in items if item[2] > through])
+        return self._replace_items(
+            ranges.pairs(), lambda _start, _end, items: [item for item in items if item[2] > through]
+        )
 
     def stamped_after(self, after: int) -> StampedRanges:
         """The ranges with a stamp greater than ``after``."""
@@ -76,27 +78,37 @@ class StampedRanges:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def _splice(
-        self, ranges: Iterable[tuple[int, int]], inside: Callable[[int, int, Sequence[Item]], Iterable[Item]]
+    def _replace_items(
+        self, ranges: Iterable[tuple[int, int]], replace_inside: Callable[[int, int, Sequence[Item]], Iterable[Item]]
     ) -> StampedRanges:
         """Replaces the items in each of ``ranges`` by ``inside(start, end, items)``, given those items cut to it.
 
         Examines only the items in ``ranges``, and copies slices of the others.
         """
         builder = _RangeBuilder()
-        i, done = 0, _BEFORE  # the first item not wholly copied, and the instant up to which all is copied
+        next_index, copied_to = (
+            0,
+            _BEFORE,
+        )  # the first item not wholly copied, and the instant up to which all is copied
         for start, end in ranges:
-            first = bisect_right(self.ends, start, i)
-            builder.copy(self, i, first, since=done)
-            after = bisect_left(self.starts, end, first)
-            if first < after and max(self.starts[first], done) < start:
-                builder.add((max(self.starts[first], done), start, self.stamps[first]))
-            cut = zip(self.starts[first:after], self.ends[first:after], self.stamps[first:after], strict=True)
-            for item in inside(start, end, [(max(low, start), min(high, end), stamp) for low, high, stamp in cut]):
+            first_index = bisect_right(self.ends, start, next_index)
+            builder.copy(self, next_index, first_index, since=copied_to)
+            end_index = bisect_left(self.starts, end, first_index)
+            if first_index < end_index and max(self.starts[first_index], copied_to) < start:
+                builder.add((max(self.starts[first_index], copied_to), start, self.stamps[first_index]))
+            clipped = zip(
+                self.starts[first_index:end_index],
+                self.ends[first_index:end_index],
+                self.stamps[first_index:end_index],
+                strict=True,
+            )
+            for item in replace_inside(
+                start, end, [(max(low, start), min(high, end), stamp) for low, high, stamp in clipped]
+            ):
                 builder.add(item)
-            i = after - 1 if first < after and self.ends[after - 1] > end else after
-            done = end
-        builder.copy(self, i, len(self), since=done)
+            next_index = end_index - 1 if first_index < end_index and self.ends[end_index - 1] > end else end_index
+            copied_to = end
+        builder.copy(self, next_index, len(self), since=copied_to)
         return builder.result()
 
 
@@ -176,7 +188,7 @@ class StampedPartitions(LiftedValue[StampedRanges]):
             lambda marks, ranges: marks.overlay(ranges, stamp),
             (self.time, self.apart),
             (parts.time, parts.apart),
-            lefts=OneSidedRule.ASKED if parts.time else OneSidedRule.KEPT,
+            left_rule=OneSidedRule.ASKED if parts.time else OneSidedRule.KEPT,
         )
         return StampedPartitions(*combined)
 
@@ -191,8 +203,8 @@ class StampedPartitions(LiftedValue[StampedRanges]):
             StampedRanges.merge,
             (self.time, self.apart),
             (other.time, other.apart),
-            lefts=OneSidedRule.ASKED if other.time else OneSidedRule.KEPT,
-            rights=OneSidedRule.ASKED if self.time else OneSidedRule.KEPT,
+            left_rule=OneSidedRule.ASKED if other.time else OneSidedRule.KEPT,
+            right_rule=OneSidedRule.ASKED if self.time else OneSidedRule.KEPT,
         )
         return StampedPartitions(*combined)
 
@@ -206,8 +218,8 @@ class StampedPartitions(LiftedValue[StampedRanges]):
             lambda marks, ranges: marks.without_stamped(ranges, through),
             (self.time, self.apart),
             (parts.time, parts.apart),
-            lefts=OneSidedRule.ASKED if parts.time else OneSidedRule.KEPT,
-            rights=OneSidedRule.ASKED if self.time else OneSidedRule.LOST,
+            left_rule=OneSidedRule.ASKED if parts.time else OneSidedRule.KEPT,
+            right_rule=OneSidedRule.ASKED if self.time else OneSidedRule.LOST,
         )
         return StampedPartitions(*combined)
 
@@ -246,12 +258,12 @@ class StampedPartitions(LiftedValue[StampedRanges]):
         >>> [(list(parts.time.pairs()), stamp) for parts, stamp in marks.items()]
         [([(0, 5)], 7), ([(5, 15)], 8)]
         """
-        usual = _by_stamp(self.time)
+        usual = _time_by_stamp(self.time)
         apart: dict[int, dict[Segment, RangeSet]] = defaultdict(dict)
         for segment, marks in self.apart:
-            found = _by_stamp(marks)
-            for stamp in usual.keys() | found.keys():
-                apart[stamp][segment] = found.get(stamp, RangeSet())
+            time_by_stamp = _time_by_stamp(marks)
+            for stamp in usual.keys() | time_by_stamp.keys():
+                apart[stamp][segment] = time_by_stamp.get(stamp, RangeSet())
         for stamp in sorted(usual.keys() | apart.keys()):
             yield PartitionSet.by_segment(apart[stamp], usual.get(stamp)), stamp
 
@@ -262,20 +274,20 @@ class StampedPartitions(LiftedValue[StampedRanges]):
 M = TypeVar("M")
 
 
-def _merge_in_pairs(left: Sequence[M], merge: Callable[[M, M], M]) -> M:
+def _merge_in_pairs(values: Sequence[M], merge: Callable[[M, M], M]) -> M:
     """Merges all values into one; there must be at least one.
 
     Merging in pairs copies an item only as often as the logarithm of their number, not once for each value.
     """
-    while len(left) > 1:
-        merged = [merge(one, other) for one, other in zip(left[::2], left[1::2], strict=False)]
-        left = [*merged, *left[2 * len(merged) :]]
-    return left[0]
+    while len(values) > 1:
+        merged = [merge(one, other) for one, other in zip(values[::2], values[1::2], strict=False)]
+        values = [*merged, *values[2 * len(merged) :]]
+    return values[0]
 
 
-def _by_stamp(marks: StampedRanges) -> dict[int, RangeSet]:
+def _time_by_stamp(marks: StampedRanges) -> dict[int, RangeSet]:
     """The time of each stamp, by stamp."""
     pairs: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for start, end, stamp in marks.items():
         pairs[stamp].append((start, end))
-    return {stamp: RangeSet.from_pairs(found) for stamp, found in pairs.items()}
+    return {stamp: RangeSet.from_pairs(stamp_pairs) for stamp, stamp_pairs in pairs.items()}

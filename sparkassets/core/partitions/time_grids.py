@@ -120,7 +120,7 @@ class HourGrid:
         since, until, offset = self._clock.steady_span(hour)
         if since + DAY <= hour - offset < until - DAY:  # no clock change is near
             return hour - offset, hour - offset + HOUR
-        slots = self._occurrences(hour)
+        slots = self._slots_of_local_hour(hour)
         return (slots[0][0], slots[-1][1]) if slots else None
 
     def key(self, start: int) -> str:
@@ -132,7 +132,7 @@ class HourGrid:
         self._note_steady(start)
         local = self.nominal(start)
         text = local_datetime(local).isoformat()[:13]
-        return text + offset_text(self._clock.offset_at(start)) if len(self._occurrences(local)) > 1 else text
+        return text + offset_text(self._clock.offset_at(start)) if len(self._slots_of_local_hour(local)) > 1 else text
 
     def parse_key(self, text: str) -> tuple[int, int]:
         """The slot with that key, as (start, end); the offset may be given for any hour, if it is right.
@@ -145,7 +145,7 @@ class HourGrid:
             raise PartitionError(f"'{text}' is not a partition key by hour; expected one such as 2013-01-05T06")
         check_year(text)
         try:
-            slots = self._occurrences(local_seconds(datetime.fromisoformat(match[1])))
+            slots = self._slots_of_local_hour(local_seconds(datetime.fromisoformat(match[1])))
         except ValueError as error:
             raise PartitionError(f"partition key '{text}' is not in the calendar: {error}") from error
         if not slots:
@@ -179,14 +179,14 @@ class HourGrid:
         coming = self._clock.changes(edge, edge + 2 * DAY)
         return min([local, *((change.at + change.after) // HOUR * HOUR for change in coming)])
 
-    def _occurrences(self, local: int) -> list[tuple[int, int]]:
+    def _slots_of_local_hour(self, local: int) -> list[tuple[int, int]]:
         """The slots of the local hour that begins at ``local``, oldest first: none, one or two."""
         stretches = self._clock.stretches(local - 2 * DAY, local + 2 * DAY)
         shown = ((max(start, local - offset), min(end, local - offset + HOUR)) for start, end, offset in stretches)
         return [(start, end) for start, end in shown if start < end]
 
 
-_REGULAR = {"day": (DAY, 0), "week": (7 * DAY, 3 * DAY)}
+_REGULAR_GRAINS = {"day": (DAY, 0), "week": (7 * DAY, 3 * DAY)}
 """Grains of constant length between clock changes: the length, and how far a slice begins before 1970-01-01.
 
 `_APART` is also the distance at which a clock change skips or repeats no local midnight (tests/core/test_instants.py).
@@ -204,9 +204,9 @@ class SliceGrid:
     __slots__ = (
         "_by",
         "_clock",
-        "_days",
         "_grain",
         "_offset",
+        "_offset_days",
         "_regular",
         "_steady",
         "_timezone",
@@ -222,8 +222,10 @@ class SliceGrid:
         self.precision = by
         self.longest = self._grain.length
         self._offset = offset
-        self._days = abs(offset) // DAY * (1 if offset > 0 else -1)  # whole days of the offset, rounded towards 0
-        length, shift = _REGULAR.get(by, (0, 0))
+        self._offset_days = (
+            abs(offset) // DAY * (1 if offset > 0 else -1)
+        )  # whole days of the offset, rounded towards 0
+        length, shift = _REGULAR_GRAINS.get(by, (0, 0))
         self._regular = (length, shift - offset) if length else None
         # (from, until, UTC offset) of the last stretch without a clock change; replaced as a whole, for threads
         self._steady = (0, 0, 0)
@@ -237,7 +239,7 @@ class SliceGrid:
             if low <= start and unix < high:
                 return start
             self._note_steady(unix)
-        return self._edge(self._number(unix))
+        return self._slice_start(self._slice_number(unix))
 
     def next(self, unix: int) -> int:
         """The end of the slot that holds an instant."""
@@ -248,7 +250,7 @@ class SliceGrid:
             if low <= start and start + length < high:
                 return start + length
             self._note_steady(unix)
-        return self._edge(self._number(unix) + 1)
+        return self._slice_start(self._slice_number(unix) + 1)
 
     def are_edges(self, instants: Sequence[int]) -> bool:
         """Whether all of these instants, ascending, are edges; fast for days and weeks between two clock changes."""
@@ -269,10 +271,10 @@ class SliceGrid:
 
     def edges(self, low: int, high: int) -> Iterator[int]:
         """The ends of the slots between two edges, ascending."""
-        number = self._number(low)
+        number = self._slice_number(low)
         while low < high:
             number += 1
-            edge = self._edge(number)
+            edge = self._slice_start(number)
             if edge > low:
                 yield edge
             low = edge
@@ -284,7 +286,7 @@ class SliceGrid:
             if steady <= low and high < until:
                 return (high - low) // self._regular[0]
             self._note_steady(low)
-        slices = self._number(high) - self._number(low)
+        slices = self._slice_number(high) - self._slice_number(low)
         if self._by != "day":  # the clocks never skipped a whole week or a longer slice
             return slices
         gaps = (
@@ -308,7 +310,7 @@ class SliceGrid:
 
     def slot_of_date(self, day: int) -> tuple[int, int] | None:
         """The slot that holds a local date (day number), as (start, end); None where the clocks skip the slot."""
-        return self.slot_of_key_date(day - self._days)
+        return self.slot_of_key_date(day - self._offset_days)
 
     def slot_of_key_date(self, day: int) -> tuple[int, int] | None:
         """The slot whose slice holds a day (day number), as (start, end).
@@ -316,7 +318,7 @@ class SliceGrid:
         None where the clocks skip the slot, and outside the years of partitions.
         """
         number = self._grain.index(day)
-        start, end = self._edge(number), self._edge(number + 1)
+        start, end = self._slice_start(number), self._slice_start(number + 1)
         year = int(self._grain.key(self._grain.first_day(number))[:4])
         return (start, end) if start < end and year in YEARS else None
 
@@ -326,11 +328,11 @@ class SliceGrid:
 
     def key_day(self, start: int) -> int:
         """The first day of the slot's slice, as a day number; the slot's key names it."""
-        return self._grain.first_day(self._number(start))
+        return self._grain.first_day(self._slice_number(start))
 
     def first_day(self, start: int) -> int:
         """The first date of the slot, as a day number; differs from `key_day` by whole days of the offset."""
-        return self.key_day(start) + self._days
+        return self.key_day(start) + self._offset_days
 
     def key(self, start: int) -> str:
         """The key of the slot with that start."""
@@ -348,7 +350,7 @@ class SliceGrid:
         check_year(text)
         try:
             number = grain.index(grain.read(text))
-            start, end = self._edge(number), self._edge(number + 1)
+            start, end = self._slice_start(number), self._slice_start(number + 1)
         except ValueError as error:
             raise PartitionError(f"partition key '{text}' is not in the calendar: {error}") from error
         if start == end:
@@ -360,13 +362,15 @@ class SliceGrid:
         start, end, offset = self._clock.steady_span(unix)
         self._steady = (start + _APART, end - _APART, offset)
 
-    def _number(self, unix: int) -> int:
+    def _slice_number(self, unix: int) -> int:
         """The number of the slice whose slot holds an instant."""
         number = self._grain.index((unix + self._clock.offset_at(unix) - self._offset) // DAY)
-        while self._edge(number) > unix:  # the clocks showed the new date shortly, then went back before midnight
+        while (
+            self._slice_start(number) > unix
+        ):  # the clocks showed the new date shortly, then went back before midnight
             number -= 1
         return number
 
-    def _edge(self, number: int) -> int:
+    def _slice_start(self, number: int) -> int:
         """The start of a slice, in Unix seconds; a slice that the clocks skip starts where the next one does."""
         return self._clock.boundary(self._grain.first_day(number) * DAY + self._offset)

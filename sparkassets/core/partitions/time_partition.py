@@ -232,8 +232,8 @@ class TimePartition:
         """Whether both have the same slots."""
         if self is other:
             return True
-        where = self.timezone == other.timezone and self.offset == other.offset
-        return where and self.by == other.by and self.exclude == other.exclude
+        has_same_zone = self.timezone == other.timezone and self.offset == other.offset
+        return has_same_zone and self.by == other.by and self.exclude == other.exclude
 
     def same_slots(self, other: TimePartition) -> bool:
         """Whether a slot of both holds the same rows, whichever slots are wanted or excluded.
@@ -242,8 +242,8 @@ class TimePartition:
         >>> days.same_slots(TimePartition("day", "Asia/Tokyo", "day")), days.same_slots(TimePartition("day", "UTC"))
         (False, False)
         """
-        where = self.timezone == other.timezone and self.offset == other.offset
-        return where and self.by == other.by and (self.column or "").lower() == (other.column or "").lower()
+        has_same_zone = self.timezone == other.timezone and self.offset == other.offset
+        return has_same_zone and self.by == other.by and (self.column or "").lower() == (other.column or "").lower()
 
     def cover(self, ranges: RangeSet) -> RangeSet:
         """The time of every slot that holds an instant of ``ranges``."""
@@ -253,17 +253,17 @@ class TimePartition:
         floor, following = grid.floor, grid.next
         starts: list[int] = []
         ends: list[int] = []
-        reached = -(1 << 63)
+        covered_to = -(1 << 63)
         for start, end in ranges.pairs():
-            if end <= reached:
+            if end <= covered_to:
                 continue
-            low = floor(start) if start >= reached else reached
-            reached = end if floor(end) == end else following(end)
+            low = floor(start) if start >= covered_to else covered_to
+            covered_to = end if floor(end) == end else following(end)
             if ends and low == ends[-1]:
-                ends[-1] = reached
+                ends[-1] = covered_to
             else:
                 starts.append(low)
-                ends.append(reached)
+                ends.append(covered_to)
         return RangeSet(tuple(starts), tuple(ends))
 
     def inside(self, ranges: RangeSet) -> RangeSet:
@@ -272,18 +272,18 @@ class TimePartition:
             return ranges
         grid = self._grid
         floor, following = grid.floor, grid.next
-        found: list[tuple[int, int]] = []
+        whole_slots: list[tuple[int, int]] = []
         for start, end in ranges.pairs():
             low, high = start if floor(start) == start else following(start), self.last_finished_end(end)
             if low < high:
-                found.append((low, high))
-        return RangeSet.from_pairs(found)
+                whole_slots.append((low, high))
+        return RangeSet.from_pairs(whole_slots)
 
     def _is_aligned(self, ranges: RangeSet) -> bool:
         """Whether all of the ranges begin and end at edges; remembered for a single range, which most sets are."""
         if len(ranges.starts) == 1:
             first, last = ranges.starts[0], ranges.ends[0]
-            return _are_edges(self.by, self.timezone, self.offset, self.exclude, first, last)
+            return _cached_are_edges(self.by, self.timezone, self.offset, self.exclude, first, last)
         grid = self._grid
         return grid.are_edges(ranges.starts) and grid.are_edges(ranges.ends)
 
@@ -387,7 +387,7 @@ class TimePartition:
 
     @property
     def _grid(self) -> Grid:
-        return _grid(*self._identity)
+        return _shared_grid(*self._identity)
 
     @property
     def _excluding(self) -> ExcludingGrid | None:
@@ -396,7 +396,7 @@ class TimePartition:
 
 
 @lru_cache(maxsize=1024)
-def _grid(by: str, timezone: str, offset: int, exclude: str) -> Grid:
+def _shared_grid(by: str, timezone: str, offset: int, exclude: str) -> Grid:
     """The grid of a grain in a zone, shared by all partitions of that kind."""
     return _excluding_grid(by, timezone, offset, exclude) if exclude else _plain_grid(by, timezone, offset)
 
@@ -422,6 +422,6 @@ def _plain_grid(by: str, timezone: str, offset: int) -> PlainGrid:
 
 
 @lru_cache(maxsize=4096)
-def _are_edges(by: str, timezone: str, offset: int, exclude: str, start: int, end: int) -> bool:
+def _cached_are_edges(by: str, timezone: str, offset: int, exclude: str, start: int, end: int) -> bool:
     """Whether one range begins and ends at edges; most ranges are asked about again and again."""
-    return _grid(by, timezone, offset, exclude).are_edges((start, end))
+    return _shared_grid(by, timezone, offset, exclude).are_edges((start, end))

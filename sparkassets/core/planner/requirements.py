@@ -243,12 +243,12 @@ def explain_refused(
 
 def _never_fed_segments(parts: PartitionSet, ever_present: PartitionSet) -> PartitionSet:
     """Partitions of ``parts`` whose segment never had data at any time; ``ever_present`` are all that ever had some."""
-    return parts - ever_present.lift(lambda time: EVERYTHING.time if time else time)
+    return parts - ever_present.map_time(lambda time: EVERYTHING.time if time else time)
 
 
 def _segment_labels(parts: PartitionSet, partitioning: Partitioning) -> str:
     """Labels of the segments of ``parts``, without their time."""
-    return label_partitions(parts.lift(lambda time: EVERYTHING.time if time else time), partitioning.timeless)
+    return label_partitions(parts.map_time(lambda time: EVERYTHING.time if time else time), partitioning.timeless)
 
 
 def _split_lacking(

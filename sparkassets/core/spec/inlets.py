@@ -473,10 +473,10 @@ def _can_times_meet(need: Dependency) -> bool:
         return True
     if down.start is not None and up.end is not None:
         start = down.ceil(down.start)
-        needed = mapping.required_ranges(RangeSet.span(start, start + 1), down=down, up=up)
+        needed = mapping.required_ranges(RangeSet.span(start, start + 1), consumer_time=down, inlet_time=up)
         if needed and needed.first >= up.end:
             return False
     if down.end is not None and up.start is not None:
-        needed = mapping.required_ranges(RangeSet.span(down.end - 1, down.end), down=down, up=up)
+        needed = mapping.required_ranges(RangeSet.span(down.end - 1, down.end), consumer_time=down, inlet_time=up)
         return not needed or up.floor(needed.last - 1) >= up.start
     return True

@@ -71,7 +71,7 @@ class RowCountHistory:
         if self._judges_runs:
             return (), None
         extent = partition.extent
-        return partition.sole[0], extent and extent[0]
+        return partition.sole_partition[0], extent and extent[0]
 
 
 def explain_row_count_change(change: RowCountChange, rows: int, counts: list[int]) -> str:
@@ -238,7 +238,7 @@ def _group_by_partition(findings: Sequence[_RuleFinding], places: Iterable[int])
 
 def _finding_order(finding: _RuleFinding) -> tuple[bool, tuple[int, int], tuple[str, ...]]:
     partition = finding.tally.partition
-    return finding.rule.check.scope != "run", partition.extent or (0, 0), partition.sole[0]
+    return finding.rule.check.scope != "run", partition.extent or (0, 0), partition.sole_partition[0]
 
 
 def _compare_with_history(finding: _RuleFinding, history: RowCountHistory) -> _RuleFinding:

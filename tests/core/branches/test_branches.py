@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.branches.branch_project import (
-    BASE,
+    BASE_CURSOR_KEY,
     BranchProject,
     base_uri,
     branch_state_location,
@@ -124,15 +124,15 @@ class Seen:
 
     def look(self):
         spec = BASE_PROJECT.assets["s"]
-        read = self.cursor.get(BASE, ("", 0))[1]  # type: ignore[index]
+        read = self.cursor.get(BASE_CURSOR_KEY, ("", 0))[1]  # type: ignore[index]
         found = mirror_updates(
             spec,
             self.base.state,
             [each for each in self.base.entries if each.seq > read],
             version=self.base.state.assets["s"].version,
             cursor=self.cursor,
-            coverage=self.coverage,
-            viewed={},
+            known_partitions=self.coverage,
+            known_view_partitions={},
         )
         if found is not None:
             self.cursor |= found.cursor

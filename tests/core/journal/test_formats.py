@@ -112,7 +112,7 @@ class TestFormat3:
             assert len(story.rows) < 200, "never idle"
             story.succeed(runs[0].asset, story.claim(runs[0]))
         written = decode(encode(story.state), journal_id=STORED["journal_id"])
-        assert written == replace(story.state, consumers=written.consumers, keepers=written.keepers)
+        assert written == replace(story.state, consumers=written.consumers, triggered=written.triggered)
 
 
 @pytest.mark.parametrize("stored", STORED["samples"], ids=lambda each: each["row"].get("kind", "snapshot"))

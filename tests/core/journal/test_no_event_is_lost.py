@@ -420,7 +420,7 @@ class Histories(RuleBasedStateMachine):
         again = fold(decode(encode(head), journal_id="journal"), entries[cut:], commit=before.commit)
         assert again.assets == before.assets
         assert again.datasets == before.datasets
-        assert (again.consumers, again.keepers) == (before.consumers, before.keepers)
+        assert (again.consumers, again.triggered) == (before.consumers, before.triggered)
         self.story.state = decode(encode(again), journal_id="journal")
         assert self.story.state.assets == before.assets
 

@@ -67,7 +67,7 @@ def test_what_waits_is_not_read_while_nobody_asks(monkeypatch):
     waits = stored(told).dataset("x-s").recent
     assert (len(waits), waits.first, waits.newest) == (MANY, 1, ref(MANY))
     assert seqs(waits.between(MANY - 3)) == [MANY - 2, MANY - 1, MANY]
-    assert len(waits.with_events([ref(MANY + 1)]).without(0, but=())) == MANY + 1
+    assert len(waits.with_events([ref(MANY + 1)]).without(0, kept_numbers=())) == MANY + 1
     assert not read
 
 

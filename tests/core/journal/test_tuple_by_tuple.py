@@ -111,7 +111,7 @@ def told_by(step: tuple[Any, ...], claims: dict[str, tuple[int, ClaimEntry]], nu
             left = EVERYTHING - partitions
             remaining = {"a": left | some, GO: left | others} if name == "c" else {}
             uses = RunConsumption(dict.fromkeys(remaining, number), remaining=remaining)
-            own = partitions.lift(lambda time: ALWAYS if time else time)
+            own = partitions.map_time(lambda time: ALWAYS if time else time)
             request = RunRequest(
                 name, "scheduled", partitions, consumption=uses, owes=some & own - partitions, gaps=others & own
             )

@@ -261,15 +261,16 @@ def neighbours(draw):
 def test_up_of_partitions_is_the_union_of_the_up_of_each(drawn):
     mapping, down, up, partitions, _ = drawn
     each = RangeSet.union(
-        mapping.required_ranges(RangeSet.span(*slot), down=down, up=up) for slot in down.slots(partitions)
+        mapping.required_ranges(RangeSet.span(*slot), consumer_time=down, inlet_time=up)
+        for slot in down.slots(partitions)
     )
-    assert mapping.required_ranges(partitions, down=down, up=up) == each
+    assert mapping.required_ranges(partitions, consumer_time=down, inlet_time=up) == each
 
 
 @given(neighbours())
 def test_down_is_the_adjoint_of_up(drawn):
     mapping, down, up, _, changed = drawn
-    touched = mapping.affected_ranges(changed, down=down, up=up)
+    touched = mapping.affected_ranges(changed, consumer_time=down, inlet_time=up)
     assert touched == down.cover(touched)
     edges = {down.floor(at) for start, end in touched.pairs() for at in (start, end - 1)}
     edges |= {down.floor(at) for start, end in changed.pairs() for at in (start, end - 1)}
@@ -277,7 +278,7 @@ def test_down_is_the_adjoint_of_up(drawn):
         partition = down.previous(edge)
         for _ in range(4):
             slot = RangeSet.span(partition, down.next(partition))
-            needs = mapping.required_ranges(slot, down=down, up=up)
+            needs = mapping.required_ranges(slot, consumer_time=down, inlet_time=up)
             assert touched.covers(slot) == touched.overlaps(slot) == needs.overlaps(changed)
             partition = down.next(partition)
 
@@ -296,9 +297,11 @@ def test_down_is_the_adjoint_of_up(drawn):
 def test_examples(down, up, window, zone, partition, needs):
     mapping = WindowMapping.trailing(Duration.parse(window)) if window else OverlapMapping()
     down, up = TimePartition(down, zone), TimePartition(up, zone)
-    found = mapping.required_ranges(RangeSet.span(*down.parse_keys(partition)), down=down, up=up)
+    found = mapping.required_ranges(RangeSet.span(*down.parse_keys(partition)), consumer_time=down, inlet_time=up)
     assert up.labels(found) == [needs]
-    assert mapping.affected_ranges(found, down=down, up=up).covers(RangeSet.span(*down.parse_keys(partition)))
+    assert mapping.affected_ranges(found, consumer_time=down, inlet_time=up).covers(
+        RangeSet.span(*down.parse_keys(partition))
+    )
 
 
 def test_what_is_far_apart_costs_nothing():

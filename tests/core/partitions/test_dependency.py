@@ -35,10 +35,10 @@ def test_time_alone_goes_by_the_mapping(drawn):
     both = dependency(mapping, down, up)
     assert both.is_mapped
     assert both.required_partitions(PartitionSet(partitions)) == PartitionSet(
-        mapping.required_ranges(partitions, down=down, up=up)
+        mapping.required_ranges(partitions, consumer_time=down, inlet_time=up)
     )
     assert both.affected_partitions(PartitionSet(changed)) == PartitionSet(
-        mapping.affected_ranges(changed, down=down, up=up)
+        mapping.affected_ranges(changed, consumer_time=down, inlet_time=up)
     )
 
 

@@ -34,7 +34,9 @@ def plain(partitions, there, *, least, mapping, down, up):
         for partition in down.slots(partitions)
         if sum(
             slot in slots
-            for slot in up.slots(mapping.required_ranges(RangeSet.from_pairs([partition]), down=down, up=up))
+            for slot in up.slots(
+                mapping.required_ranges(RangeSet.from_pairs([partition]), consumer_time=down, inlet_time=up)
+            )
         )
         >= least
     )
@@ -44,7 +46,7 @@ def plain(partitions, there, *, least, mapping, down, up):
 def cases(draw):
     """Partitions near a clock change, some of their inlet partitions, and others that are there only in part."""
     mapping, down, up, partitions, elsewhere = draw(neighbours())
-    slots = list(up.slots(mapping.required_ranges(partitions, down=down, up=up)))
+    slots = list(up.slots(mapping.required_ranges(partitions, consumer_time=down, inlet_time=up)))
     kept = draw(st.lists(st.sampled_from(slots), max_size=2 * len(slots)))
     cut = draw(st.lists(st.sampled_from(slots), max_size=2))
     part = RangeSet.from_pairs((start, (start + end) // 2) for start, end in cut)

@@ -147,15 +147,15 @@ def test_down_is_the_adjoint_of_up_and_both_go_by_the_time_that_is_left(data, dr
     size = LENGTHS[up.by]
     first = near + data.draw(st.integers(-3, 3)) * size
     changed = up.cover(RangeSet.span(first, first + data.draw(st.integers(1, 3 * size))))
-    touched = mapping.affected_ranges(changed, down=down, up=up)
+    touched = mapping.affected_ranges(changed, consumer_time=down, inlet_time=up)
     for edge in [down.floor(end) for some in (touched, changed) for pair in some.pairs() for end in pair][:4]:
         partition = down.previous(edge)
         for _ in range(3):
             slot = RangeSet.span(partition, down.next(partition))
-            needs = mapping.required_ranges(slot, down=down, up=up)
+            needs = mapping.required_ranges(slot, consumer_time=down, inlet_time=up)
             assert needs == up.cover(needs) == up.inside(needs)
             assert touched.covers(slot) == touched.overlaps(slot) == needs.overlaps(changed)
-            window = RangeSet.span(*mapping.window(partition, down_plain.next(partition), down=down_plain))
+            window = RangeSet.span(*mapping.window(partition, down_plain.next(partition), consumer_time=down_plain))
             low, high = window.first - 32 * DAY, window.last + 1
             for start, end in slots_left(up, up_plain, low, high) if up.exclude else []:
                 assert up.exact(needs).covers(RangeSet.span(start, end)) == window.overlaps(RangeSet.span(start, end))
@@ -200,20 +200,24 @@ def test_ranges_skip_what_is_excluded():
 def test_a_month_needs_its_working_days_and_an_hour_of_a_weekend_none():
     months, hours = TimePartition("month", "UTC"), TimePartition("hour", "UTC")
     march = RangeSet.span(*months.parse_key("2025-03"))
-    assert WORKDAYS.labels(OverlapMapping().required_ranges(march, down=months, up=WORKDAYS)) == [
+    assert WORKDAYS.labels(OverlapMapping().required_ranges(march, consumer_time=months, inlet_time=WORKDAYS)) == [
         "2025-03-03..2025-03-31"
     ]
     friday = RangeSet.span(*WORKDAYS.parse_key("2025-02-28"))
-    assert months.labels(OverlapMapping().affected_ranges(friday, down=months, up=WORKDAYS)) == ["2025-02"]
-    assert hours.labels(OverlapMapping().required_ranges(friday, down=WORKDAYS, up=hours)) == [
+    assert months.labels(OverlapMapping().affected_ranges(friday, consumer_time=months, inlet_time=WORKDAYS)) == [
+        "2025-02"
+    ]
+    assert hours.labels(OverlapMapping().required_ranges(friday, consumer_time=WORKDAYS, inlet_time=hours)) == [
         "2025-02-28T00..2025-02-28T23"
     ]
     assert not OverlapMapping().required_ranges(
-        RangeSet.span(*hours.parse_key("2025-03-01T05")), down=hours, up=WORKDAYS
+        RangeSet.span(*hours.parse_key("2025-03-01T05")), consumer_time=hours, inlet_time=WORKDAYS
     )
     week = WindowMapping.trailing(Duration(days=3))
     assert WORKDAYS.labels(
-        week.required_ranges(RangeSet.span(*WORKDAYS.parse_key("2025-03-03")), down=WORKDAYS, up=WORKDAYS)
+        week.required_ranges(
+            RangeSet.span(*WORKDAYS.parse_key("2025-03-03")), consumer_time=WORKDAYS, inlet_time=WORKDAYS
+        )
     ) == ["2025-03-03"]
     needs = Dependency(OverlapMapping(), Partitioning(months), Partitioning(WORKDAYS))
     assert needs.max_required(march, 1) == 20

@@ -44,7 +44,7 @@ def test_partitions_are_told_by_the_columns_that_rows_have(partitioning, data):
     every = slots(partitioning)
     chosen = data.draw(st.lists(st.sampled_from(every), unique=True)) if every else []
     parts = PartitionSet.from_slots([(segment, (start, end)) for start, end, segment in chosen])
-    less, found = partitioning.by_columns, partitioning.in_rows(parts)
+    less, found = partitioning.by_columns, partitioning.widen_to_rows(parts)
     assert less.columns == less.names == partitioning.columns
     if not chosen:
         assert found == NOTHING
@@ -59,7 +59,7 @@ def test_partitions_are_told_by_the_columns_that_rows_have(partitioning, data):
 
 @given(partitionings())
 def test_all_of_it_is_all_that_rows_tell(partitioning):
-    known = partitioning.in_rows(partitioning.known_partitions)
+    known = partitioning.widen_to_rows(partitioning.known_partitions)
     assert known == partitioning.by_columns.known_partitions
     assert partitioning.has_columns is (partitioning.by_columns is partitioning)
     assert len(partitioning.names) == len(partitioning.segments) + (partitioning.time is not None)

@@ -47,10 +47,10 @@ def test_combined_is_of_both_values(a, b):
 @given(functions, mappings, mappings)
 def test_what_is_said_of_values_alone_changes_nothing_but_the_time_that_it_takes(a, low, high):
     nothing, most = from_mapping(0, low), from_mapping(3, high)
-    assert combine_values(max, a, nothing, lefts=OneSidedRule.KEPT) == combine_values(max, a, nothing)
-    assert combine_values(max, a, most, lefts=OneSidedRule.LOST) == combine_values(max, a, most)
-    assert combine_values(min, nothing, a, rights=OneSidedRule.LOST) == combine_values(min, nothing, a)
-    assert combine_values(min, most, a, rights=OneSidedRule.KEPT) == combine_values(min, most, a)
+    assert combine_values(max, a, nothing, left_rule=OneSidedRule.KEPT) == combine_values(max, a, nothing)
+    assert combine_values(max, a, most, left_rule=OneSidedRule.LOST) == combine_values(max, a, most)
+    assert combine_values(min, nothing, a, right_rule=OneSidedRule.LOST) == combine_values(min, nothing, a)
+    assert combine_values(min, most, a, right_rule=OneSidedRule.KEPT) == combine_values(min, most, a)
 
 
 @pytest.mark.parametrize("fate", [OneSidedRule.KEPT, OneSidedRule.LOST])
@@ -58,5 +58,5 @@ def test_what_is_said_of_values_alone_is_not_asked_one_by_one(fate):
     asked = []
     many = from_mapping(0, {(str(k),): 1 for k in range(1000)})
     few = from_mapping(0, {("500",): 2})
-    combine_values(lambda a, b: asked.append((a, b)), many, few, lefts=fate)
+    combine_values(lambda a, b: asked.append((a, b)), many, few, left_rule=fate)
     assert asked == [(0, 0), (1, 2)]

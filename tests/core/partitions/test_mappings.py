@@ -74,14 +74,14 @@ def test_up_of_partitions_is_the_union_of_the_up_of_each(drawn):
     mapping, down, up, partitions, _ = drawn
     each = RangeSet()
     for slot in down.slots(partitions):
-        each = each | mapping.required_ranges(RangeSet.span(*slot), down=down, up=up)
-    assert mapping.required_ranges(partitions, down=down, up=up) == each
+        each = each | mapping.required_ranges(RangeSet.span(*slot), consumer_time=down, inlet_time=up)
+    assert mapping.required_ranges(partitions, consumer_time=down, inlet_time=up) == each
 
 
 @given(neighbours())
 def test_up_is_whole_inlet_partitions_and_never_nothing(drawn):
     mapping, down, up, partitions, _ = drawn
-    needed = mapping.required_ranges(partitions, down=down, up=up)
+    needed = mapping.required_ranges(partitions, consumer_time=down, inlet_time=up)
     assert needed
     assert needed == up.cover(needed)
 
@@ -89,7 +89,7 @@ def test_up_is_whole_inlet_partitions_and_never_nothing(drawn):
 @given(neighbours())
 def test_down_is_the_adjoint_of_up(drawn):
     mapping, down, up, _, changed = drawn
-    touched = mapping.affected_ranges(changed, down=down, up=up)
+    touched = mapping.affected_ranges(changed, consumer_time=down, inlet_time=up)
     assert touched == down.cover(touched)
     width = 3 * SLOT_SECONDS[down.by]
     edges = {down.floor(at) for start, end in touched.pairs() for at in (start - width, end - 1)}
@@ -97,23 +97,23 @@ def test_down_is_the_adjoint_of_up(drawn):
     for edge in edges:
         for slot in list(down.slots(down.cover(RangeSet.span(edge, edge + 2 * width))))[:6]:
             partition = RangeSet.span(*slot)
-            needs = mapping.required_ranges(partition, down=down, up=up)
+            needs = mapping.required_ranges(partition, consumer_time=down, inlet_time=up)
             assert touched.covers(partition) == touched.overlaps(partition) == needs.overlaps(changed)
 
 
 @given(neighbours())
 def test_down_of_what_partitions_need_holds_the_partitions(drawn):
     mapping, down, up, partitions, _ = drawn
-    assert mapping.affected_ranges(mapping.required_ranges(partitions, down=down, up=up), down=down, up=up).covers(
-        partitions
-    )
+    assert mapping.affected_ranges(
+        mapping.required_ranges(partitions, consumer_time=down, inlet_time=up), consumer_time=down, inlet_time=up
+    ).covers(partitions)
 
 
 @pytest.mark.parametrize("mapping", [OverlapMapping(), window("[-6d, 0d]"), WindowMapping.trailing(Duration(days=7))])
 def test_nothing_maps_to_nothing(mapping):
     days = TimePartition("day", "UTC")
-    assert mapping.required_ranges(RangeSet(), down=days, up=days) == RangeSet()
-    assert mapping.affected_ranges(RangeSet(), down=days, up=days) == RangeSet()
+    assert mapping.required_ranges(RangeSet(), consumer_time=days, inlet_time=days) == RangeSet()
+    assert mapping.affected_ranges(RangeSet(), consumer_time=days, inlet_time=days) == RangeSet()
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_nothing_maps_to_nothing(mapping):
 )  # fmt: skip
 def test_examples(mapping, down, up, zone, partitions, needs):
     down, up = TimePartition(down, zone), TimePartition(up, zone)
-    assert up.labels(mapping.required_ranges(span(down, partitions), down=down, up=up)) == needs
+    assert up.labels(mapping.required_ranges(span(down, partitions), consumer_time=down, inlet_time=up)) == needs
 
 
 @pytest.mark.parametrize(
@@ -165,14 +165,14 @@ def test_examples(mapping, down, up, zone, partitions, needs):
 )
 def test_examples_of_down(mapping, changed, partitions):
     days = TimePartition("day", "Europe/Berlin")
-    assert days.labels(mapping.affected_ranges(span(days, changed), down=days, up=days)) == partitions
+    assert days.labels(mapping.affected_ranges(span(days, changed), consumer_time=days, inlet_time=days)) == partitions
 
 
 def test_cut_partition_counts_as_a_whole():
     days = TimePartition("day", "UTC")
-    assert days.labels(OverlapMapping().required_ranges(RangeSet.span(3600, 7200), down=days, up=days)) == [
-        "1970-01-01"
-    ]
+    assert days.labels(
+        OverlapMapping().required_ranges(RangeSet.span(3600, 7200), consumer_time=days, inlet_time=days)
+    ) == ["1970-01-01"]
 
 
 @pytest.mark.parametrize("text", ["[1d, -1d]", "[0s, -1s]", "[0s, -1mo]", "[-27d, -1mo]"])

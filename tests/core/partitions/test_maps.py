@@ -148,7 +148,7 @@ def test_what_asks_for_nothing_is_what_no_partition_is_for(drawn):
 def _fits(both, partition, part):
     """Whether their segments fit, at any time."""
     timeless = Dependency(OverlapMapping(), both.consumer.timeless, both.inlet.timeless, both.matches)
-    return not timeless.is_mapped or needs(timeless, partition.lift(_all), part.lift(_all), NOTHING)
+    return not timeless.is_mapped or needs(timeless, partition.map_time(_all), part.map_time(_all), NOTHING)
 
 
 def _all(time):
@@ -172,7 +172,7 @@ def test_the_most_that_a_partition_needs(drawn):
 
 def _of(both, time):
     return (
-        both.consumer.known_partitions.lift(lambda ranges: ranges & time)
+        both.consumer.known_partitions.map_time(lambda ranges: ranges & time)
         if both.consumer.time
         else both.consumer.known_partitions
     )

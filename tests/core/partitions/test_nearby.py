@@ -34,7 +34,9 @@ def test_answers_about_two_are_those_from_nothing(first, changes):
         theirs = changed(theirs, {key: value for key, value in change.items() if value > 1})
 
         def joined(one, other):
-            return combine_values(max, (0, one), (0, other), lefts=OneSidedRule.KEPT, rights=OneSidedRule.KEPT)[1]
+            return combine_values(max, (0, one), (0, other), left_rule=OneSidedRule.KEPT, right_rule=OneSidedRule.KEPT)[
+                1
+            ]
 
         assert nearby.ask("max", (ours, theirs), joined) == joined(ours, theirs)
         less = nearby.ask("less", (theirs,), lambda some: map_values(str, (0, some))[1])

@@ -123,7 +123,7 @@ def test_what_is_cut_counts_as_a_whole_or_not_at_all(drawn):
     partitioning, some = drawn
     if partitioning.time is None:
         return
-    cut = made(partitioning, some).lift(
+    cut = made(partitioning, some).map_time(
         lambda ranges: RangeSet.from_pairs((start, start + 1) for start, _ in partitioning.time.slots(ranges))
     )
     assert partitioning.cover(cut) == made(partitioning, some)
@@ -183,7 +183,7 @@ def needed(both, partition):
         agree = all(own[column] == theirs[column] for column in own.keys() & theirs.keys())
         meets = at is None or then is None
         if not meets:
-            low, high = both.mapping.window(at, at + length(down), down=down.time)
+            low, high = both.mapping.window(at, at + length(down), consumer_time=down.time)
             meets = then < high and low < then + length(up)
         if agree and meets:
             found.append((other, then))

@@ -90,7 +90,7 @@ def test_clip(a, start, end):
 
 @given(sets)
 def test_lift_is_of_every_tuple(a):
-    lifted = a.lift(lambda ranges: RangeSet.always() - ranges)
+    lifted = a.map_time(lambda ranges: RangeSet.always() - ranges)
     assert_is(lifted, ALL - members(a))
 
 
@@ -103,7 +103,7 @@ def test_hull_heads_and_what_goes_on(a):
     assert_is(a.hull(), {(each, at) for each, (low, high) in spans.items() for at in INSTANTS if low <= at <= high})
     assert_is(a.from_first_on(), {(each, at) for each, (low, _) in spans.items() for at in INSTANTS if low <= at})
     assert_is(a.before_first(), {(each, at) for each, (low, _) in spans.items() for at in INSTANTS if at < low})
-    assert_is(a.heads(), {(each, at) for each, at in members(a) if at - 1 not in of(each)})
+    assert_is(a.range_heads(), {(each, at) for each, at in members(a) if at - 1 not in of(each)})
 
 
 @given(bounded_sets)

@@ -87,9 +87,13 @@ def test_examples(by, offset, instant, key, dated):
 def test_a_day_from_six_to_six_needs_those_hours():
     days, hours = TimePartition("day", "Europe/Berlin", offset=6 * 3600), TimePartition("hour", "Europe/Berlin")
     day = RangeSet.span(*days.parse_key("2025-03-29"))
-    assert hours.labels(OverlapMapping().required_ranges(day, down=days, up=hours)) == ["2025-03-29T06..2025-03-30T05"]
+    assert hours.labels(OverlapMapping().required_ranges(day, consumer_time=days, inlet_time=hours)) == [
+        "2025-03-29T06..2025-03-30T05"
+    ]
     week = WindowMapping.trailing(Duration(days=7))
-    assert hours.labels(week.required_ranges(day, down=days, up=hours)) == ["2025-03-23T06..2025-03-30T05"]
+    assert hours.labels(week.required_ranges(day, consumer_time=days, inlet_time=hours)) == [
+        "2025-03-23T06..2025-03-30T05"
+    ]
 
 
 @given(st.data(), placed(), mappings, st.sampled_from(list(LENGTHS)), zones)
@@ -98,12 +102,12 @@ def test_down_is_the_adjoint_of_up(data, drawn, mapping, by, zone):
     up = TimePartition(by, zone)
     first = near + data.draw(st.integers(-3, 3)) * LENGTHS[by]
     changed = up.cover(RangeSet.span(first, first + data.draw(st.integers(1, 2 * LENGTHS[by]))))
-    touched = mapping.affected_ranges(changed, down=down, up=up)
+    touched = mapping.affected_ranges(changed, consumer_time=down, inlet_time=up)
     for edge in {down.floor(end) for some in (touched, changed) for pair in some.pairs() for end in pair}:
         partition = down.previous(edge)
         for _ in range(3):
             slot = RangeSet.span(partition, down.next(partition))
-            needs = mapping.required_ranges(slot, down=down, up=up)
+            needs = mapping.required_ranges(slot, consumer_time=down, inlet_time=up)
             assert touched.covers(slot) == touched.overlaps(slot) == needs.overlaps(changed)
             partition = down.next(partition)
 

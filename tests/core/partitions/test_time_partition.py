@@ -455,11 +455,15 @@ def test_vectors_of_mappings(case):
     down = TimePartition(case["downstream"], case["timezone"])
     if "downstream_key" in case:
         assert (
-            up.count(OverlapMapping().required_ranges(span(down, case["downstream_key"]), down=down, up=up))
+            up.count(
+                OverlapMapping().required_ranges(span(down, case["downstream_key"]), consumer_time=down, inlet_time=up)
+            )
             == case["upstream_count"]
         )
     else:
         assert (
-            down.count(OverlapMapping().affected_ranges(span(up, case["upstream_key"]), down=down, up=up))
+            down.count(
+                OverlapMapping().affected_ranges(span(up, case["upstream_key"]), consumer_time=down, inlet_time=up)
+            )
             == case["downstream_count"]
         )

@@ -42,7 +42,7 @@ def check(story: Story) -> None:
     assert decode(encode(story.state), journal_id="journal") == replace(
         story.state,
         consumers=decode(encode(story.state), journal_id="journal").consumers,
-        keepers=decode(encode(story.state), journal_id="journal").keepers,
+        triggered=decode(encode(story.state), journal_id="journal").triggered,
     )
     again = fold(State("journal"), map(from_row, story.rows), commit=story.state.commit)
     assert again.assets == story.state.assets

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from sparkassets.core.journal.codec.rows import spec_from, spec_to
+from sparkassets.core.journal.codec.rows import decode_spec, encode_spec
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.memory_store import MemoryStore
@@ -98,7 +98,7 @@ def test_it_waits_for_no_more_than_it_reads_of_what_runs_first():
 
 def test_the_names_are_kept_in_the_journal():
     spec = build_fold_spec(Read("[2025-01-01]").spec.assets["a"], Read("[2025-01-01]").spec)
-    assert spec_from(spec_to(spec)) == spec
+    assert decode_spec(encode_spec(spec)) == spec
 
 
 def test_a_named_partition_counts_once_it_is_over():

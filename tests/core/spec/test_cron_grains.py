@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.journal.codec.rows import spec_from, spec_to
+from sparkassets.core.journal.codec.rows import decode_spec, encode_spec
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.partitions import TimePartition
 from tests.core.spec.in_memory import compiled, errors_of, one
@@ -31,7 +31,7 @@ def test_the_journal_keeps_it():
         }
     )
     spec = build_fold_spec(project.assets["a"], project)
-    assert spec_from(spec_to(spec)) == spec
+    assert decode_spec(encode_spec(spec)) == spec
 
 
 @pytest.mark.parametrize(

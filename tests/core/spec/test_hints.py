@@ -135,14 +135,14 @@ SHOPS, REGIONS = SegmentPartition("shop", ("a", "b")), SegmentPartition("region"
 )
 def test_a_segment_that_is_none(dimensions, text, message, hint):
     with pytest.raises(PartitionError) as raised:
-        Partitioning(None, dimensions).of_segments([text])
+        Partitioning(None, dimensions).parse_segments([text])
     assert (str(raised.value.args[0]), raised.value.hint) == (message, hint)
 
 
 def test_a_segment_may_hold_what_looks_like_a_column():
     regions = Partitioning(None, (REGIONS,))
-    assert regions.labels(regions.of_segments(["nl=x"])) == ["nl=x"]
-    assert regions.labels(regions.of_segments(["Region=de"])) == ["de"]
+    assert regions.labels(regions.parse_segments(["nl=x"])) == ["nl=x"]
+    assert regions.labels(regions.parse_segments(["Region=de"])) == ["de"]
 
 
 def test_keys_that_lack_their_indentation_belong_to_the_empty_key_above():

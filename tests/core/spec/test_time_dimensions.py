@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.journal.codec.rows import spec_from, spec_to
+from sparkassets.core.journal.codec.rows import decode_spec, encode_spec
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.partitions import UNPARTITIONED, TimePartition
 from tests.core.spec.in_memory import compiled, errors, errors_of, one
@@ -25,12 +25,12 @@ def test_what_they_become(written, expected):
     assert one(text, sql=SQL).partitioning.time == expected
     project = compiled({"a.yml": text, "a.sql": SQL})
     spec = build_fold_spec(project.assets["a"], project)
-    assert spec_from(spec_to(spec)) == spec
+    assert decode_spec(encode_spec(spec)) == spec
 
 
 def test_a_plain_partition_is_kept_as_ever():
     project = compiled({"a.yml": "asset: a\npartition: {by: day, column: at}", "a.sql": SQL})
-    told = spec_to(build_fold_spec(project.assets["a"], project))["partitioning"]["time"]
+    told = encode_spec(build_fold_spec(project.assets["a"], project))["partitioning"]["time"]
     assert told == {"by": "day", "timezone": "UTC", "column": "at"}
 
 

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from sparkassets.core.journal.codec.formats import body_from, body_to
+from sparkassets.core.journal.codec.formats import decode_body, encode_body
 from sparkassets.core.journal.codec.rows import (
     JournalRow,
-    beside_columns,
-    bound,
-    columns_to,
-    extra_to,
-    parts_from,
-    unbound,
+    bind_spec,
+    body_partitions,
+    encode_extra,
+    partition_columns,
+    stored_partitions,
+    unbind_spec,
 )
 from sparkassets.core.journal.entries import (
     BackfillEntry,
@@ -96,23 +96,23 @@ _KINDS: Mapping[type[Entry], str] = {form.entry: kind for kind, form in _FORMS.i
 def to_row(numbered: NumberedEntry) -> JournalRow:
     """The row of an entry."""
     entry = numbered.entry
-    kind = _kind(entry)
+    kind = _kind_of(entry)
     form = _FORMS[kind]
-    body = to_plain(replace(entry, spec=unbound(entry.spec)) if isinstance(entry, SpecEntry) else entry)
+    body = to_plain(replace(entry, spec=unbind_spec(entry.spec)) if isinstance(entry, SpecEntry) else entry)
     holder = body[form.holder] if form.holder else body
     columns = {name: getattr(entry, name) for name in form.columns}
     for name in columns:
         body.pop(name, None)
         holder.pop(name, None)
     if "extra" in columns:
-        columns["extra"] = extra_to(columns["extra"])
+        columns["extra"] = encode_extra(columns["extra"])
     if form.parts:
-        columns |= columns_to(getattr(entry, form.parts))
+        columns |= partition_columns(getattr(entry, form.parts))
     if holder.pop(form.parts, ...) is not ...:  # fields with their default value are not in the body
-        body |= beside_columns(getattr(entry, form.parts))
+        body |= body_partitions(getattr(entry, form.parts))
     if "seconds" in body:
         body["seconds"] = round(body["seconds"], 3)
-    return JournalRow(numbered.seq, numbered.at, numbered.driver, kind, body=body_to(body), **columns)
+    return JournalRow(numbered.seq, numbered.at, numbered.driver, kind, body=encode_body(body), **columns)
 
 
 def from_row(row: JournalRow) -> NumberedEntry:
@@ -122,8 +122,8 @@ def from_row(row: JournalRow) -> NumberedEntry:
         StateError: The row is damaged, or was written by a newer version.
     """
     try:
-        body = body_from(row, row.kind, what=f"journal entry {row.seq}")
-        return NumberedEntry(_entry(row, body), row.seq, row.at, row.driver)
+        body = decode_body(row, row.kind, what=f"journal entry {row.seq}")
+        return NumberedEntry(_decode_entry(row, body), row.seq, row.at, row.driver)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, msgspec.MsgspecError) as error:
         raise StateError(
             f"journal entry {row.seq} (kind {row.kind!r}) is damaged: {error}",
@@ -131,7 +131,7 @@ def from_row(row: JournalRow) -> NumberedEntry:
         ) from error
 
 
-def _entry(row: JournalRow, body: dict[str, Any]) -> Entry:
+def _decode_entry(row: JournalRow, body: dict[str, Any]) -> Entry:
     """The entry of a row's kind, from its columns and its decoded body."""
     form = _FORMS.get(row.kind)
     if form is None:
@@ -140,14 +140,14 @@ def _entry(row: JournalRow, body: dict[str, Any]) -> Entry:
     if "extra" in columns:
         columns["extra"] = json.loads(columns["extra"])
     if form.parts:
-        columns |= parts_from(row, body, form.parts)
+        columns |= stored_partitions(row, body, form.parts)
     if form.holder:
         body[form.holder] |= columns
     entry = from_plain(body | columns, cast("type[Any]", form.entry))
-    return replace(entry, spec=bound(entry.spec)) if isinstance(entry, SpecEntry) else cast("Entry", entry)
+    return replace(entry, spec=bind_spec(entry.spec)) if isinstance(entry, SpecEntry) else cast("Entry", entry)
 
 
-def _kind(entry: Entry) -> str:
+def _kind_of(entry: Entry) -> str:
     """The kind of an entry; ``resume`` and ``unfenced`` are kinds of their own, so that people can query them."""
     match entry:
         case PauseEntry(paused=False):

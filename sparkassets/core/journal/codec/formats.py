@@ -22,30 +22,30 @@ Row = JournalRow | SnapshotRow
 Body = dict[str, Any]
 
 
-def _from_3(kind: str, body: Body, row: Row) -> Body:
+def _upgrade_from_3(kind: str, body: Body, row: Row) -> Body:
     """The body, upgraded from format 3 to format 4."""
     from sparkassets.core.journal.codec.from_3 import upgrade_body  # few states are that old
 
     return upgrade_body(kind, body, row)
 
 
-def _from_4(kind: str, body: Body, _: Row) -> Body:
+def _upgrade_from_4(kind: str, body: Body, _: Row) -> Body:
     """The body, upgraded from format 4 to format 5."""
     from sparkassets.core.journal.codec.from_4 import upgrade_body  # few states are that old
 
     return upgrade_body(kind, body)
 
 
-_UPGRADES: Mapping[int, Callable[[str, Body, Row], Body]] = {3: _from_3, 4: _from_4}
+_UPGRADES: Mapping[int, Callable[[str, Body, Row], Body]] = {3: _upgrade_from_3, 4: _upgrade_from_4}
 """By format, the upgrade of a body of some kind to the next format."""
 
 
-def body_to(value: Mapping[str, Any]) -> str:
+def encode_body(value: Mapping[str, Any]) -> str:
     """Encodes a JSON object with the format's number."""
     return msgspec.json.encode({"v": FORMAT, **value}, order="sorted").decode()
 
 
-def body_from(row: Row, kind: str, *, what: str) -> Body:
+def decode_body(row: Row, kind: str, *, what: str) -> Body:
     """Decodes the JSON object of `body_to`, upgraded from whatever format it was written in.
 
     Args:

@@ -30,43 +30,43 @@ def _add_parts(kind: str, body: Body, *, in_columns: bool) -> None:
     """
     if not body.pop("blocks", True):
         body["parts"] = None
-    elif not in_columns and kind in _OF_BLOCKS:
+    elif not in_columns and kind in _KINDS_WITH_PARTITIONS:
         body.setdefault("parts", [])
 
 
-_OF_BLOCKS = {"claim", "success", "outlet", "failure", "unfenced", "skipped", "mark", "backfill"}
+_KINDS_WITH_PARTITIONS = {"claim", "success", "outlet", "failure", "unfenced", "skipped", "mark", "backfill"}
 
 
-def _spec_entry(body: Body, _: Row) -> Body:
+def _upgrade_spec_entry(body: Body, _: Row) -> Body:
     """Format 3 had the spec's fields in the entry itself."""
-    return {"spec": _spec(body)}
+    return {"spec": _upgrade_spec(body)}
 
 
-def _spec(body: Body) -> Body:
+def _upgrade_spec(body: Body) -> Body:
     """A spec of format 4: ``partition`` became ``partitioning``."""
-    inlets = [_inlet(each) for each in body["inlets"]]
+    inlets = [_upgrade_inlet(each) for each in body["inlets"]]
     others = {name: value for name, value in body.items() if name != "partition"}
-    return {**others, "inlets": inlets, "partitioning": _partitioning(body["partition"])}
+    return {**others, "inlets": inlets, "partitioning": _upgrade_partitioning(body["partition"])}
 
 
-def _inlet(body: Body) -> Body:
+def _upgrade_inlet(body: Body) -> Body:
     """An inlet of format 4, which holds its mapping and partitioning as one dependency, ``needs``."""
     needs = {
-        "mapping": _mapping(body.pop("mapping")),
+        "mapping": _upgrade_mapping(body.pop("mapping")),
         "matches": body.pop("matches", None),
-        "inlet": _partitioning(body.pop("partition")),
+        "inlet": _upgrade_partitioning(body.pop("partition")),
     }
     return {**body, "needs": needs}
 
 
-def _mapping(body: Body | None) -> Body | None:
+def _upgrade_mapping(body: Body | None) -> Body | None:
     """A mapping of format 4: the durations of a window were text."""
     if body is None or body["kind"] != "window":
         return body
     return {**body, "low": to_plain(Duration.parse(body["low"])), "high": to_plain(Duration.parse(body["high"]))}
 
 
-def _partitioning(body: Body | None) -> Body:
+def _upgrade_partitioning(body: Body | None) -> Body:
     """A partitioning of format 4: the keys of the time dimension stood beside those of segments."""
     if body is None:
         return {}
@@ -74,7 +74,7 @@ def _partitioning(body: Body | None) -> Body:
     return {**others, "time": body or None}
 
 
-def _claim(body: Body, _: Row) -> Body:
+def _upgrade_claim(body: Body, _: Row) -> Body:
     """A claim of format 4, which holds its request, and in that the consumption, as objects of their own."""
     entry = {name: body.pop(name) for name in ("invocation", "host", "planned", "processes")}
     entry["lease_seconds"] = body.pop("lease")
@@ -82,60 +82,60 @@ def _claim(body: Body, _: Row) -> Body:
     if promotion := body.pop("promotes", None):
         body["promotes"] = {**promotion, "journal_id": promotion.pop("journal")}
     parts = {"parts": body.pop("parts")} if "parts" in body else {}
-    return {**entry, **parts, "request": {**_with_pins(body), "consumption": consumption}}
+    return {**entry, **parts, "request": {**_upgrade_pins(body), "consumption": consumption}}
 
 
-def _with_pins(body: Body) -> Body:
+def _upgrade_pins(body: Body) -> Body:
     """A body with the pins and verdicts of format 4: ``ranges`` of a pin became ``parts``."""
     pins = body.get("pins", {}).items()
     upgraded = {name: {**pin, "parts": pin.pop("ranges")} for name, pin in pins}
-    return {**body, **({"pins": upgraded} if upgraded else {}), **_judged(body)}
+    return {**body, **({"pins": upgraded} if upgraded else {}), **_upgrade_verdicts(body)}
 
 
-def _judged(body: Body) -> Body:
+def _upgrade_verdicts(body: Body) -> Body:
     """The body's verdicts with today's names of rules; empty where it has none."""
     return {"verdicts": with_current_names(body["verdicts"])} if "verdicts" in body else {}
 
 
-def _recorded(body: Body, _: Row) -> Body:
+def _upgrade_success(body: Body, _: Row) -> Body:
     """A success, or an outlet's part of one, of format 4."""
-    return _with_pins(body)
+    return _upgrade_pins(body)
 
 
-def _target(body: Body, _: Row) -> Body:
+def _upgrade_finding(body: Body, _: Row) -> Body:
     """A table finding of format 4, which is an object of its own, ``found``; its ``reached`` became ``watermarks``."""
     found = {name: body.pop(name) for name in ("reason", "lost", "mark", "commits")}
     return {**body, "found": {**found, "kind": body.pop("found"), "watermarks": body.pop("reached")}}
 
 
-def _pause(body: Body, row: Row) -> Body:
+def _upgrade_pause(body: Body, row: Row) -> Body:
     """A pause of format 4: only the kind of the entry said whether the asset stops or goes on."""
     return {**body, "paused": isinstance(row, JournalRow) and row.kind == "pause"}
 
 
-def _unfenced(body: Body, _: Row) -> Body:
+def _upgrade_unfenced(body: Body, _: Row) -> Body:
     """A failure of format 4: only the kind of the entry said that it was not fenced."""
     return {**body, "fenced": False}
 
 
-def _mark(body: Body, row: Row) -> Body:
+def _upgrade_mark(body: Body, row: Row) -> Body:
     """A mark of format 4: its kind, reason and person were in the column ``extra``."""
     extra = json.loads(row.extra or "{}") if isinstance(row, JournalRow) else {}
     consumption = {name: body.pop(name) for name in ("consumes", "ticks", "skips") if name in body}
-    said = {"kind": extra["mark"], "reason": extra["reason"], "by": extra["by"]}
-    return {**body, **said, "consumption": consumption}
+    mark = {"kind": extra["mark"], "reason": extra["reason"], "by": extra["by"]}
+    return {**body, **mark, "consumption": consumption}
 
 
-def _asset(body: Body, row: Row) -> Body:
+def _upgrade_asset(body: Body, row: Row) -> Body:
     """A snapshot's asset in format 4, with its spec, claims, withheld records and last run."""
     upgraded: Body = {
-        "spec": _spec(body["spec"]),
-        "chain": [_link(link, row) for link in body["chain"]],
-        "withheld": [_with_pins(each) for each in body.get("withheld", ())],
+        "spec": _upgrade_spec(body["spec"]),
+        "chain": [_upgrade_link(link, row) for link in body["chain"]],
+        "withheld": [_upgrade_pins(each) for each in body.get("withheld", ())],
     }
     if "former" in body:
         partitioning, *rest = body["former"]
-        upgraded["former"] = [_partitioning(partitioning), *rest]
+        upgraded["former"] = [_upgrade_partitioning(partitioning), *rest]
     if body["last"] and len(body["last"]) > _VERDICTS:
         *head, verdicts = body["last"]
         upgraded["last"] = [*head, with_current_names(verdicts)]
@@ -146,26 +146,26 @@ _VERDICTS = 8
 """Position of the verdicts in a last run."""
 
 
-def _link(link: Body, row: Row) -> Body:
+def _upgrade_link(stored: Body, row: Row) -> Body:
     """An unsettled claim of a snapshot in format 4; its time ranges stood beside it."""
-    starts, ends, claim, run = (link.pop(name) for name in ("starts", "ends", "claim", "run"))
+    starts, ends, claim, run = (stored.pop(name) for name in ("starts", "ends", "claim", "run"))
     _add_parts("claim", claim, in_columns=False)
     pairs = [[start, end] for start, end in zip(starts, ends, strict=True)]
-    body = _claim(claim, row)
+    body = _upgrade_claim(claim, row)
     parts = body.pop("parts")
     body["request"] |= {"asset": row.asset, "blocks": parts if parts != [] else pairs}
-    return {**link, "entry": {**body, "run": run}}
+    return {**stored, "entry": {**body, "run": run}}
 
 
 _BY_KIND: Mapping[str, Callable[[Body, Row], Body]] = {
-    "spec": _spec_entry,
-    "claim": _claim,
-    "success": _recorded,
-    "outlet": _recorded,
-    "unfenced": _unfenced,
-    "target": _target,
-    "pause": _pause,
-    "resume": _pause,
-    "mark": _mark,
-    "asset": _asset,
+    "spec": _upgrade_spec_entry,
+    "claim": _upgrade_claim,
+    "success": _upgrade_success,
+    "outlet": _upgrade_success,
+    "unfenced": _upgrade_unfenced,
+    "target": _upgrade_finding,
+    "pause": _upgrade_pause,
+    "resume": _upgrade_pause,
+    "mark": _upgrade_mark,
+    "asset": _upgrade_asset,
 }

@@ -47,28 +47,30 @@ def use_up_causes(
     )
     if claim is None:
         return replace(asset, partly=partly)
-    using = claim.request.consumption
+    consumption = claim.request.consumption
     if claim.partitions.is_everything:
         partly = _unanswered_events_after(work, asset, claim.request)
-    return _advance_consumed(asset, partly, using, ticks=using.ticks if scheduled is not None else {})
+    return _advance_consumed(asset, partly, consumption, ticks=consumption.ticks if scheduled is not None else {})
 
 
 def use_up_without_run(
-    work: FoldWorkspace, asset: AssetState, using: RunConsumption, events: tuple[int, ...]
+    work: FoldWorkspace, asset: AssetState, consumption: RunConsumption, events: tuple[int, ...]
 ) -> AssetState:
     """The asset without partitions after its due events and ticks were used up, although no run answers them."""
-    request = RunRequest(asset.name, "scheduled", EVERYTHING, events=events, consumption=using)
-    return _advance_consumed(asset, _unanswered_events_after(work, asset, request), using, ticks=using.ticks)
+    request = RunRequest(asset.name, "scheduled", EVERYTHING, events=events, consumption=consumption)
+    return _advance_consumed(
+        asset, _unanswered_events_after(work, asset, request), consumption, ticks=consumption.ticks
+    )
 
 
 def _advance_consumed(
-    asset: AssetState, partly: Mapping[str, PartlyUsed], using: RunConsumption, *, ticks: Mapping[str, int]
+    asset: AssetState, partly: Mapping[str, PartlyUsed], consumption: RunConsumption, *, ticks: Mapping[str, int]
 ) -> AssetState:
     """The asset with its used events and ticks moved forward, never back.
 
     ``partly`` are the exceptions: used events and ticks that some partitions have still to answer.
     """
-    numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in using.consumes.items()}
+    numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in consumption.consumes.items()}
     newest = {key: max(at, asset.ticks.get(key, at)) for key, at in ticks.items()}
     return replace(asset, partly=partly, consumed={**asset.consumed, **numbers}, ticks={**asset.ticks, **newest})
 
@@ -80,22 +82,22 @@ def _unanswered_after_run(
 
     ``claim`` is None for a run that uses up no causes; its partitions answer all events up to its claim all the same.
     """
-    using = claim.request.consumption if claim is not None else None
+    consumption = claim.request.consumption if claim is not None else None
 
-    def remaining_partitions(key: str, number: int, rest: PartitionSet) -> PartitionSet:
-        if using is not None:
-            return using.unanswered_partitions(key, rest, number)
-        return rest if number > token and key not in asset.ticks else rest - partitions
+    def remaining_partitions(key: str, number: int, unanswered_before: PartitionSet) -> PartitionSet:
+        if consumption is not None:
+            return consumption.unanswered_partitions(key, unanswered_before, number)
+        return unanswered_before if number > token and key not in asset.ticks else unanswered_before - partitions
 
     unanswered = {
-        key: [(number, remaining_partitions(key, number, rest)) for number, rest in items]
+        key: [(number, remaining_partitions(key, number, unanswered_before)) for number, unanswered_before in items]
         for key, items in asset.partly.items()
     }
     if claim is not None and asset.spec.partitioning.is_partitioned:
-        over = asset.spec.partitioning.finished_partitions(claim.planned)
+        finished = asset.spec.partitioning.finished_partitions(claim.planned)
         for key, remaining in claim.request.consumption.remaining.items():
             unanswered.setdefault(key, []).extend(
-                _newly_unanswered(work, asset, claim.request.consumption, key, remaining, over)
+                _newly_unanswered(work, asset, claim.request.consumption, key, remaining, finished)
             )
     return _drop_answered(unanswered)
 
@@ -107,25 +109,32 @@ def _drop_answered(items: Mapping[str, Sequence[tuple[int, PartitionSet]]]) -> d
 
 
 def _newly_unanswered(
-    work: FoldWorkspace, asset: AssetState, using: RunConsumption, key: str, remaining: PartitionSet, past: PartitionSet
+    work: FoldWorkspace,
+    asset: AssetState,
+    consumption: RunConsumption,
+    key: str,
+    remaining: PartitionSet,
+    finished: PartitionSet,
 ) -> PartlyUsed:
     """The events, or the tick, that a run is the first to use, with the partitions that have still to answer it.
 
     Args:
         work: The fold's working copy of the state.
         asset: The asset of the run.
-        using: What the run uses up.
+        consumption: What the run uses up.
         key: A dataset's URI, a time leaf, or the timetable.
         remaining: Partitions that the run left to answer the key.
-        past: Partitions that were over when the run was claimed; only these can be due.
+        finished: Partitions that were over when the run was claimed; only these can be due.
     """
-    over = remaining & past
-    if key in using.ticks:
-        before = asset.ticks.get(key, asset.last.planned if asset.last and key != TIMETABLE else 0)
-        return ((using.ticks[key], over),) if using.ticks[key] > before else ()
-    before, used = asset.consumed.get(key, 0), using.consumes.get(key, 0)
-    refs = work.recent_events(key).between(before, used)
-    return tuple((ref.seq, _answering_partitions(work, asset.spec, ref, remaining, over)) for ref in refs)
+    finished_remaining = remaining & finished
+    if key in consumption.ticks:
+        used_until = asset.ticks.get(key, asset.last.planned if asset.last and key != TIMETABLE else 0)
+        return ((consumption.ticks[key], finished_remaining),) if consumption.ticks[key] > used_until else ()
+    used_until, uses_until = asset.consumed.get(key, 0), consumption.consumes.get(key, 0)
+    new_events = work.recent_events(key).between(used_until, uses_until)
+    return tuple(
+        (ref.seq, _answering_partitions(work, asset.spec, ref, remaining, finished_remaining)) for ref in new_events
+    )
 
 
 def _unanswered_events_after(work: FoldWorkspace, asset: AssetState, request: RunRequest) -> dict[str, PartlyUsed]:
@@ -133,23 +142,23 @@ def _unanswered_events_after(work: FoldWorkspace, asset: AssetState, request: Ru
 
     A changed condition may have listed an event one by one only since the claim; if the run answers it, it stays used.
     """
-    using = request.consumption
+    consumption = request.consumption
     unanswered = {}
-    for uri in {*asset.partly, *(using.consumes if using.skips else ())}:
-        listed = (number for number, _ in asset.partly.get(uri, ()) if number not in request.events)
-        numbers = [number for number in listed if using.leaves_event_unused(uri, number)] + _skipped_events(
-            work, asset, using, uri
-        )
+    for uri in {*asset.partly, *(consumption.consumes if consumption.skips else ())}:
+        listed_numbers = (number for number, _ in asset.partly.get(uri, ()) if number not in request.events)
+        numbers = [
+            number for number in listed_numbers if consumption.leaves_event_unused(uri, number)
+        ] + _skipped_events(work, asset, consumption, uri)
         unanswered[uri] = [(number, EVERYTHING) for number in sorted(numbers)]
     return _drop_answered(unanswered)
 
 
-def _skipped_events(work: FoldWorkspace, asset: AssetState, using: RunConsumption, uri: str) -> list[int]:
+def _skipped_events(work: FoldWorkspace, asset: AssetState, consumption: RunConsumption, uri: str) -> list[int]:
     """Numbers of the dataset's events that a run is the first to pass over and leaves unused for runs of their own."""
-    before, used = asset.consumed.get(uri, 0), using.consumes.get(uri, 0)
+    used_until, uses_until = asset.consumed.get(uri, 0), consumption.consumes.get(uri, 0)
     return (
-        [ref.seq for ref in work.recent_events(uri).between(before, used) if ref.seq in using.skips]
-        if using.skips
+        [ref.seq for ref in work.recent_events(uri).between(used_until, uses_until) if ref.seq in consumption.skips]
+        if consumption.skips
         else []
     )
 
@@ -158,8 +167,8 @@ def unused_events(work: FoldWorkspace, asset: AssetState) -> set[int]:
     """The sequence numbers of the events that trigger the asset and that no run of it has used yet."""
     numbers = {number for items in asset.partly.values() for number, _ in items}
     for uri in asset.spec.named:
-        used = asset.consumed.get(uri, 0)
-        numbers.update(ref.seq for ref in work.recent_events(uri).between(used))
+        used_until = asset.consumed.get(uri, 0)
+        numbers.update(ref.seq for ref in work.recent_events(uri).between(used_until))
     return numbers
 
 
@@ -168,46 +177,48 @@ def forget_used_events(work: FoldWorkspace, uri: str) -> None:
     recent = work.recent_events(uri)
     if recent.first == work.newest_seq(uri):
         return
-    keepers = work.triggered_assets(uri)
-    naming = (each for each in keepers if uri in each.spec.named)
-    used = min((each.consumed.get(uri, 0) for each in naming), default=work.newest_seq(uri))
-    if used < recent.first:
+    triggered = work.triggered_assets(uri)
+    naming = (each for each in triggered if uri in each.spec.named)
+    used_until = min((each.consumed.get(uri, 0) for each in naming), default=work.newest_seq(uri))
+    if used_until < recent.first:
         return
-    apart = _individually_kept_events(uri, keepers, recent)
-    work.datasets[uri] = replace(work.datasets[uri], recent=recent.without(used, but=apart))
+    kept_numbers = _events_kept_one_by_one(uri, triggered, recent)
+    work.datasets[uri] = replace(work.datasets[uri], recent=recent.without(used_until, kept_numbers=kept_numbers))
 
 
-def _individually_kept_events(uri: str, keepers: Collection[AssetState], recent: RecentEvents[EventRef]) -> set[int]:
+def _events_kept_one_by_one(uri: str, triggered: Collection[AssetState], recent: RecentEvents[EventRef]) -> set[int]:
     """Numbers of the events that an asset has still to answer although its ``consumed`` number is past them.
 
     Among them are events of withheld runs, which are tried again with the same events.
     """
-    partly = {number for each in keepers for number, _ in each.partly.get(uri, ())}
-    parted = [(each.consumed.get(uri, 0), each.parted[uri]) for each in keepers if uri in each.parted]
+    partly_used = {number for each in triggered for number, _ in each.partly.get(uri, ())}
+    parted = [(each.consumed.get(uri, 0), each.parted[uri]) for each in triggered if uri in each.parted]
     return (
-        partly | _withheld_events(keepers) | {ref.seq for used, until in parted for ref in recent.between(used, until)}
+        partly_used
+        | _withheld_events(triggered)
+        | {ref.seq for used, until in parted for ref in recent.between(used, until)}
     )
 
 
-def _withheld_events(keepers: Collection[AssetState]) -> set[int]:
+def _withheld_events(triggered: Collection[AssetState]) -> set[int]:
     """Numbers of the events whose runs are withheld."""
-    return {number for each in keepers for record in each.withheld for number in record.events}
+    return {number for each in triggered for record in each.withheld for number in record.events}
 
 
-def update_triggers(work: FoldWorkspace, asset: AssetState, before: FoldSpec | None) -> AssetState:
-    """Adapts the asset's unused events to a condition that names other datasets than ``before``.
+def update_triggers(work: FoldWorkspace, asset: AssetState, former_spec: FoldSpec | None) -> AssetState:
+    """Adapts the asset's unused events to a condition that names other datasets than ``former_spec``.
 
     Unused events of a dataset that is no longer named are kept. Of a newly named dataset only the newest event counts,
     whichever older ones are still remembered for other assets.
     """
-    was = before if before is not None else FoldSpec(asset.spec.uri)
-    for uri in _absent_from(asset.spec.named, was.named):
+    former = former_spec if former_spec is not None else FoldSpec(asset.spec.uri)
+    for uri in _absent_from(asset.spec.named, former.named):
         asset = itemize_unused_events(work, asset, uri, newest=True)
     asset = replace(asset, parted=_without_uris(asset.parted, asset.spec.named))
-    for uri in _absent_from(was.named, asset.spec.named):
+    for uri in _absent_from(former.named, asset.spec.named):
         asset = _keep_unused_events(work, asset, uri)
-    gone = _absent_from(was.listens, {*asset.spec.listens, *asset.parted})
-    return replace(asset, partly=_without_uris(asset.partly, gone))
+    unlistened = _absent_from(former.listens, {*asset.spec.listens, *asset.parted})
+    return replace(asset, partly=_without_uris(asset.partly, unlistened))
 
 
 def _absent_from(uris: Iterable[str], others: Collection[str]) -> list[str]:
@@ -237,16 +248,18 @@ def itemize_unused_events(work: FoldWorkspace, asset: AssetState, uri: str, *, n
     So events can move to another dataset, or a condition can change, without one number that stands for all of them.
     With ``newest`` the newest event is listed as well, if it is unused.
     """
-    recent, last, items = work.recent_events(uri), work.newest_seq(uri), dict(asset.partly.get(uri, ()))
-    used, until = asset.consumed.get(uri, 0), asset.parted.get(uri, 0)
-    until = last if not newest and uri in asset.spec.named else until
-    for ref in recent.between(used):
-        if ref.seq <= until or (newest and ref is recent.newest):
+    recent, newest_seq, items = work.recent_events(uri), work.newest_seq(uri), dict(asset.partly.get(uri, ()))
+    used_until, named_until = asset.consumed.get(uri, 0), asset.parted.get(uri, 0)
+    named_until = newest_seq if not newest and uri in asset.spec.named else named_until
+    for ref in recent.between(used_until):
+        if ref.seq <= named_until or (newest and ref is recent.newest):
             items[ref.seq] = _answering_partitions(work, asset.spec, ref, EVERYTHING, EVERYTHING)
-    if not items and used >= last:
+    if not items and used_until >= newest_seq:
         return asset
     return replace(
-        asset, consumed={**asset.consumed, uri: max(used, last)}, partly=replace_items(asset.partly, uri, items)
+        asset,
+        consumed={**asset.consumed, uri: max(used_until, newest_seq)},
+        partly=replace_items(asset.partly, uri, items),
     )
 
 
@@ -254,25 +267,25 @@ def replace_items(
     partly: Mapping[str, PartlyUsed], key: str, items: Mapping[int, PartitionSet]
 ) -> dict[str, PartlyUsed]:
     """``partly`` with these items for one dataset; without the dataset where there are none."""
-    others = {each: kept for each, kept in partly.items() if each != key}
+    others = {each: value for each, value in partly.items() if each != key}
     return others | {key: tuple(sorted(items.items(), key=lambda item: item[0]))} if items else others
 
 
 def _answering_partitions(
-    work: FoldWorkspace, spec: FoldSpec, ref: EventRef, remaining: PartitionSet, over: PartitionSet
+    work: FoldWorkspace, spec: FoldSpec, ref: EventRef, remaining: PartitionSet, finished: PartitionSet
 ) -> PartitionSet:
     """The partitions that have to answer an event: those of ``remaining`` that it affects by a mapping.
 
-    Where no mapping shows that, all that were ``over`` when the run was claimed.
+    Where no mapping shows that, all that were ``finished`` when the run was claimed.
     """
     if not spec.partitioning.is_partitioned:
         return EVERYTHING
-    reading = (spec.inlet(name) for name in spec.readers(ref.uri))
+    inlets = (spec.inlet(name) for name in spec.readers(ref.uri))
     return PartitionSet.union(
         work.inlet_with_coverage(inlet).needs.affected_partitions(ref.parts) & remaining
         if inlet is not None and inlet.needs.is_mapped and not ref.parts.is_everything
-        else over
-        for inlet in reading
+        else finished
+        for inlet in inlets
     )
 
 

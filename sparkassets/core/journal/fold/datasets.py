@@ -67,11 +67,11 @@ def add_coverage(work: FoldWorkspace, uri: str, parts: PartitionSet) -> None:
     work.add_coverage(uri, NOTHING if parts.is_everything else parts)
 
 
-def withdraw_coverage(work: FoldWorkspace, name: str, uri: str, gone: PartitionSet) -> None:
+def withdraw_coverage(work: FoldWorkspace, name: str, uri: str, withdrawn: PartitionSet) -> None:
     """Removes partitions that an asset no longer holds from its dataset, unless other assets share the dataset."""
-    if gone and not work.has_others(uri, name):  # other assets with this URI may still hold them
+    if withdrawn and not work.has_others(uri, name):  # other assets with this URI may still hold them
         dataset = work.dataset(uri)
-        work.datasets[uri] = replace(dataset, coverage=dataset.coverage - gone)
+        work.datasets[uri] = replace(dataset, coverage=dataset.coverage - withdrawn)
 
 
 def confirm_unchanged(work: FoldWorkspace, uri: str, *, at: int) -> None:
@@ -126,12 +126,12 @@ def _publish_event_ref(
     others = ((name, inlet) for name, inlet in work.readers(ref.uri) if name not in unread_by)
     readers = [(name, inlet, work.inlet_with_coverage(inlet)) for name, inlet in others]
     update = _update_dataset(work, ref, removed, at=at)
-    keepers = work.triggered_assets(ref.uri)
-    work.remember_event(ref, alone=not keepers)
-    if keepers and not any(ref.uri in keeper.spec.named for keeper in keepers):
+    triggered = work.triggered_assets(ref.uri)
+    work.remember_event(ref, keeps_only_newest=not triggered)
+    if triggered and not any(ref.uri in asset.spec.named for asset in triggered):
         cause_consumption.forget_used_events(work, ref.uri)
-    for name, inlet, before in readers:
-        _propagate_update(work, name, inlet, before, update)
+    for name, inlet, inlet_before in readers:
+        _propagate_update(work, name, inlet, inlet_before, update)
     unpublished_partitions.retry_triggered(work, ref.uri)
 
 
@@ -147,20 +147,20 @@ def _update_dataset(work: FoldWorkspace, ref: EventRef, removed: PartitionSet, *
     updated = NOTHING if ref.parts.is_everything else ref.parts
     work.add_coverage(ref.uri, updated)
     changed = updated or work.coverage(ref.uri)
-    came = updated - removed
+    available = updated - removed
     coverage = work.coverage(ref.uri) - removed if removed else None
     dataset = work.datasets.get(ref.uri) or DatasetState(ref.uri)
-    gone = (dataset.gone - came) | removed if removed or dataset.gone else dataset.gone
+    gone = (dataset.gone - available) | removed if removed or dataset.gone else dataset.gone
     work.datasets[ref.uri] = replace(
         dataset,
         coverage=dataset.coverage if coverage is None else coverage,
         gone=gone,
         seq=ref.seq,
         at=at,
-        recent=dataset.recent if work.keepers.get(ref.uri) else RecentEvents(),
+        recent=dataset.recent if work.triggered.get(ref.uri) else RecentEvents(),
         touched=_recent_touches(work, dataset, changed, at),
     )
-    return _DatasetUpdate(ref.seq, updated, came, removed, gone)
+    return _DatasetUpdate(ref.seq, updated, available, removed, gone)
 
 
 def _recent_touches(work: FoldWorkspace, dataset: DatasetState, changed: PartitionSet, at: int) -> StampedPartitions:
@@ -170,18 +170,18 @@ def _recent_touches(work: FoldWorkspace, dataset: DatasetState, changed: Partiti
 
 
 def _propagate_update(
-    work: FoldWorkspace, name: str, inlet: FoldInlet, before: FoldInlet, update: _DatasetUpdate
+    work: FoldWorkspace, name: str, inlet: FoldInlet, inlet_before: FoldInlet, update: _DatasetUpdate
 ) -> None:
     """Applies a dataset's update to one consumer.
 
-    ``before`` is the consumer's inlet with the partitions that were present before the update.
+    ``inlet_before`` is the consumer's inlet with the partitions that were present before the update.
     """
     asset = forget_restored(work.assets[name], work.inlet_with_coverage(inlet), update.available, gone=update.gone)
     computed = asset.coverage | asset.claimed_partitions if update.removed else asset.coverage
-    work.assets[name] = keep_removed_rows(asset, before, update.removed, computed=computed, seq=update.seq)
+    work.assets[name] = keep_removed_rows(asset, inlet_before, update.removed, computed=computed, seq=update.seq)
     changed = update.available if inlet.on_removed == "keep" else update.updated
     if changed or not update.updated:
-        mark_stale(work, name, inlet, changed or EVERYTHING, seq=update.seq, before=before)
+        mark_stale(work, name, inlet, changed or EVERYTHING, seq=update.seq, inlet_before=inlet_before)
 
 
 def mark_stale(
@@ -191,11 +191,11 @@ def mark_stale(
     changed: PartitionSet,
     *,
     seq: int,
-    before: FoldInlet | None = None,
+    inlet_before: FoldInlet | None = None,
 ) -> None:
     """Marks the consumer's partitions that depend on ``changed`` inlet partitions as stale, with the cause ``seq``.
 
-    Where the mapping takes the newest partition, that includes partitions that read it ``before`` the change.
+    Where the mapping takes the newest partition, that includes partitions that read it ``inlet_before`` the change.
     """
     asset = work.assets[name]
     if not asset.spec.partitioning.is_partitioned:
@@ -205,8 +205,8 @@ def mark_stale(
     affected = computed
     if inlet.needs.is_mapped and not changed.is_everything and not asset.spec.refreshes:
         affected = work.inlet_with_coverage(inlet).needs.affected_partitions(changed)
-        if before is not None and inlet.needs.goes_by_newest:
-            affected = affected | before.needs.affected_partitions(changed)
+        if inlet_before is not None and inlet.needs.goes_by_newest:
+            affected = affected | inlet_before.needs.affected_partitions(changed)
         unpublished_partitions.retry_updated(work, name, affected)
     else:
         unpublished_partitions.retry_updated(work, name, EVERYTHING)

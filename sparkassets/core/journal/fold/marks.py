@@ -57,7 +57,7 @@ def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) ->
         after = _mark_partitions(work, asset, entry, numbered.seq)
     if asset.stuck_loss is not None:
         after = replace(after, loss=asset.loss)
-    marks = add_mark(asset.marks, mark, claims=(link.token for link in after.chain))
+    marks = add_mark(asset.marks, mark, claims=(claim.token for claim in after.chain))
     work.assets[entry.asset] = replace(after, marks=marks, redo=redo)
     _notify_readers(work, entry, numbered, withdrawn=asset.coverage - after.coverage)
 
@@ -76,12 +76,18 @@ def _notify_readers(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEnt
 def _answer_questions(asset: AssetState, entry: MarkEntry) -> AssetState:
     """Settles the claims whose question the mark answers for all partitions; a partial answer narrows the question."""
     chain = asset.chain
-    for link in asset.asking_claims:
+    for claim in asset.asking_claims:
         known = asset.spec.partitioning.known_partitions
-        left = link.asks.without_answered(entry.partitions, known=known) if link.asks is not None else None
-        rest = [each for each in chain if each.slot != link.slot]
-        own = [replace(each, asks=left) if each is link else each for each in chain if each.slot == link.slot]
-        chain = tuple(rest) if left is None else tuple(sorted([*rest, *own], key=lambda each: each.token))
+        open_question = claim.asks.without_answered(entry.partitions, known=known) if claim.asks is not None else None
+        other_slots = [each for each in chain if each.slot != claim.slot]
+        own_slot = [
+            replace(each, asks=open_question) if each is claim else each for each in chain if each.slot == claim.slot
+        ]
+        chain = (
+            tuple(other_slots)
+            if open_question is None
+            else tuple(sorted([*other_slots, *own_slot], key=lambda each: each.token))
+        )
     return asset if chain is asset.chain else replace(asset, chain=chain)
 
 
@@ -204,9 +210,9 @@ def _use_up_skipped(
     """The asset after a skipped run used up the events and ticks for which it was claimed."""
     is_whole, partitioned = entry.partitions.is_everything, asset.spec.partitioning.is_partitioned
     # partitions were added to the asset, or taken from it, since the claim: its consumption no longer applies
-    counts = claim if is_whole != partitioned else None
-    scheduled = counts if counts is not None and counts.kind == "scheduled" else None
-    after = cause_consumption.use_up_causes(work, asset, entry.partitions, counts, token=entry.token)
+    applicable = claim if is_whole != partitioned else None
+    scheduled = applicable if applicable is not None and applicable.kind == "scheduled" else None
+    after = cause_consumption.use_up_causes(work, asset, entry.partitions, applicable, token=entry.token)
     if not is_whole:
         after = replace(
             after,

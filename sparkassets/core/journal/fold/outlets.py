@@ -28,13 +28,15 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
         asset = work.assets[entry.asset]
     maker = work.assets.get(entry.maker)
     claim = maker.claim_entry(entry.token) if maker is not None else None
-    link = maker.claim_state(entry.recorder) if maker is not None else None
-    again = asset.redo_partitions_since(entry.token)
-    counted = segments.countable_partitions(asset.spec.partitioning, entry.published_partitions)
-    after = record_instance(work, record_table_version(asset, entry, numbered.seq, link=link), entry, numbered.seq)
+    recorder_claim = maker.claim_state(entry.recorder) if maker is not None else None
+    marked_missing = asset.redo_partitions_since(entry.token)
+    countable = segments.countable_partitions(asset.spec.partitioning, entry.published_partitions)
+    after = record_instance(
+        work, record_table_version(asset, entry, numbered.seq, claim=recorder_claim), entry, numbered.seq
+    )
     work.assets[entry.asset] = replace(
         after,
-        coverage=after.coverage if entry.partitions.is_everything else after.coverage | (counted - again),
+        coverage=after.coverage if entry.partitions.is_everything else after.coverage | (countable - marked_missing),
         done=max(asset.done, entry.token),
         last=last_run(asset, entry, claim, numbered),
         former=former_after_run(asset, entry, claim),
@@ -45,15 +47,15 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
     if entry.unchanged:
         datasets.confirm_unchanged(work, entry.uri, at=to_unix(numbered.at))
     datasets.withdraw_coverage(
-        work, entry.asset, entry.uri, (again & entry.partitions) | (entry.published_partitions - counted)
+        work, entry.asset, entry.uri, (marked_missing & entry.partitions) | (entry.published_partitions - countable)
     )
 
 
 def _fold_outlet_rollback(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry) -> None:
     """Makes an older iteration of the outlet the newest again: an event for consumers, without computed partitions."""
     asset, maker = work.assets[entry.asset], work.assets.get(entry.maker)
-    link = maker.claim_state(entry.recorder) if maker is not None else None
-    after = record_table_version(asset, entry, numbered.seq, link=link)
-    shown = outputs.iterations_after_rollback(asset, entry)
-    work.assets[entry.asset] = replace(after, done=max(asset.done, entry.token), iterations=shown)
+    recorder_claim = maker.claim_state(entry.recorder) if maker is not None else None
+    after = record_table_version(asset, entry, numbered.seq, claim=recorder_claim)
+    iterations = outputs.iterations_after_rollback(asset, entry)
+    work.assets[entry.asset] = replace(after, done=max(asset.done, entry.token), iterations=iterations)
     datasets.publish_event(work, numbered)

@@ -39,15 +39,19 @@ def add_definition(asset: AssetState, seq: int) -> AssetState:
     definition = asset.spec.definition
     if definition is None:
         return asset
-    known = [each.definition.id for each in asset.made]
-    if definition.id in known:
-        at = known.index(definition.id)
-        own = replace(asset.made[at], definition=definition)
-        return replace(asset, made=_limit_outputs((*asset.made[:at], own, *asset.made[at + 1 :]), asset.spec))
-    last = asset.last if not asset.made else None
-    computed = asset.coverage if asset.spec.partitioning.is_partitioned else EVERYTHING if last else NOTHING
+    known_ids = [each.definition.id for each in asset.made]
+    if definition.id in known_ids:
+        index = known_ids.index(definition.id)
+        updated = replace(asset.made[index], definition=definition)
+        return replace(asset, made=_limit_outputs((*asset.made[:index], updated, *asset.made[index + 1 :]), asset.spec))
+    last_run = asset.last if not asset.made else None
+    computed = asset.coverage if asset.spec.partitioning.is_partitioned else EVERYTHING if last_run else NOTHING
     newest = DefinitionOutput(
-        definition, seq, NOTHING if asset.made else computed, last.run if last else "", last.at if last else 0
+        definition,
+        seq,
+        NOTHING if asset.made else computed,
+        last_run.run if last_run else "",
+        last_run.at if last_run else 0,
     )
     return replace(asset, made=_limit_outputs((*asset.made, newest), asset.spec))
 
@@ -61,32 +65,36 @@ def record_definition(before: AssetState, after: AssetState, entry: SuccessEntry
         return after
     outputs = {each.definition.id: each for each in after.made}
     # a definition that is not known any more was forgotten, so it is older than all
-    own = outputs.pop(entry.definition, None) or DefinitionOutput(AssetDefinition(entry.definition), 0)
+    output = outputs.pop(entry.definition, None) or DefinitionOutput(AssetDefinition(entry.definition), 0)
     others = list(
         outputs.values()
         if after.spec.appends
         else (_output_without(each, entry.published_partitions) for each in outputs.values())
     )
     if entry.definition:
-        partitions = own.partitions | entry.published_partitions
+        partitions = output.partitions | entry.published_partitions
         if not entry.partitions.is_everything:
             # in the usual case the coverage is reused: it may be huge, and uniting the same sets again is slow
-            shared = _made_everything(own, before)
-            partitions = after.coverage if shared else own.partitions | (entry.published_partitions & after.coverage)
-        others.append(replace(own, partitions=partitions, run=entry.run, at=at))
+            computed_everything = _made_everything(output, before)
+            partitions = (
+                after.coverage
+                if computed_everything
+                else output.partitions | (entry.published_partitions & after.coverage)
+            )
+        others.append(replace(output, partitions=partitions, run=entry.run, at=at))
     return replace(after, made=_limit_outputs(sorted(others, key=lambda each: each.since), after.spec))
 
 
 def accept_definition(asset: AssetState, partitions: PartitionSet) -> AssetState:
     """Counts ``partitions``, which a person accepted as they are, as computed by the present definition."""
-    own = asset.spec.definition.id if asset.spec.definition is not None else ""
-    made = (
+    own_id = asset.spec.definition.id if asset.spec.definition is not None else ""
+    outputs = (
         replace(each, partitions=each.partitions | partitions)
-        if each.definition.id == own
+        if each.definition.id == own_id
         else _output_without(each, partitions)
         for each in asset.made
     )
-    return replace(asset, made=tuple(made))
+    return replace(asset, made=tuple(outputs))
 
 
 def _made_everything(made: DefinitionOutput, asset: AssetState) -> bool:
@@ -111,8 +119,10 @@ def _limit_outputs(made: Sequence[DefinitionOutput], spec: FoldSpec) -> tuple[De
         else replace(each, definition=AssetDefinition(each.definition.id))
         for each in _merge_older_outputs(made)
     ]
-    spare = [each.definition.id for each in outputs if not each.partitions and each.definition.id != current]
-    dropped = set(spare[: max(0, len(outputs) - MOST_KNOWN)])
+    without_partitions = [
+        each.definition.id for each in outputs if not each.partitions and each.definition.id != current
+    ]
+    dropped = set(without_partitions[: max(0, len(outputs) - MOST_KNOWN)])
     return tuple(each for each in outputs if each.definition.id not in dropped)
 
 
@@ -140,8 +150,8 @@ def add_published_iteration(
     if not entry.iteration or entry.version is None:
         return asset.iterations
     shown = () if entry.beside else (entry.version,)
-    own = asset.spec.partitioning
-    hides = NOTHING if own.has_columns else own.in_rows(entry.published_partitions)
+    partitioning = asset.spec.partitioning
+    hides = NOTHING if partitioning.has_columns else partitioning.widen_to_rows(entry.published_partitions)
     published = PublishedIteration(
         run=entry.run,
         name=entry.iteration,
@@ -161,7 +171,7 @@ def roll_back_iteration(asset: AssetState, entry: SuccessEntry, seq: int) -> Ass
 
     It computes nothing, so due and stale partitions and used events stay as they were.
     """
-    after = record_table_version(asset, entry, seq, link=asset.claim_state(entry.recorder))
+    after = record_table_version(asset, entry, seq, claim=asset.claim_state(entry.recorder))
     return replace(
         after,
         done=max(asset.done, entry.token),
@@ -179,12 +189,12 @@ def fold_retirement(work: FoldWorkspace, entry: RetiredEntry, _: NumberedEntry) 
     """Forgets retired iterations, whose folders may be removed at any time."""
     asset = work.assets.get(entry.asset)
     if asset is not None:
-        gone = {each.version for each in asset.iterations if each.run in entry.runs}
-        left = tuple(each for each in asset.iterations if each.run not in entry.runs)
+        retired_versions = {each.version for each in asset.iterations if each.run in entry.runs}
+        remaining = tuple(each for each in asset.iterations if each.run not in entry.runs)
         work.assets[entry.asset] = replace(
             asset,
-            iterations=left,
-            instances=tuple(each for each in asset.instances if each.version not in gone),
+            iterations=remaining,
+            instances=tuple(each for each in asset.instances if each.version not in retired_versions),
         )
 
 
@@ -197,18 +207,20 @@ def keep_removed_rows(
     """
     if inlet.on_removed != "keep" or not inlet.needs.is_mapped or not removed:
         return asset
-    lost = inlet.needs.affected_partitions(removed) & computed
-    return _with_kept(asset, inlet.name, asset.kept.get(inlet.name, StampedPartitions()).overlay(lost, seq))
+    dependent = inlet.needs.affected_partitions(removed) & computed
+    return _with_kept_partitions(
+        asset, inlet.name, asset.kept.get(inlet.name, StampedPartitions()).overlay(dependent, seq)
+    )
 
 
-def forget_restored(asset: AssetState, inlet: FoldInlet, came: PartitionSet, *, gone: PartitionSet) -> AssetState:
-    """The consumer after the inlet has ``came`` again: partitions whose input is complete count as kept no more."""
+def forget_restored(asset: AssetState, inlet: FoldInlet, restored: PartitionSet, *, gone: PartitionSet) -> AssetState:
+    """The consumer after the inlet has ``restored`` again: partitions whose input is complete count as kept no more."""
     marks = asset.kept.get(inlet.name)
-    if marks is None or not inlet.needs.is_mapped or not came:
+    if marks is None or not inlet.needs.is_mapped or not restored:
         return asset
-    reached = inlet.needs.affected_partitions(came) & marks.stamped_partitions()
-    whole = reached - inlet.needs.affected_partitions(inlet.needs.required_partitions(reached) & gone)
-    return _with_kept(asset, inlet.name, marks.without_stamped(whole, through=_ANY))
+    dependent = inlet.needs.affected_partitions(restored) & marks.stamped_partitions()
+    complete = dependent - inlet.needs.affected_partitions(inlet.needs.required_partitions(dependent) & gone)
+    return _with_kept_partitions(asset, inlet.name, marks.without_stamped(complete, through=_ANY_SEQ))
 
 
 def clear_kept_and_owed(
@@ -228,12 +240,12 @@ def clear_kept_and_owed(
     )
 
 
-def _with_kept(asset: AssetState, name: str, marks: StampedPartitions) -> AssetState:
+def _with_kept_partitions(asset: AssetState, name: str, marks: StampedPartitions) -> AssetState:
     """The asset with these partitions as those that keep their rows although inlet ``name`` lost its own."""
     others = {each: kept for each, kept in asset.kept.items() if each != name}
     return replace(asset, kept=others | {name: marks} if marks else others)
 
 
-_ANY = 1 << 62
+_ANY_SEQ = 1 << 62
 """Later than any sequence number."""
 """Later than any sequence number."""

@@ -30,7 +30,7 @@ from sparkassets.core.journal.fold import cause_consumption, datasets, outputs, 
 from sparkassets.core.journal.fold.outputs import clear_kept_and_owed, record_definition
 from sparkassets.core.journal.fold.unpublished_partitions import add_failure, clear_failures
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
-from sparkassets.core.journal.marks import RecoveryQuestion, asked_partitions
+from sparkassets.core.journal.marks import RecoveryQuestion, partitions_in_question
 from sparkassets.core.journal.state import AssetState, ClaimState
 from sparkassets.core.journal.table_losses import record_table_version, replaced_table_finding
 from sparkassets.core.journal.withheld_records import REPORTED_OUTCOMES
@@ -40,13 +40,13 @@ from sparkassets.core.runs import BranchPromotion, RunDivision
 from sparkassets.core.validations import RuleVerdict
 from sparkassets.frozen import replace
 
-INSTANCES = 1000
+MOST_INSTANCES = 1000
 """Recorded runs by interval that an asset with aligned consumers remembers.
 
 They reach further back than Delta's log of a table that is written every hour.
 """
 
-COSTS = 10
+MOST_COSTS = 10
 """Successes whose costs an asset remembers."""
 
 
@@ -65,15 +65,17 @@ def fold_renewal(work: FoldWorkspace, entry: RenewEntry, numbered: NumberedEntry
     for name, token in entry.claims:
         asset = work.assets.get(name)
         if asset is not None:
-            chain = tuple(_renew_claim(link, entry, numbered) if link.token == token else link for link in asset.chain)
+            chain = tuple(
+                _renew_claim(claim, entry, numbered) if claim.token == token else claim for claim in asset.chain
+            )
             work.assets[name] = replace(asset, chain=chain)
 
 
-def _renew_claim(link: ClaimState, entry: RenewEntry, numbered: NumberedEntry) -> ClaimState:
+def _renew_claim(claim_state: ClaimState, entry: RenewEntry, numbered: NumberedEntry) -> ClaimState:
     """The claim with its newest proof of life, and with the processes that the renewal enlists."""
-    processes = tuple(dict.fromkeys([*link.entry.processes, *entry.enlisted]))
-    claim = replace(link.entry, processes=processes)
-    return replace(link, renewed=numbered.seq, proved=to_unix(numbered.at), entry=claim)
+    processes = tuple(dict.fromkeys([*claim_state.entry.processes, *entry.enlisted]))
+    claim = replace(claim_state.entry, processes=processes)
+    return replace(claim_state, renewed=numbered.seq, proved=to_unix(numbered.at), entry=claim)
 
 
 def fold_pause(work: FoldWorkspace, entry: PauseEntry, _: NumberedEntry) -> None:
@@ -120,27 +122,27 @@ def fold_failure(work: FoldWorkspace, entry: FailureEntry, _: NumberedEntry) -> 
 
 def _chain_after_unfenced(asset: AssetState, entry: FailureEntry) -> tuple[ClaimState, ...]:
     """The chain after a failure whose commits may still land: the claim stays, as unfenced or with a question."""
-    link = asset.claim_state(entry.token)
-    if link is not None and entry.asks:
-        return _chain_with_question(asset, entry, link)
-    return tuple(replace(each, status="unfenced") if each is link else each for each in asset.chain)
+    claim = asset.claim_state(entry.token)
+    if claim is not None and entry.asks:
+        return _chain_with_question(asset, entry, claim)
+    return tuple(replace(each, status="unfenced") if each is claim else each for each in asset.chain)
 
 
-def _chain_with_question(asset: AssetState, entry: FailureEntry, link: ClaimState) -> tuple[ClaimState, ...]:
+def _chain_with_question(asset: AssetState, entry: FailureEntry, claim: ClaimState) -> tuple[ClaimState, ...]:
     """The chain after a run that fenced older claims of its slot and asks a person whether these are in the target.
 
     Its question replaces earlier questions of the slot.
     """
-    older = [each for each in asset.chains[link.slot] if each is not link and each.asks is None]
-    others = [each for each in asset.chain if each.slot != link.slot]
+    older = [each for each in asset.chains[claim.slot] if each is not claim and each.asks is None]
+    others = [each for each in asset.chain if each.slot != claim.slot]
     claimed = PartitionSet.union(each.entry.partitions for each in older)
-    asks = RecoveryQuestion(entry.asks, asked_partitions(asset.spec.partitioning, claimed), entry.watermarks)
-    return (*sorted([*others, *older], key=_by_token), replace(link, status="unfenced", asks=asks))
+    question = RecoveryQuestion(entry.asks, partitions_in_question(asset.spec.partitioning, claimed), entry.watermarks)
+    return (*sorted([*others, *older], key=_token_of), replace(claim, status="unfenced", asks=question))
 
 
-def _by_token(link: ClaimState) -> int:
+def _token_of(claim: ClaimState) -> int:
     """Sort key: claims in the order in which they were recorded."""
-    return link.token
+    return claim.token
 
 
 def _is_inconclusive(entry: FailureEntry, claim: ClaimEntry | None) -> bool:
@@ -216,8 +218,8 @@ def _learn_run_segments(work: FoldWorkspace, asset: AssetState, entry: SuccessEn
     This comes before everything else, because the run's partitions are partitions of these segments.
     """
     claim = asset.claim_entry(entry.token)
-    computed = claim is not None and bool(segments.whole_dimension_partitions(claim.partitions))
-    segments.learn_segments(work, entry.asset, entry.keys, seq, computed=computed)
+    is_computed = claim is not None and bool(segments.whole_dimension_partitions(claim.partitions))
+    segments.learn_segments(work, entry.asset, entry.keys, seq, computed=is_computed)
     return work.flush_stale_marks(entry.asset) or asset
 
 
@@ -227,14 +229,19 @@ def _additions_after_success(
     """Partitions of discovered segments that no run has computed yet, after a success that may discover some."""
     if entry.partitions.is_everything:
         return after.additions
-    old, new = before.spec.partitioning, after.spec.partitioning
-    if claim is None or claim.kind != "scheduled" or new is old:
+    partitioning_before, partitioning_after = before.spec.partitioning, after.spec.partitioning
+    if claim is None or claim.kind != "scheduled" or partitioning_after is partitioning_before:
         return after.additions.without_partitions(entry.partitions)
-    fresh = (new.known_partitions - old.known_partitions) & new.finished_partitions(claim.planned)
+    new_partitions = (
+        partitioning_after.known_partitions - partitioning_before.known_partitions
+    ) & partitioning_after.finished_partitions(claim.planned)
     # where the run discovered all segments, it also computed all of them
-    additions, fresh = after.additions, NOTHING if old.has_whole else fresh - entry.partitions
-    if fresh:
-        additions = additions.with_added(fresh, by=claim.partitions, invocation=claim.invocation)
+    additions, new_partitions = (
+        after.additions,
+        NOTHING if partitioning_before.has_whole else new_partitions - entry.partitions,
+    )
+    if new_partitions:
+        additions = additions.with_added(new_partitions, by=claim.partitions, invocation=claim.invocation)
     return additions.without_partitions(entry.partitions)
 
 
@@ -245,21 +252,21 @@ def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry,
     """
     claim = asset.claim_entry(entry.token)
     # partitions were added to the asset, or taken from it, since the claim: its consumption no longer applies
-    counts = claim if entry.partitions.is_everything != asset.spec.partitioning.is_partitioned else None
-    scheduled = counts if counts is not None and counts.kind == "scheduled" else None
-    after = cause_consumption.use_up_causes(work, asset, entry.partitions, counts, token=entry.token)
+    applicable = claim if entry.partitions.is_everything != asset.spec.partitioning.is_partitioned else None
+    scheduled = applicable if applicable is not None and applicable.kind == "scheduled" else None
+    after = cause_consumption.use_up_causes(work, asset, entry.partitions, applicable, token=entry.token)
     if not entry.partitions.is_everything:
         after = _cover_partitions(after, entry, claim, scheduled)
     elif scheduled is None:
         after = replace(after, failed=())
     if scheduled is not None:
         after = _advance_schedule(after, entry, scheduled)
-    elif counts is not None and asset.spec.appends:
-        after = _advance_read_watermarks(after, entry, counts)
+    elif applicable is not None and asset.spec.appends:
+        after = _advance_read_watermarks(after, entry, applicable)
     after = record_instance(work, after, entry, numbered.seq)
-    link = asset.claim_state(entry.recorder)
+    recorder_claim = asset.claim_state(entry.recorder)
     after = record_definition(
-        asset, record_table_version(after, entry, numbered.seq, link=link), entry, at=to_unix(numbered.at)
+        asset, record_table_version(after, entry, numbered.seq, claim=recorder_claim), entry, at=to_unix(numbered.at)
     )
     settled = replace(
         after,
@@ -269,7 +276,7 @@ def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry,
         former=former_after_run(asset, entry, claim),
         skip=None if entry.published_partitions else asset.skip,
         withheld=unpublished_partitions.withheld_after_success(work, asset, entry, claim, numbered),
-        costs=_costs_with(asset, entry),
+        costs=_add_cost(asset, entry),
         redo=cause_consumption.answer_requests(asset.redo, entry),
         marks=marks.marks_after_success(asset.marks, entry.partitions, through=entry.token),
         iterations=outputs.add_published_iteration(asset, entry, numbered),
@@ -283,7 +290,7 @@ def _promotion_of(claim: ClaimEntry | None) -> BranchPromotion | None:
     return claim.request.promotes if claim is not None else None
 
 
-def _costs_with(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
+def _add_cost(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
     """The costs of the newest successes, with this one.
 
     Left out is a run that another run recorded, as nobody knows how long it took.
@@ -293,7 +300,7 @@ def _costs_with(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
         return asset.costs
     rows = entry.extra.get("rows")
     cost = RunCost(partitions, round(entry.seconds, 3), rows if isinstance(rows, int) else None)
-    return (*asset.costs, cost)[-COSTS:]
+    return (*asset.costs, cost)[-MOST_COSTS:]
 
 
 def _cover_partitions(
@@ -327,10 +334,10 @@ def stale_after_run(
     # by inlet, the partitions that have used its updates
     used = dict.fromkeys(asset.stale, partitions)
     if scheduled is not None:
-        using, accepted = scheduled.request.consumption, scheduled.request.accepted & partitions
-        used = {name: using.consumed_partitions(uris[name], partitions) | accepted for name in asset.stale}
-    left = {name: stale.without_stamped(used[name], through=through) for name, stale in asset.stale.items()}
-    return {name: stale for name, stale in left.items() if stale}
+        consumption, accepted = scheduled.request.consumption, scheduled.request.accepted & partitions
+        used = {name: consumption.consumed_partitions(uris[name], partitions) | accepted for name in asset.stale}
+    remaining = {name: stale.without_stamped(used[name], through=through) for name, stale in asset.stale.items()}
+    return {name: stale for name, stale in remaining.items() if stale}
 
 
 def _advance_schedule(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
@@ -339,11 +346,11 @@ def _advance_schedule(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry)
     return _with_watermarks(replace(asset, cursor=cursor), entry.watermarks, claim)
 
 
-def _with_watermarks(asset: AssetState, read: Mapping[str, str], claim: ClaimEntry) -> AssetState:
+def _with_watermarks(asset: AssetState, watermarks: Mapping[str, str], claim: ClaimEntry) -> AssetState:
     """Sets the watermarks up to which a run has read, and the columns whose values they are."""
     pins = claim.request.pins
-    columns = {name: pins[name].column for name in read if name in pins}
-    return replace(asset, watermarks={**asset.watermarks, **read}, columns={**asset.columns, **columns})
+    columns = {name: pins[name].column for name in watermarks if name in pins}
+    return replace(asset, watermarks={**asset.watermarks, **watermarks}, columns={**asset.columns, **columns})
 
 
 def _advance_read_watermarks(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
@@ -358,7 +365,7 @@ def _advance_read_watermarks(asset: AssetState, entry: SuccessEntry, claim: Clai
 
 def later_interval(cursor: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
     """The interval that ends later; None where both are None."""
-    return max((each for each in (cursor, other) if each is not None), key=_by_end, default=None)
+    return max((each for each in (cursor, other) if each is not None), key=_end_and_start, default=None)
 
 
 def record_instance(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int) -> AssetState:
@@ -382,7 +389,7 @@ def record_aligned_instance(work: FoldWorkspace, asset: AssetState, uri: str, in
         return asset
     others = [each for each in asset.instances if each.end != instance.end]
     ascending = sorted([*others, instance], key=lambda each: each.end)
-    kept = ascending[-INSTANCES:]
+    kept = ascending[-MOST_INSTANCES:]
     if all(each.skipped for each in kept):  # consumers of skipped instances read the success before them
         kept = [*[each for each in ascending if not each.skipped][-1:], *kept]
     return replace(asset, instances=tuple(kept))
@@ -392,8 +399,8 @@ def want_instance(work: FoldWorkspace, name: str, interval: tuple[int, int]) -> 
     """Removes the record that an interval was skipped (`skip_instance`), from the asset and its outlets."""
     for each in (name, *(outlet for outlet, _ in work.assets[name].spec.outlets)):
         asset = work.assets.get(each)
-        if asset is not None and any(known.skipped for known in asset.instances):
-            kept = (known for known in asset.instances if not (known.skipped and known.end == interval[1]))
+        if asset is not None and any(instance.skipped for instance in asset.instances):
+            kept = (instance for instance in asset.instances if not (instance.skipped and instance.end == interval[1]))
             work.assets[each] = replace(asset, instances=tuple(kept))
 
 
@@ -404,7 +411,7 @@ def skip_instance(work: FoldWorkspace, name: str, interval: tuple[int, int], seq
     """
     for each in (name, *(outlet for outlet, _ in work.assets[name].spec.outlets)):
         asset = work.assets.get(each)
-        if asset is None or any(known.end == interval[1] and not known.skipped for known in asset.instances):
+        if asset is None or any(instance.end == interval[1] and not instance.skipped for instance in asset.instances):
             continue
         skipped = AlignedInstance(*interval, seq, None, None, skipped=True)
         work.assets[each] = record_aligned_instance(work, asset, asset.spec.uri, skipped)
@@ -419,13 +426,13 @@ def last_run(
     """
     if not entry.published_partitions:
         return asset.last
-    rows, count = entry.extra.get("rows"), asset.spec.partitioning.count
+    row_count, count = entry.extra.get("rows"), asset.spec.partitioning.count
     intervals = [asset.last.interval if asset.last else None, entry.interval]
     return LastRun(
         run=entry.run,
         seq=numbered.seq,
         at=to_unix(numbered.at),
-        rows=rows if isinstance(rows, int) else None,
+        rows=row_count if isinstance(row_count, int) else None,
         interval=max((each for each in intervals if each is not None), key=lambda each: each[1], default=None),
         invocation=claim.invocation if claim is not None else "",
         planned=claim.planned if claim is not None else 0,
@@ -458,6 +465,6 @@ def forget_failures(work: FoldWorkspace, name: str) -> None:
     work.assets[name] = replace(asset, failed=failed)
 
 
-def _by_end(interval: tuple[int, int]) -> tuple[int, int]:
+def _end_and_start(interval: tuple[int, int]) -> tuple[int, int]:
     """Sort key: intervals by their end, then by their start."""
     return interval[1], interval[0]

@@ -24,7 +24,7 @@ from sparkassets.core.partitions.segment_functions import Segment, count_common_
 from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.frozen import replace
 
-_NONE = LearnedKeys()
+_NOTHING_LEARNED = LearnedKeys()
 
 
 def fold_segments(work: FoldWorkspace, entry: SegmentEntry, numbered: NumberedEntry) -> None:
@@ -32,9 +32,9 @@ def fold_segments(work: FoldWorkspace, entry: SegmentEntry, numbered: NumberedEn
     asset = work.assets.get(entry.asset)
     if asset is None:
         return
-    own = _learned_keys(asset, entry.column)
-    known = add_keys(remove_keys(own.known, entry.removed), entry.added)
-    removed = add_keys(remove_keys(own.removed, entry.added), entry.removed)
+    learned = _learned_keys(asset, entry.column)
+    known = add_keys(remove_keys(learned.known, entry.removed), entry.added)
+    removed = add_keys(remove_keys(learned.removed, entry.added), entry.removed)
     _store_learned_keys(work, asset, {entry.column: LearnedKeys(known, removed)}, numbered.seq, computed=False)
 
 
@@ -51,8 +51,8 @@ def learn_event_segments(work: FoldWorkspace, ref: EventRef) -> None:
         if asset is not None and asset.spec.learns and asset.spec.uri == ref.uri:
             learn_segments(work, name, asset.spec.partitioning.open_segments(ref.parts), ref.seq)
     for reader, inlet in list(work.readers(ref.uri)):
-        if found := _segments_from_values(work, inlet, ref.parts):
-            learn_segments(work, reader, found, ref.seq)
+        if segments := _segments_from_values(work, inlet, ref.parts):
+            learn_segments(work, reader, segments, ref.seq)
 
 
 def _segments_from_values(work: FoldWorkspace, inlet: FoldInlet, parts: PartitionSet) -> dict[str, set[str]]:
@@ -63,9 +63,13 @@ def _segments_from_values(work: FoldWorkspace, inlet: FoldInlet, parts: Partitio
     owner = work.assets.get(inlet.name)
     if owner is None or owner.spec.uri == inlet.uri:
         return {}
-    found = inlet.needs.inlet.open_segments(parts)
-    pairs = [(ours, theirs) for ours, theirs in inlet.needs.shared_segment_dimensions if ours.is_open]
-    return {ours.column: found[theirs.column] for ours, theirs in pairs if found.get(theirs.column)}
+    open_segments = inlet.needs.inlet.open_segments(parts)
+    pairs = [(own, inlet_dimension) for own, inlet_dimension in inlet.needs.shared_segment_dimensions if own.is_open]
+    return {
+        own.column: open_segments[inlet_dimension.column]
+        for own, inlet_dimension in pairs
+        if open_segments.get(inlet_dimension.column)
+    }
 
 
 def learn_segments(
@@ -84,10 +88,10 @@ def learn_segments(
     """
     asset, learned = work.assets[name], {}
     computed = computed and not any(_learned_keys(asset, column).removed for column in keys)
-    for column, some in keys.items():
-        own = _learned_keys(asset, column)
-        fresh = [key for key in some if not contains_key(own.removed, key)]
-        learned[column] = replace(own, known=add_keys(own.known, fresh))
+    for column, column_keys in keys.items():
+        known_before = _learned_keys(asset, column)
+        not_removed = [key for key in column_keys if not contains_key(known_before.removed, key)]
+        learned[column] = replace(known_before, known=add_keys(known_before.known, not_removed))
     _store_learned_keys(work, asset, learned, seq, computed=computed)
 
 
@@ -99,13 +103,19 @@ def resolve_segments(work: FoldWorkspace, name: str, spec: FoldSpec) -> tuple[Fo
     inlets = []
     for inlet in spec.inlets:
         known = work.assets.get(inlet.name)
-        same = known is not None and known.spec.partitioning.as_declared == inlet.needs.inlet
-        inlets.append(inlet.with_inlet_partitioning(known.spec.partitioning) if known is not None and same else inlet)
-    spec, old = replace(spec, inlets=tuple(inlets)), work.flush_stale_marks(name)
+        has_same_declaration = known is not None and known.spec.partitioning.as_declared == inlet.needs.inlet
+        inlets.append(
+            inlet.with_inlet_partitioning(known.spec.partitioning)
+            if known is not None and has_same_declaration
+            else inlet
+        )
+    spec, asset_before = replace(spec, inlets=tuple(inlets)), work.flush_stale_marks(name)
     if spec.maker:
         return spec.with_partitioning(_maker_partitioning(work, spec)), {}
     keys = {
-        each.column.lower(): _initial_keys(work, old, spec, each) for each in spec.partitioning.segments if each.is_open
+        each.column.lower(): _initial_keys(work, asset_before, spec, each)
+        for each in spec.partitioning.segments
+        if each.is_open
     }
     return spec.with_partitioning(_resolved_partitioning(spec, keys)), keys
 
@@ -119,14 +129,14 @@ def propagate_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed
     for outlet, _ in asset.spec.outlets:
         _update_outlet_partitioning(work, outlet, seq, computed=computed)
     for reader, inlet in list(work.readers(asset.spec.uri)):
-        same = inlet.needs.inlet.as_declared == asset.spec.partitioning.as_declared
-        if inlet.name == name and same and inlet.needs.inlet is not asset.spec.partitioning:
+        has_same_declaration = inlet.needs.inlet.as_declared == asset.spec.partitioning.as_declared
+        if inlet.name == name and has_same_declaration and inlet.needs.inlet is not asset.spec.partitioning:
             spec = work.assets[reader].spec
-            read = tuple(
+            inlets = tuple(
                 inlet.with_inlet_partitioning(asset.spec.partitioning) if each is inlet else each
                 for each in spec.inlets
             )
-            work.assets[reader] = replace(work.assets[reader], spec=replace(spec, inlets=read))
+            work.assets[reader] = replace(work.assets[reader], spec=replace(spec, inlets=inlets))
             _update_partitioning(work, reader, seq, computed=False)
 
 
@@ -136,18 +146,18 @@ def mark_relisted_stale(work: FoldWorkspace, name: str, listed: PartitionSet, se
     Where no inlet can make them stale, they count as missing.
     """
     asset = work.assets[name]
-    back = listed & (asset.coverage | asset.claimed_partitions)
-    if not back:
+    relisted = listed & (asset.coverage | asset.claimed_partitions)
+    if not relisted:
         return
     for inlet in asset.spec.inlets:
-        asset = keep_removed_rows(asset, inlet, work.dataset(inlet.uri).gone, computed=back, seq=seq)
+        asset = keep_removed_rows(asset, inlet, work.dataset(inlet.uri).gone, computed=relisted, seq=seq)
     work.assets[name] = asset
-    back = back - PartitionSet.union(marks.stamped_partitions() for marks in asset.kept.values())
-    marking = [inlet for inlet in asset.spec.inlets if inlet.on_update != "ignore"]
-    for inlet in marking:
-        work.add_stale_mark(name, inlet, back, seq=seq)
-    if not marking:  # no inlet can make them stale, so they count as missing
-        work.assets[name] = replace(asset, coverage=asset.coverage - back)
+    relisted = relisted - PartitionSet.union(marks.stamped_partitions() for marks in asset.kept.values())
+    marking_inlets = [inlet for inlet in asset.spec.inlets if inlet.on_update != "ignore"]
+    for inlet in marking_inlets:
+        work.add_stale_mark(name, inlet, relisted, seq=seq)
+    if not marking_inlets:  # no inlet can make them stale, so they count as missing
+        work.assets[name] = replace(asset, coverage=asset.coverage - relisted)
 
 
 def whole_dimension_partitions(parts: PartitionSet) -> PartitionSet:
@@ -186,47 +196,56 @@ def mark_late_segments_stale(work: FoldWorkspace, before: AssetState, entry: Suc
 
 def _learned_keys(asset: AssetState, column: str) -> LearnedKeys:
     """The segments that the asset itself learned of an open dimension; empty ones where it learned none."""
-    return asset.keys.get(column.lower(), _NONE)
+    return asset.keys.get(column.lower(), _NOTHING_LEARNED)
 
 
 def _store_learned_keys(
     work: FoldWorkspace, asset: AssetState, learned: Mapping[str, LearnedKeys], seq: int, *, computed: bool
 ) -> None:
     """Stores the learned segments by column, and updates the partitioning of the asset and of all that read it."""
-    changed = {column.lower(): own for column, own in learned.items() if own != _learned_keys(asset, column)}
+    changed = {
+        column.lower(): column_keys
+        for column, column_keys in learned.items()
+        if column_keys != _learned_keys(asset, column)
+    }
     if changed:
         work.assets[asset.name] = replace(asset, keys={**asset.keys, **changed})
         _update_partitioning(work, asset.name, seq, computed=computed)
 
 
 def _initial_keys(
-    work: FoldWorkspace, old: AssetState | None, spec: FoldSpec, dimension: SegmentPartition
+    work: FoldWorkspace, asset_before: AssetState | None, spec: FoldSpec, dimension: SegmentPartition
 ) -> LearnedKeys:
     """The segments with which a new dimension of the asset starts: its own former ones, and those of views."""
-    own = _previous_keys(work, old, spec, dimension)
-    seen = [_segments_from_values(work, inlet, work.dataset(inlet.uri).coverage) for inlet in spec.inlets]
-    read = {key for each in seen for key in each.get(dimension.column, ()) if not contains_key(own.removed, key)}
-    return replace(own, known=add_keys(own.known, read)) if read else own
+    former_keys = _previous_keys(work, asset_before, spec, dimension)
+    segments_of_views = [_segments_from_values(work, inlet, work.dataset(inlet.uri).coverage) for inlet in spec.inlets]
+    new_keys = {
+        key
+        for each in segments_of_views
+        for key in each.get(dimension.column, ())
+        if not contains_key(former_keys.removed, key)
+    }
+    return replace(former_keys, known=add_keys(former_keys.known, new_keys)) if new_keys else former_keys
 
 
 def _previous_keys(
-    work: FoldWorkspace, old: AssetState | None, spec: FoldSpec, dimension: SegmentPartition
+    work: FoldWorkspace, asset_before: AssetState | None, spec: FoldSpec, dimension: SegmentPartition
 ) -> LearnedKeys:
     """The segments that the asset learned of the dimension before; else those of its present partitions.
 
     Present partitions do not count if an inlet shares the dimension, as its segments come from there.
     """
-    if old is not None and dimension.column.lower() in old.keys:
-        return old.keys[dimension.column.lower()]
+    if asset_before is not None and dimension.column.lower() in asset_before.keys:
+        return asset_before.keys[dimension.column.lower()]
     present = work.dataset(spec.uri).coverage if spec.learns else NOTHING
     if (
-        old is not None
-        and old.spec.partitioning.same_grid(spec.partitioning)
+        asset_before is not None
+        and asset_before.spec.partitioning.same_grid(spec.partitioning)
         and not _inlet_dimensions(spec, dimension)
     ):
-        present = present | old.coverage
-    if not present.apart or (old is None and len(present.apart[0][0]) != len(spec.partitioning.segments)):
-        return _NONE
+        present = present | asset_before.coverage
+    if not present.apart or (asset_before is None and len(present.apart[0][0]) != len(spec.partitioning.segments)):
+        return _NOTHING_LEARNED
     return LearnedKeys(tuple(sorted(spec.partitioning.open_segments(present)[dimension.column])))
 
 
@@ -246,9 +265,9 @@ def _update_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: 
     elif before.has_whole:
         work.assets[name] = _split_whole_dimension(asset, computed=computed)
         _split_dataset_coverage(work, asset, work.assets[name])
-    for fresh in _new_tuples(before, after) if not (before.has_whole and computed) else ():
+    for added in _new_tuples(before, after) if not (before.has_whole and computed) else ():
         mark_relisted_stale(
-            work, name, fresh.known_partitions - whole_dimension_partitions(fresh.known_partitions), seq
+            work, name, added.known_partitions - whole_dimension_partitions(added.known_partitions), seq
         )
     work.assets[name] = drop_unknown_requests(work.assets[name])
     propagate_partitioning(work, name, seq, computed=computed)
@@ -269,18 +288,20 @@ def _whole_coverage(before: Partitioning, after: Partitioning, coverage: Partiti
     It counts as computed, because removing a segment is no cause for a run; the next caused run discovers segments.
     """
     pairs = zip(before.segments, after.segments, strict=True)
-    lost = [old.keys if new.keys == (WHOLE,) else () for old, new in pairs]
+    lost_keys = [old.keys if new.keys == (WHOLE,) else () for old, new in pairs]
 
-    def whole(segment: Segment) -> Segment:
-        return tuple(WHOLE if keys else key for key, keys in zip(segment, lost, strict=True))
+    def to_whole(segment: Segment) -> Segment:
+        return tuple(WHOLE if keys else key for key, keys in zip(segment, lost_keys, strict=True))
 
-    gone = ((whole(segment), ranges) for segment, ranges in coverage.apart if _holds_any(segment, lost))
-    return PartitionSet.by_segment(union_by_segment(gone))
+    covered_whole = (
+        (to_whole(segment), ranges) for segment, ranges in coverage.apart if _holds_any(segment, lost_keys)
+    )
+    return PartitionSet.by_segment(union_by_segment(covered_whole))
 
 
-def _holds_any(segment: Segment, lost: Sequence[Sequence[str]]) -> bool:
+def _holds_any(segment: Segment, lost_keys: Sequence[Sequence[str]]) -> bool:
     """Whether the tuple of segments has a removed segment in each dimension that lost its last one."""
-    return any(lost) and all(key in keys for key, keys in zip(segment, lost, strict=True) if keys)
+    return any(lost_keys) and all(key in keys for key, keys in zip(segment, lost_keys, strict=True) if keys)
 
 
 def _update_outlet_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: bool) -> None:
@@ -320,19 +341,19 @@ def _resolved_partitioning(spec: FoldSpec, keys: Mapping[str, LearnedKeys]) -> P
 
 def _resolved_keys(spec: FoldSpec, keys: Mapping[str, LearnedKeys], dimension: SegmentPartition) -> tuple[str, ...]:
     """The segments of one open dimension; the whole of it where none is known and only a run can find any."""
-    own, read = keys.get(dimension.column.lower(), _NONE), _inlet_dimensions(spec, dimension)
+    learned, inlet_dimensions = keys.get(dimension.column.lower(), _NOTHING_LEARNED), _inlet_dimensions(spec, dimension)
     known: tuple[str, ...] = ()
-    for some in (own.known, *(each.keys for each in read if each.keys != (WHOLE,))):
-        known = add_keys(known, some) if known else some
-    known = remove_keys(known, own.removed)
-    only_runs_discover = not read and not spec.learns
+    for more in (learned.known, *(each.keys for each in inlet_dimensions if each.keys != (WHOLE,))):
+        known = add_keys(known, more) if known else more
+    known = remove_keys(known, learned.removed)
+    only_runs_discover = not inlet_dimensions and not spec.learns
     return (WHOLE,) if only_runs_discover and not known else known
 
 
 def _inlet_dimensions(spec: FoldSpec, dimension: SegmentPartition) -> list[SegmentPartition]:
     """The dimensions of inlets that share the column; the asset takes over their segments."""
     pairs = (pair for inlet in spec.inlets for pair in inlet.needs.shared_segment_dimensions)
-    return [theirs for ours, theirs in pairs if ours.same_column(dimension)]
+    return [inlet_dimension for own, inlet_dimension in pairs if own.same_column(dimension)]
 
 
 def _new_tuples(before: Partitioning, after: Partitioning) -> Iterator[Partitioning]:
@@ -341,9 +362,9 @@ def _new_tuples(before: Partitioning, after: Partitioning) -> Iterator[Partition
     There is one for each dimension that gained segments.
     """
     for i, (old, new) in enumerate(zip(before.segments, after.segments, strict=True)):
-        more = _added_keys(old.keys, new.keys)
-        if more:
-            dimensions = (*after.segments[:i], replace(new, keys=more), *after.segments[i + 1 :])
+        added_keys = _added_keys(old.keys, new.keys)
+        if added_keys:
+            dimensions = (*after.segments[:i], replace(new, keys=added_keys), *after.segments[i + 1 :])
             yield replace(after, segments=dimensions)
 
 

@@ -56,57 +56,59 @@ def rename_dataset(work: FoldWorkspace, name: str, old: str, new: str) -> None:
 
     Events of other assets that share the old URI stay there.
     """
-    shared = work.has_others(old, name)
-    dataset, there = work.dataset(old), work.dataset(new)
-    moving = [replace(ref, uri=new) for ref in dataset.recent if not shared or ref.asset == name]
-    numbers = {ref.seq for ref in moving}
+    is_shared = work.has_others(old, name)
+    dataset, new_dataset = work.dataset(old), work.dataset(new)
+    moved_events = [replace(ref, uri=new) for ref in dataset.recent if not is_shared or ref.asset == name]
+    moved_seqs = {ref.seq for ref in moved_events}
     for reader in {*work.dependent_assets(old), *work.dependent_assets(new)}:
-        _rename_consumption(work, reader, old, new, numbers)
-    kept = RecentEvents.from_events(ref for ref in dataset.recent if shared and ref.asset != name)
-    work.datasets[old] = replace(dataset, recent=kept)
-    work.datasets[new] = _join_datasets(there, dataset, moving)
+        _rename_consumption(work, reader, old, new, moved_seqs)
+    remaining_events = RecentEvents.from_events(ref for ref in dataset.recent if is_shared and ref.asset != name)
+    work.datasets[old] = replace(dataset, recent=remaining_events)
+    work.datasets[new] = _join_datasets(new_dataset, dataset, moved_events)
 
 
-def _rename_consumption(work: FoldWorkspace, name: str, old: str, new: str, numbers: Collection[int]) -> None:
-    """Moves what one consumer has used of the events with these ``numbers`` from the old URI to the new one."""
+def _rename_consumption(work: FoldWorkspace, name: str, old: str, new: str, moved_seqs: Collection[int]) -> None:
+    """Moves what one consumer has used of the events with these ``moved_seqs`` from the old URI to the new one."""
     asset = itemize_unused_events(work, itemize_unused_events(work, work.assets[name], old), new)
-    before = dict(asset.partly.get(old, ()))
-    going = {number: rest for number, rest in before.items() if number in numbers}
-    staying = {number: rest for number, rest in before.items() if number not in numbers}
-    partly = replace_items(asset.partly, old, staying)
-    partly = replace_items(partly, new, going | dict(asset.partly.get(new, ())))
+    unanswered = dict(asset.partly.get(old, ()))
+    moved = {number: rest for number, rest in unanswered.items() if number in moved_seqs}
+    remaining = {number: rest for number, rest in unanswered.items() if number not in moved_seqs}
+    partly = replace_items(asset.partly, old, remaining)
+    partly = replace_items(partly, new, moved | dict(asset.partly.get(new, ())))
     consumed = {**asset.consumed, new: max(asset.consumed.get(old, 0), asset.consumed.get(new, 0))}
     parted = asset.parted
     if old in parted:
         parted = {**parted, new: parted[old]}
-        work.keepers[new] = tuple(sorted({*work.keepers.get(new, ()), name}))
+        work.triggered[new] = tuple(sorted({*work.triggered.get(new, ()), name}))
     work.assets[name] = replace(asset, consumed=consumed, partly=partly, parted=parted)
 
 
-def _join_datasets(there: DatasetState, dataset: DatasetState, moving: Collection[EventRef]) -> DatasetState:
+def _join_datasets(
+    new_dataset: DatasetState, old_dataset: DatasetState, moved_events: Collection[EventRef]
+) -> DatasetState:
     """The dataset of the new URI, with everything from the old one."""
-    coverage = there.coverage | dataset.coverage
+    coverage = new_dataset.coverage | old_dataset.coverage
     return replace(
-        there,
+        new_dataset,
         coverage=coverage,
-        gone=(there.gone | dataset.gone) - coverage,
-        seq=max(there.seq, dataset.seq),
-        at=max(there.at, dataset.at),
-        recent=RecentEvents.from_events(sorted([*there.recent, *moving], key=lambda ref: ref.seq)),
-        touched=dataset.touched,
-        confirmed=max(there.confirmed, dataset.confirmed),
+        gone=(new_dataset.gone | old_dataset.gone) - coverage,
+        seq=max(new_dataset.seq, old_dataset.seq),
+        at=max(new_dataset.at, old_dataset.at),
+        recent=RecentEvents.from_events(sorted([*new_dataset.recent, *moved_events], key=lambda ref: ref.seq)),
+        touched=old_dataset.touched,
+        confirmed=max(new_dataset.confirmed, old_dataset.confirmed),
     )
 
 
 def fold_spec_change(work: FoldWorkspace, entry: SpecEntry, numbered: NumberedEntry) -> None:
     """Gives the asset its new spec: computed partitions stay where they still fit, and causes follow the new inlets."""
     name, old = entry.asset, work.flush_stale_marks(entry.asset)
-    spec, known = segments.resolve_segments(work, name, entry.spec)
+    spec, learned_keys = segments.resolve_segments(work, name, entry.spec)
     entry = replace(entry, spec=spec)
     asset = update_triggers(
         work, _relocate_asset(work, entry, old, numbered.seq), old.spec if old is not None else None
     )
-    work.assets[name] = replace(add_definition(_drop_former_inlets(asset), numbered.seq), keys=known)
+    work.assets[name] = replace(add_definition(_drop_former_inlets(asset), numbered.seq), keys=learned_keys)
     for inlet in spec.inlets:
         if inlet.name in asset.kept and inlet.on_removed != "keep":  # from now on a removal is a cause
             work.add_stale_mark(name, inlet, asset.kept[inlet.name].stamped_partitions(), seq=numbered.seq)
@@ -114,8 +116,8 @@ def fold_spec_change(work: FoldWorkspace, entry: SpecEntry, numbered: NumberedEn
     if old is not None and asset.coverage:
         _mark_new_inlets_stale(work, name, old.spec, numbered.seq)
     if old is not None:
-        late = _is_restored_late(work, asset, old.former)
-        listed = EVERYTHING if late else spec.partitioning.known_partitions - old.spec.partitioning.known_partitions
+        is_late = _is_restored_late(work, asset, old.former)
+        listed = EVERYTHING if is_late else spec.partitioning.known_partitions - old.spec.partitioning.known_partitions
         segments.mark_relisted_stale(work, name, listed, numbered.seq)
         work.assets[name] = drop_unknown_requests(work.assets[name])
     segments.propagate_partitioning(work, name, numbered.seq)
@@ -135,9 +137,9 @@ def _relocate_asset(work: FoldWorkspace, entry: SpecEntry, old: AssetState | Non
         rename_dataset(work, entry.asset, old.spec.uri, spec.uri)
     if (former := _former_partitions(old)).coverage and not spec.appends:
         if spec.partitioning.same_slots(former.partitioning):
-            _restore(work, work.assets[entry.asset], spec)
+            _restore_coverage(work, work.assets[entry.asset], spec)
         elif not spec.partitioning.same_slots(old.spec.partitioning):
-            return _set_aside(work, work.assets[entry.asset], spec, former, seq)
+            return _set_coverage_aside(work, work.assets[entry.asset], spec, former, seq)
     elif _has_incompatible_rows(old, spec) or _needs_new_observation(old, spec):
         return move_asset(work, old, spec, seq)
     asset = unpublished_partitions.respecify_withheld(
@@ -148,12 +150,12 @@ def _relocate_asset(work: FoldWorkspace, entry: SpecEntry, old: AssetState | Non
 
 def _former_partitions(asset: AssetState) -> FormerPartitions:
     """The content that the asset's runs computed, with the partitioning by which they did; nothing for a source."""
-    own = asset.spec.partitioning.as_declared
-    there = asset.coverage if own.is_partitioned else EVERYTHING if asset.last is not None else NOTHING
-    return asset.former or FormerPartitions(own, there if asset.done else NOTHING)
+    partitioning = asset.spec.partitioning.as_declared
+    covered = asset.coverage if partitioning.is_partitioned else EVERYTHING if asset.last is not None else NOTHING
+    return asset.former or FormerPartitions(partitioning, covered if asset.done else NOTHING)
 
 
-def _set_aside(
+def _set_coverage_aside(
     work: FoldWorkspace, asset: AssetState, spec: FoldSpec, former: FormerPartitions, seq: int
 ) -> AssetState:
     """Sets the coverage aside until a rebuild: new partitions cannot replace exactly the rows of former ones.
@@ -161,16 +163,16 @@ def _set_aside(
     A day of UTC, for instance, is no day of Tokyo. If the new partitioning cannot even name the former partitions, the
     asset counts as moved.
     """
-    own = asset.spec.partitioning
-    if not (own.understands(spec.partitioning) and spec.partitioning.understands(own)):
+    partitioning = asset.spec.partitioning
+    if not (partitioning.understands(spec.partitioning) and spec.partitioning.understands(partitioning)):
         return replace(move_asset(work, asset, spec, seq), done=asset.done, former=replace(former, seq=0))
     _publish_coverage(work, asset.name, spec, NOTHING)
     former = former if asset.former is not None else replace(former, seq=seq)
-    aside = replace(asset, coverage=NOTHING, former=former, cursor=None, placed=seq)
-    return replace(unpublished_partitions.respecify_withheld(aside, spec), spec=spec)
+    without_coverage = replace(asset, coverage=NOTHING, former=former, cursor=None, placed=seq)
+    return replace(unpublished_partitions.respecify_withheld(without_coverage, spec), spec=spec)
 
 
-def _restore(work: FoldWorkspace, asset: AssetState, spec: FoldSpec) -> None:
+def _restore_coverage(work: FoldWorkspace, asset: AssetState, spec: FoldSpec) -> None:
     """Makes the coverage count again that was set aside, as the asset has its former partitioning again."""
     if (former := asset.former) is not None:
         coverage = former.coverage if former.partitioning.is_partitioned else NOTHING
@@ -193,46 +195,54 @@ def _is_restored_late(work: FoldWorkspace, asset: AssetState, former: FormerPart
 
 def _needs_new_observation(old: AssetState, spec: FoldSpec) -> bool:
     """Whether a source that was observed has other partitions now, and must be observed from the beginning."""
-    observed = not old.done and (bool(old.position) or old.version is not None)
-    return observed and not spec.partitioning.same_slots(old.spec.partitioning)
+    was_observed = not old.done and (bool(old.position) or old.version is not None)
+    return was_observed and not spec.partitioning.same_slots(old.spec.partitioning)
 
 
-def _cover_past_intervals(work: FoldWorkspace, asset: AssetState, before: FoldSpec, spec: FoldSpec) -> AssetState:
+def _cover_past_intervals(work: FoldWorkspace, asset: AssetState, former_spec: FoldSpec, spec: FoldSpec) -> AssetState:
     """Covers the intervals that ran, for an appending asset that gets partitions: none must be appended twice.
 
     Withheld intervals were not appended. A multi-asset's intervals are in its outlets, too.
     """
-    time, after = spec.partitioning.time, spec.partitioning
-    if not spec.appends or before.partitioning.is_partitioned or time is None or time.start is None:
+    time, partitioning = spec.partitioning.time, spec.partitioning
+    if not spec.appends or former_spec.partitioning.is_partitioned or time is None or time.start is None:
         return asset
     if asset.cursor is None:
         return asset
-    held = (after.cover(PartitionSet.span(*each.interval)) for each in asset.withheld if each.interval is not None)
-    ran = (
-        after.partitions_between(time.start, asset.cursor[1]) & after.finished_partitions(asset.cursor[1])
-    ) - PartitionSet.union(held)
-    datasets.add_coverage(work, spec.uri, ran)
+    withheld = (
+        partitioning.cover(PartitionSet.span(*each.interval)) for each in asset.withheld if each.interval is not None
+    )
+    covered = (
+        partitioning.partitions_between(time.start, asset.cursor[1]) & partitioning.finished_partitions(asset.cursor[1])
+    ) - PartitionSet.union(withheld)
+    datasets.add_coverage(work, spec.uri, covered)
     for name, _ in spec.outlets:
         if (outlet := work.flush_stale_marks(name)) is not None:
-            work.assets[name] = replace(outlet, coverage=outlet.coverage | ran)
-            datasets.add_coverage(work, outlet.spec.uri, ran)
-    return replace(asset, coverage=asset.coverage | ran)
+            work.assets[name] = replace(outlet, coverage=outlet.coverage | covered)
+            datasets.add_coverage(work, outlet.spec.uri, covered)
+    return replace(asset, coverage=asset.coverage | covered)
 
 
-def _drop_excluded_slots(work: FoldWorkspace, asset: AssetState, before: Partitioning, spec: FoldSpec) -> AssetState:
+def _drop_excluded_slots(work: FoldWorkspace, asset: AssetState, former: Partitioning, spec: FoldSpec) -> AssetState:
     """Drops slots from the coverage that were excluded before and no longer are: they were never computed."""
-    time, after = before.time, spec.partitioning
-    if time is None or not time.exclude or (after.time is not None and after.time.exclude == time.exclude):
+    time, partitioning = former.time, spec.partitioning
+    if (
+        time is None
+        or not time.exclude
+        or (partitioning.time is not None and partitioning.time.exclude == time.exclude)
+    ):
         return asset
 
-    def own(parts: PartitionSet) -> PartitionSet:
-        exact = before.exact(parts)
-        return exact | after.inside(exact) if after.time is not None else exact
+    def without_excluded(parts: PartitionSet) -> PartitionSet:
+        exact = former.exact(parts)
+        return exact | partitioning.inside(exact) if partitioning.time is not None else exact
 
     if not work.has_others(spec.uri, asset.name):
         dataset = work.dataset(spec.uri)
-        work.datasets[spec.uri] = replace(dataset, coverage=own(dataset.coverage), gone=own(dataset.gone))
-    return replace(asset, coverage=own(asset.coverage))
+        work.datasets[spec.uri] = replace(
+            dataset, coverage=without_excluded(dataset.coverage), gone=without_excluded(dataset.gone)
+        )
+    return replace(asset, coverage=without_excluded(asset.coverage))
 
 
 def _has_incompatible_rows(old: AssetState, spec: FoldSpec) -> bool:
@@ -245,13 +255,15 @@ def _drop_former_inlets(asset: AssetState) -> AssetState:
     """Drops stale marks of inlets that the asset no longer has, and kept rows of inlets that no longer keep."""
     inlets = asset.spec.inlets
     stale = {inlet.name: asset.stale[inlet.name] for inlet in inlets if inlet.name in asset.stale}
-    keeping = {inlet.name for inlet in inlets if inlet.on_removed == "keep"}
-    return replace(asset, stale=stale, kept={name: marks for name, marks in asset.kept.items() if name in keeping})
+    keeping_inlets = {inlet.name for inlet in inlets if inlet.on_removed == "keep"}
+    return replace(
+        asset, stale=stale, kept={name: marks for name, marks in asset.kept.items() if name in keeping_inlets}
+    )
 
 
-def _mark_new_inlets_stale(work: FoldWorkspace, name: str, before: FoldSpec, seq: int) -> None:
+def _mark_new_inlets_stale(work: FoldWorkspace, name: str, former_spec: FoldSpec, seq: int) -> None:
     """Marks partitions as stale that were computed before the asset had an inlet that it has now."""
     for inlet in work.assets[name].spec.inlets:
-        if before.inlet(inlet.name) is None and work.newest_seq(inlet.uri):
+        if former_spec.inlet(inlet.name) is None and work.newest_seq(inlet.uri):
             present = work.dataset(inlet.uri).coverage
             datasets.mark_stale(work, name, inlet, present or EVERYTHING, seq=seq)

@@ -33,11 +33,11 @@ def withheld_after_success(
     settled = asset.settled_partitions_since(entry.token)
     request = claim.request if claim is not None else None
     is_withheld = not is_outdated and bool(entry.withheld - settled)
-    item = _withheld_record(work, asset, entry, claim, numbered) if is_withheld else None
+    record = _withheld_record(work, asset, entry, claim, numbered) if is_withheld else None
     if request is not None and request.apart and not asset.spec.partitioning.is_partitioned:
         run = InstanceIdentity(entry.interval, tuple(entry.events), request.again)
-        return withheld_records.withheld_after_instance(asset.withheld, run, item)
-    return withheld_records.withheld_after_run(asset.withheld, entry.partitions, item)
+        return withheld_records.withheld_after_instance(asset.withheld, run, record)
+    return withheld_records.withheld_after_run(asset.withheld, entry.partitions, record)
 
 
 def withheld_after_skip(
@@ -54,7 +54,7 @@ def withheld_after_skip(
             return withheld_records.withheld_after_instance(asset.withheld, run, None)
         return withheld_records.withheld_after_run(asset.withheld, entry.partitions, None)
     partitions = entry.partitions - asset.coverage - asset.settled_partitions_since(entry.token)
-    item = WithheldPartitions(
+    record = WithheldPartitions(
         partitions=partitions,
         run=entry.run,
         token=entry.token,
@@ -65,7 +65,7 @@ def withheld_after_skip(
         invocation=entry.invocation,
         skipped=entry.reason,
     )
-    return withheld_records.withheld_after_run(asset.withheld, entry.partitions, item if partitions else None)
+    return withheld_records.withheld_after_run(asset.withheld, entry.partitions, record if partitions else None)
 
 
 def _withheld_record(
@@ -116,13 +116,13 @@ def respecify_withheld(asset: AssetState, spec: FoldSpec) -> AssetState:
 
     With partitions from now on, all records go: the partitions are missing anyway. Without, the newest is tried again.
     """
-    after = spec.partitioning.is_partitioned
-    if asset.spec.partitioning.is_partitioned == after:
+    has_partitions = spec.partitioning.is_partitioned
+    if asset.spec.partitioning.is_partitioned == has_partitions:
         return asset
     marks = tuple(mark for mark in asset.marks if mark.kind != "accept")
-    newest = () if after else asset.withheld[-1:]
-    tried = tuple(replace(each, partitions=EVERYTHING, caused=EVERYTHING) for each in newest)
-    return replace(asset, marks=marks, withheld=tried)
+    newest = () if has_partitions else asset.withheld[-1:]
+    retried = tuple(replace(each, partitions=EVERYTHING, caused=EVERYTHING) for each in newest)
+    return replace(asset, marks=marks, withheld=retried)
 
 
 def retry_updated(work: FoldWorkspace, name: str, partitions: PartitionSet) -> None:
@@ -153,88 +153,95 @@ Failures = tuple[FailedPartitions, ...]
 
 
 def add_failure(
-    before: Failures, item: FailedPartitions, *, settled: PartitionSet, bad: PartitionSet = NOTHING
+    failures: Failures, failure: FailedPartitions, *, settled: PartitionSet, bad: PartitionSet = NOTHING
 ) -> Failures:
-    """The failures with another one, ``item``, without partitions that a person ``settled`` since its claim.
+    """The failures with another one, ``failure``, without partitions that a person ``settled`` since its claim.
 
     Partitions that are known to be ``bad`` become a failure of their own at once; the others stay undecided.
     """
-    if item.partitions.is_everything:
-        instead = (*(each for each in before if not set(each.events) <= set(item.events)), item)
-        return before if settled.is_everything else instead
-    after = _add_partition_failure(before, item, bad)
+    if failure.partitions.is_everything:
+        replaced = (*(each for each in failures if not set(each.events) <= set(failure.events)), failure)
+        return failures if settled.is_everything else replaced
+    after = _add_partition_failure(failures, failure, bad)
     return forget_failed(after, settled) if settled else after
 
 
-def _add_partition_failure(before: Failures, item: FailedPartitions, bad: PartitionSet) -> Failures:
-    """The failures with ``item``, which replaces earlier ones of the same partitions and continues their division."""
-    whole = next((each for each in before if _is_divided(each, item.partitions, item.invocation)), None)
-    if whole is not None and whole.division is not None and item.division is not None:
-        item = replace(item, division=replace(item.division, first=whole.division.first, left=whole.division.left - 1))
-    others = _failures_outside(
-        _count_division_run(before, item.partitions, item.invocation), item.partitions, known="unknown"
+def _add_partition_failure(failures: Failures, failure: FailedPartitions, bad: PartitionSet) -> Failures:
+    """The failures with another one, which replaces earlier ones of its partitions and continues their division."""
+    divided = next((each for each in failures if _is_divided(each, failure.partitions, failure.invocation)), None)
+    if divided is not None and divided.division is not None and failure.division is not None:
+        failure = replace(
+            failure, division=replace(failure.division, first=divided.division.first, left=divided.division.left - 1)
+        )
+    others = _failures_without(
+        _count_division_run(failures, failure.partitions, failure.invocation), failure.partitions, known="unknown"
     )
-    return (*others, *_split_off_bad(item, item.partitions & bad))
+    return (*others, *_split_off_bad(failure, failure.partitions & bad))
 
 
-def _split_off_bad(item: FailedPartitions, bad: PartitionSet) -> Failures:
+def _split_off_bad(failure: FailedPartitions, bad: PartitionSet) -> Failures:
     """The failure split into its bad partitions, which no further run tries, and the rest; whole without bad ones."""
-    division = item.division
-    if division is None or not bad or bad == item.partitions:
-        return (item,)
-    rest = replace(item, partitions=item.partitions - bad, division=replace(division, known="unknown"))
-    return replace(item, partitions=bad, division=replace(division, left=0)), rest
+    division = failure.division
+    if division is None or not bad or bad == failure.partitions:
+        return (failure,)
+    undecided = replace(failure, partitions=failure.partitions - bad, division=replace(division, known="unknown"))
+    return replace(failure, partitions=bad, division=replace(division, left=0)), undecided
 
 
-def clear_failures(before: Failures, partitions: PartitionSet, *, invocation: str = "") -> Failures:
+def clear_failures(failures: Failures, partitions: PartitionSet, *, invocation: str = "") -> Failures:
     """The failures after a run of that invocation has computed ``partitions``."""
-    return _failures_outside(_count_division_run(before, partitions, invocation), partitions, known="bad")
+    return _failures_without(_count_division_run(failures, partitions, invocation), partitions, known="bad")
 
 
-def forget_failed(before: Failures, partitions: PartitionSet) -> Failures:
+def forget_failed(failures: Failures, partitions: PartitionSet) -> Failures:
     """The failures without ``partitions``, which a person settled and no run has tried."""
-    return _failures_outside(before, partitions, known="unknown")
+    return _failures_without(failures, partitions, known="unknown")
 
 
-def failures_without_events(before: Failures, events: Collection[int]) -> Failures:
+def failures_without_events(failures: Failures, events: Collection[int]) -> Failures:
     """The failures without those whose events are all among ``events``."""
-    return tuple(item for item in before if not item.events or not set(item.events) <= set(events))
+    return tuple(failure for failure in failures if not failure.events or not set(failure.events) <= set(events))
 
 
-def _is_divided(item: FailedPartitions, partitions: PartitionSet, invocation: str) -> bool:
+def _is_divided(failure: FailedPartitions, partitions: PartitionSet, invocation: str) -> bool:
     """Whether a run of ``partitions`` is one of the further runs of the failure's division."""
-    is_open = item.division is not None and item.division.left > 0 and item.invocation == invocation
-    return is_open and item.partitions.overlaps(partitions)
+    is_open = failure.division is not None and failure.division.left > 0 and failure.invocation == invocation
+    return is_open and failure.partitions.overlaps(partitions)
 
 
-def _count_division_run(before: Failures, partitions: PartitionSet, invocation: str) -> Failures:
+def _count_division_run(failures: Failures, partitions: PartitionSet, invocation: str) -> Failures:
     """The failures after a run of ``partitions``: all parts of its division have one further run less left."""
-    taken = {item.division.first for item in before if item.division and _is_divided(item, partitions, invocation)}
+    divisions_of_run = {
+        failure.division.first
+        for failure in failures
+        if failure.division and _is_divided(failure, partitions, invocation)
+    }
     return tuple(
-        replace(item, division=replace(item.division, left=item.division.left - 1))
-        if item.division is not None and item.division.left and item.division.first in taken
-        else item
-        for item in before
+        replace(failure, division=replace(failure.division, left=failure.division.left - 1))
+        if failure.division is not None and failure.division.left and failure.division.first in divisions_of_run
+        else failure
+        for failure in failures
     )
 
 
-def _failures_outside(before: Failures, partitions: PartitionSet, *, known: PartFinding) -> Failures:
+def _failures_without(failures: Failures, partitions: PartitionSet, *, known: PartFinding) -> Failures:
     """The failures without ``partitions``; empty ones are dropped.
 
     ``known`` is the new finding about what remains of a divided failure: whether it must hold a bad partition.
     """
     return tuple(
-        left
-        for item in before
-        if not item.partitions.is_everything and (left := _failure_outside(item, partitions, known)).partitions
+        remaining
+        for failure in failures
+        if not failure.partitions.is_everything
+        and (remaining := _failure_without(failure, partitions, known)).partitions
     )
 
 
-def _failure_outside(item: FailedPartitions, partitions: PartitionSet, known: PartFinding) -> FailedPartitions:
+def _failure_without(failure: FailedPartitions, partitions: PartitionSet, known: PartFinding) -> FailedPartitions:
     """One failure without ``partitions``, with the new finding about its rest; unchanged where it has none of them."""
-    if not item.partitions.overlaps(partitions):
-        return item
-    division = item.division
+    if not failure.partitions.overlaps(partitions):
+        return failure
+    division = failure.division
     if division is not None and (known == "unknown" or division.known == "failed"):
         division = replace(division, known=known)
-    return replace(item, partitions=item.partitions - partitions, division=division)
+    return replace(failure, partitions=failure.partitions - partitions, division=division)

@@ -34,27 +34,27 @@ class FoldWorkspace:
         self.assets = dict(state.assets)
         self.datasets = dict(state.datasets)
         self.consumers = dict(state.consumers)
-        self.keepers = dict(state.keepers)
+        self.triggered = dict(state.triggered)
         self._journal_id = state.journal_id
-        self._fresh: dict[str, list[EventRef]] = {}
-        self._added: dict[str, list[PartitionSet]] = {}
-        self._marked: dict[str, dict[str, list[StampedPartitions]]] = {}
+        self._new_events: dict[str, list[EventRef]] = {}
+        self._new_coverage: dict[str, list[PartitionSet]] = {}
+        self._new_stale_marks: dict[str, dict[str, list[StampedPartitions]]] = {}
 
     def result(self, seq: int, commit: int) -> State:
         """Flushes all buffers and returns the new state."""
-        for uri in [*self._fresh, *self._added]:
+        for uri in [*self._new_events, *self._new_coverage]:
             self.dataset(uri)
-        for name in list(self._marked):
+        for name in list(self._new_stale_marks):
             self.flush_stale_marks(name)
-        return State(self._journal_id, seq, commit, self.assets, self.datasets, self.consumers, self.keepers)
+        return State(self._journal_id, seq, commit, self.assets, self.datasets, self.consumers, self.triggered)
 
     # ------------------------------------------------------------------ assets
 
     def flush_stale_marks(self, name: str) -> AssetState | None:
         """Adds the buffered stale marks to the asset and returns it; None where there is no such asset."""
-        asset, marked = self.assets.get(name), self._marked.pop(name, {})
-        if asset is not None and marked:
-            unions = {inlet: StampedPartitions.union(marks) for inlet, marks in marked.items()}
+        asset, buffered = self.assets.get(name), self._new_stale_marks.pop(name, {})
+        if asset is not None and buffered:
+            unions = {inlet: StampedPartitions.union(marks) for inlet, marks in buffered.items()}
             stale = {inlet: asset.stale.get(inlet, NO_STAMPS).merge(marks) for inlet, marks in unions.items()}
             asset = self.assets[name] = replace(asset, stale={**asset.stale, **stale})
         return asset
@@ -66,7 +66,7 @@ class FoldWorkspace:
         """
         if partitions:
             marks = NO_STAMPS.overlay(partitions, seq)
-            self._marked.setdefault(name, {}).setdefault(inlet.name, []).append(marks)
+            self._new_stale_marks.setdefault(name, {}).setdefault(inlet.name, []).append(marks)
 
     def inlet_with_coverage(self, inlet: FoldInlet) -> FoldInlet:
         """The inlet, told which of its partitions are present, where its mapping goes by the newest of these."""
@@ -91,32 +91,32 @@ class FoldWorkspace:
 
     def recent_events(self, uri: str) -> RecentEvents[EventRef]:
         """The dataset's remembered events, with the buffered ones."""
-        dataset, fresh = self.datasets.get(uri), self._fresh.pop(uri, None)
-        if dataset is not None and fresh:
-            dataset = self.datasets[uri] = replace(dataset, recent=dataset.recent.with_events(fresh))
+        dataset, buffered = self.datasets.get(uri), self._new_events.pop(uri, None)
+        if dataset is not None and buffered:
+            dataset = self.datasets[uri] = replace(dataset, recent=dataset.recent.with_events(buffered))
         return dataset.recent if dataset is not None else RecentEvents()
 
     def coverage(self, uri: str) -> PartitionSet:
         """The dataset's present partitions, with the buffered ones."""
-        dataset, added = self.datasets.get(uri), self._added.pop(uri, None)
-        if added is not None:
+        dataset, buffered = self.datasets.get(uri), self._new_coverage.pop(uri, None)
+        if buffered is not None:
             dataset = dataset or DatasetState(uri)
-            dataset = self.datasets[uri] = replace(dataset, coverage=dataset.coverage | PartitionSet.union(added))
+            dataset = self.datasets[uri] = replace(dataset, coverage=dataset.coverage | PartitionSet.union(buffered))
         return dataset.coverage if dataset is not None else NOTHING
 
     def add_coverage(self, uri: str, parts: PartitionSet) -> None:
         """Buffers partitions that are present in the dataset now."""
-        self._added.setdefault(uri, []).append(parts)
+        self._new_coverage.setdefault(uri, []).append(parts)
 
-    def remember_event(self, ref: EventRef, *, alone: bool) -> None:
+    def remember_event(self, ref: EventRef, *, keeps_only_newest: bool) -> None:
         """Buffers an event of its dataset.
 
-        ``alone`` means that no asset is triggered by the dataset: then only the newest event is remembered.
+        ``keeps_only_newest`` means that no asset is triggered by the dataset: then only the newest event is remembered.
         """
-        if alone:
-            self._fresh[ref.uri] = [ref]
+        if keeps_only_newest:
+            self._new_events[ref.uri] = [ref]
         else:
-            self._fresh.setdefault(ref.uri, []).append(ref)
+            self._new_events.setdefault(ref.uri, []).append(ref)
 
     # ------------------------------------------------------------------ dependents of a dataset
 
@@ -129,32 +129,32 @@ class FoldWorkspace:
 
     def triggered_assets(self, uri: str) -> list[AssetState]:
         """The assets that the dataset's events trigger, or triggered before their condition changed."""
-        return [self.assets[name] for name in self.keepers.get(uri, ())]
+        return [self.assets[name] for name in self.triggered.get(uri, ())]
 
     def dependent_assets(self, uri: str) -> set[str]:
         """The names of the assets that read the dataset or are triggered by it."""
-        return {*self.keepers.get(uri, ()), *(name for name, _ in self.consumers.get(uri, ()))}
+        return {*self.triggered.get(uri, ()), *(name for name, _ in self.consumers.get(uri, ()))}
 
     def update_listeners(self, name: str, old: AssetState | None) -> None:
         """Updates `consumers` and `keepers` after the asset's spec changed from ``old``."""
         new = self.assets[name]
-        before = old if old is not None else new
-        for uri in {*before.spec.listens, *new.spec.listens}:
-            own = [(name, inlet) for inlet in new.spec.readers(uri)] if uri in new.spec.listens else []
-            known = self.consumers.get(uri, ())
+        former = old if old is not None else new
+        for uri in {*former.spec.listens, *new.spec.listens}:
+            inlet_pairs = [(name, inlet) for inlet in new.spec.readers(uri)] if uri in new.spec.listens else []
+            consumers = self.consumers.get(uri, ())
             # ``known`` is sorted by (asset, inlet); no name sorts between ``name`` and ``name`` with a null character
-            first, last = bisect_left(known, (name,)), bisect_left(known, (f"{name}\0",))
-            _set_or_drop(self.consumers, uri, (*known[:first], *sorted(own), *known[last:]))
-        for uri in before.triggers | new.triggers:
-            keepers = self.keepers.get(uri, ())
-            first, last = bisect_left(keepers, name), bisect_right(keepers, name)
-            own_name = (name,) if uri in new.triggers else ()
-            _set_or_drop(self.keepers, uri, (*keepers[:first], *own_name, *keepers[last:]))
+            low, high = bisect_left(consumers, (name,)), bisect_left(consumers, (f"{name}\0",))
+            _set_or_drop(self.consumers, uri, (*consumers[:low], *sorted(inlet_pairs), *consumers[high:]))
+        for uri in former.triggers | new.triggers:
+            triggered = self.triggered.get(uri, ())
+            low, high = bisect_left(triggered, name), bisect_right(triggered, name)
+            own_entry = (name,) if uri in new.triggers else ()
+            _set_or_drop(self.triggered, uri, (*triggered[:low], *own_entry, *triggered[high:]))
 
 
-def _set_or_drop(known: dict[str, tuple[Name, ...]], uri: str, values: tuple[Name, ...]) -> None:
+def _set_or_drop(values_by_uri: dict[str, tuple[Name, ...]], uri: str, values: tuple[Name, ...]) -> None:
     """Stores the values of a dataset; drops the dataset where there are none."""
     if values:
-        known[uri] = values
+        values_by_uri[uri] = values
     else:
-        known.pop(uri, None)
+        values_by_uri.pop(uri, None)

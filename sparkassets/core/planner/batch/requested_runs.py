@@ -143,7 +143,7 @@ def _replaces_newer_partitions(partitioning: Partitioning, state: AssetState, pa
     """Whether the run's partitions would replace newer ones for readers, because rows do not tell their time."""
     if partitioning.has_columns or partitioning.time is None or not partitions:
         return False
-    row_partitions = partitioning.in_rows(partitions)
+    row_partitions = partitioning.widen_to_rows(partitions)
     return any(
         each.visible_partitions.overlaps(row_partitions) and each.partitions.last > partitions.last
         for each in visible_iterations(state.iterations)

@@ -78,7 +78,7 @@ def partitions_before_gaps(asset: AssetSpec, state: AssetState, gaps: PartitionS
     """
     if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NOTHING
-    new_gap_heads = ((gaps | state.gaps) - state.coverage).heads() - state.gaps
+    new_gap_heads = ((gaps | state.gaps) - state.coverage).range_heads() - state.gaps
     lookback = asset.partitioning.partitions_before(new_gap_heads, asset.strategy.lookback)
     return (lookback & asset.partitioning.inside(state.coverage)) - state.skipped_partitions
 

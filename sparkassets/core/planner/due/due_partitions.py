@@ -297,7 +297,7 @@ def _additions_in_turn(
     """
     if not state.additions or state.additions.invocation != context.invocation:
         return NOTHING
-    return asset.partitioning.inside(state.additions.further) & pending.missing
+    return asset.partitioning.inside(state.additions.added_in_turn) & pending.missing
 
 
 def _select_scheduled(

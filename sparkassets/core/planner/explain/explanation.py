@@ -437,7 +437,8 @@ def _explain_last_run(context: PlanningContext, asset: AssetSpec, state: AssetSt
         return ExplanationNode(never_text if state.loss is None else "what it wrote is gone")
     rows_text = f", {plural(state.last.rows, 'row')}" if state.last.rows is not None else ""
     outcomes = tuple(
-        ExplanationNode(each) for each in describe_other_outcomes(state.last.verdicts, beside=quarantine_path(asset))
+        ExplanationNode(each)
+        for each in describe_other_outcomes(state.last.verdicts, quarantine=quarantine_path(asset))
     )
     text = (
         f"ran last: {state.last.run} at {context.format_instant(state.last.at)}{rows_text}{_note_unchanged(state.last)}"
