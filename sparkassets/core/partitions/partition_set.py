@@ -117,7 +117,7 @@ class PartitionSet(LiftedValue[RangeSet]):
     def sole_partition(self) -> tuple[Segment, RangeSet]:
         """The tuple and the time of a set of one partition; the empty tuple for a set by time alone.
 
-        >>> PartitionSet.by_segment({("nl",): RangeSet.span(0, 9)}).sole
+        >>> PartitionSet.by_segment({("nl",): RangeSet.span(0, 9)}).sole_partition
         (('nl',), RangeSet(starts=(0,), ends=(9,)))
         """
         return self.apart[0] if self.apart else ((), self.time)
