@@ -16,9 +16,9 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import SourceError
 from sparkassets.files import File, SkippedFiles, iterate_files
 from sparkassets.files.object_stores import local_path
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 from sparkassets.ports import LastLook, Observation, TextFileReader
-from sparkassets.sources.file_views import observe_views
+from sparkassets.sources.file_views import FileViewChanges, observe_views
 
 _MOST_NAMED = 5
 """How many files a note names."""
@@ -125,44 +125,36 @@ class FileObserver:
         Raises:
             SourceError: The folder is missing or cannot be listed; or a file can never be read.
         """
-        cursor = last.cursor  # which knows every slot
         if asset.storage is None or asset.source is None:
             raise SourceError(f"the source '{asset.name}' has no path")
-        partitioning = asset.partitioning
-        pattern = PathPattern.parse(asset.storage.path, partitioning.segment_columns)
-        slot_cursor = {key: value for key, value in cursor.items() if is_of_slot(key)}
+        pattern = PathPattern.parse(asset.storage.path, asset.partitioning.segment_columns)
+        slot_cursor = {key: value for key, value in last.cursor.items() if is_of_slot(key)}
         try:
-            listing = _list_unless_known(asset, pattern, slot_cursor, cursor)
+            listing = _list_unless_known(asset, pattern, slot_cursor, last.cursor)
         except FileNotFoundError:
-            return _without_folder(asset, pattern, seen=bool(cursor))
+            return _without_folder(asset, pattern, seen=bool(last.cursor))
         if listing is None:
             return None
         files, skipped = listing
-        slots, ignored = _group(pattern, partitioning, files)
+        slots, ignored = _group(pattern, asset.partitioning, files)
         ignored.undecodable.extend(sorted(filter(pattern.resembles, skipped.undecodable)))
         ignored.outside.extend(sorted(skipped.outside))
         unsettled = _find_unsettled(asset, slots, now)
         empty = _without_empty(asset, slots, unsettled)
+        notes = _notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled))
+        view_changes = self._observe_views(asset, slots, unsettled, last)
         new_fingerprints = _find_news(slots, slot_cursor, unsettled)
         slots_now = {key: (slot.segment, slot.time) for key, slot in slots.items()}
-        lost = LostSlots.find(slot_cursor, slots_now, pattern, partitioning)
-        files_by_slot = {key: (slot.segment, slot.files) for key, slot in slots.items()}
-        view_changes = observe_views(asset, files_by_slot, unsettled=unsettled, last=last, texts=self._texts)
-        unread_note = f"{_count(view_changes.unread, 'new file')} not read yet" if view_changes.unread else ""
-        notes = (*_notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled)), *view_changes.notes)
-        notes += (
-            (f"{unread_note}: Spark alone reads {asset.source.kind} (`plan --spark` starts it)",) if unread_note else ()
-        )
+        lost = LostSlots.find(slot_cursor, slots_now, pattern, asset.partitioning)
         cursor_changes: dict[str, Any] = {**new_fingerprints, **lost.cursor}
-        if not (cursor_changes or notes or view_changes.views or view_changes.cursor):
-            return None
+        notes = (*notes, *view_changes.notes)
         if cursor_changes and not (notes or asset.views):
             cursor_changes[LISTING] = _digest(asset, _without_lost({**slot_cursor, **cursor_changes}), files)
-        return Observation(
+        observation = Observation(
             asset=asset.name,
             changed=PartitionSet.from_slots(slots_now[key] for key in new_fingerprints),
             removed=lost.removed,
-            whole=not partitioning.is_partitioned and bool(new_fingerprints or lost.gone),
+            whole=not asset.partitioning.is_partitioned and bool(new_fingerprints or lost.gone),
             cursor={**cursor_changes, **view_changes.cursor},
             extra=_extra(
                 [slots[key] for key in new_fingerprints],
@@ -172,8 +164,25 @@ class FileObserver:
             ),
             notes=notes,
             views=view_changes.views,
-            session_needed_reason=unread_note,
+            session_needed_reason=_unread_files(view_changes.unread),
         )
+        return observation if observation.has_news or notes else None
+
+    def _observe_views(
+        self, asset: AssetSpec, slots: Mapping[str, _SlotFiles], unsettled: Collection[str], last: LastLook
+    ) -> FileViewChanges:
+        """The news of the source's views, with a note if Spark is needed to read new files."""
+        files_by_slot = {key: (slot.segment, slot.files) for key, slot in slots.items()}
+        changes = observe_views(asset, files_by_slot, unsettled=unsettled, last=last, texts=self._texts)
+        if not changes.unread or asset.source is None:
+            return changes
+        note = f"{_unread_files(changes.unread)}: Spark alone reads {asset.source.kind} (`plan --spark` starts it)"
+        return replace(changes, notes=(*changes.notes, note))
+
+
+def _unread_files(count: int) -> str:
+    """How many new files nobody has read, as a clause; empty for none."""
+    return f"{_count(count, 'new file')} not read yet" if count else ""
 
 
 def _without_lost(cursor: Mapping[str, Any]) -> dict[str, Any]:

@@ -129,23 +129,17 @@ class TableInspection:
         version = commits[-1].version if commits else seen_version
         if any(commit.changes_protocol for commit in commits):
             self._open(version)  # it may need by now what deltalake does not know
-        metadata = [commit.metadata for commit in commits if commit.metadata is not None]
-        if any(each["id"] != self.last.table_id for each in metadata):
-            return self._observe_everything(self._open(), reason="another table stands there now")
-        if metadata and self._columns_of(metadata[-1]["schemaString"]) != columns:
-            return self._observe_everything(self._open(), reason="the partition's column is stored in another way now")
+        if (reason := self._replaced_reason(commits, columns)) is not None:
+            return self._observe_everything(self._open(), reason=reason)
         ignored = self._ignored_before()
         cursor = self._cursor(log, version, columns, ignored)
         if not commits and all(self.last.cursor.get(key) == value for key, value in cursor.items()):
             return self.without_news()
-        files = [file for commit in commits for file in commit.files]
+        has_files = any(commit.files for commit in commits)
         parts = self._parts(columns)
         changes, added, removed = PartitionChanges(), NOTHING, NOTHING
-        if parts and files:
-            only_adds = all(file.added for file in files)
-            covered = NOTHING if only_adds else self._listed_coverage()
-            changes = parts.find_changes(commits, seen_version=seen_version, version=version, coverage=covered)
-            ignored = self._find_ignored(parts, version, only_adds=only_adds)
+        if parts and has_files:
+            changes, ignored = self._find_file_changes(parts, commits, seen_version)
         if parts and self.last.cursor.get("keys") != self._segments_digest():
             held, relisted = parts.find_partitions(self._open(version)), self._relisted_partitions()
             added, removed = (held - self.last.coverage) | (held & relisted), relisted - held
@@ -155,13 +149,32 @@ class TableInspection:
             asset=self.asset.name,
             changed=changes.changed | added,
             removed=changes.removed | removed,
-            whole=parts is None and bool(files),
+            whole=parts is None and has_files,
             table_id=self.last.table_id,
             version=version,
             cursor=self._cursor(log, version, columns, ignored),
             extra=_describe_commits(commits) | uncertainty | _describe_reads(parts),
             notes=(*self._notes(ignored), *([uncertainty["reason"]] if "rewritten" in uncertainty else [])),
         )
+
+    def _replaced_reason(self, commits: Sequence[LogCommit], columns: PartitionColumns) -> str | None:
+        """Why the commits made everything in the table news: it is another one, or has other columns; else None."""
+        metadata = [commit.metadata for commit in commits if commit.metadata is not None]
+        if any(each["id"] != self.last.table_id for each in metadata):
+            return "another table stands there now"
+        if metadata and self._columns_of(metadata[-1]["schemaString"]) != columns:
+            return "the partition's column is stored in another way now"
+        return None
+
+    def _find_file_changes(
+        self, parts: TableParts, commits: Sequence[LogCommit], seen_version: int
+    ) -> tuple[PartitionChanges, LeftOut]:
+        """The changes by the files of these commits, and the values that name no partition after them, by column."""
+        version = commits[-1].version
+        only_adds = all(file.added for commit in commits for file in commit.files)
+        covered = NOTHING if only_adds else self._listed_coverage()
+        changes = parts.find_changes(commits, seen_version=seen_version, version=version, coverage=covered)
+        return changes, self._find_ignored(parts, version, only_adds=only_adds)
 
     def without_news(self) -> Observation | None:
         """An observation without changes that repeats the notes about left-out values; None if there are none."""

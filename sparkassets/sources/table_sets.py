@@ -79,6 +79,11 @@ class _SlotLook:
         return {name: each.position for name, each in self.tables.items() if each.position}
 
     @property
+    def unseen_reasons(self) -> dict[str, str]:
+        """Table to the reason why only a session can look at it, for those that were not looked at."""
+        return {name: table.unseen for name, table in self.tables.items() if table.unseen}
+
+    @property
     def is_changed(self) -> bool:
         """Whether a table of the slot is new, changed or gone."""
         return self.positions.keys() != self.known.keys() or any(each.changed for each in self.tables.values())
@@ -152,15 +157,16 @@ class TableSetObserver:
         if isinstance(names, Observation):
             return names
         slots, left_out = _group(tables.pattern, partitioning, names)
-        all_looks = {key: self._look_at_slot(asset, tables, slot, cursor.get(key), now) for key, slot in slots.items()}
-        for look in all_looks.values():
-            left_out.without_table.extend(set(look.slot.tables) - look.tables.keys())
-        looks = {key: look for key, look in all_looks.items() if look.tables}
+        looks: dict[str, _SlotLook] = {}
+        unseen_reasons: dict[str, str] = {}
+        for key, slot in slots.items():
+            look = self._look_at_slot(asset, tables, slot, cursor.get(key), now)
+            left_out.without_table.extend(set(slot.tables) - look.tables.keys())
+            if look.tables:
+                looks[key] = look
+                unseen_reasons |= look.unseen_reasons
         news = {key: look.positions for key, look in looks.items() if look.positions != look.known}
         changed = [look.slot for look in looks.values() if look.is_changed]
-        unseen_reasons = {
-            name: each.unseen for look in looks.values() for name, each in look.tables.items() if each.unseen
-        }
         slots_now = {key: (look.slot.segment, look.slot.time) for key, look in looks.items()}
         lost = LostSlots.find(cursor, slots_now, tables.pattern, partitioning)
         notes = _notes(asset, left_out, skipped, self._listing.nouns) + _notes_unseen(unseen_reasons)
