@@ -1,5 +1,7 @@
 """A write mode of a package combines the rows of a run with those of the table, once."""
 
+import sys
+
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
@@ -88,3 +90,29 @@ def test_a_rebuild_combines_with_nothing(root, spark):
     project = Project.load(root)
     assert project.backfills.run(BackfillRequest("paid", rebuild=True, force=True), spark).ok
     assert rows(root) == [("2025-01-01", 1, "ann", 11)]
+
+
+def test_a_column_that_the_table_lacks_is_null_in_its_rows(root, spark):
+    (root / "assets/paid.yml").write_text(
+        PAID.replace("columns: {day: string, id", "schema: evolve\ncolumns: {day: string, id")
+    )
+    land(root, ("2025-01-01", 1, "ann", 10))
+    assert Project.load(root).run(spark).ok
+    land(root, ("2025-01-01", 2, "bob", 20))
+    text = (root / "assets/paid.yml").read_text()
+    more = text.replace("amount: bigint}", "amount: bigint, twice: bigint}").replace(
+        "amount FROM", "amount, 2 * amount AS twice FROM"
+    )
+    (root / "assets/paid.yml").write_text(more)
+    assert Project.load(root).run(spark).ok
+    found = pa.table(DeltaTable(root / "warehouse/paid").scan()).to_pylist()
+    assert sorted((row["id"], row["twice"]) for row in found) == [(1, None), (2, 40)]
+
+
+def test_a_mode_that_calls_exit_fails_its_run(root, spark, monkeypatch):
+    import payroll
+
+    monkeypatch.setattr(payroll.Supplement, "combine", lambda *_: sys.exit(5))
+    land(root, ("2025-01-01", 1, "ann", 10))
+    (result,) = Project.load(root).run(spark, check=False).runs
+    assert result.error == "paid: the write mode 'supplement' failed: SystemExit: 5"

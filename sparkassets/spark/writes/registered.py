@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sparkassets.core.entry_points import PLUGIN_FAILURES
 from sparkassets.core.phrases import kind_of
 from sparkassets.core.writes import REGISTRY, RegisteredWrite, build_combiner
 from sparkassets.errors import RunError, SparkAssetsError
@@ -42,13 +43,24 @@ def combine_rows(order: RunOrder, rows: DataFrame, read_table: ReadTable) -> Dat
         mode = build_combiner(write.name, write.parameters, installed=InstalledFactories(REGISTRY))
         table_rows = rows.limit(0) if order.rebuilds else read_table(order, rows)
         partitions = None if order.rebuilds else guard_for(order, table_rows.schema)
+        if partitions is not None:
+            table_rows = table_rows.filter(partitions.predicate)
         with preserve_process_state(lambda: False):
-            result = mode.combine(rows, table_rows if partitions is None else table_rows.filter(partitions.predicate))
+            result = mode.combine(rows, _with_new_columns(table_rows, rows))
     except SparkAssetsError as error:
         raise RunError(f"{name}: {error.args[0]}", hint=error.hint) from error
-    except Exception as error:
+    except PLUGIN_FAILURES as error:
         raise RunError(f"{name}: the write mode '{write.name}' failed: {type(error).__name__}: {error}") from error
     if not is_frame(result):
         raise RunError(f"{name}: the write mode '{write.name}' returned {kind_of(result)}; expected a DataFrame")
     combined: DataFrame = result
     return combined
+
+
+def _with_new_columns(table_rows: DataFrame, rows: DataFrame) -> DataFrame:
+    """The table's rows, with NULL in each column that only the run's rows have: ``schema`` may let it be added."""
+    from pyspark.sql import functions as sql
+
+    known = {name.lower() for name in table_rows.columns}
+    added = (field for field in rows.schema if field.name.lower() not in known)
+    return table_rows.withColumns({field.name: sql.lit(None).cast(field.dataType) for field in added})
