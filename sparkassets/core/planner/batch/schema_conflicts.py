@@ -9,7 +9,9 @@ sources that get a column, and code that has computed a part of the table alread
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Final
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import PartitionSet
@@ -24,6 +26,8 @@ from sparkassets.core.spec.column_changes import ColumnChanges, rebuild_command
 from sparkassets.core.spec.model import AssetSpec, SqlBody
 from sparkassets.frozen import frozen, replace
 
+_COUNTED: Final = re.compile(r"\(\s*\*\s*\)")
+"""A star that stands for no columns, as in ``count(*)``."""
 _HELD_BY = "columns"
 """What holds the runs back, for the reason of consumers."""
 
@@ -193,7 +197,7 @@ def _inlets_read_whole(asset: AssetSpec) -> list[str]:
     from sparkassets.core.definitions.differences import find_columns_read  # where code has changed
 
     template = asset.body.template if isinstance(asset.body, SqlBody) else None
-    if template is not None and "*" not in template:
+    if template is not None and "*" not in _COUNTED.sub("", template):
         return []
     return [
         name
