@@ -56,10 +56,10 @@ class Shop:
         made = asset(name, self.up[name], by=self.by[name], schema=self.schema[name], on_code_change=self.again[name])
         if self.shape[name] == "function":
             body = PythonBody("jobs", "f", (self.up[name],), "/p", HERE)
-            return replace(made, body=body, definition=AssetDefinition.build(sql="f"))
+            return replace(made, body=body, definition=AssetDefinition.build(text="f"))
         more = ", 1 AS of__UP" if name == self.edited else ""
         text = QUERIES[self.shape[name]].replace("_MORE", more).replace("_UP", self.up[name])
-        return replace(made, body=SqlBody(text, HERE), definition=AssetDefinition.build(sql=text))
+        return replace(made, body=SqlBody(text, HERE), definition=AssetDefinition.build(text=normal_form(text)))
 
     def returned(self, name: str, tables: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
         own = OWN.get(self.shape[name]) or tables[self.up[name]]

@@ -144,7 +144,11 @@ def starred(sql: str, **more: Any) -> tuple[Any, ...]:
     """`a` takes new columns, `star` has all of them, `plain` names two, `after` reads `star`."""
     texts = {"a": sql, "star": "SELECT * FROM {{ inlets.a }}", "plain": "SELECT day, n FROM {{ inlets.a }}"}
     body = {
-        name: {"body": SqlBody(text, HERE), "definition": AssetDefinition.build(sql=text), "on_code_change": "backfill"}
+        name: {
+            "body": SqlBody(text, HERE),
+            "definition": AssetDefinition.build(text=normal_form(text)),
+            "on_code_change": "backfill",
+        }
         for name, text in texts.items()
     }
     return (
