@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.query_text import normal_form
 from sparkassets.core.spec.model import AssetSpec, PythonBody, SqlBody
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import RunError
