@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 from warnings import catch_warnings
 
 from sparkassets.core.phrases import show_value
-from sparkassets.core.suggestions import did_you_mean, suggest_close
 from sparkassets.errors import InputError, describe_error
 from sparkassets.frozen import frozen
 
@@ -164,6 +163,8 @@ class EntryPointRegistry:
         """
         from pydantic import ConfigDict, Field, ValidationError, create_model
 
+        from sparkassets.core.suggestions import did_you_mean
+
         keys = [*taken]
         if unknown := next((key for key in parameters if key not in keys), None):
             message = f"unknown key '{unknown}' of {self.noun} '{name}'; expected {', '.join(keys) or 'none'}"
@@ -228,6 +229,8 @@ class EntryPointRegistry:
                 "an import path is never used: it is the name that a package registers in the entry point group "
                 f"'{self.group}'"
             )
+        from sparkassets.core.suggestions import suggest_close
+
         install = f"install the package that registers it in the entry point group '{self.group}'"
         return suggest_close(name, {*installed, *self.built_in}) or install
 

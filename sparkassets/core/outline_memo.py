@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import blake2b
 
 from sparkassets.core.query_outline import QueryOutline
+from sparkassets.digests import blake2b
 
 
 class OutlineMemo:

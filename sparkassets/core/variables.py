@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 
 PROFILE: Final = "SPARKASSETS_PROFILE"
@@ -43,6 +42,8 @@ def refuse_unknown(environment: Mapping[str, str], names: Collection[str]) -> No
     named = {name.removeprefix(_SET) for name in names}
     for name in requested_names(environment):
         if name not in named:
+            from sparkassets.core.suggestions import did_you_mean  # for messages
+
             hint = did_you_mean(name, named - {PROFILE}) or "--set gives `${NAME}` in the project's files a value"
             raise InputError(f"nothing in the project names ${{{name}}}", hint=hint)
 

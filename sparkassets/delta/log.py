@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from sparkassets.digests import blake2b
 from sparkassets.errors import SourceError
 from sparkassets.files.object_stores import deltalake_options
 from sparkassets.frozen import frozen

@@ -13,12 +13,12 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from hashlib import blake2b, pbkdf2_hmac
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from sparkassets.cache import note_use
+from sparkassets.digests import blake2b
 from sparkassets.frozen import frozen
 from sparkassets.project.compile_trace import CompileTrace
 
@@ -54,6 +54,8 @@ class VariableFingerprint:
 def _digest(names: tuple[str, ...], env: Mapping[str, str], salt: bytes) -> bytes:
     if env.keys().isdisjoint(names):
         return b""  # none is set: there is no value to hide
+    from hashlib import pbkdf2_hmac  # here, as most projects have no variable
+
     values = json.dumps([env.get(name) for name in names])  # null for unset differs from "" for empty
     return pbkdf2_hmac("sha256", values.encode(), salt, _ROUNDS)
 

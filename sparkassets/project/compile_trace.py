@@ -8,9 +8,10 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
 from typing import Final
+
+from sparkassets.digests import blake2b
 
 PROJECT_FILE: Final = "project.yml"
 

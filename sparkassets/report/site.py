@@ -12,7 +12,6 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from hashlib import blake2b
 from html import escape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sparkassets.core.documents.report import ReportDocuments
+from sparkassets.digests import blake2b
 from sparkassets.errors import InputError
 from sparkassets.files.folders import FileFolder, open_folder
 from sparkassets.frozen import frozen

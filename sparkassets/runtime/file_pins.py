@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,6 +16,7 @@ from sparkassets.core.runs import InletPin, RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.source_views import view_id
+from sparkassets.digests import blake2b
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 

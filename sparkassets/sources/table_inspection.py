@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from sparkassets.delta.live_files import flat_adds
 from sparkassets.delta.log import DeltaLog, LogCommit
 from sparkassets.delta.partition_columns import PartitionColumns, columns_of
 from sparkassets.delta.tables import is_table, load_table, unreadable
+from sparkassets.digests import blake2b
 from sparkassets.errors import NoTableError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import LastLook, Observation

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.commit_inspection import CommitInspector, parse_run_metadata, refuse_unknown
 from sparkassets.delta.log import DeltaLog, LogCommit, parse_transactions
 from sparkassets.delta.tables import load_table, unreadable
+from sparkassets.digests import blake2b
 from sparkassets.errors import SessionNeededError, SourceError
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Collection, Mapping
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +17,7 @@ from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.table_names import quote_table_name
 from sparkassets.delta import staging
 from sparkassets.delta.staging import StagingAttempt
+from sparkassets.digests import blake2b
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker

@@ -30,8 +30,9 @@ def log_folder(project: ProjectSpec) -> Path:
         return Path(project.logs)
     if "://" not in project.state:
         return Path(project.state) / "logs"
-    from hashlib import blake2b
     from tempfile import gettempdir
+
+    from sparkassets.digests import blake2b
 
     cache = find_cache_folder()
     name = f"{project.name}-{blake2b(project.state.encode(errors='surrogateescape'), digest_size=4).hexdigest()}"

@@ -310,12 +310,12 @@ def test_the_oldest_go(shop):
     assert "0" not in names
 
 
-def test_a_kept_project_needs_no_pydantic_yaml_and_jinja(shop):
+def test_a_kept_project_needs_no_pydantic_yaml_jinja_and_openssl(shop):
     loaded()
     script = (
         "import sys; from pathlib import Path; from sparkassets.project import load_project\n"
         "load_project(Path('conf'), {}, cache=Path('cache'))\n"
-        "assert not {'pydantic', 'yaml', 'jinja2'} & set(sys.modules), sorted(sys.modules)\n"
+        "assert not {'pydantic', 'yaml', 'jinja2', 'hashlib'} & set(sys.modules), sorted(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

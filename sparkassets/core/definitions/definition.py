@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import field
-from hashlib import blake2b
 from typing import Final
 
+from sparkassets.digests import blake2b
 from sparkassets.frozen import frozen
 
 MOST_TEXT: Final = 20_000

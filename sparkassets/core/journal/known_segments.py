@@ -17,7 +17,6 @@ from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.phrases import escape_unwritable, listing, show_value
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 from sparkassets.frozen import replace
 
@@ -152,6 +151,8 @@ def find_open_column(asset: AssetSpec, column: str | None) -> str:
         return open_columns[0]
     matching = next((each for each in open_columns if each.lower() == column.lower()), None)
     if matching is None:
+        from sparkassets.core.suggestions import did_you_mean  # for messages; so the next
+
         hint = did_you_mean(column, open_columns)
         raise InputError(
             f"asset {asset.name!r} has no partition by segments: runtime of the column {column!r}", hint=hint
@@ -181,6 +182,8 @@ def build_segment_entry(
     learned = state.keys.get(column.lower()) if state is not None else None
     to_remove = _missing_keys(keys, learned.removed if learned is not None else ())
     if unknown := _missing_keys(to_remove, current):
+        from sparkassets.core.suggestions import did_you_mean
+
         message = f"{unknown[0]!r} is no known segment of {column} of asset {asset.name!r}"
         raise InputError(message, hint=did_you_mean(unknown[0], current))
     return SegmentEntry(asset.name, column, removed=to_remove) if to_remove else None

@@ -13,7 +13,6 @@ from urllib.parse import quote, unquote
 from sparkassets.core.partitions.grains import PartitionError
 from sparkassets.core.partitions.segment_functions import Segment
 from sparkassets.core.phrases import listing
-from sparkassets.core.suggestions import did_you_mean
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
@@ -79,6 +78,8 @@ class SegmentPartition:
         """A hint with the most similar known key, or with all of them; None where there is none to suggest."""
         if self.keys == (WHOLE,):
             return "none is known yet: until then a run is of all of them, *"
+        from sparkassets.core.suggestions import did_you_mean  # for messages; so the next
+
         return did_you_mean(encode_segment(segment), map(encode_segment, self.keys))
 
 
@@ -122,6 +123,8 @@ def _split_name(dimensions: Sequence[SegmentPartition], text: str) -> tuple[Segm
     for dimension in dimensions if equals else ():
         if dimension.column.lower() == column.lower():
             return dimension, key
+    from sparkassets.core.suggestions import did_you_mean
+
     hint = did_you_mean(column, columns) if equals else None
     if len(dimensions) != 1:
         expected = listing([f"{each}=KEY" for each in columns])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from itertools import islice
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from sparkassets.core.partitions import NOTHING, PartitionError, Partitioning, P
 from sparkassets.core.partitions.json_form import decode_partitions
 from sparkassets.core.partitions.segments import decode_segment, encode_segment
 from sparkassets.core.patterns.path_pattern import PathPattern
+from sparkassets.digests import blake2b
 from sparkassets.frozen import frozen
 
 _OF_FILE = "%/"

@@ -15,7 +15,6 @@ from sparkassets.core.planner.batch.run_batches import batch_candidates
 from sparkassets.core.planner.due import outdated_code, withheld_partitions
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DecisionStep
 from sparkassets.core.planner.due.due_partitions import find_due_partitions
-from sparkassets.core.planner.due.due_runs import find_due_runs
 from sparkassets.core.planner.due.due_ticks import find_due_ticks, next_tick_of
 from sparkassets.core.planner.due.pending_partitions import explain_skipped, find_pending
 from sparkassets.core.planner.due.wanted_partitions import explain_beyond_newest, explain_left_out, mapped_inlets
@@ -33,7 +32,6 @@ from sparkassets.core.planner.run_slots import (
     leftover_slots,
 )
 from sparkassets.core.planner.wording import listing, plural
-from sparkassets.core.spec.asset_graph import find_ancestors
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import replace
@@ -263,7 +261,11 @@ def _unread_partitions(case: DecisionInput, progress: DecisionProgress) -> dict[
 
 def start_from_schedule(case: DecisionInput) -> DecisionProgress:
     """First step: finds missing and stale partitions, or, for an asset without partitions, unused events and ticks."""
-    return find_due_runs(case) if case.pending is None else find_due_partitions(case, case.pending)
+    if case.pending is not None:
+        return find_due_partitions(case, case.pending)
+    from sparkassets.core.planner.due.due_runs import find_due_runs  # for assets without partitions
+
+    return find_due_runs(case)
 
 
 def _wait_for_live_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
@@ -351,6 +353,8 @@ def make_plan(context: PlanningContext) -> Plan:
 def find_decision(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
     """Returns the decision for one asset; decides it and its ancestors where ``context.decisions`` lacks them."""
     if asset.name not in context.decisions:
+        from sparkassets.core.spec.asset_graph import find_ancestors
+
         undecided = {asset.name, *find_ancestors(context.project.assets, asset.name)} - context.decisions.keys()
         for each in context.project.assets.values():
             if each.name in undecided:

@@ -10,7 +10,6 @@ from sparkassets.core.conditions import UpdateLeaf
 from sparkassets.core.partitions import Dependency, Partitioning
 from sparkassets.core.sinks import SinkSpec
 from sparkassets.core.spec.model import NOWHERE, AssetSpec, InletSpec
-from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import rules_digest
 from sparkassets.errors import FileLocation, InputError, SpecProblem
 from sparkassets.frozen import frozen
@@ -153,4 +152,6 @@ class ProjectSpec:
 
     def unknown_asset_error(self, name: str, *, hint: str | None = None) -> InputError:
         """The error that the project has no asset of that name; the hint is a suggestion by default."""
+        from sparkassets.core.suggestions import did_you_mean  # for messages
+
         return InputError(f"no asset {name!r} in project {self.name!r}", hint=hint or did_you_mean(name, self.assets))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Final
 
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.storage_location import StorageLocation
+from sparkassets.digests import blake2b
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from decimal import Decimal
-from hashlib import blake2b
 from typing import Any, Final, Literal
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.partitions.json_form import encode_partitions, from_plain, to_plain
 from sparkassets.core.validations.checks import Check, RowCountCheck, UniqueCheck
+from sparkassets.digests import blake2b
 from sparkassets.errors import FileLocation
 from sparkassets.frozen import frozen
 
