@@ -124,7 +124,7 @@ def _make_project_spec(project: ProjectDraft, files: AssetFiles, assets: Mapping
         secrets=secrets_of(project.at, keys, project.profile),
         given={name: plain_text(value) for name, value in _find_profile(project).variables.items()},
         logs=resolve_path(keys.logs, root=project.root) if keys.logs is not None else None,
-        storage=stores_of(project.at, keys, project.profile, named=files.stores),
+        storage=stores_of(project.at, keys, project.profile, references=files.stores),
         warnings=tuple(sort_problems([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
     )
 

@@ -24,7 +24,7 @@ _SCHEMES: Final = {
     **dict.fromkeys(("abfs", "abfss", "azure", "adl", "wasb", "wasbs"), "az"),
 }
 """Schemes of one store that different libraries call differently."""
-_OF_THE_STATE: Final = ("journal", "watermarks")
+_STATE_TABLES: Final = ("journal", "watermarks")
 
 
 @frozen
@@ -59,14 +59,16 @@ def parse_site(path: str) -> StorageSite:
     scheme = scheme.lower()
     if not separator or scheme == "file":
         local = rest if separator else path
-        return StorageSite("", _names(local if local.startswith("/") else local[local.find("/") :]))
+        return StorageSite("", _split_names(local if local.startswith("/") else local[local.find("/") :]))
     host, _, below = rest.partition("/")
-    container, at, account = host.lower().partition("@")
+    container, has_account, account = host.lower().partition("@")
     kind = _SCHEMES.get(scheme, scheme)
-    return StorageSite(f"{kind}://{container}", _names(below), (), account.partition(".")[0] if at else "")
+    return StorageSite(
+        f"{kind}://{container}", _split_names(below), (), account.partition(".")[0] if has_account else ""
+    )
 
 
-def _names(path: str) -> tuple[str, ...]:
+def _split_names(path: str) -> tuple[str, ...]:
     return tuple(name for name in posixpath.normpath(f"/{path}").split("/") if name)
 
 
@@ -118,9 +120,11 @@ class StorageOverlap:
         """The problem as a sentence; ``where`` is where the other place is set, empty if it is not."""
         how = {"same": "is also", "inside": "lies inside", "around": "holds"}[self.relation]
         where_text = f" ({where})" if where else ""
-        return f"the {self.place.role} {self.place.shown!r} {how} {self.other.name}{where_text}; {self._harm()}"
+        return (
+            f"the {self.place.role} {self.place.shown!r} {how} {self.other.name}{where_text}; {self._describe_harm()}"
+        )
 
-    def _harm(self) -> str:
+    def _describe_harm(self) -> str:
         if self.other.role == "source":
             return "what is written there would be read as the source's data"
         return "writing the one would destroy the other"
@@ -146,7 +150,7 @@ def storage_uses(
         folders: Absolute folders of asset files; one that holds the project's own folder is left out.
         assets: All assets, by name.
     """
-    places = [StorageUse("state", each, state[1]) for each in _tables_of(state[0])]
+    places = [StorageUse("state", each, state[1]) for each in _iterate_state_places(state[0])]
     places.append(StorageUse("root", root, root))
     bodies = (asset.body for asset in assets.values() if isinstance(asset.body, PythonBody))
     packages = (f"{body.search_path.rstrip('/')}/{body.module.partition('.')[0]}" for body in bodies)
@@ -178,22 +182,22 @@ def catalog_schema(place: str) -> tuple[str, ...]:
 
 def find_table_sharers(project: ProjectSpec, asset: str) -> tuple[str, ...]:
     """The asset and all others that write to the same table, which is only allowed if all of them append."""
-    own = project.assets[asset].storage
-    if own is None:
+    location = project.assets[asset].storage
+    if location is None:
         return (asset,)
-    place = parse_site(own.as_path)
+    place = parse_site(location.as_path)
     writers = (each for each in project.assets.values() if each.source is None and each.storage is not None)
-    return (asset, *(each.name for each in writers if each.name != asset and _is_at(each, place)))
+    return (asset, *(each.name for each in writers if each.name != asset and _is_stored_at(each, place)))
 
 
-def _is_at(asset: AssetSpec, place: StorageSite) -> bool:
+def _is_stored_at(asset: AssetSpec, place: StorageSite) -> bool:
     return asset.storage is not None and parse_site(asset.storage.as_path) == place
 
 
-def _tables_of(place: str) -> Iterator[str]:
+def _iterate_state_places(place: str) -> Iterator[str]:
     """The places of a state: its tables if it is in a catalog, else the one place itself."""
     schema = catalog_schema(place)
-    tables = (StorageLocation.of_table((*schema, table)).as_path for table in _OF_THE_STATE)
+    tables = (StorageLocation.of_table((*schema, table)).as_path for table in _STATE_TABLES)
     yield from tables if schema else (place,)
 
 
@@ -207,39 +211,40 @@ def find_overlaps(
     sites = [locate(place.path) for place in places]
     ends: dict[tuple[object, ...], list[int]] = {}
     for number, site in enumerate(sites):
-        ends.setdefault(_end(site), []).append(number)
+        ends.setdefault(_site_key(site), []).append(number)
     for number, site in enumerate(sites):
-        for key, below in _prefixes(site):
+        for key, below in _iterate_prefix_keys(site):
             for other in ends.get(key, ()):
-                told_once = other < number or below
-                if other != number and told_once and _same_account(site, sites[other]):
+                is_first_meeting = other < number or below
+                if other != number and is_first_meeting and _same_account(site, sites[other]):
                     yield from _find_refused_overlaps(places[number], places[other], below)
 
 
-def sites_overlap(one: StorageSite, other: StorageSite) -> bool:
+def sites_overlap(site: StorageSite, other: StorageSite) -> bool:
     """Whether the two places are the same, or one lies in the other."""
-    return _same_account(one, other) and (
-        any(key == _end(other) for key, _ in _prefixes(one)) or any(key == _end(one) for key, _ in _prefixes(other))
+    return _same_account(site, other) and (
+        any(key == _site_key(other) for key, _ in _iterate_prefix_keys(site))
+        or any(key == _site_key(site) for key, _ in _iterate_prefix_keys(other))
     )
 
 
-def _end(site: StorageSite) -> tuple[object, ...]:
+def _site_key(site: StorageSite) -> tuple[object, ...]:
     """The key by which a place is found: its innermost known folder, and the names below it."""
     return (site.store, site.folders[-1:], site.unknown_names)
 
 
-def _prefixes(site: StorageSite) -> Iterator[tuple[tuple[object, ...], tuple[str, ...]]]:
+def _iterate_prefix_keys(site: StorageSite) -> Iterator[tuple[tuple[object, ...], tuple[str, ...]]]:
     """The key of every place that may hold the site, itself included, each with the names between the two."""
-    rest = site.unknown_names
-    for length in range(len(rest) + 1):
-        yield (site.store, site.folders[-1:], rest[:length]), rest[length:]
+    names_below = site.unknown_names
+    for length in range(len(names_below) + 1):
+        yield (site.store, site.folders[-1:], names_below[:length]), names_below[length:]
     for length in range(len(site.folders)):
         yield (site.store, site.folders[:length][-1:], ()), site.names[length:]
 
 
-def _same_account(one: StorageSite, other: StorageSite) -> bool:
+def _same_account(site: StorageSite, other: StorageSite) -> bool:
     """Whether both may be of one Azure account; a URI that names none may be of any."""
-    return not (one.account and other.account) or one.account == other.account
+    return not (site.account and other.account) or site.account == other.account
 
 
 def _find_refused_overlaps(inner: StorageUse, outer: StorageUse, below: tuple[str, ...]) -> Iterator[StorageOverlap]:

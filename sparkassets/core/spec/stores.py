@@ -16,9 +16,9 @@ from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.frozen import frozen
 
-_BUCKET: Final = re.compile(r"[sS]3[aAnN]?://([A-Za-z0-9][A-Za-z0-9._-]*)?/?")
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_NAMED: Final = re.compile(r"([sS]3[aAnN]?://)([A-Za-z_][A-Za-z0-9_]*)@([^/]+)(.*)")
+_BUCKET_PATTERN: Final = re.compile(r"[sS]3[aAnN]?://([A-Za-z0-9][A-Za-z0-9._-]*)?/?")
+_NAME_PATTERN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PATH_BY_STORE_NAME: Final = re.compile(r"([sS]3[aAnN]?://)([A-Za-z_][A-Za-z0-9_]*)@([^/]+)(.*)")
 _FILE_STORES: Final = frozenset(
     {
         *("file", "s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "azure", "az", "adl", "wasb", "wasbs"),
@@ -32,9 +32,9 @@ _CREDENTIALS: Final = ("access_key", "secret_key", "session_token")
 
 def check_stores(at: DocumentPlace, keys: ProjectFile) -> None:
     """Refuses wrong keys and values of `storage`, and credentials in it; in the project and its profiles."""
-    _check(at / "storage", keys.storage)
-    for name, own in (keys.profiles or {}).items():
-        _check(at / "profiles" / name / "storage", own.storage)
+    _check_storage(at / "storage", keys.storage)
+    for name, profile_keys in (keys.profiles or {}).items():
+        _check_storage(at / "profiles" / name / "storage", profile_keys.storage)
 
 
 @frozen
@@ -59,11 +59,11 @@ def without_store_name(
 
     A name that is no key of ``storage`` becomes a problem. It is not shown, because it may be a credential by mistake.
     """
-    found = _NAMED.fullmatch(path or "")
+    found = _PATH_BY_STORE_NAME.fullmatch(path or "")
     if found is None:
         return path, None
     scheme, name, bucket, rest = found.groups()
-    known = [each for each in storage if _NAME.fullmatch(each)]
+    known = [each for each in storage if _NAME_PATTERN.fullmatch(each)]
     if name not in known:
         hint = did_you_mean(name, known) or "write storage: {<name>: {region: …}} in the project file"
         (at / "path").add_problem("no store of this name is under 'storage' of the project", hint=hint, secret=True)
@@ -76,28 +76,28 @@ def check_scheme(at: DocumentPlace, keys: AssetFile) -> None:
 
     Spark may have other file systems, so ``commit: spark`` allows any scheme.
     """
-    scheme, found, _ = (keys.path or "").partition("://")
-    if not found or scheme.lower() in _FILE_STORES or keys.commit == "spark":
+    scheme, separator, _ = (keys.path or "").partition("://")
+    if not separator or scheme.lower() in _FILE_STORES or keys.commit == "spark":
         return
     if keys.source is not None:
         hint = "write source: true with this as its 'uri'; `sparkassets events add` records its updates"
     else:
         hint = "let the asset write it by itself: write: self, with this as its 'uri'"
-    what = "read" if keys.source is not None else "written"
-    (at / "path").add_problem(f"nothing can be {what} at '{scheme}://': it is no store of files", hint=hint)
+    verb = "read" if keys.source is not None else "written"
+    (at / "path").add_problem(f"nothing can be {verb} at '{scheme}://': it is no store of files", hint=hint)
 
 
-def check_named(keys: ProjectFile, named: Iterable[NamedStore]) -> None:
+def check_named(keys: ProjectFile, references: Iterable[NamedStore]) -> None:
     """Refuses a bucket that paths reach by two keys of `storage`: its options would depend on the path."""
-    first = {bucket: written for written in keys.storage if (bucket := bucket_of(written))}
-    for each in named:
-        if (other := first.setdefault(each.bucket, each.name)) != each.name:
+    name_by_bucket = {bucket: written for written in keys.storage if (bucket := bucket_of(written))}
+    for each in references:
+        if (other := name_by_bucket.setdefault(each.bucket, each.name)) != each.name:
             message = f"the bucket {each.bucket!r} is reached by {other!r} of 'storage', too; expected one of them"
             each.place.add_problem(message)
 
 
 def stores_of(
-    at: DocumentPlace, keys: ProjectFile, profile: str, *, named: Sequence[NamedStore] = ()
+    at: DocumentPlace, keys: ProjectFile, profile: str, *, references: Sequence[NamedStore] = ()
 ) -> tuple[StoreOptions, ...]:
     """The options of each bucket, by the keys of `storage` and by the references in paths.
 
@@ -105,17 +105,17 @@ def stores_of(
         at: The project file.
         keys: Its keys, merged with the profile's.
         profile: The name of the profile.
-        named: The references in paths.
+        references: The references in paths.
     """
-    known = [(written, bucket) for written in keys.storage if (bucket := bucket_of(written)) is not None]
-    pairs = [*known, *dict.fromkeys((each.name, each.bucket) for each in named)]
-    found: dict[str, StoreOptions] = {}
+    bucket_keys = [(written, bucket) for written in keys.storage if (bucket := bucket_of(written)) is not None]
+    pairs = [*bucket_keys, *dict.fromkeys((each.name, each.bucket) for each in references)]
+    options_by_bucket: dict[str, StoreOptions] = {}
     for written, bucket in pairs:
         options = keys.storage[written]
-        own = at / "profiles" / profile / "storage" / written
-        place = own if own.exists else at / "storage" / written
-        found.pop(bucket, None)
-        found[bucket] = StoreOptions(
+        profile_place = at / "profiles" / profile / "storage" / written
+        place = profile_place if profile_place.exists else at / "storage" / written
+        options_by_bucket.pop(bucket, None)
+        options_by_bucket[bucket] = StoreOptions(
             bucket,
             options.endpoint.rstrip("/") if options.endpoint is not None else None,
             options.region,
@@ -127,7 +127,7 @@ def stores_of(
             options.retries,
             place.key_location,
         )
-    return tuple(found.values())
+    return tuple(options_by_bucket.values())
 
 
 def bucket_of(written: str) -> str | None:
@@ -136,54 +136,56 @@ def bucket_of(written: str) -> str | None:
     >>> bucket_of("s3a://lake"), bucket_of("s3://"), bucket_of("s3://lake/tables"), bucket_of("gs://lake")
     ('lake', '', None, None)
     """
-    found = _BUCKET.fullmatch(written)
-    return None if found is None else found[1] or ""
+    match = _BUCKET_PATTERN.fullmatch(written)
+    return None if match is None else match[1] or ""
 
 
-def _check(at: DocumentPlace, storage: Mapping[str, StoreMap]) -> None:
+def _check_storage(at: DocumentPlace, storage: Mapping[str, StoreMap]) -> None:
     """Refuses keys of `storage` that name no bucket, two keys for one bucket, and invalid options.
 
     A key that is neither a bucket nor a URL is a name for paths such as ``s3://name@bucket/…``, and may share a bucket.
     """
-    first: dict[str, str] = {}
+    key_by_bucket: dict[str, str] = {}
     for written, options in storage.items():
         place, bucket = at / written, bucket_of(written)
-        if bucket is None and not _NAME.fullmatch(written):
+        if bucket is None and not _NAME_PATTERN.fullmatch(written):
             hint = "options are known for S3; what reaches another store is told by the environment"
             message = f"{written!r} names no bucket; expected s3://<bucket>, or s3:// for all of them"
             place.add_key_problem(message, hint=hint)
         elif bucket is None:
             pass  # a name that paths use: s3://name@bucket/…
-        elif bucket in first:
-            place.add_key_problem(f"{written!r} is the bucket of {first[bucket]!r}; expected each once")
+        elif bucket in key_by_bucket:
+            place.add_key_problem(f"{written!r} is the bucket of {key_by_bucket[bucket]!r}; expected each once")
         if bucket is not None:
-            first.setdefault(bucket, written)
+            key_by_bucket.setdefault(bucket, written)
         if options.timeout is not None:
             fixed_seconds(place / "timeout", options.timeout)
         _check_credentials(place, options)
-        for key, what in _invalid_options(options):
-            (place / key).add_problem(what, secret=True)
+        for key, problem in _find_invalid_options(options):
+            (place / key).add_problem(problem, secret=True)
 
 
 def _check_credentials(place: DocumentPlace, options: StoreMap) -> None:
     """Refuses a credential in place of its name, half a pair of keys, and keys for anonymous requests."""
-    named = {key: getattr(options, key) for key in _CREDENTIALS if getattr(options, key) is not None}
-    for key, name in named.items():
-        if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME or secret_in_text(name):
+    credential_names = {key: getattr(options, key) for key in _CREDENTIALS if getattr(options, key) is not None}
+    for key, name in credential_names.items():
+        if not _NAME_PATTERN.fullmatch(name) or len(name) > _LONGEST_NAME or secret_in_text(name):
             message = f"{key!r} is the name of a secret or of a variable of the environment, not what that holds"
             (place / key).add_problem(message, hint=f"write '{key}: LAKE_{key.upper()}', and set that", secret=True)
-    if ("access_key" in named) != ("secret_key" in named):
-        given, other = ("access_key", "secret_key") if "access_key" in named else ("secret_key", "access_key")
-        (place / given).add_key_problem(f"{given!r} is of no use without {other!r}")
-    elif "session_token" in named and "access_key" not in named:
+    if ("access_key" in credential_names) != ("secret_key" in credential_names):
+        present, missing = (
+            ("access_key", "secret_key") if "access_key" in credential_names else ("secret_key", "access_key")
+        )
+        (place / present).add_key_problem(f"{present!r} is of no use without {missing!r}")
+    elif "session_token" in credential_names and "access_key" not in credential_names:
         (place / "session_token").add_key_problem("'session_token' is of no use without 'access_key' and 'secret_key'")
-    if named and options.anonymous:
+    if credential_names and options.anonymous:
         (place / "anonymous").add_key_problem(
-            f"an anonymous request has no {next(iter(named))!r}; expected one of them"
+            f"an anonymous request has no {next(iter(credential_names))!r}; expected one of them"
         )
 
 
-def _invalid_options(options: StoreMap) -> Iterator[tuple[str, str]]:
+def _find_invalid_options(options: StoreMap) -> Iterator[tuple[str, str]]:
     """Keys with a text that they cannot have, each with the problem."""
     if options.endpoint is None:
         return

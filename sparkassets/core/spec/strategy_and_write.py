@@ -36,54 +36,60 @@ def compile_write(draft: AssetDraft, installed: Mapping[str, Factory]) -> WriteM
         draft: The asset.
         installed: Modes that packages registered, by name.
     """
-    given, at = draft.keys.write, draft.at / "write"
-    if isinstance(given, RegisteredWriteMap):
+    written, at = draft.keys.write, draft.at / "write"
+    if isinstance(written, RegisteredWriteMap):
         try:
-            return build_registered_write(given.mode, dict(given.model_extra or {}), installed=installed)
+            return build_registered_write(written.mode, dict(written.model_extra or {}), installed=installed)
         except RegisteredError as error:
             at.add_refusal(error, name="mode")
             return ReplaceWrite()
-    if isinstance(given, WriteMap):
-        if given.upsert is not None and given.publish is not None:
+    if isinstance(written, WriteMap):
+        if written.upsert is not None and written.publish is not None:
             at.add_problem("'write' has 'upsert' and 'publish'; expected one of them")
-        if given.upsert is not None:
-            return _upsert(draft, given.upsert, at / "upsert")
-        if given.publish is not None:
-            return PublishWrite(given.publish.keep)
+        if written.upsert is not None:
+            return _compile_upsert(draft, written.upsert, at / "upsert")
+        if written.publish is not None:
+            return PublishWrite(written.publish.keep)
         if draft.are_reliable("write"):
             expected = "{upsert: {keys: [<column>]}} or {publish: {keep: 10}}"
             at.add_problem(f"'write' is a map without a write; expected {expected}")
         return ReplaceWrite()
-    return WRITES[given or ReplaceWrite.name]
+    return WRITES[written or ReplaceWrite.name]
 
 
-def _upsert(draft: AssetDraft, given: UpsertMap, at: DocumentPlace) -> UpsertWrite:
+def _compile_upsert(draft: AssetDraft, options: UpsertMap, at: DocumentPlace) -> UpsertWrite:
     """The upsert of the options that stand at ``at``; what does not fit the asset becomes problems of the draft."""
-    newest = given.newest_by
-    newest_by = () if newest is None else (newest,) if isinstance(newest, str) else tuple(newest)
-    _check_columns(draft, given.keys, at / "keys", stored=True)
-    _check_columns(draft, newest_by, at / "newest_by", stored=False)
-    condition = given.delete_when
+    written_newest = options.newest_by
+    newest_by = (
+        ()
+        if written_newest is None
+        else (written_newest,)
+        if isinstance(written_newest, str)
+        else tuple(written_newest)
+    )
+    _check_columns(draft, options.keys, at / "keys", are_stored=True)
+    _check_columns(draft, newest_by, at / "newest_by", are_stored=False)
+    condition = options.delete_when
     if condition is not None and not condition.strip():
         (at / "delete_when").add_problem("'delete_when' is empty; expected a condition such as \"op = 'd'\"")
     elif condition is not None and find_excess_nesting(condition) is not None:
         (at / "delete_when").add_problem(f"'delete_when' has more than {MOST_NESTED:,} brackets inside each other")
-    kept = _delete_retention(given, at / "keep_deletes")
+    retention = _compile_delete_retention(options, at / "keep_deletes")
     for dimension in draft.partitioning.columns:
         if is_unstored_column(dimension):
             message = f"an upsert stores no column whose name begins with '_', such as the partition's {dimension!r}"
             (draft.at / "partition").add_problem(message, hint="give the column another name")
     history = None
-    if given.history is not None:
-        history = _history(given.history, given, at / "history")
+    if options.history is not None:
+        history = _compile_history(options.history, options, at / "history")
         if draft.partitioning.time is not None:
             message = "a history cannot have a partition by time: the rows of a key would lie in several"
             (at / "history").add_key_problem(message, hint="take the partition out, or give it segments alone")
-    return UpsertWrite(tuple(given.keys), newest_by, given.delete_when, kept, history)
+    return UpsertWrite(tuple(options.keys), newest_by, options.delete_when, retention, history)
 
 
-def _check_columns(draft: AssetDraft, names: Sequence[str], at: DocumentPlace, *, stored: bool) -> None:
-    """Refuses an empty list, a column that is listed twice or not declared, and among ``stored`` ones a ``_`` column.
+def _check_columns(draft: AssetDraft, names: Sequence[str], at: DocumentPlace, *, are_stored: bool) -> None:
+    """Refuses an empty list, a column listed twice or not declared, and a ``_`` column where they ``are_stored``.
 
     Columns whose names begin with ``_`` are not stored in the table.
     """
@@ -92,17 +98,17 @@ def _check_columns(draft: AssetDraft, names: Sequence[str], at: DocumentPlace, *
     seen: dict[str, str] = {}
     declared = {name.lower() for name in draft.keys.types}
     for number, name in enumerate(names):
-        place = at / number if isinstance(_value(at), list) else at
+        place = at / number if isinstance(_read_value(at), list) else at
         if name.lower() in seen:
             place.add_problem(f"the column {name!r} is there twice")
-        elif stored and is_unstored_column(name):
+        elif are_stored and is_unstored_column(name):
             place.add_problem(f"the key {name!r} begins with '_', and such columns are not stored", hint="rename it")
         elif declared and not is_unstored_column(name) and name.lower() not in declared:
             place.add_problem(f"'columns' has no {name!r}", hint=did_you_mean(name, draft.keys.types))
         seen[name.lower()] = name
 
 
-def _value(at: DocumentPlace) -> object:
+def _read_value(at: DocumentPlace) -> object:
     """The document's value at a place; None if there is none."""
     value: object = at.document.data
     for step in at.path:
@@ -110,28 +116,28 @@ def _value(at: DocumentPlace) -> object:
     return value
 
 
-def _delete_retention(given: UpsertMap, at: DocumentPlace) -> Duration | None:
+def _compile_delete_retention(options: UpsertMap, at: DocumentPlace) -> Duration | None:
     """How long deletions are remembered, None for ever; a wrong or useless duration becomes a problem."""
-    if given.keep_deletes is None:
+    if options.keep_deletes is None:
         return None
-    found = Duration.parse(given.keep_deletes)
-    if min(found.months, found.days, found.seconds) < 0 or found == Duration.parse("0s"):
-        at.add_problem(f"'keep_deletes' is {given.keep_deletes!r}; expected a duration of more than 0")
-    if given.newest_by is None and given.history is None:
+    retention = Duration.parse(options.keep_deletes)
+    if min(retention.months, retention.days, retention.seconds) < 0 or retention == Duration.parse("0s"):
+        at.add_problem(f"'keep_deletes' is {options.keep_deletes!r}; expected a duration of more than 0")
+    if options.newest_by is None and options.history is None:
         at.add_key_problem("'keep_deletes' needs 'newest_by': without it no row is late, and nothing is remembered")
-    return found
+    return retention
 
 
-def _history(given: HistoryMap, upsert: UpsertMap, at: DocumentPlace) -> HistoryColumns:
+def _compile_history(columns: HistoryMap, upsert: UpsertMap, at: DocumentPlace) -> HistoryColumns:
     """The columns that a history adds; one that is taken or would not be stored becomes a problem."""
     seen = {name.lower(): "a key" for name in upsert.keys}
-    for key, name in (("valid_from", given.valid_from), ("valid_to", given.valid_to), ("current", given.current)):
+    for key, name in (("valid_from", columns.valid_from), ("valid_to", columns.valid_to), ("current", columns.current)):
         if is_unstored_column(name):
             (at / key).add_problem(f"the column {name!r} begins with '_', and such columns are not stored")
         elif name.lower() in seen:
             (at / key).add_problem(f"the column {name!r} is {seen[name.lower()]}, too; expected another name")
         seen.setdefault(name.lower(), f"{key!r}")
-    return HistoryColumns(given.valid_from, given.valid_to, given.current)
+    return HistoryColumns(columns.valid_from, columns.valid_to, columns.current)
 
 
 StrategyName = Literal["full_refresh", "every_instance", "latest_only", "date_range", "segments"]
@@ -148,11 +154,11 @@ def compile_strategy(
         schedule: When it runs.
         writes: Write modes that packages registered, by name.
     """
-    name = _name(draft, inlets)
+    name = _choose_strategy_name(draft, inlets)
     write = compile_write(draft, writes)
     if draft.are_reliable("strategy", "partition", "inlets"):
         write_is_sure = draft.are_reliable("write")
-        _check_needs(draft, name, inlets)
+        _check_inlet_reads(draft, name, inlets)
         _check_schedule(draft, name, inlets, schedule)
         if write_is_sure:
             _check_write(draft, name, write)
@@ -165,9 +171,9 @@ def compile_strategy(
         case "latest_only":
             return LatestOnly(), write
         case "date_range":
-            return _date_range(draft), write
+            return _compile_date_range(draft), write
         case "segments":
-            return _segments(draft), write
+            return _compile_segments(draft), write
 
 
 def compile_unchanged(draft: AssetDraft, project: ProjectDraft, write: WriteMode | None) -> UnchangedPolicy:
@@ -183,24 +189,28 @@ def compile_unchanged(draft: AssetDraft, project: ProjectDraft, write: WriteMode
     return "publish"
 
 
-def _name(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> StrategyName:
+def _choose_strategy_name(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> StrategyName:
     """The name of the strategy: as given, else by the partitions, else by whether an inlet is read incrementally."""
-    given = draft.keys.strategy
-    if given is not None:
+    written = draft.keys.strategy
+    if written is not None:
         return (
-            given if isinstance(given, str) else "segments" if isinstance(given, SegmentStrategyMap) else "date_range"
+            written
+            if isinstance(written, str)
+            else "segments"
+            if isinstance(written, SegmentStrategyMap)
+            else "date_range"
         )
     if draft.partitioning.is_partitioned or not draft.are_reliable("partition"):
-        return _of_partitions(draft)
+        return _strategy_for_partitions(draft)
     return "latest_only" if any(inlet.read for inlet in inlets.values()) else "full_refresh"
 
 
-def _of_partitions(draft: AssetDraft) -> StrategyName:
+def _strategy_for_partitions(draft: AssetDraft) -> StrategyName:
     """The strategy that fits the asset's partitions: `segments` for segments alone, else `date_range`."""
     return "segments" if draft.partitioning.is_partitioned and draft.partitioning.time is None else "date_range"
 
 
-def _check_needs(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, InletSpec]) -> None:
+def _check_inlet_reads(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, InletSpec]) -> None:
     """Refuses a strategy without the partitions it needs, and inlets with `read` under any but `latest_only`."""
     at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
     reads = [each for each, inlet in inlets.items() if inlet.read]
@@ -240,19 +250,21 @@ def _check_latest(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: 
 
 def _check_partition(draft: AssetDraft, at: DocumentPlace, name: StrategyName) -> None:
     """Refuses a strategy that needs other partitions than the asset has."""
-    partitioned, fitting = draft.partitioning.is_partitioned, _of_partitions(draft)
+    is_partitioned, fitting = draft.partitioning.is_partitioned, _strategy_for_partitions(draft)
     if name == "date_range" and draft.partitioning.time is None:
-        by = "auto" if is_timed(draft.keys) else "day"
-        hint = f"write partition: {{by: {by}, column: <column>}}"
-        instead = f"{draft.name!r} has segments alone: write 'segments', or leave it out"
-        at.add_problem("strategy 'date_range' needs a partition by time", hint=instead if partitioned else hint)
-    elif name == "segments" and not partitioned:
+        granularity = "auto" if is_timed(draft.keys) else "day"
+        hint = f"write partition: {{by: {granularity}, column: <column>}}"
+        segments_hint = f"{draft.name!r} has segments alone: write 'segments', or leave it out"
+        at.add_problem(
+            "strategy 'date_range' needs a partition by time", hint=segments_hint if is_partitioned else hint
+        )
+    elif name == "segments" and not is_partitioned:
         hint = "write partition: {segments: [<key>, …], column: <column>}"
         at.add_problem("strategy 'segments' needs a partition by segments", hint=hint)
     elif name == "segments" and fitting != name:
         message = f"strategy 'segments' is of segments alone, but the partition of asset {draft.name!r} has time"
         at.add_problem(message, hint=f"write {fitting!r}, or leave it out")
-    elif partitioned and name == "latest_only":
+    elif is_partitioned and name == "latest_only":
         message = "strategy 'latest_only' goes by a watermark, and has no partitions"
         at.add_problem(message, hint=f"write {fitting!r}, which computes what is missing or stale, or partition: none")
 
@@ -271,11 +283,11 @@ def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode) -> Non
 
     If no `write` is given and the default is unsafe, the author has to choose one.
     """
-    partitioned = draft.partitioning.is_partitioned or not draft.are_reliable("partition")
-    reason = write.why_not(name, partitioned=partitioned)
+    is_partitioned = draft.partitioning.is_partitioned or not draft.are_reliable("partition")
+    reason = write.why_not(name, partitioned=is_partitioned)
     if reason is None:
         return
-    fitting = next(word for word, each in WRITES.items() if each.why_not(name, partitioned=partitioned) is None)
+    fitting = next(word for word, each in WRITES.items() if each.why_not(name, partitioned=is_partitioned) is None)
     hint = f"write 'write: {fitting}'"
     if name == "every_instance":
         by_time = "write partition: {by: auto, column: <column>}, a run for each interval of the schedule"
@@ -285,8 +297,8 @@ def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode) -> Non
         at.add_problem(f"strategy {name!r} needs its write to be given", hint=hint)
         return
     if draft.keys.strategy is None and name == "full_refresh":
-        does = "appends" if write.only_adds else "goes on from there"
-        hint += f"; an inlet with 'read: {{after: <column>}}' makes it 'latest_only', which {does}"
+        effect = "appends" if write.only_adds else "goes on from there"
+        hint += f"; an inlet with 'read: {{after: <column>}}' makes it 'latest_only', which {effect}"
     (draft.at / "write").add_problem(f"strategy {name!r} cannot {write.name!r}: {reason}", hint=hint)
 
 
@@ -301,21 +313,21 @@ def _check_overlap(draft: AssetDraft, write: WriteMode, inlets: Mapping[str, Inl
             (draft.at / "inlets" / name / "read" / "overlap").add_problem(message, hint=hint)
 
 
-def _segments(draft: AssetDraft) -> SegmentBatches:
-    given = draft.keys.strategy
+def _compile_segments(draft: AssetDraft) -> SegmentBatches:
+    written = draft.keys.strategy
     return (
-        SegmentBatches(given.segments.max_partitions_per_run)
-        if isinstance(given, SegmentStrategyMap)
+        SegmentBatches(written.segments.max_partitions_per_run)
+        if isinstance(written, SegmentStrategyMap)
         else SegmentBatches()
     )
 
 
-def _date_range(draft: AssetDraft) -> DateRange:
+def _compile_date_range(draft: AssetDraft) -> DateRange:
     """The strategy with its options; a negative `lookback` becomes a problem."""
-    given = draft.keys.strategy
-    if not isinstance(given, StrategyMap):
+    written = draft.keys.strategy
+    if not isinstance(written, StrategyMap):
         return DateRange()
-    options = given.date_range
+    options = written.date_range
     lookback = Duration.parse(options.lookback) if options.lookback else None
     if lookback and min(lookback.months, lookback.days, lookback.seconds) < 0:
         at = draft.at / "strategy" / "date_range" / "lookback"
@@ -328,42 +340,52 @@ def check_upsert(draft: AssetDraft, body: AssetBody, write: WriteMode | None) ->
 
     Checks nothing for code whose columns are unknown.
     """
-    given = draft.keys.write
+    written = draft.keys.write
     if (
         not isinstance(write, UpsertWrite)
-        or not isinstance(given, WriteMap)
-        or not given.upsert
+        or not isinstance(written, WriteMap)
+        or not written.upsert
         or not draft.are_reliable("write")
     ):
         return
     at = draft.at / "write" / "upsert"
     selected = body.sql.outline.columns if body.sql is not None else None
     if selected:
-        known = KnownColumns.of_select(draft.name, selected)
-        _check_given(known, write.keys, at / "keys", listed=True, use="which is one of the keys")
-        listed = isinstance(given.upsert.newest_by, list)
-        _check_given(known, write.newest_by, at / "newest_by", listed=listed, use="which is to tell the newest row")
+        known_columns = KnownColumns.of_select(draft.name, selected)
+        _check_known(known_columns, write.keys, at / "keys", is_list=True, use="which is one of the keys")
+        is_list = isinstance(written.upsert.newest_by, list)
+        _check_known(
+            known_columns, write.newest_by, at / "newest_by", is_list=is_list, use="which is to tell the newest row"
+        )
     columns = selected or (tuple(draft.keys.types) if body.sql is None else ())
     if write.history is not None and columns:
-        _check_history(draft.name, columns, write, write.history, at / "history", stored=not selected)
+        _check_history(draft.name, columns, write, write.history, at / "history", is_table=not selected)
 
 
-def _check_given(known: KnownColumns, names: Sequence[str], at: DocumentPlace, *, listed: bool, use: str) -> None:
+def _check_known(
+    known_columns: KnownColumns, names: Sequence[str], at: DocumentPlace, *, is_list: bool, use: str
+) -> None:
     """Adds a problem for each name that is not among the known columns; ``use`` says what it is needed for."""
     for number, name in enumerate(names):
-        if refused := known.refuse(name):
-            (at / number if listed else at).add_problem(f"{refused[0]}, {use}", hint=refused[1])
+        if refusal := known_columns.refuse(name):
+            (at / number if is_list else at).add_problem(f"{refusal[0]}, {use}", hint=refusal[1])
 
 
 def _check_history(
-    asset: str, columns: Sequence[str], write: UpsertWrite, history: HistoryColumns, at: DocumentPlace, *, stored: bool
+    asset: str,
+    columns: Sequence[str],
+    write: UpsertWrite,
+    history: HistoryColumns,
+    at: DocumentPlace,
+    *,
+    is_table: bool,
 ) -> None:
     """Refuses a history without a time for its rows, and one whose added columns the SELECT already yields.
 
-    ``stored`` says that ``columns`` are the table's, which have the added ones.
+    ``is_table`` says that ``columns`` are the table's, which have the added ones.
     """
     names = {name.lower() for name in columns}
-    for key, added in (("valid_to", history.valid_to), ("current", history.current)) if not stored else ():
+    for key, added in (("valid_to", history.valid_to), ("current", history.current)) if not is_table else ():
         if added.lower() in names:
             message = f"the SELECT of asset {asset!r} yields the column {added!r}, which the history adds"
             (at / key).add_problem(message, hint="take it out of the SELECT, or give it another name here")

@@ -28,14 +28,14 @@ def compile_bounds(
         end: As written, likewise.
         outer: The bounds around them.
     """
-    name = check_zone(at / "timezone", timezone) if timezone is not None else outer.timezone
-    first = outer.start if start is None else _instant(at / "start", start, name)
-    last = outer.end if end is None else _instant(at / "end", end, name)
-    if first is not None and last is not None and last <= first and (start or end):
+    zone = check_zone(at / "timezone", timezone) if timezone is not None else outer.timezone
+    start_seconds = outer.start if start is None else _parse_seconds(at / "start", start, zone)
+    end_seconds = outer.end if end is None else _parse_seconds(at / "end", end, zone)
+    if start_seconds is not None and end_seconds is not None and end_seconds <= start_seconds and (start or end):
         key = "end" if end else "start"
         message = f"{key!r} is {end or start!r}, so that nothing lies between start and end"
         (at / key).add_problem(f"{message}; expected an end after the start")
-    return TimeBounds(name, first, last)
+    return TimeBounds(zone, start_seconds, end_seconds)
 
 
 def check_zone(at: DocumentPlace, name: str) -> str:
@@ -57,17 +57,17 @@ def fixed_seconds(at: DocumentPlace, text: str, *, positive: bool = True) -> int
         positive: Whether 0 is refused.
     """
     try:
-        found = Duration.parse(text).seconds_exactly()
+        seconds = Duration.parse(text).seconds_exactly()
     except InstantError as error:
         at.add_problem(str(error.args[0]), hint=error.hint)
         return 0
-    if found < (1 if positive else 0):
+    if seconds < (1 if positive else 0):
         at.add_problem(f"{at.path[-1]!r} is {text!r}; expected a duration {'above' if positive else 'of at least'} 0")
         return 0
-    return found
+    return seconds
 
 
-def _instant(at: DocumentPlace, text: str, timezone: str) -> int | None:
+def _parse_seconds(at: DocumentPlace, text: str, timezone: str) -> int | None:
     try:
         return to_unix(parse_instant(text, zone=timezone))
     except InstantError as error:

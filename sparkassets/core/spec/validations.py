@@ -35,15 +35,15 @@ _SCOPES: Final[Mapping[str, tuple[CheckScope, ...]]] = {
     "python": ("row", "partition", "run"),
 }
 """The scopes that a check may have, its default first; checks that are not listed judge rows."""
-_ROWS: Final[tuple[CheckScope, ...]] = ("row",)
+_ROW_SCOPES: Final[tuple[CheckScope, ...]] = ("row",)
 _SCOPE_WORDS: Final[Mapping[CheckScope, str]] = {"row": "rows", "partition": "partitions", "run": "all rows of a run"}
-_LONGEST: Final = 60
+_MOST_CHARACTERS: Final = 60
 """Characters of a condition in the name of its rule."""
 
 
 def compile_rules(
     at: DocumentPlace,
-    given: Sequence[WrittenRule],
+    items: Sequence[WrittenRule],
     columns: KnownColumns | None,
     code: CodeCatalog,
     *,
@@ -53,35 +53,35 @@ def compile_rules(
 
     Args:
         at: Where the list stands.
-        given: Its items.
+        items: Its items.
         columns: Those of the rows, where all are known.
         code: Where functions come from.
         of_inlet: The rows are read, not written: they are judged as one, and none can be taken away.
     """
-    named: dict[str, ValidationRule] = {}
-    for number, each in enumerate(given):
-        for rule in _rules(at / number, each, columns, code, of_inlet=of_inlet):
-            first = named.setdefault(rule.name, rule)
+    rule_by_name: dict[str, ValidationRule] = {}
+    for number, each in enumerate(items):
+        for rule in _compile_item(at / number, each, columns, code, of_inlet=of_inlet):
+            first = rule_by_name.setdefault(rule.name, rule)
             if first is not rule:
                 message = f"two validations are called {rule.name!r}; the other is in line {first.place.line}"
                 (at / number).add_problem(message, hint="give one of them a 'name'")
-    return tuple(named.values())
+    return tuple(rule_by_name.values())
 
 
 def referenced_assets(draft: AssetDraft) -> dict[str, DocumentPlace]:
     """The assets that foreign keys name, of the asset, its outlets and its inlets, each with the place of the first."""
-    found: dict[str, DocumentPlace] = {}
+    place_by_asset: dict[str, DocumentPlace] = {}
     for key, at, _ in foreign_keys(draft):
-        found.setdefault(key.asset, at)
-    return found
+        place_by_asset.setdefault(key.asset, at)
+    return place_by_asset
 
 
 def foreign_keys(draft: AssetDraft) -> Iterator[tuple[ForeignKeyCheck, DocumentPlace, DocumentPlace]]:
     """The foreign keys of the asset, its outlets and its inlets, with where the other asset and its columns stand."""
-    for at, given in _rule_lists(draft):
-        for number, each in enumerate(given):
+    for at, items in _iterate_rule_lists(draft):
+        for number, item in enumerate(items):
             place = at / number / "foreign_key"
-            match each:
+            match item:
                 case RuleMap(foreign_key=ForeignKeyMap() as key):
                     columns = place / ("to" if key.to is not None else "columns")
                     yield foreign_key_from_map(key), place / "asset", columns
@@ -93,10 +93,10 @@ def foreign_keys(draft: AssetDraft) -> Iterator[tuple[ForeignKeyCheck, DocumentP
 
 def rule_functions(draft: AssetDraft) -> Iterator[tuple[str, str]]:
     """The module and the name of each function that a rule of the asset, its outlets or its inlets names."""
-    for _, given in _rule_lists(draft):
-        for each in given:
-            if isinstance(each, RuleMap) and each.python is not None:
-                module, _, name = each.python.partition(":")
+    for _, items in _iterate_rule_lists(draft):
+        for item in items:
+            if isinstance(item, RuleMap) and item.python is not None:
+                module, _, name = item.python.partition(":")
                 yield module, name
 
 
@@ -109,7 +109,7 @@ def refuse_rules(draft: AssetDraft) -> None:
         )
 
 
-def _rule_lists(draft: AssetDraft) -> Iterator[tuple[DocumentPlace, Sequence[WrittenRule]]]:
+def _iterate_rule_lists(draft: AssetDraft) -> Iterator[tuple[DocumentPlace, Sequence[WrittenRule]]]:
     keys = draft.keys
     yield draft.at / "validations", keys.validations
     inlets = keys.inlets if isinstance(keys.inlets, dict) else {}
@@ -119,110 +119,114 @@ def _rule_lists(draft: AssetDraft) -> Iterator[tuple[DocumentPlace, Sequence[Wri
         yield draft.at / "outlets" / name / "validations", outlet.validations if outlet else ()
 
 
-def _rules(
-    at: DocumentPlace, given: WrittenRule, columns: KnownColumns | None, code: CodeCatalog, *, of_inlet: bool
+def _compile_item(
+    at: DocumentPlace, item: WrittenRule, columns: KnownColumns | None, code: CodeCatalog, *, of_inlet: bool
 ) -> Iterator[ValidationRule]:
     """The rules of one item: of several columns one each."""
-    if isinstance(given, RegisteredRuleMap):
-        yield from _compile_registered_rule(at, given, code, of_inlet=of_inlet)
+    if isinstance(item, RegisteredRuleMap):
+        yield from _compile_registered_rule(at, item, code, of_inlet=of_inlet)
         return
-    kind = _kind(at, given)
+    kind = _find_kind(at, item)
     if kind is None:
         return
-    scope = _scope(at, given, kind, of_inlet=of_inlet)
-    _check_options(at, given, kind, scope, of_inlet=of_inlet)
-    value: Any = getattr(given, kind)
+    scope = _choose_scope(at, item, kind, of_inlet=of_inlet)
+    _check_options(at, item, kind, scope, of_inlet=of_inlet)
+    value: Any = getattr(item, kind)
     if not value and kind != "sql" and not read_written_value(at / kind):
         (at / kind).add_problem(f"{kind!r} is empty; expected a column")
-    made = list(MAKERS[kind](value, at / kind, CheckContext(scope, columns, code, of_inlet)))
-    if given.name is not None and len(made) > 1:
-        message = f"'name' is of one rule, but {kind!r} has {len(made)} columns"
+    checks = list(MAKERS[kind](value, at / kind, CheckContext(scope, columns, code, of_inlet)))
+    if item.name is not None and len(checks) > 1:
+        message = f"'name' is of one rule, but {kind!r} has {len(checks)} columns"
         (at / "name").add_problem(message, hint="write an item for each")
         return
-    for check in made:
-        yield _rule(at, given, check)
+    for check in checks:
+        yield _make_rule(at, item, check)
 
 
 def _compile_registered_rule(
-    at: DocumentPlace, given: RegisteredRuleMap, code: CodeCatalog, *, of_inlet: bool
+    at: DocumentPlace, item: RegisteredRuleMap, code: CodeCatalog, *, of_inlet: bool
 ) -> Iterator[ValidationRule]:
     """The rule of a check that a package registered, with the scope that this has."""
     try:
-        check = build_registered_check(given.check, dict(given.model_extra or {}), installed=code.checks)
+        check = build_registered_check(item.check, dict(item.model_extra or {}), installed=code.checks)
     except RegisteredError as error:
         at.add_refusal(error, name="check")
         return
     if of_inlet and check.scope == "partition":
-        (at / "check").add_problem(f"{given.check!r} judges partitions, but what is read of an inlet is judged as one")
-    _check_options(at, given, given.check, check.scope, of_inlet=of_inlet)
-    yield _rule(at, given, check)
+        (at / "check").add_problem(f"{item.check!r} judges partitions, but what is read of an inlet is judged as one")
+    _check_options(at, item, item.check, check.scope, of_inlet=of_inlet)
+    yield _make_rule(at, item, check)
 
 
-def _rule(at: DocumentPlace, given: WrittenRule, check: Check) -> ValidationRule:
+def _make_rule(at: DocumentPlace, item: WrittenRule, check: Check) -> ValidationRule:
     return ValidationRule(
-        name=given.name or _name(check),
+        name=item.name or _default_name(check),
         check=check,
-        severity=given.severity,
-        allow=_allowance(given.allow),
-        where=(given.where or "").strip(),
-        samples=given.samples,
+        severity=item.severity,
+        allow=_parse_allowance(item.allow),
+        where=(item.where or "").strip(),
+        samples=item.samples,
         place=at.location,
     )
 
 
-def _kind(at: DocumentPlace, given: RuleMap) -> str | None:
+def _find_kind(at: DocumentPlace, item: RuleMap) -> str | None:
     """The check; None where there is none, or several."""
-    found = [key for key in CHECKS if getattr(given, key) is not None]
-    raw = read_written_value(at)
-    if len(found) > 1:
-        message = f"a validation has one check, and this one has {listing(map(repr, found), last='and')}"
-        (at / found[1]).add_key_problem(message, hint="write an item for each")
-    elif not found and isinstance(raw, dict) and raw.keys() <= RuleMap.model_fields.keys() - {*CHECKS}:
+    kinds = [key for key in CHECKS if getattr(item, key) is not None]
+    written = read_written_value(at)
+    if len(kinds) > 1:
+        message = f"a validation has one check, and this one has {listing(map(repr, kinds), last='and')}"
+        (at / kinds[1]).add_key_problem(message, hint="write an item for each")
+    elif not kinds and isinstance(written, dict) and written.keys() <= RuleMap.model_fields.keys() - {*CHECKS}:
         at.add_problem(f"a validation has a check; expected {listing(map(repr, (*CHECKS, 'check')))}")
-    return found[0] if len(found) == 1 else None
+    return kinds[0] if len(kinds) == 1 else None
 
 
-def _scope(at: DocumentPlace, given: RuleMap, kind: str, *, of_inlet: bool) -> CheckScope:
+def _choose_scope(at: DocumentPlace, item: RuleMap, kind: str, *, of_inlet: bool) -> CheckScope:
     """The scope of a rule; for an inlet rows, or all that is read."""
-    scopes = _SCOPES.get(kind, _ROWS)
+    scopes = _SCOPES.get(kind, _ROW_SCOPES)
     if of_inlet:
         scopes = tuple(scope for scope in scopes if scope != "partition")
-    per = given.per
-    if per is None or per in scopes:
-        return per or scopes[0]
-    if of_inlet and per == "partition":
+    written_scope = item.per
+    if written_scope is None or written_scope in scopes:
+        return written_scope or scopes[0]
+    if of_inlet and written_scope == "partition":
         (at / "per").add_problem("'per' is 'partition', but what is read of an inlet is judged as one")
     else:
-        judged = listing([_SCOPE_WORDS[scope] for scope in scopes])
-        (at / "per").add_problem(f"'per' is {per!r}, but {kind!r} judges {judged}")
+        scope_words = listing([_SCOPE_WORDS[scope] for scope in scopes])
+        (at / "per").add_problem(f"'per' is {written_scope!r}, but {kind!r} judges {scope_words}")
     return scopes[0]
 
 
-def _check_options(at: DocumentPlace, given: WrittenRule, kind: str, scope: CheckScope, *, of_inlet: bool) -> None:
+def _check_options(at: DocumentPlace, item: WrittenRule, kind: str, scope: CheckScope, *, of_inlet: bool) -> None:
     """Refuses options that mean nothing for the check."""
-    if given.severity in TAKING and (of_inlet or scope != "row"):
-        why = f"{kind!r} of a {scope} tells no row that fails"
-        why = "an inlet's rows are not the asset's to take away" if of_inlet else why
-        (at / "severity").add_problem(f"'severity' is {given.severity!r}, but {why}", hint="expected fail or warn")
-    if given.allow is not None and scope != "row" and kind != "unique":
+    if item.severity in TAKING and (of_inlet or scope != "row"):
+        reason = f"{kind!r} of a {scope} tells no row that fails"
+        reason = "an inlet's rows are not the asset's to take away" if of_inlet else reason
+        (at / "severity").add_problem(f"'severity' is {item.severity!r}, but {reason}", hint="expected fail or warn")
+    if item.allow is not None and scope != "row" and kind != "unique":
         (at / "allow").add_key_problem(f"'allow' is so many rows, but {kind!r} of a {scope} counts none that fail")
-    if isinstance(given.allow, str) and Decimal(given.allow[:-1]) > 100:  # noqa: PLR2004  per cent
-        (at / "allow").add_problem(f"'allow' is {given.allow!r}; expected at most 100%")
-    if given.samples and scope != "row" and kind != "unique":
+    if isinstance(item.allow, str) and Decimal(item.allow[:-1]) > 100:  # noqa: PLR2004  per cent
+        (at / "allow").add_problem(f"'allow' is {item.allow!r}; expected at most 100%")
+    if item.samples and scope != "row" and kind != "unique":
         (at / "samples").add_key_problem(f"'samples' are rows that fail, but {kind!r} of a {scope} tells none")
-    if given.where is not None and kind == "has_columns":
+    if item.where is not None and kind == "has_columns":
         (at / "where").add_key_problem("'where' tells rows apart, and 'has_columns' looks at none")
-    check_text(at / "where", given.where)
-    check_text(at / "name", given.name)
+    check_text(at / "where", item.where)
+    check_text(at / "name", item.name)
 
 
-def _name(check: Check) -> str:
+def _default_name(check: Check) -> str:
     """How a rule is called that has no name."""
-    about = check.subject if len(check.subject) <= _LONGEST else f"{check.subject[: _LONGEST - 1]}…"
-    return f"{check.kind}({about})"
+    subject = check.subject if len(check.subject) <= _MOST_CHARACTERS else f"{check.subject[: _MOST_CHARACTERS - 1]}…"
+    return f"{check.kind}({subject})"
 
 
-def _allowance(given: int | str | None) -> FailureAllowance | None:
-    if given is None:
+def _parse_allowance(text_or_count: int | str | None) -> FailureAllowance | None:
+    if text_or_count is None:
         return None
-    return FailureAllowance(rows=given) if isinstance(given, int) else FailureAllowance(Decimal(given[:-1]) / 100)
+    return (
+        FailureAllowance(rows=text_or_count)
+        if isinstance(text_or_count, int)
+        else FailureAllowance(Decimal(text_or_count[:-1]) / 100)
+    )

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 KeyPath = tuple[str | int, ...]
 
-_MESSAGE: Final = 2_000
+_MOST_MESSAGE_CHARACTERS: Final = 2_000
 """Characters of a message, which repeats what is wrong; nobody reads more."""
 
-_TRIPLE: Final = ('"""', "'''")
+_TRIPLE_QUOTES: Final = ('"""', "'''")
 """The quotes of Python's texts that go over lines."""
 
 EXCERPT: Final = 160
@@ -53,7 +53,7 @@ class SourceFile:
         self, line: int, column: int, message: str, *, hint: str | None = None, width: int = 1, secret: bool = False
     ) -> SpecProblem:
         """A problem at a place of this file; line and column count from 1; what is secret is not shown."""
-        message = message if len(message) <= _MESSAGE else f"{message[: _MESSAGE - 1]}…"
+        message = message if len(message) <= _MOST_MESSAGE_CHARACTERS else f"{message[: _MOST_MESSAGE_CHARACTERS - 1]}…"
         place, width = FileLocation(self.label, line, column), max(1, min(width, EXCERPT))
         if not 0 < line <= len(self.lines) or secret:
             return SpecProblem(place, message, hint, None, width)
@@ -100,7 +100,7 @@ class YamlDocument:
     ) -> SpecProblem:
         """A problem at a node."""
         start, end = node.start_mark, node.end_mark
-        width = end.column - start.column if end.line == start.line else self._rest(start)
+        width = end.column - start.column if end.line == start.line else self._width_from(start)
         return self._build_problem(start.line + 1, start.column + 1, message, hint=hint, width=width, secret=secret)
 
     def add_text_problem(
@@ -123,30 +123,30 @@ class YamlDocument:
         mark: Mark = node.start_mark
         if node.style in ("|", ">"):
             before = node.value[:position]
-            number = mark.line + 1 + before.count("\n")
-            written = self.file.lines[number] if number < len(self.file.lines) else ""
-            wanted = node.value.split("\n")[before.count("\n")]
-            if written.endswith(wanted):
-                return number + 1, len(written) - len(wanted) + position - (before.rfind("\n") + 1) + 1
+            line_index = mark.line + 1 + before.count("\n")
+            file_line = self.file.lines[line_index] if line_index < len(self.file.lines) else ""
+            value_line = node.value.split("\n")[before.count("\n")]
+            if file_line.endswith(value_line):
+                return line_index + 1, len(file_line) - len(value_line) + position - (before.rfind("\n") + 1) + 1
             return mark.line + 1, mark.column + 1
-        if node.style in _TRIPLE:
-            return self._in_lines(node, position)
+        if node.style in _TRIPLE_QUOTES:
+            return self._place_in_triple_quotes(node, position)
         begin = mark.column + (1 if node.style in ("'", '"') else 0)
-        same = self.file.lines[mark.line].startswith(node.value, begin)
-        return mark.line + 1, begin + position + 1 if same else mark.column + 1
+        is_verbatim = self.file.lines[mark.line].startswith(node.value, begin)
+        return mark.line + 1, begin + position + 1 if is_verbatim else mark.column + 1
 
-    def _in_lines(self, node: ScalarNode, position: int) -> tuple[int, int]:
+    def _place_in_triple_quotes(self, node: ScalarNode, position: int) -> tuple[int, int]:
         """The place in a text of Python that goes over lines."""
         mark, before = node.start_mark, node.value[:position]
-        number = before.count("\n")
-        begin = mark.column + len(node.style) if number == 0 else 0
-        line = mark.line + number
-        written = self.file.lines[line] if line < len(self.file.lines) else ""
-        if written.startswith(node.value.split("\n")[number], begin):
+        line_index = before.count("\n")
+        begin = mark.column + len(node.style) if line_index == 0 else 0
+        line = mark.line + line_index
+        file_line = self.file.lines[line] if line < len(self.file.lines) else ""
+        if file_line.startswith(node.value.split("\n")[line_index], begin):
             return line + 1, begin + position - (before.rfind("\n") + 1) + 1
         return mark.line + 1, mark.column + 1
 
-    def _rest(self, mark: Mark) -> int:
+    def _width_from(self, mark: Mark) -> int:
         return len(self.file.lines[mark.line].rstrip()) - mark.column
 
     def find(self, path: KeyPath) -> tuple[Node | None, Node]:
@@ -158,9 +158,9 @@ class YamlDocument:
         node: Node = self.root
         for step in path:
             if isinstance(node, MappingNode):
-                found = next((pair for pair in node.value if pair[0].value == step), None)
-                if found:
-                    key, node = found
+                pair_found = next((pair for pair in node.value if pair[0].value == step), None)
+                if pair_found:
+                    key, node = pair_found
             elif isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
                 key, node = None, node.value[step]
         return key, node
@@ -229,22 +229,24 @@ class DocumentPlace:
     def add_word_problem(self, word: str, message: str, *, hint: str | None = None) -> None:
         """Adds a problem at the first text below the value that holds a word, at that word."""
         self._mark_unreliable()
-        self.document.problems.append(self._at_word(word, message, hint))
+        self.document.problems.append(self._build_word_problem(word, message, hint))
 
     def add_warning(self, message: str, *, hint: str | None = None, word: str | None = None) -> None:
         """Adds a warning about the value, or about the first text below it that holds ``word``."""
-        about = self.document.find(self.path)[1]
-        said = (
-            self._at_word(word, message, hint) if word else self.document.build_node_problem(about, message, hint=hint)
+        node = self.document.find(self.path)[1]
+        warning = (
+            self._build_word_problem(word, message, hint)
+            if word
+            else self.document.build_node_problem(node, message, hint=hint)
         )
-        self.document.warnings.append(said)
+        self.document.warnings.append(warning)
 
-    def _at_word(self, word: str, message: str, hint: str | None) -> SpecProblem:
+    def _build_word_problem(self, word: str, message: str, hint: str | None) -> SpecProblem:
         pattern = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])")
         value = self.document.find(self.path)[1]
-        for node in _scalars(value):
-            if found := pattern.search(node.value):
-                line, column = self.document.place(node, found.start())
+        for node in _iterate_scalars(value):
+            if match := pattern.search(node.value):
+                line, column = self.document.place(node, match.start())
                 return self.document.file.problem(line, column, message, hint=hint, width=len(word))
         return self.document.build_node_problem(value, message, hint=hint)
 
@@ -253,16 +255,16 @@ class DocumentPlace:
             self.document.failed.add(str(self.path[0]))
 
 
-def _scalars(node: Node) -> Iterator[ScalarNode]:
+def _iterate_scalars(node: Node) -> Iterator[ScalarNode]:
     """The scalar nodes that are values, in order of the text."""
     if isinstance(node, ScalarNode):
         yield node
     elif isinstance(node, SequenceNode):
         for item in node.value:
-            yield from _scalars(item)
+            yield from _iterate_scalars(item)
     elif isinstance(node, MappingNode):
         for _, value in node.value:
-            yield from _scalars(value)
+            yield from _iterate_scalars(value)
 
 
 def sort_problems(problems: Sequence[SpecProblem]) -> list[SpecProblem]:

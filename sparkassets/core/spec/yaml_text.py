@@ -88,9 +88,9 @@ class ComposedDocuments:
 def compose_documents(text: str, *, composer: type = NodeComposer) -> ComposedDocuments:
     """The root nodes of the documents in ``text``, those without content left out."""
     roots: list[Node] = []
-    text = _PAIR.sub(_one_character, text) if "\\ud" in text.lower() else text
-    if deep := _too_deep(text, composer):
-        return ComposedDocuments((), deep)
+    text = _SURROGATE_PAIR.sub(_join_surrogates, text) if "\\ud" in text.lower() else text
+    if depth_fault := _find_excess_depth(text, composer):
+        return ComposedDocuments((), depth_fault)
     try:
         loader = composer(text)
         while loader.check_node():
@@ -105,20 +105,20 @@ def compose_documents(text: str, *, composer: type = NodeComposer) -> ComposedDo
     return ComposedDocuments(tuple(roots))
 
 
-_PAIR: Final = re.compile(
+_SURROGATE_PAIR: Final = re.compile(
     r"(?P<escaped>\\\\)|\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
 )
 
 
-def _one_character(found: re.Match[str]) -> str:
+def _join_surrogates(match: re.Match[str]) -> str:
     """A character that JSON escapes as a surrogate pair, as YAML escapes it."""
-    if found["escaped"]:
-        return found[0]
-    character = 0x10000 + ((int(found["high"], 16) & 0x3FF) << 10) + (int(found["low"], 16) & 0x3FF)
+    if match["escaped"]:
+        return match[0]
+    character = 0x10000 + ((int(match["high"], 16) & 0x3FF) << 10) + (int(match["low"], 16) & 0x3FF)
     return f"\\U{character:08x}"
 
 
-def _too_deep(text: str, composer: type) -> YamlFault | None:
+def _find_excess_depth(text: str, composer: type) -> YamlFault | None:
     """Where collections are nested too deep: the C library would overflow its stack."""
     if sum(text.count(opening) for opening in ("[", "{", "- ", "? ")) < MOST_NESTED:
         return None  # nesting by indentation alone grows a file with the square of its depth
@@ -140,16 +140,16 @@ def split_lines(text: str) -> list[str]:
     return re.split("\r\n|[\n\r\x85\u2028\u2029]", text)
 
 
-_QUOTE: Final = "quote"
+_QUOTE_HINT: Final = "quote"
 """Stands for the hint that quotes the rest of the line."""
 
-_COLON: Final = "text that holds ': ' must be quoted"
+_COLON_HINT: Final = "text that holds ': ' must be quoted"
 
-_RULES: Final = (
+_EXPLANATIONS: Final = (
     # words of the parser's context and of its problem; message; hint; whether the context's place is meant
-    ("scanning an alias", "", "text that begins with '*' must be quoted", _QUOTE, True),
-    ("scanning an anchor", "", "text that begins with '&' must be quoted", _QUOTE, True),
-    ("", "undefined alias", "there is no such anchor; text that begins with '*' must be quoted", _QUOTE, False),
+    ("scanning an alias", "", "text that begins with '*' must be quoted", _QUOTE_HINT, True),
+    ("scanning an anchor", "", "text that begins with '&' must be quoted", _QUOTE_HINT, True),
+    ("", "undefined alias", "there is no such anchor; text that begins with '*' must be quoted", _QUOTE_HINT, False),
     ("duplicate anchor", "", "this anchor is defined twice", None, False),
     ("scalar", "unexpected end of stream", "this quote is not closed", None, True),
     ("scalar", "document separator", "this quote is not closed", None, True),
@@ -159,11 +159,11 @@ _RULES: Final = (
     ("block collection", "", "this does not continue the list above; expected '- '", None, False),
     ("block mapping", "", "this does not continue the map above; expected a key below its other keys", None, False),
     ("simple key", "':'", "expected ':' after this key", None, True),
-    ("", "node content", "expected a value", _QUOTE, False),
+    ("", "node content", "expected a value", _QUOTE_HINT, False),
     ("", "<document start>", "this is indented less than the lines above", None, False),
     ("directive", "", "a line that begins with '%' is not supported", None, True),
     ("", "tab character", "a tab cannot indent; expected spaces", None, False),
-    ("", "mapping values", "a second ':' on the line, or a key that is not below its neighbours", _COLON, False),
+    ("", "mapping values", "a second ':' on the line, or a key that is not below its neighbours", _COLON_HINT, False),
 )
 
 
@@ -177,21 +177,23 @@ def _explain_yaml_error(error: yaml.MarkedYAMLError, lines: list[str]) -> YamlFa
     mark = error.problem_mark or error.context_mark
     if mark is None:
         return YamlFault(1, 1, 1, f"this is not YAML: {problem}")
-    found = lines[mark.line][mark.column : mark.column + 1]
+    character = lines[mark.line][mark.column : mark.column + 1]
     if "cannot start any token" in problem:
-        if found == "\t":
+        if character == "\t":
             return _fault_at(mark, 1, "a tab cannot indent; expected spaces")
-        return _missing_quotes_fault(mark, lines, f"text that begins with {found!r} must be quoted")
-    if found == "{" and lines[mark.line][: mark.column].endswith("$"):
+        return _missing_quotes_fault(mark, lines, f"text that begins with {character!r} must be quoted")
+    if character == "{" and lines[mark.line][: mark.column].endswith("$"):
         text = re.match(r"\$\{[^}]*\}?", lines[mark.line][mark.column - 1 :])
         width = len(text[0]) if text else 1
         hint = f'write "{text[0]}"' if text else None
         return YamlFault(mark.line + 1, mark.column, width, "'${…}' inside a flow map or list must be quoted", hint)
-    for in_context, in_problem, message, hint, at_context in _RULES:
+    for in_context, in_problem, message, hint, at_context in _EXPLANATIONS:
         if in_context in context and in_problem in problem:
             place = error.context_mark if at_context and error.context_mark else mark
             return (
-                _missing_quotes_fault(place, lines, message) if hint == _QUOTE else _fault_at(place, 1, message, hint)
+                _missing_quotes_fault(place, lines, message)
+                if hint == _QUOTE_HINT
+                else _fault_at(place, 1, message, hint)
             )
     return _fault_at(mark, 1, f"this is not YAML: {problem}")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Scalar = str | int | float | bool | None
 
-_WORDS: Final[Mapping[str, Scalar]] = (
+_VALUE_BY_WORD: Final[Mapping[str, Scalar]] = (
     dict.fromkeys(("", "~", "null", "Null", "NULL"))
     | dict.fromkeys(("true", "True", "TRUE"), True)
     | dict.fromkeys(("false", "False", "FALSE"), False)
@@ -27,14 +27,14 @@ _WORDS: Final[Mapping[str, Scalar]] = (
     | dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan"))
 )
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
-_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_OCTAL_OR_HEX = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 _MOST_DIGITS = 1_000
 """Longer numbers are text: Python takes ever longer to read them, and at last refuses."""
 
 _VARIABLE = re.compile(r"(?P<escaped>\$\$\{)|\$\{(?P<inside>[^}]*)(?P<closed>\}?)")
-_INSIDE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
+_VARIABLE_NAME = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
 
 
 def plain_value(text: str) -> Scalar:
@@ -43,12 +43,12 @@ def plain_value(text: str) -> Scalar:
     >>> [plain_value(text) for text in ("true", "NO", "010", "18:00", "2024-01-01", "1_000", "12", "1.5", "~")]
     [True, 'NO', '010', '18:00', '2024-01-01', '1_000', 12, 1.5, None]
     """
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _VALUE_BY_WORD:
+        return _VALUE_BY_WORD[text]
     if text[0] in "+-.0123456789" and len(text) <= _MOST_DIGITS:
         if _INTEGER.fullmatch(text):
             return int(text)
-        if _BASED.fullmatch(text):
+        if _OCTAL_OR_HEX.fullmatch(text):
             return int(text, base=0)
         if _FLOAT.fullmatch(text):
             return float(text)
@@ -61,8 +61,8 @@ def variables_in(text: str) -> list[str]:
     >>> variables_in("s3://${BUCKET}/${STAGE:-dev}/$${x}")
     ['BUCKET', 'STAGE']
     """
-    found = (_INSIDE.fullmatch(each["inside"]) for each in _VARIABLE.finditer(text) if not each["escaped"])
-    return [each["name"] for each in found if each]
+    matches = (_VARIABLE_NAME.fullmatch(each["inside"]) for each in _VARIABLE.finditer(text) if not each["escaped"])
+    return [each["name"] for each in matches if each]
 
 
 @frozen
@@ -84,28 +84,28 @@ def substitute_variables(text: str, *, environment: Mapping[str, str]) -> tuple[
     >>> substitute_variables("s3://${BUCKET}/${STAGE:-dev}/$${x}", environment={"BUCKET": "lake"})
     ('s3://lake/dev/${x}', [])
     """
-    bad: list[UnresolvedVariable] = []
+    unresolved: list[UnresolvedVariable] = []
 
-    def value(found: re.Match[str]) -> str:
-        if found["escaped"]:
+    def replace_match(match: re.Match[str]) -> str:
+        if match["escaped"]:
             return "${"
-        inside = _INSIDE.fullmatch(found["inside"])
-        if not found["closed"] or not inside:
-            bad.append(
-                UnresolvedVariable(found[0], "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")
+        inside = _VARIABLE_NAME.fullmatch(match["inside"])
+        if not match["closed"] or not inside:
+            unresolved.append(
+                UnresolvedVariable(match[0], "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")
             )
             return ""
-        known = environment.get(inside["name"], inside["default"])
-        if known is None:
+        variable_value = environment.get(inside["name"], inside["default"])
+        if variable_value is None:
             name = inside["name"]
             hint = f"set it, give it by --set {name}=… or a profile's `variables`, or write ${{{name}:-a default}}"
-            bad.append(UnresolvedVariable(found[0], f"the environment has no variable {inside['name']!r}", hint))
-        return known or ""
+            unresolved.append(UnresolvedVariable(match[0], f"the environment has no variable {inside['name']!r}", hint))
+        return variable_value or ""
 
-    return (_VARIABLE.sub(value, text), bad) if "${" in text else (text, bad)
+    return (_VARIABLE.sub(replace_match, text), unresolved) if "${" in text else (text, unresolved)
 
 
-_NOTHING: Final = object()
+_REFUSED: Final = object()
 """Stands for a value that was refused, and makes its key be left out."""
 
 WITH_SECRETS: Final = ("spark", "profiles")
@@ -146,25 +146,25 @@ class _ValueReader:
     verbatim: bool = False
 
     def value(self, node: Node, *, key: str) -> object:
-        """The node's value, or `_NOTHING` where it is refused; ``key`` is the top-level key that it belongs to."""
+        """The node's value, or `_REFUSED` where it is refused; ``key`` is the top-level key that it belongs to."""
         if node.tag != UNTAGGED:
-            message = f"the tag {_shorthand(node.tag)} is not allowed; types follow from the text alone"
+            message = f"the tag {_shorten_tag(node.tag)} is not allowed; types follow from the text alone"
             return self._refuse(node, key, message)
         if id(node) in self.open:
             return self._refuse(node, key, "this value holds an alias of itself")
         if len(self.open) > MOST_NESTED:
             return self._refuse(node, key, f"this is nested more than {MOST_NESTED} levels deep")
         if id(node) in self.seen and not self._affords_copy(node, key):
-            return _NOTHING
+            return _REFUSED
         self.seen.add(id(node))
         if isinstance(node, ScalarNode):
-            return self._scalar(node, key)
+            return self._read_scalar(node, key)
         self.open.add(id(node))
-        value = self._map(node, key) if isinstance(node, MappingNode) else self._list(node, key)
+        value = self._read_map(node, key) if isinstance(node, MappingNode) else self._read_list(node, key)
         self.open.discard(id(node))
         return value
 
-    def _scalar(self, node: ScalarNode, key: str) -> object:
+    def _read_scalar(self, node: ScalarNode, key: str) -> object:
         value = node.value if node.style else plain_value(node.value)
         return value if not isinstance(value, str) or self.verbatim else self._substitute(node, value, key)
 
@@ -174,41 +174,41 @@ class _ValueReader:
         if secrets and (self.profile is None or key not in WITH_SECRETS):
             hint = "`notify: {to: NAME}` and `spark: {key: ${NAME}}` take one"
             return self._refuse(node, key, f"{next(iter(secrets))!r} is a secret, which cannot stand here", hint)
-        text, bad = substitute_variables(value, environment=VariableLookup(self.environment, secrets))
+        text, unresolved = substitute_variables(value, environment=VariableLookup(self.environment, secrets))
         if text != value:
             names = (name for name in variables_in(value) if name in self.environment and name not in secrets)
             self.document.variables |= {name: self.environment[name] for name in names}
-        for each in bad:
+        for each in unresolved:
             self.document.failed.add(key)
             position = node.value.find(each.text)
             self.document.add_text_problem(node, position, each.message, width=len(each.text), hint=each.hint)
-        if "\0" in text and not bad:
+        if "\0" in text and not unresolved:
             return self._refuse(node, key, "this text holds the character U+0000, which neither paths nor SQL can have")
-        return _NOTHING if bad else text
+        return _REFUSED if unresolved else text
 
-    def _list(self, node: Node, key: str) -> object:
+    def _read_list(self, node: Node, key: str) -> object:
         items = [self.value(each, key=key) for each in node.value]
-        return _NOTHING if _NOTHING in items else items
+        return _REFUSED if _REFUSED in items else items
 
-    def _map(self, node: MappingNode, key: str) -> dict[str, object]:
+    def _read_map(self, node: MappingNode, key: str) -> dict[str, object]:
         """The map of a node without keys that are refused or have no value; ``key`` is its top-level key, else empty.
 
         Variables in the sections of other profiles stay as they are written: they may not be set on this machine.
         """
         data: dict[str, object] = {}
         places: dict[str, Node] = {}
-        for name, inner in node.value:
-            top = key or (name.value if isinstance(name, ScalarNode) else "")
-            if refused := _refuse_key(name, places):
-                self._refuse(name, top, *refused)
+        for key_node, value_node in node.value:
+            top_key = key or (key_node.value if isinstance(key_node, ScalarNode) else "")
+            if refusal := _refuse_key(key_node, places):
+                self._refuse(key_node, top_key, *refusal)
                 continue
-            places[name.value] = name
-            is_other = top == "profiles" and self._is_other_profile(name.value)
+            places[key_node.value] = key_node
+            is_other = top_key == "profiles" and self._is_other_profile(key_node.value)
             self.verbatim |= is_other
-            value = self.value(inner, key=top)
+            value = self.value(value_node, key=top_key)
             self.verbatim &= not is_other
-            if value is not _NOTHING:
-                data[name.value] = value
+            if value is not _REFUSED:
+                data[key_node.value] = value
         return data
 
     def _is_other_profile(self, name: str) -> bool:
@@ -225,20 +225,20 @@ class _ValueReader:
     def _refuse(self, node: Node, key: str, message: str, hint: str | None = None) -> object:
         self.document.failed.add(key)
         self.document.add_node_problem(node, message, hint=hint)
-        return _NOTHING
+        return _REFUSED
 
 
-def _refuse_key(name: Node, places: Mapping[str, Node]) -> tuple[str, str | None] | None:
+def _refuse_key(key_node: Node, places: Mapping[str, Node]) -> tuple[str, str | None] | None:
     """Why it cannot be a key beside those of these places, with a hint; None where it can."""
-    if not isinstance(name, ScalarNode) or name.tag != UNTAGGED or not name.value:
+    if not isinstance(key_node, ScalarNode) or key_node.tag != UNTAGGED or not key_node.value:
         return "a key must be text", None
-    if name.value == "<<" and not name.style:
+    if key_node.value == "<<" and not key_node.style:
         return "merge keys '<<' are not supported", "write the keys out, or use `defaults` in project.yml"
-    if name.value in places:
-        first = places[name.value].start_mark.line + 1
-        return f"the key {name.value!r} is written twice; first in line {first}", None
+    if key_node.value in places:
+        first = places[key_node.value].start_mark.line + 1
+        return f"the key {key_node.value!r} is written twice; first in line {first}", None
     return None
 
 
-def _shorthand(tag: str) -> str:
+def _shorten_tag(tag: str) -> str:
     return tag.replace("tag:yaml.org,2002:", "!!")
