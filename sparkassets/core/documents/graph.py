@@ -93,7 +93,7 @@ def _add_gates(
     """Adds nodes and edges from the leaves of ``condition`` to the node ``end``; ``path`` is a prefix of new ids."""
     match condition:
         case UpdateLeaf():
-            for start in _datasets(condition, project):
+            for start in _find_update_nodes(condition, project):
                 nodes.setdefault(start, GraphNode(start, start, "dataset"))
                 edges.append(GraphEdge(start, end, "triggers"))
         case TimeLeaf():
@@ -104,7 +104,7 @@ def _add_gates(
             if condition.without is not None:
                 _add_gates(condition.without, clock.id, f"{clock.id}/", project, nodes, edges)
         case AllOf() | AnyOf():
-            gate = _gate(condition, path)
+            gate = _make_gate(condition, path)
             nodes[gate.id] = gate
             edges.append(GraphEdge(gate.id, end, "triggers"))
             for number, child in enumerate(condition.children, start=1):
@@ -113,10 +113,10 @@ def _add_gates(
 
 def inlet_gates(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Iterator[str]:
     """Conditions on an inlet before the asset runs, in words, without defaults."""
-    counts = asset.partitioning.is_partitioned or not project.assets[inlet.name].partitioning.is_partitioned
+    needs_all = asset.partitioning.is_partitioned or not project.assets[inlet.name].partitioning.is_partitioned
     if inlet.by_values is not None:
         yield f"the rows by their {inlet.by_values}"
-    elif inlet.require.kind != ("all" if counts else "any"):
+    elif inlet.require.kind != ("all" if needs_all else "any"):
         yield f"require {inlet.require.kind}" + (f" {inlet.require.count}" if inlet.require.count else "")
     if inlet.aligned:
         yield "the run of the same tick or the last before"
@@ -128,14 +128,14 @@ def inlet_gates(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Ite
         yield f"quiet for {Duration(seconds=inlet.settle_seconds).text}"
 
 
-def _gate(condition: AllOf | AnyOf, path: str) -> GraphNode:
+def _make_gate(condition: AllOf | AnyOf, path: str) -> GraphNode:
     """The node of a condition that needs all, or any, of its parts."""
     return (
         GraphNode(f"{path}all", "AND", "all") if isinstance(condition, AllOf) else GraphNode(f"{path}any", "OR", "any")
     )
 
 
-def _datasets(leaf: UpdateLeaf, project: ProjectSpec) -> list[str]:
+def _find_update_nodes(leaf: UpdateLeaf, project: ProjectSpec) -> list[str]:
     """The assets whose dataset the leaf names; its URI if no asset of the project writes it."""
     if not leaf.is_uri:
         return [leaf.ref]

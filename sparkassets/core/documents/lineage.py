@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from sparkassets.core.spec.project_spec import ProjectSpec
 
 
-def lineage_document(found: PartitionLineage, project: ProjectSpec) -> dict[str, Any]:
+def lineage_document(lineage: PartitionLineage, project: ProjectSpec) -> dict[str, Any]:
     """``{asset, partitions, origins: [{asset, kind, partitions, …, reads: [{asset, …, origins}]}]}``.
 
     ``again`` is true for a run whose inlets stand earlier in the document.
     """
     return {
-        "asset": found.asset,
-        "partitions": partitions_document(found.partitions, project.assets[found.asset]),
-        "origins": [_origin_document(origin, project) for origin in found.origins],
+        "asset": lineage.asset,
+        "partitions": partitions_document(lineage.partitions, project.assets[lineage.asset]),
+        "origins": [_origin_document(origin, project) for origin in lineage.origins],
     }
 
 
@@ -57,29 +57,33 @@ def _read_document(read: InletRead, project: ProjectSpec) -> dict[str, Any]:
     }
 
 
-def column_document(found: ColumnLineage) -> dict[str, Any]:
+def column_document(lineage: ColumnLineage) -> dict[str, Any]:
     """``{asset, column, sure, made_of: [{asset, column, how, …, further}], rows, used_by}``.
 
     ``column`` of a step is null where the column only decides which rows that asset has; ``rows`` is null where
     uncertain.
     """
     return {
-        "asset": found.asset,
-        "column": found.column,
-        "sure": found.sure,
-        "made_of": [_step(each) for each in found.made_of],
-        "rows": _steps(found.rows),
-        "used_by": [_step(each) for each in found.used_by],
+        "asset": lineage.asset,
+        "column": lineage.column,
+        "sure": lineage.sure,
+        "made_of": [_step_document(each) for each in lineage.made_of],
+        "rows": _direct_steps_document(lineage.rows),
+        "used_by": [_step_document(each) for each in lineage.used_by],
     }
 
 
-def columns_document(found: AssetColumnLineage) -> dict[str, Any]:
+def columns_document(lineage: AssetColumnLineage) -> dict[str, Any]:
     """``{asset, columns: {name: [{asset, column, how}]}, rows}``; null stands for what is uncertain."""
-    columns = None if found.columns is None else {name: _steps(steps) for name, steps in found.columns.items()}
-    return {"asset": found.asset, "columns": columns, "rows": _steps(found.rows)}
+    columns = (
+        None
+        if lineage.columns is None
+        else {name: _direct_steps_document(steps) for name, steps in lineage.columns.items()}
+    )
+    return {"asset": lineage.asset, "columns": columns, "rows": _direct_steps_document(lineage.rows)}
 
 
-def _steps(steps: Sequence[LineageStep] | None) -> list[dict[str, Any]] | None:
+def _direct_steps_document(steps: Sequence[LineageStep] | None) -> list[dict[str, Any]] | None:
     """The columns that a column, or the choice of rows, is made of directly; null where that is uncertain."""
     if steps is None:
         return None
@@ -88,7 +92,7 @@ def _steps(steps: Sequence[LineageStep] | None) -> list[dict[str, Any]] | None:
     ]
 
 
-def _step(step: LineageStep) -> dict[str, Any]:
+def _step_document(step: LineageStep) -> dict[str, Any]:
     """A column that another one is made of, with the further ones that it is made of itself."""
     return {
         "asset": step.asset,
@@ -97,5 +101,5 @@ def _step(step: LineageStep) -> dict[str, Any]:
         "masked": step.masked,
         "sure": step.is_certain,
         "again": step.is_repeated,
-        "further": [_step(each) for each in step.next_steps],
+        "further": [_step_document(each) for each in step.next_steps],
     }

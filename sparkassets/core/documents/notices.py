@@ -22,7 +22,7 @@ from sparkassets.core.spec.model import AssetSpec, NotifyOn, NotifyRule
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.frozen import frozen
 
-_NUMBERS: Final = re.compile(r"\d+")
+_NUMBER_PATTERN: Final = re.compile(r"\d+")
 
 
 @frozen
@@ -68,7 +68,7 @@ class _AssetTrouble:
     interval: tuple[int, int] | None = None
 
 
-_OVER: Final[Mapping[NotifyOn, str]] = {"failure": "computed again", "withheld": "published"}
+_RECOVERY_TEXTS: Final[Mapping[NotifyOn, str]] = {"failure": "computed again", "withheld": "published"}
 """By kind of trouble, the text of its recovery."""
 
 
@@ -103,46 +103,51 @@ class NoticeCollector:
         self, entries: Sequence[NumberedEntry], *, before: Mapping[str, AssetState], after: Mapping[str, AssetState]
     ) -> None:
         """Adds a commit: its entries, and the states of their assets before and after it."""
-        ends = [each.entry for each in entries if isinstance(each.entry, SuccessEntry | FailureEntry | LateEntry)]
-        self.is_run |= bool(ends)
+        reported_entries = [
+            each.entry for each in entries if isinstance(each.entry, SuccessEntry | FailureEntry | LateEntry)
+        ]
+        self.is_run |= bool(reported_entries)
         for name in dict.fromkeys(each.entry.asset for each in entries if hasattr(each.entry, "asset")):
             if name is not None and name in after:
-                self._follow(name, _troubles(before[name]) if name in before else (), _troubles(after[name]))
-        for entry in ends:
-            known = self._assets[entry.asset]
+                self._follow(name, _find_troubles(before[name]) if name in before else (), _find_troubles(after[name]))
+        for entry in reported_entries:
+            followed = self._assets[entry.asset]
             match entry:
                 case SuccessEntry():
-                    known.ran = True
+                    followed.ran = True
                 case FailureEntry(run=run, hint=hint):
-                    known.hints[run] = hint
+                    followed.hints[run] = hint
                 case LateEntry():
-                    known.late = entry
+                    followed.late = entry
 
     def _follow(self, name: str, before: tuple[_AssetTrouble, ...], after: tuple[_AssetTrouble, ...]) -> None:
         """Keeps an asset's troubles before this invocation and after the latest commit.
 
         A trouble that appeared between two commits of this driver comes from another driver, so it counts as earlier.
         """
-        known = self._assets.get(name)
-        if known is None:
+        followed = self._assets.get(name)
+        if followed is None:
             self._assets[name] = _FollowedAsset(list(before), after)
             return
-        ours = {(item.kind, item.token) for item in known.after}
-        known.before += [item for item in before if (item.kind, item.token) not in ours]
-        known.after = after
+        own_troubles = {(item.kind, item.token) for item in followed.after}
+        followed.before += [item for item in before if (item.kind, item.token) not in own_troubles]
+        followed.after = after
 
     def notices(self, project: ProjectSpec) -> list[AssetNotice]:
         """The notices, in the order of the project; none for assets that no longer exist."""
-        found = ((asset, self._assets.get(name)) for name, asset in project.assets.items())
+        pairs = ((asset, self._assets.get(name)) for name, asset in project.assets.items())
         return [
-            each for asset, known in found if known is not None and not asset.maker for each in _notices(asset, known)
+            each
+            for asset, followed in pairs
+            if followed is not None and not asset.maker
+            for each in _find_notices(asset, followed)
         ]
 
 
-def _troubles(state: AssetState) -> tuple[_AssetTrouble, ...]:
+def _find_troubles(state: AssetState) -> tuple[_AssetTrouble, ...]:
     """The current troubles of an asset by its state."""
-    failed = (_AssetTrouble("failure", each.partitions, each.token, each.run, each.error) for each in state.failed)
-    held = (
+    failures = (_AssetTrouble("failure", each.partitions, each.token, each.run, each.error) for each in state.failed)
+    withheld = (
         _AssetTrouble(
             "withheld",
             each.partitions,
@@ -154,63 +159,75 @@ def _troubles(state: AssetState) -> tuple[_AssetTrouble, ...]:
         )
         for each in state.withheld
     )
-    return (*failed, *held)
+    return (*failures, *withheld)
 
 
-def _notices(asset: AssetSpec, known: _FollowedAsset) -> Iterator[AssetNotice]:
+def _find_notices(asset: AssetSpec, followed: _FollowedAsset) -> Iterator[AssetNotice]:
     """Yields an asset's notices: new troubles, recovered ones if it ran, and a change of its lateness."""
-    for item in known.after:
-        new = item.partitions - _union(each for each in known.before if _is_same_trouble(each, item))
-        if new:
-            hint, which = (
-                known.hints.get(item.run, ""),
-                label_partitions(new, asset.partitioning) or _interval_of(asset, item),
+    for item in followed.after:
+        new_partitions = item.partitions - _join_partitions(
+            each for each in followed.before if _is_same_trouble(each, item)
+        )
+        if new_partitions:
+            hint, label = (
+                followed.hints.get(item.run, ""),
+                label_partitions(new_partitions, asset.partitioning) or _label_interval(asset, item),
             )
-            yield AssetNotice(item.kind, asset.name, which, item.text, hint, item.run, asset.owner)
-    wrong = _union(known.after)
-    for kind, text in _OVER.items() if known.ran else ():
-        if over := _union(each for each in known.before if each.kind == kind) - wrong:
+            yield AssetNotice(item.kind, asset.name, label, item.text, hint, item.run, asset.owner)
+    troubled_partitions = _join_partitions(followed.after)
+    for kind, text in _RECOVERY_TEXTS.items() if followed.ran else ():
+        if (
+            recovered_partitions := _join_partitions(each for each in followed.before if each.kind == kind)
+            - troubled_partitions
+        ):
             yield AssetNotice(
-                "recovery", asset.name, label_partitions(over, asset.partitioning), text, owner=asset.owner
+                "recovery",
+                asset.name,
+                label_partitions(recovered_partitions, asset.partitioning),
+                text,
+                owner=asset.owner,
             )
-    if known.late is not None and asset.deadlines is not None:
-        yield _lateness_notice(asset, known.late)
+    if followed.late is not None and asset.deadlines is not None:
+        yield _make_lateness_notice(asset, followed.late)
 
 
-def _union(troubles: Iterable[_AssetTrouble]) -> PartitionSet:
+def _join_partitions(troubles: Iterable[_AssetTrouble]) -> PartitionSet:
     """All partitions of these troubles."""
     return PartitionSet.union(each.partitions for each in troubles)
 
 
-def _lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
+def _make_lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
     """The notice that the asset is late, or no longer late."""
-    which, by = label_partitions(late.partitions, asset.partitioning), format_zoned(from_unix(late.by), asset.timezone)
+    label, deadline = (
+        label_partitions(late.partitions, asset.partitioning),
+        format_zoned(from_unix(late.by), asset.timezone),
+    )
     if late.over:
-        return AssetNotice("recovery", asset.name, which, "no longer late", owner=asset.owner)
-    return AssetNotice("late", asset.name, which, f"expected by {by}", owner=asset.owner)
+        return AssetNotice("recovery", asset.name, label, "no longer late", owner=asset.owner)
+    return AssetNotice("late", asset.name, label, f"expected by {deadline}", owner=asset.owner)
 
 
-def _interval_of(asset: AssetSpec, item: _AssetTrouble) -> str:
+def _label_interval(asset: AssetSpec, item: _AssetTrouble) -> str:
     """A label of the instance; empty where the asset has none, or its interval is unknown."""
     if not item.is_instance or item.interval is None:
         return ""
     return "..".join(format_zoned(from_unix(at), asset.timezone) for at in item.interval)
 
 
-def _is_same_trouble(one: _AssetTrouble, other: _AssetTrouble) -> bool:
+def _is_same_trouble(trouble: _AssetTrouble, other: _AssetTrouble) -> bool:
     """Whether both are the same trouble, so that it is reported once.
 
     Numbers in the texts are ignored: ports, times and counts differ every time. Different instances are never the same.
     """
-    if one.is_instance and (one.interval != other.interval or one.interval is None):
-        return one.token == other.token
-    return one.kind == other.kind and _NUMBERS.sub("", one.text) == _NUMBERS.sub("", other.text)
+    if trouble.is_instance and (trouble.interval != other.interval or trouble.interval is None):
+        return trouble.token == other.token
+    return trouble.kind == other.kind and _NUMBER_PATTERN.sub("", trouble.text) == _NUMBER_PATTERN.sub("", other.text)
 
 
-MOST_TOLD: Final = 20
+MOST_LISTED_NOTICES: Final = 20
 """Number of notices of one kind in a message; further ones are only counted."""
 
-_KINDS: Final[Mapping[NotifyOn, tuple[str, str]]] = {
+_KIND_WORDS: Final[Mapping[NotifyOn, tuple[str, str]]] = {
     "failure": ("failures", "failed"),
     "withheld": ("withheld", "withheld"),
     "late": ("late", "late"),
@@ -239,7 +256,7 @@ class NotificationMessage:
     def severity(self) -> NotifyOn:
         """The most severe kind among its notices."""
         kinds = {notice.kind for notice in self.notices}
-        return next((kind for kind in _KINDS if kind in kinds), "recovery")
+        return next((kind for kind in _KIND_WORDS if kind in kinds), "recovery")
 
 
 def build_messages(
@@ -249,40 +266,44 @@ def build_messages(
 
     A notice stands in a message once, even if several of these rules select it.
     """
-    found: list[tuple[NotifyRule, dict[AssetNotice, None]]] = []
+    notices_by_rule: list[tuple[NotifyRule, dict[AssetNotice, None]]] = []
     for notice in notices:
         for rule in project.assets[notice.asset].notify:
             if notice.kind in rule.on:
-                _notices_of_rule(replace(rule, on=()), found)[notice] = None
-    for rule, told in found:
-        yield rule, _build_message(rule, tuple(told), project)
+                _notices_by_rule(replace(rule, on=()), notices_by_rule)[notice] = None
+    for rule, rule_notices in notices_by_rule:
+        yield rule, _build_message(rule, tuple(rule_notices), project)
 
 
-def _notices_of_rule(
-    rule: NotifyRule, found: list[tuple[NotifyRule, dict[AssetNotice, None]]]
+def _notices_by_rule(
+    rule: NotifyRule, collected: list[tuple[NotifyRule, dict[AssetNotice, None]]]
 ) -> dict[AssetNotice, None]:
-    """The notices collected for a rule so far: the keys of an ordered map in ``found``, which is added if missing.
+    """The notices collected for a rule so far: the keys of an ordered map in ``collected``, which is added if missing.
 
     The search is linear, as rules are few.
     """
-    for other, told in found:
+    for other, rule_notices in collected:
         if other == rule:
-            return told
-    found.append((rule, {}))
-    return found[-1][1]
+            return rule_notices
+    collected.append((rule, {}))
+    return collected[-1][1]
 
 
 def _build_message(rule: NotifyRule, notices: tuple[AssetNotice, ...], project: ProjectSpec) -> NotificationMessage:
     """The message of a rule about these notices; if its template fails, the default text with the problem."""
-    usual = _title(notices, project)
+    default_title = _default_title(notices, project)
     try:
-        title = _render_template(rule.title, notices, project, usual) if rule.title else usual
-        text = _render_template(rule.template, notices, project, title) if rule.template else _text(notices)
+        title = _render_template(rule.title, notices, project, default_title) if rule.title else default_title
+        text = _render_template(rule.template, notices, project, title) if rule.template else _default_text(notices)
     except Exception as error:  # noqa: BLE001  a failing template must not suppress the message
         from sparkassets.errors import describe_error
 
         return NotificationMessage(
-            project.name, usual, _text(notices), notices, f"the template of 'notify' failed: {describe_error(error)}"
+            project.name,
+            default_title,
+            _default_text(notices),
+            notices,
+            f"the template of 'notify' failed: {describe_error(error)}",
         )
     title, text = (redact(each, variables=project.variables) for each in (title, text))
     return NotificationMessage(project.name, " ".join(title.split()), text, notices)
@@ -293,7 +314,7 @@ def _render_template(template: str, notices: Sequence[AssetNotice], project: Pro
     from sparkassets.core.sandbox import render
 
     names: dict[str, Any] = {"project": project.name, "title": title, "notices": [*map(_notice_values, notices)]}
-    for kind, (name, _) in _KINDS.items():
+    for kind, (name, _) in _KIND_WORDS.items():
         names[name] = [_notice_values(notice) for notice in notices if notice.kind == kind]
     return render(template, names)
 
@@ -310,26 +331,28 @@ def _notice_values(notice: AssetNotice) -> dict[str, str]:
     }
 
 
-def _title(notices: Sequence[AssetNotice], project: ProjectSpec) -> str:
+def _default_title(notices: Sequence[AssetNotice], project: ProjectSpec) -> str:
     """The default title, such as ``flights: 2 assets failed, 1 asset late``."""
-    assets = {kind: {notice.asset for notice in notices if notice.kind == kind} for kind in _KINDS}
-    counts = [f"{plural(len(assets[kind]), 'asset')} {word}" for kind, (_, word) in _KINDS.items() if assets[kind]]
+    assets = {kind: {notice.asset for notice in notices if notice.kind == kind} for kind in _KIND_WORDS}
+    counts = [f"{plural(len(assets[kind]), 'asset')} {word}" for kind, (_, word) in _KIND_WORDS.items() if assets[kind]]
     return f"{project.name}: {listing(counts)}"
 
 
-def _text(notices: Sequence[AssetNotice]) -> str:
+def _default_text(notices: Sequence[AssetNotice]) -> str:
     """The default text: the notices by kind."""
-    return "\n".join(line for kind in _KINDS for line in _lines([each for each in notices if each.kind == kind]))
+    return "\n".join(
+        line for kind in _KIND_WORDS for line in _format_notices([each for each in notices if each.kind == kind])
+    )
 
 
-def _lines(notices: Sequence[AssetNotice]) -> Iterator[str]:
-    """Yields the lines of notices of one kind; more than `MOST_TOLD` are only counted."""
-    for notice in notices[:MOST_TOLD]:
-        which = " ".join(filter(None, [notice.asset, notice.partitions]))
-        yield f"{_KINDS[notice.kind][1]}: {which}: {notice.text}"
+def _format_notices(notices: Sequence[AssetNotice]) -> Iterator[str]:
+    """Yields the lines of notices of one kind; more than `MOST_LISTED_NOTICES` are only counted."""
+    for notice in notices[:MOST_LISTED_NOTICES]:
+        subject = " ".join(filter(None, [notice.asset, notice.partitions]))
+        yield f"{_KIND_WORDS[notice.kind][1]}: {subject}: {notice.text}"
         if notice.hint:
             yield f"  hint: {notice.hint}"
         if notice.run:
             yield f"  run: {notice.run}"
-    if len(notices) > MOST_TOLD:
-        yield f"and {len(notices) - MOST_TOLD} more {_KINDS[notices[0].kind][1]}"
+    if len(notices) > MOST_LISTED_NOTICES:
+        yield f"and {len(notices) - MOST_LISTED_NOTICES} more {_KIND_WORDS[notices[0].kind][1]}"

@@ -39,7 +39,11 @@ def verdicts_document(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) 
             "failing": each.failing,
             "observed": each.observed,
             "samples": [dict(sample) for sample in each.samples],
-            **({"by_partition": [_of_partition(one, asset) for one in each.by_partition]} if each.details else {}),
+            **(
+                {"by_partition": [_partition_verdict_document(one, asset) for one in each.by_partition]}
+                if each.details
+                else {}
+            ),
             **({"outlet": each.outlet} if each.outlet else {}),
             **({"inlet": each.inlet} if each.inlet else {}),
         }
@@ -47,7 +51,7 @@ def verdicts_document(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) 
     ]
 
 
-def _of_partition(verdict: RuleVerdict, asset: AssetSpec | None) -> dict[str, Any]:
+def _partition_verdict_document(verdict: RuleVerdict, asset: AssetSpec | None) -> dict[str, Any]:
     """The figures of a verdict for one partition."""
     return {
         "partitions": partitions_document(verdict.partitions, asset),
@@ -66,14 +70,14 @@ def withheld_document(run: RunRecord | RunResult, project: ProjectSpec) -> dict[
     return document or {"ranges": [], "count": 1}
 
 
-def judged_document(judged: WithheldSummary, asset: AssetSpec) -> dict[str, Any]:
+def judged_document(withheld: WithheldSummary, asset: AssetSpec) -> dict[str, Any]:
     """The partitions withheld since a run, and the rules that failed."""
     return {
-        "run": judged.run,
-        "at": instant_text(judged.at),
-        "partitions": partitions_document(judged.partitions, asset),
-        "data_interval": interval_document(judged.interval),
-        "rules": verdicts_document(judged.verdicts, asset),
+        "run": withheld.run,
+        "at": instant_text(withheld.at),
+        "partitions": partitions_document(withheld.partitions, asset),
+        "data_interval": interval_document(withheld.interval),
+        "rules": verdicts_document(withheld.verdicts, asset),
     }
 
 

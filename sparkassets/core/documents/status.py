@@ -41,15 +41,15 @@ class ProjectStatus:
         return len(self.assets)
 
     def __getitem__(self, name: str) -> AssetStatus:
-        found = next((each for each in self.assets if each.asset == name), None)
-        if found is None:
+        status = next((each for each in self.assets if each.asset == name), None)
+        if status is None:
             raise KeyError(name)
-        return found
+        return status
 
     def __repr__(self) -> str:
-        return "\n".join([f"<{self._title()}>", *map(repr, self.assets)])
+        return "\n".join([f"<{self._format_title()}>", *map(repr, self.assets)])
 
-    def _title(self) -> str:
+    def _format_title(self) -> str:
         return f"status at {format_zoned(from_unix(self.at), 'UTC')}"
 
     def _repr_html_(self) -> str:
@@ -61,22 +61,22 @@ class ProjectStatus:
                 each.asset,
                 each.covered_text,
                 summarize_status(each)[0],
-                _moment(each.last_at),
-                _moment(each.next_at),
+                _format_instant(each.last_at),
+                _format_instant(each.next_at),
                 each.error or "",
             )
             for each in self.assets
         ]
         notes = [(each.asset, note) for each in self.assets for note in each.notes]
         return render_tables(
-            self._title(),
+            self._format_title(),
             HtmlTable("", ("asset", "partitions", "state", "last", "next", "error"), rows),
             HtmlTable("noticed", ("asset", "what"), notes),
         )
 
 
-def _moment(at: int | None) -> str:
-    return "" if at is None else format_zoned(from_unix(at), "UTC")
+def _format_instant(seconds: int | None) -> str:
+    return "" if seconds is None else format_zoned(from_unix(seconds), "UTC")
 
 
 def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]:
@@ -94,17 +94,17 @@ def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]
         "rows": status.rows,
         "error": status.error,
         "running": status.running,
-        "holders": [_holder(each) for each in status.holders],
+        "holders": [_holder_document(each) for each in status.holders],
         "next_at": instant_text(status.next_at),
         "paused": status.paused,
         "notes": list(status.notes),
         "withheld": [judged_document(each, project.assets[status.asset]) for each in status.withheld_runs],
         "late": late_document(status.late, project) if status.late is not None else None,
-        "watermarks": [_watermark(each) for each in status.watermarks],
+        "watermarks": [_watermark_document(each) for each in status.watermarks],
     }
 
 
-def _holder(holder: ClaimHolder) -> dict[str, Any]:
+def _holder_document(holder: ClaimHolder) -> dict[str, Any]:
     """A driver that holds a claim; ``gone`` means that its process has ended and the next run settles the claim."""
     return {
         "run": holder.run,
@@ -116,17 +116,17 @@ def _holder(holder: ClaimHolder) -> dict[str, Any]:
     }
 
 
-def _watermark(found: InletWatermark) -> dict[str, Any]:
+def _watermark_document(watermark: InletWatermark) -> dict[str, Any]:
     """How far an inlet was read: up to a version of ``newest``, or a ``high`` value of a column.
 
     ``behind`` counts versions, or updates of the inlet; it is null where that is unknown.
     """
-    document: dict[str, Any] = {"inlet": found.inlet}
-    if found.column is None:
-        document |= {"version": None if found.high is None else int(found.high), "newest": found.newest}
+    document: dict[str, Any] = {"inlet": watermark.inlet}
+    if watermark.column is None:
+        document |= {"version": None if watermark.high is None else int(watermark.high), "newest": watermark.newest}
     else:
-        document |= {"column": found.column, "high": found.high}
-    return {**document, "behind": found.behind, "newest_at": instant_text(found.newest_at)}
+        document |= {"column": watermark.column, "high": watermark.high}
+    return {**document, "behind": watermark.behind, "newest_at": instant_text(watermark.newest_at)}
 
 
 def status_counts(status: AssetStatus) -> dict[str, int]:
@@ -137,16 +137,16 @@ def status_counts(status: AssetStatus) -> dict[str, int]:
 def summarize_status(status: AssetStatus) -> tuple[str, str]:
     """The headline of an asset's status in a few words, and the status code that styles it."""
     counts = status_counts(status)
-    counted = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    counts_text = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     if status.running or status.paused:
         state = "running" if status.running else "paused"
-        return ", ".join(filter(None, [state, counted])), state
+        return ", ".join(filter(None, [state, counts_text])), state
     if status.error:
-        return (counted if counts["failed"] else ", ".join(filter(None, ["failed", counted]))), "failed"
+        return (counts_text if counts["failed"] else ", ".join(filter(None, ["failed", counts_text]))), "failed"
     if status.stuck:
         return "waits for a person", "stuck"
-    if counted:
-        return counted, next(name for name in FIRST if counts[name])
+    if counts_text:
+        return counts_text, next(name for name in FIRST if counts[name])
     if status.withheld_runs:
         return "withheld", "withheld"
     if status.last_at is None:

@@ -53,87 +53,97 @@ class PartitionLinks:
     def __init__(self, context: PlanningContext) -> None:
         self._context = context
         self.consumers: dict[str, list[tuple[AssetSpec, InletSpec]]] = {}
-        one_by_one = 1
+        lookup_links = 1
         for asset in context.project.assets.values():
             for inlet in asset.inlets.values():
                 self.consumers.setdefault(inlet.name, []).append((asset, inlet))
-                one_by_one += 2 * (self._kind(asset, inlet) == "some")
-        self._each = max(FEWEST, min(MOST, MOST_LOOKUPS // one_by_one))
+                lookup_links += 2 * (self._link_kind(asset, inlet) == "some")
+        self._each = max(FEWEST, min(MOST, MOST_LOOKUPS // lookup_links))
 
-    def upstream_links(self, asset: AssetSpec, there: PartitionSet) -> list[dict[str, Any]]:
-        """One link for each inlet of an asset: what its newest partitions in ``there`` need.
+    def upstream_links(self, asset: AssetSpec, present: PartitionSet) -> list[dict[str, Any]]:
+        """One link for each inlet of an asset: what its newest partitions in ``present`` need.
 
         ``kind`` is ``all`` of the inlet, its ``newest`` partition, the partition of the ``same`` key, or ``some``: then
         ``of`` maps each key to the needed partitions as text, and the first key of these.
         """
         asset = self._context.asset(asset.maker) if asset.maker else asset
-        return [self._link(asset, inlet, there, up=True) for inlet in asset.inlets.values()]
+        return [self._make_link(asset, inlet, present, is_upstream=True) for inlet in asset.inlets.values()]
 
-    def downstream_links(self, asset: AssetSpec, there: PartitionSet) -> list[dict[str, Any]]:
+    def downstream_links(self, asset: AssetSpec, present: PartitionSet) -> list[dict[str, Any]]:
         """One link for each consumer of an asset: which of its partitions need each of the asset's newest partitions.
 
         The links have the form of `upstream_links`.
         """
         pairs = self.consumers.get(asset.name, ())
-        return [self._link(consumer, inlet, there, up=False) for consumer, inlet in pairs]
+        return [self._make_link(consumer, inlet, present, is_upstream=False) for consumer, inlet in pairs]
 
-    def _link(self, asset: AssetSpec, inlet: InletSpec, there: PartitionSet, *, up: bool) -> dict[str, Any]:
-        """One link; ``up`` looks from the consumer to its inlet, else from the inlet to the consumer."""
-        kind = self._kind(asset, inlet)
-        link: dict[str, Any] = {"asset": inlet.name if up else asset.name, "kind": kind}
+    def _make_link(
+        self, asset: AssetSpec, inlet: InletSpec, present: PartitionSet, *, is_upstream: bool
+    ) -> dict[str, Any]:
+        """One link; ``is_upstream`` looks from the consumer to its inlet, else from the inlet to the consumer."""
+        kind = self._link_kind(asset, inlet)
+        link: dict[str, Any] = {"asset": inlet.name if is_upstream else asset.name, "kind": kind}
         if kind == "some":
-            needed = self._context.dependency(asset, inlet)
-            ours, theirs = needed.consumer, needed.inlet
-            pair = (ours, theirs, needed.required_partitions) if up else (theirs, ours, needed.affected_partitions)
-            link["of"] = dict(_look_up_links(*pair, there, self._each))
+            dependency = self._context.dependency(asset, inlet)
+            consumer_partitioning, inlet_partitioning = dependency.consumer, dependency.inlet
+            direction = (
+                (consumer_partitioning, inlet_partitioning, dependency.required_partitions)
+                if is_upstream
+                else (inlet_partitioning, consumer_partitioning, dependency.affected_partitions)
+            )
+            link["of"] = dict(_look_up_links(*direction, present, self._each))
         return link
 
-    def _kind(self, asset: AssetSpec, inlet: InletSpec) -> str:
+    def _link_kind(self, asset: AssetSpec, inlet: InletSpec) -> str:
         """The kind of a link, see `upstream_links`."""
-        needed = self._context.project.dependency(asset, inlet)
-        if inlet.view is not None or not needed.is_mapped or not asset.partitioning.is_partitioned:
+        dependency = self._context.project.dependency(asset, inlet)
+        if inlet.view is not None or not dependency.is_mapped or not asset.partitioning.is_partitioned:
             return "all"
-        if isinstance(needed.mapping, NewestMapping):
+        if isinstance(dependency.mapping, NewestMapping):
             return "newest"
-        return "same" if _is_same(needed) else "some"
+        return "same" if _needs_same_key(dependency) else "some"
 
 
-def _is_same(needed: Dependency) -> bool:
+def _needs_same_key(dependency: Dependency) -> bool:
     """Whether each partition needs the inlet's partition of the same key, so that nothing is looked up."""
     return (
-        isinstance(needed.mapping, OverlapMapping)
-        and needed.matches is None
-        and needed.consumer.same_grid(needed.inlet)
+        isinstance(dependency.mapping, OverlapMapping)
+        and dependency.matches is None
+        and dependency.consumer.same_grid(dependency.inlet)
     )
 
 
 def _look_up_links(
-    ours: Partitioning,
-    theirs: Partitioning,
-    across: Callable[[PartitionSet], PartitionSet],
-    there: PartitionSet,
+    partitioning: Partitioning,
+    other_partitioning: Partitioning,
+    find_linked: Callable[[PartitionSet], PartitionSet],
+    present: PartitionSet,
     most: int,
 ) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yields, for the newest ``most`` partitions in ``there``: the key, and what it leads to as (text, first key).
+    """Yields, for the newest ``most`` partitions in ``present``: the key, and what it leads to as (text, first key).
 
     Args:
-        ours: Partitioning of ``there``.
-        theirs: Partitioning of what the partitions lead to.
-        across: Returns the partitions that one partition leads to.
-        there: Present partitions.
+        partitioning: Partitioning of ``present``.
+        other_partitioning: Partitioning of what the partitions lead to.
+        find_linked: Returns the partitions that one partition leads to.
+        present: Present partitions.
         most: Number of partitions.
     """
-    if not ours.is_partitioned or not ours.can_list(there):
+    if not partitioning.is_partitioned or not partitioning.can_list(present):
         return
-    for part in deque(ours.each_partition(there), maxlen=most):
-        met = across(part)
-        if theirs.is_partitioned and theirs.can_list(met):
-            first = theirs.labels(met, most=1)
-            text = few(theirs.display_labels(met, most=SHOWN), SHOWN, of=theirs.display_label_count(met))
-            yield ours.labels(part)[0], (text, _single(first[0]) if first else "")
+    for part in deque(partitioning.each_partition(present), maxlen=most):
+        linked = find_linked(part)
+        if other_partitioning.is_partitioned and other_partitioning.can_list(linked):
+            first_labels = other_partitioning.labels(linked, most=1)
+            text = few(
+                other_partitioning.display_labels(linked, most=SHOWN),
+                SHOWN,
+                of=other_partitioning.display_label_count(linked),
+            )
+            yield partitioning.labels(part)[0], (text, _first_key(first_labels[0]) if first_labels else "")
 
 
-def _single(label: str) -> str:
+def _first_key(label: str) -> str:
     """The first key of a label: ``A`` of ``A..B``."""
     return ",".join(part.split("..")[0] for part in label.split(","))
 
@@ -152,8 +162,8 @@ def asset_document(
     context: PlanningContext,
     asset: AssetSpec,
     *,
-    found: Plan,
-    past: ReportHistory,
+    plan: Plan,
+    history: ReportHistory,
     links: PartitionLinks,
     most: int,
 ) -> dict[str, Any]:
@@ -162,31 +172,35 @@ def asset_document(
     Args:
         context: The view of the plan.
         asset: The asset of the page.
-        found: Planned runs and waiting reasons of the asset, or of an outlet's maker.
-        past: The newest entries of the journal.
+        plan: Planned runs and waiting reasons of the asset, or of an outlet's maker.
+        history: The newest entries of the journal.
         links: Links of the project's partitions.
         most: About how many of its partitions are shown.
     """
-    there = context.state.dataset(asset.uri).coverage
-    read = list_watermarks(context, asset)
-    private = {each.high: MASKED for each in read if each.high and _is_private(context.asset(each.inlet), each.column)}
+    present = context.state.dataset(asset.uri).coverage
+    watermarks = list_watermarks(context, asset)
+    masks = {
+        each.high: MASKED for each in watermarks if each.high and _is_private(context.asset(each.inlet), each.column)
+    }
     document = {
         "name": asset.name,
         **_spec_facts(asset, context),
-        "schedule": _schedule(context, asset),
-        "inlets": [_inlet(context, asset, inlet) for inlet in asset.inlets.values()],
-        "code": _code(asset),
-        "versions": [*_versions(context, asset)],
-        "watermarks": [[each.inlet, replace(each, high=private.get(each.high or "", each.high)).text] for each in read],
-        "validations": validations_document(context, asset, past),
-        "why": _node(explain_planned_asset(context, found, asset), [MOST_NODES], private),
-        "up": links.upstream_links(asset, there),
-        "down": links.downstream_links(asset, there),
+        "schedule": _schedule_document(context, asset),
+        "inlets": [_inlet_document(context, asset, inlet) for inlet in asset.inlets.values()],
+        "code": _code_document(asset),
+        "versions": [*_iterate_versions(context, asset)],
+        "watermarks": [
+            [each.inlet, replace(each, high=masks.get(each.high or "", each.high)).text] for each in watermarks
+        ],
+        "validations": validations_document(context, asset, history),
+        "why": _node_document(explain_planned_asset(context, plan, asset), [MOST_NODES], masks),
+        "up": links.upstream_links(asset, present),
+        "down": links.downstream_links(asset, present),
         "slices": None,
     }
     if asset.partitioning.is_partitioned:
-        origins = newest_origins(context.project, context.state, past.dataset_entries, asset=asset)
-        pieces = status_pieces(context, asset, found.runs, found.waiting)
+        origins = newest_origins(context.project, context.state, history.dataset_entries, asset=asset)
+        pieces = status_pieces(context, asset, plan.runs, plan.waiting)
         document["slices"] = cells_document(asset.partitioning, pieces, origins, most=most)
     return document
 
@@ -205,8 +219,8 @@ def _spec_facts(asset: AssetSpec, context: PlanningContext) -> dict[str, Any]:
         "Defined in": f"{asset.location.file}:{asset.location.line}" if asset.location.file else "",
         "Time zone": asset.timezone,
         "Expected": asset.deadlines.text if asset.deadlines is not None else "",
-        "Wanted from": _when(context, asset.start),
-        "Wanted until": _when(context, asset.end),
+        "Wanted from": _instant_text(context, asset.start),
+        "Wanted until": _instant_text(context, asset.end),
     }
     if asset.source is None and not asset.maker:
         facts |= {
@@ -227,43 +241,43 @@ def _is_private(asset: AssetSpec, column: str | None) -> bool:
     return column is not None and column.lower() in {name.lower() for name in asset.private}
 
 
-def _when(context: PlanningContext, moment: int | None) -> str:
-    return "" if moment is None else context.format_instant(moment)
+def _instant_text(context: PlanningContext, instant: int | None) -> str:
+    return "" if instant is None else context.format_instant(instant)
 
 
-def _schedule(context: PlanningContext, asset: AssetSpec) -> dict[str, Any]:
+def _schedule_document(context: PlanningContext, asset: AssetSpec) -> dict[str, Any]:
     """The schedule, and its next runs that time alone starts."""
     paused = context.state_of(asset).paused
-    coming = preview_schedule(asset, start=from_unix(context.now), count=NEXT_RUNS, paused=paused)
+    preview = preview_schedule(asset, start=from_unix(context.now), count=NEXT_RUNS, paused=paused)
     timetable = asset.schedule.timetable
     return {
         "text": asset.schedule.text if asset.source is None else "others write it",
         "described": timetable.describe() if timetable is not None else "",
         "default": asset.schedule.default,
-        "timezone": coming.timezone,
-        "next": [[to_unix(slot.run_after), to_unix(slot.start), to_unix(slot.end)] for slot in coming.slots],
-        "reason": coming.reason,
-        "paused": coming.paused,
+        "timezone": preview.timezone,
+        "next": [[to_unix(slot.run_after), to_unix(slot.start), to_unix(slot.end)] for slot in preview.slots],
+        "reason": preview.reason,
+        "paused": preview.paused,
     }
 
 
-def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> dict[str, Any]:
+def _inlet_document(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> dict[str, Any]:
     """One inlet: which partitions and rows are read, and which gates must hold, in words."""
-    read = ""
+    read_text = ""
     if isinstance(inlet.read, ReadAfter):
-        read = f"rows with a higher {inlet.read.column} than before"
+        read_text = f"rows with a higher {inlet.read.column} than before"
     elif isinstance(inlet.read, ReadChanges):
-        read = "what changed since the last run"
+        read_text = "what changed since the last run"
     return {
         "name": inlet.name,
-        "mapping": _mapping(context, asset, inlet),
+        "mapping": _mapping_text(context, asset, inlet),
         "gates": [*inlet_gates(context.project, asset, inlet)],
-        "read": "waited for, not read" if inlet.waits_only else read,
+        "read": "waited for, not read" if inlet.waits_only else read_text,
         "on_update": inlet.on_update,
     }
 
 
-def _mapping(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> str:
+def _mapping_text(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> str:
     """Which partitions of the inlet a partition needs, in words."""
     if not context.project.dependency(asset, inlet).is_mapped:
         return "all of it"
@@ -277,42 +291,42 @@ def _mapping(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> st
         case WholeMapping():
             return "all time of the same segments"
         case OverlapMapping():
-            same = context.partitioning(inlet).same_grid(asset.partitioning)
-            return "the same slice" if same and inlet.matches is None else "the slices that overlap"
+            is_same_grid = context.partitioning(inlet).same_grid(asset.partitioning)
+            return "the same slice" if is_same_grid and inlet.matches is None else "the slices that overlap"
     return "all of it"
 
 
-def _code(asset: AssetSpec) -> dict[str, str]:
+def _code_document(asset: AssetSpec) -> dict[str, str]:
     """The query, or the Python function with its arguments, and its place in the files; empty for a source."""
     match asset.body:
         case SqlBody() as body:
-            return {"kind": "sql", "text": body.template[:MOST_SQL], "place": _place(body)}
+            return {"kind": "sql", "text": body.template[:MOST_SQL], "place": _place_text(body)}
         case PythonBody() as body:
             arguments = ", ".join(body.arguments)
-            return {"kind": "python", "text": f"{body.module}:{body.function}({arguments})", "place": _place(body)}
+            return {"kind": "python", "text": f"{body.module}:{body.function}({arguments})", "place": _place_text(body)}
     return {}
 
 
-def _place(body: SqlBody | PythonBody) -> str:
+def _place_text(body: SqlBody | PythonBody) -> str:
     return f"{body.location.file}:{body.location.line}" if body.location.file else ""
 
 
-def _versions(context: PlanningContext, asset: AssetSpec) -> Iterator[Mapping[str, Any]]:
+def _iterate_versions(context: PlanningContext, asset: AssetSpec) -> Iterator[Mapping[str, Any]]:
     """Yields the definitions that computed present partitions, newest first, with the changes from the one before."""
     maker = context.asset(asset.maker) if asset.maker else asset
-    state, own = context.state_of(maker), own_definition_id(maker)
-    made = state.made[-MOST_VERSIONS:]
-    for place in range(len(made) - 1, -1, -1):
-        each = made[place]
-        before = made[place - 1].definition if place else None
-        there = partitions_made_by(maker, state, each)
+    state, own_id = context.state_of(maker), own_definition_id(maker)
+    definitions = state.made[-MOST_VERSIONS:]
+    for position in range(len(definitions) - 1, -1, -1):
+        made = definitions[position]
+        previous = definitions[position - 1].definition if position else None
+        present = partitions_made_by(maker, state, made)
         yield {
-            "definition": each.definition.id[:8],
-            "current": each.definition.id == own,
-            "run": each.run,
-            "at": each.at or None,
-            "slices": _describe_present(there, maker),
-            "changes": [*describe_difference(before, each.definition)][:40] if before is not None else [],
+            "definition": made.definition.id[:8],
+            "current": made.definition.id == own_id,
+            "run": made.run,
+            "at": made.at or None,
+            "slices": _describe_present(present, maker),
+            "changes": [*describe_difference(previous, made.definition)][:40] if previous is not None else [],
         }
 
 
@@ -323,16 +337,16 @@ def _describe_present(parts: PartitionSet, asset: AssetSpec) -> str:
     return "all of it" if parts == EVERYTHING else partition_text(parts, asset)
 
 
-def _node(node: ExplanationNode, left: list[int], private: Mapping[str, str]) -> dict[str, Any]:
-    """A node of an explanation with its children, until no lines are ``left``, a counter in a list.
+def _node_document(node: ExplanationNode, lines_left: list[int], masks: Mapping[str, str]) -> dict[str, Any]:
+    """A node of an explanation with its children, until no lines are ``lines_left``, a counter in a list.
 
-    ``private`` has texts to hide, each with what to show instead.
+    ``masks`` has texts to hide, each with what to show instead.
     """
     document: dict[str, Any] = {"text": shorten(node.text)}
-    for value, shown in private.items():
-        document["text"] = document["text"].replace(value, shown)
-    left[0] -= 1
+    for value, mask in masks.items():
+        document["text"] = document["text"].replace(value, mask)
+    lines_left[0] -= 1
     if node.holds is not None:
         document["holds"] = node.holds
-    below = [_node(child, left, private) for child in node.children if left[0] > 0]
-    return {**document, "below": below} if below else document
+    children = [_node_document(child, lines_left, masks) for child in node.children if lines_left[0] > 0]
+    return {**document, "below": children} if children else document

@@ -58,22 +58,22 @@ def status_pieces(
             yield StatusPiece(parts, status, "")
             continue
         if causes is None:
-            causes = [*_causes(context, maker, runs, waiting)]
+            causes = [*_iterate_causes(context, maker, runs, waiting)]
         yield from _split_by_cause(parts, status, causes if status != "kept" else _kept_causes(context, maker, parts))
 
 
 def _split_by_cause(parts: PartitionSet, status: PartitionStatus, causes: Iterable[Cause]) -> Iterator[StatusPiece]:
     """Splits ``parts`` by the first of the causes that concerns each partition."""
     for partitions, cause in causes:
-        if own := parts & partitions:
-            yield StatusPiece(own, status, cause)
-            parts = parts - own
+        if caused := parts & partitions:
+            yield StatusPiece(caused, status, cause)
+            parts = parts - caused
             if not parts:
                 return
     yield StatusPiece(parts, status, "not computed yet" if status == "missing" else "")
 
 
-def _causes(
+def _iterate_causes(
     context: PlanningContext, asset: AssetSpec, runs: Sequence[PlannedRun], waiting: Sequence[Waiting]
 ) -> Iterator[Cause]:
     """Yields the causes of partitions' statuses; the most important first, as the first one counts."""
@@ -86,27 +86,27 @@ def _causes(
         yield mark.partitions, mark.text
     for run in runs:
         yield run.partitions, f"runs with the next tick: {run.reason}"
-    some = sorted(waiting, key=lambda each: each.partitions.is_everything)
-    for item in some:
-        yield item.partitions, f"{item.reason}{_until_text(context, item)}"
-    yield from _stale(state)
+    narrowest_first = sorted(waiting, key=lambda each: each.partitions.is_everything)
+    for item in narrowest_first:
+        yield item.partitions, f"{item.reason}{_format_until(context, item)}"
+    yield from _stale_causes(state)
 
 
-def _until_text(context: PlanningContext, item: Waiting) -> str:
+def _format_until(context: PlanningContext, item: Waiting) -> str:
     return f" (until {context.format_instant(item.until)})" if item.until is not None else ""
 
 
-def _stale(state: AssetState) -> Iterator[Cause]:
+def _stale_causes(state: AssetState) -> Iterator[Cause]:
     """Yields which inlet changed since partitions were computed."""
-    for inlet, stamped in state.stale.items():
-        for parts, seq in stamped.items():
+    for inlet, partitions_by_event in state.stale.items():
+        for parts, seq in partitions_by_event.items():
             yield parts, f"{inlet} changed since (event {seq})" if inlet else f"out of date since event {seq}"
 
 
 def _kept_causes(context: PlanningContext, asset: AssetSpec, parts: PartitionSet) -> Iterator[Cause]:
     """Yields why present partitions keep rows whose input was removed."""
-    for inlet, lost, gone in find_kept_partitions(context, asset, parts):
-        yield lost, describe_removed_input(context, inlet, gone)
+    for inlet, kept, removed in find_kept_partitions(context, asset, parts):
+        yield kept, describe_removed_input(context, inlet, removed)
 
 
 MOST_TUPLES = 2_000
@@ -126,44 +126,48 @@ def cells_document(
     ``groups`` has tuples of segments with equal rows; its ``cells`` are pairs (number of consecutive ``times``, code),
     where -1 is a partition without a code. ``earlier`` counts times that are left out, ``others`` tuples.
     """
-    found = list(pieces)
-    since, earlier = _shown_since(partitioning, found, most)
-    if since is not None:
-        found = [StatusPiece(left, each.status, each.cause) for each in found if (left := each.parts.clip(since, None))]
+    shown_pieces = list(pieces)
+    first_instant, earlier = _find_first_shown(partitioning, shown_pieces, most)
+    if first_instant is not None:
+        shown_pieces = [
+            StatusPiece(shown_parts, each.status, each.cause)
+            for each in shown_pieces
+            if (shown_parts := each.parts.clip(first_instant, None))
+        ]
     codes = _CellCodes()
     grid = build_partition_grid(
-        partitioning, [(parts, str(code)) for parts, code in codes.assign_codes(found, origins)]
+        partitioning, [(parts, str(code)) for parts, code in codes.assign_codes(shown_pieces, origins)]
     )
-    groups = [*_groups(grid)]
-    shown = sum(len(group["segments"]) for group in groups)
+    groups = [*_iterate_groups(grid)]
+    tuple_count = sum(len(group["segments"]) for group in groups)
     return {
         "columns": list(partitioning.segment_columns),
         "time_at": partitioning.time_at if partitioning.time is not None else -1,
         "grain": partitioning.time.grain if partitioning.time is not None else "",
-        "times": [*_times(partitioning, grid)],
+        "times": [*_iterate_times(partitioning, grid)],
         "groups": groups,
         "codes": codes.codes,
         "causes": codes.causes,
         "origins": codes.origins,
         "earlier": earlier,
-        "others": sum(map(len, grid.columns)) - shown,
+        "others": sum(map(len, grid.columns)) - tuple_count,
     }
 
 
-def _shown_since(partitioning: Partitioning, found: Sequence[StatusPiece], most: int) -> tuple[int | None, int]:
+def _find_first_shown(partitioning: Partitioning, pieces: Sequence[StatusPiece], most: int) -> tuple[int | None, int]:
     """The instant from which slices are shown, None for all, and the number of times before it."""
     time = partitioning.time
     if time is None:
         return None, 0
-    all_time = PartitionSet.union(each.parts for each in found)
-    together = time.inside(all_time.any_time())
-    tuples = 1
+    all_time = PartitionSet.union(each.parts for each in pieces)
+    slots = time.inside(all_time.any_time())
+    tuple_count = 1
     for each in partitioning.segments:
-        tuples *= max(1, min(len(each.keys), MOST_TUPLES))
-    left = time.count(together) - max(most // min(tuples, MOST_TUPLES), MOST_TIMES_OF_MANY)
-    if left <= 0:
+        tuple_count *= max(1, min(len(each.keys), MOST_TUPLES))
+    hidden_count = time.count(slots) - max(most // min(tuple_count, MOST_TUPLES), MOST_TIMES_OF_MANY)
+    if hidden_count <= 0:
         return None, 0
-    return time.oldest(together, left).last, left
+    return time.oldest(slots, hidden_count).last, hidden_count
 
 
 class _CellCodes:
@@ -174,35 +178,35 @@ class _CellCodes:
         self.causes: list[str] = []
         self.origins: list[dict[str, Any]] = []
         self._known: dict[tuple[str, int, int], int] = {}  # combination to its position in codes
-        self._of_cause: dict[str, int] = {"": -1}  # cause to its position in causes
+        self._cause_positions: dict[str, int] = {"": -1}  # cause to its position in causes
 
     def assign_codes(
         self, pieces: Sequence[StatusPiece], origins: Iterable[PartitionOrigin]
     ) -> Iterator[tuple[PartitionSet, int]]:
         """Yields the pieces, split by origin, each with its code; a partition has the first origin that holds it."""
-        rest = [(each.parts, each.status, self._cause(each.cause)) for each in pieces]
-        shown = PartitionSet.union(parts for parts, _, _ in rest)
+        unassigned = [(each.parts, each.status, self._cause_position(each.cause)) for each in pieces]
+        all_parts = PartitionSet.union(parts for parts, _, _ in unassigned)
         for origin in islice(origins, MOST_ORIGINS):
-            if not origin.partitions.overlaps(shown):
+            if not origin.partitions.overlaps(all_parts):
                 continue
-            place = len(self.origins)
-            self.origins.append(_origin(origin))
-            for parts, status, cause in rest:
-                if own := parts & origin.partitions:
-                    yield own, self._code(status, cause, place)
-            rest = [(parts - origin.partitions, status, cause) for parts, status, cause in rest]
-        for parts, status, cause in rest:
+            position = len(self.origins)
+            self.origins.append(_origin_document(origin))
+            for parts, status, cause in unassigned:
+                if originating := parts & origin.partitions:
+                    yield originating, self._code_position(status, cause, position)
+            unassigned = [(parts - origin.partitions, status, cause) for parts, status, cause in unassigned]
+        for parts, status, cause in unassigned:
             if parts:
-                yield parts, self._code(status, cause, -1)
+                yield parts, self._code_position(status, cause, -1)
 
-    def _cause(self, text: str) -> int:
+    def _cause_position(self, text: str) -> int:
         """The position of a cause in ``causes``, which gets it if missing; -1 for the empty one."""
-        if text not in self._of_cause:
-            self._of_cause[text] = len(self.causes)
+        if text not in self._cause_positions:
+            self._cause_positions[text] = len(self.causes)
             self.causes.append(text)
-        return self._of_cause[text]
+        return self._cause_positions[text]
 
-    def _code(self, status: str, cause: int, origin: int) -> int:
+    def _code_position(self, status: str, cause: int, origin: int) -> int:
         """The position of a combination in ``codes``, which gets it if missing."""
         code = (status, cause, origin)
         if code not in self._known:
@@ -211,7 +215,7 @@ class _CellCodes:
         return self._known[code]
 
 
-def _origin(origin: PartitionOrigin) -> dict[str, Any]:
+def _origin_document(origin: PartitionOrigin) -> dict[str, Any]:
     """The origin of partitions; ``run`` names a run of the report if the report has it."""
     document = {
         "kind": origin.kind,
@@ -225,38 +229,38 @@ def _origin(origin: PartitionOrigin) -> dict[str, Any]:
     return {name: value for name, value in document.items() if value is not None}
 
 
-def _groups(grid: PartitionGrid) -> Iterator[dict[str, Any]]:
+def _iterate_groups(grid: PartitionGrid) -> Iterator[dict[str, Any]]:
     """Yields the columns of a grid as groups of equal tuples, at most `MOST_TUPLES` tuples in all.
 
     ``cells`` has pairs (number of consecutive times, code), flattened into one list.
     """
-    shown = 0
-    for place, segments in enumerate(grid.columns):
-        some = segments[: MOST_TUPLES - shown]
-        if not some:
+    shown_count = 0
+    for column, segments in enumerate(grid.columns):
+        shown_segments = segments[: MOST_TUPLES - shown_count]
+        if not shown_segments:
             return
-        shown += len(some)
+        shown_count += len(shown_segments)
         runs: list[int] = []
         for row in grid.rows:
-            word = row.words[place]
+            word = row.words[column]
             code = -1 if word == NO_WORD else int(word)
             if runs and runs[-1] == code:
                 runs[-2] += row.count
             else:
                 runs += [row.count, code]
-        yield {"segments": list(some), "cells": runs}
+        yield {"segments": list(shown_segments), "cells": runs}
 
 
-def _times(partitioning: Partitioning, grid: PartitionGrid) -> Iterator[str]:
+def _iterate_times(partitioning: Partitioning, grid: PartitionGrid) -> Iterator[str]:
     """Yields the key of each time of the grid, oldest first; none without a dimension of time."""
     if partitioning.time is None:
         return
     for row in grid.rows:
-        yield from _keys(partitioning.time, row.label) if ".." in row.label else (row.label,)
+        yield from _list_keys(partitioning.time, row.label) if ".." in row.label else (row.label,)
 
 
 @lru_cache(maxsize=1024)
-def _keys(time: TimePartition, label: str) -> tuple[str, ...]:
+def _list_keys(time: TimePartition, label: str) -> tuple[str, ...]:
     """The keys of a label such as ``A..B``; remembered, as many assets have the same ones."""
-    alone = Partitioning(time)
-    return tuple(alone.keys(alone.parse(label, recorded=True)))
+    partitioning = Partitioning(time)
+    return tuple(partitioning.keys(partitioning.parse(label, recorded=True)))

@@ -51,11 +51,11 @@ class ReportHistory:
         cls, entries: Sequence[NumberedEntry], *, whole: bool, gone: Collection[int] = ()
     ) -> ReportHistory:
         """The history of these entries; ``gone`` has the fence tokens of open claims whose driver is gone."""
-        found: dict[str, list[NumberedEntry]] = {}
+        entries_by_dataset: dict[str, list[NumberedEntry]] = {}
         for numbered in reversed(entries):
             if (uri := getattr(numbered.entry, "uri", None)) is not None:
-                found.setdefault(uri, []).append(numbered)
-        return cls(entries, whole, found, tuple(run_records(entries, gone)))
+                entries_by_dataset.setdefault(uri, []).append(numbered)
+        return cls(entries, whole, entries_by_dataset, tuple(run_records(entries, gone)))
 
     def dataset_entries(self, uri: str) -> Iterator[NumberedEntry]:
         """The entries of one dataset, the newest first."""
@@ -63,19 +63,19 @@ class ReportHistory:
 
     def events(self, project: ProjectSpec, *, last: int) -> list[dict[str, Any]]:
         """The newest ``last`` dataset events, oldest first, with the runs that used them."""
-        found = [(each, ref) for each in self.entries if (ref := EventRef.from_entry(each)) is not None][-last:]
-        if not found:
+        events = [(each, ref) for each in self.entries if (ref := EventRef.from_entry(each)) is not None][-last:]
+        if not events:
             return []
-        first = found[0][1].seq
-        later = (each for each in self.entries if each.seq >= first)
-        uses = history.EventUsage([ref for _, ref in found], later)
+        first_seq = events[0][1].seq
+        later_entries = (each for each in self.entries if each.seq >= first_seq)
+        usage = history.EventUsage([ref for _, ref in events], later_entries)
         return [
             {
                 **_event_values(each, ref, event_partitioning(project, asset=ref.asset, uri=ref.uri)),
-                "triggered": uses.triggered[ref.seq],
-                "included_in": uses.included_in[ref.seq],
+                "triggered": usage.triggered[ref.seq],
+                "included_in": usage.included_in[ref.seq],
             }
-            for each, ref in found
+            for each, ref in events
         ]
 
 
@@ -90,9 +90,9 @@ MOST_TEXT = 2_000
 """Number of characters that are shown of an error, and of other texts without a limit of their own."""
 
 
-def drop_empty(told: Mapping[str, Any]) -> dict[str, Any]:
+def drop_empty(row: Mapping[str, Any]) -> dict[str, Any]:
     """The mapping without values that are unknown or empty, as most are: a report has thousands of rows."""
-    return {name: value for name, value in told.items() if value not in (None, "", [], {})}
+    return {name: value for name, value in row.items() if value not in (None, "", [], {})}
 
 
 def partition_text(parts: PartitionSet, asset: AssetSpec | None) -> str:
@@ -135,35 +135,37 @@ class JudgedRun:
     verdicts: tuple[RuleVerdict, ...]
 
 
-def validations_document(context: PlanningContext, asset: AssetSpec, past: ReportHistory) -> dict[str, Any] | None:
+def validations_document(
+    context: PlanningContext, asset: AssetSpec, report_history: ReportHistory
+) -> dict[str, Any] | None:
     """The validations of an asset, their verdicts by run, and what is withheld now; None if there is nothing to show.
 
     ``runs`` are oldest first, each with ``[position of the rule, outcome, failing, checked]`` for each verdict.
     """
-    written = {
+    own_rules = {
         qualified_rule_name(name if asset.outlets else "", rule.name): rule
         for name in asset.written_assets
         for rule in context.asset(name).rules
     }
-    of_inlets = [(inlet.name, rule) for inlet in asset.inlets.values() for rule in inlet.rules]
-    rules = {**{qualified_rule_name(inlet, rule.name): rule for inlet, rule in of_inlets}, **written}
-    judged = [*islice(_judged_runs(context, asset, past), MOST_JUDGED)]
-    names = list(dict.fromkeys([*written, *(each.name for one in judged for each in one.verdicts)]))
-    withheld = [*_withheld_rows(context, asset)]
+    inlet_rules = [(inlet.name, rule) for inlet in asset.inlets.values() for rule in inlet.rules]
+    rules = {**{qualified_rule_name(inlet, rule.name): rule for inlet, rule in inlet_rules}, **own_rules}
+    judged_runs = [*islice(_iterate_judged_runs(context, asset, report_history), MOST_JUDGED)]
+    names = list(dict.fromkeys([*own_rules, *(each.name for one in judged_runs for each in one.verdicts)]))
+    withheld = [*_iterate_withheld_rows(context, asset)]
     if not names and not withheld:
         return None
-    places = {name: place for place, name in enumerate(names)}
+    positions = {name: position for position, name in enumerate(names)}
     return {
-        "rules": [_rule(name, rules.get(name)) for name in names],
-        "inlets": [[inlet, rule.name] for inlet, rule in of_inlets],
-        "runs": [_judged_run(one, places) for one in reversed(judged)],
+        "rules": [_rule_document(name, rules.get(name)) for name in names],
+        "inlets": [[inlet, rule.name] for inlet, rule in inlet_rules],
+        "runs": [_judged_run_document(one, positions) for one in reversed(judged_runs)],
         "withheld": withheld,
     }
 
 
-def _judged_run(judged: JudgedRun, places: Mapping[str, int]) -> dict[str, Any]:
-    """The verdicts of a run; ``places`` has the position of each rule in the document."""
-    verdicts = [[places[each.name], each.outcome, each.failing, each.checked] for each in judged.verdicts]
+def _judged_run_document(judged: JudgedRun, positions: Mapping[str, int]) -> dict[str, Any]:
+    """The verdicts of a run; ``positions`` has the position of each rule in the document."""
+    verdicts = [[positions[each.name], each.outcome, each.failing, each.checked] for each in judged.verdicts]
     return {"run": judged.run, "at": judged.at, "told": verdicts}
 
 
@@ -186,10 +188,12 @@ def verdict_rows(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) -> li
     ]
 
 
-def _judged_runs(context: PlanningContext, asset: AssetSpec, past: ReportHistory) -> Iterator[JudgedRun]:
+def _iterate_judged_runs(
+    context: PlanningContext, asset: AssetSpec, report_history: ReportHistory
+) -> Iterator[JudgedRun]:
     """Yields the newest runs with known verdicts, newest first; for an outlet only verdicts of its own rules."""
     maker = context.asset(asset.maker) if asset.maker else asset
-    for numbered in past.dataset_entries(maker.uri):
+    for numbered in report_history.dataset_entries(maker.uri):
         entry = numbered.entry
         if isinstance(entry, SuccessEntry) and entry.asset == maker.name:
             verdicts = entry.verdicts if not asset.maker else _outlet_verdicts(entry.verdicts, asset)
@@ -202,14 +206,14 @@ def _outlet_verdicts(verdicts: Sequence[RuleVerdict], outlet: AssetSpec) -> tupl
     return tuple(replace(each, outlet="") for each in verdicts if each.outlet == outlet.name)
 
 
-def _rule(name: str, rule: ValidationRule | None) -> dict[str, Any]:
+def _rule_document(name: str, rule: ValidationRule | None) -> dict[str, Any]:
     """A validation rule as it is declared; only its name if it is declared no more."""
     if rule is None:
         return {"name": name, "gone": True}
     document = {
         "name": name,
         "severity": rule.severity,
-        "asks": shorten(_text(rule.check.to_yaml())),
+        "asks": shorten(_format_check(rule.check.to_yaml())),
         "allow": str(rule.allow) if rule.allow is not None else "",
         "where": shorten(rule.where),
         "per": rule.check.scope,
@@ -217,22 +221,24 @@ def _rule(name: str, rule: ValidationRule | None) -> dict[str, Any]:
     return drop_empty(document)
 
 
-def _text(asks: object) -> str:
+def _format_check(condition: object) -> str:
     """What a check asks, on one line."""
-    if isinstance(asks, dict):
-        return ", ".join(str(name) if value is None else f"{name} {_text(value)}" for name, value in asks.items())
-    return ", ".join(map(_text, asks)) if isinstance(asks, list | tuple) else str(asks)
+    if isinstance(condition, dict):
+        return ", ".join(
+            str(name) if value is None else f"{name} {_format_check(value)}" for name, value in condition.items()
+        )
+    return ", ".join(map(_format_check, condition)) if isinstance(condition, list | tuple) else str(condition)
 
 
-def _withheld_rows(context: PlanningContext, asset: AssetSpec) -> Iterator[dict[str, Any]]:
+def _iterate_withheld_rows(context: PlanningContext, asset: AssetSpec) -> Iterator[dict[str, Any]]:
     """Yields what is withheld and not tried again by itself, newest first."""
     maker = context.asset(asset.maker) if asset.maker else asset
     state = context.state_of(maker)
-    found = find_withheld(context, maker, state)
-    for record, parts in reversed(found.records):
+    withheld = find_withheld(context, maker, state)
+    for record, parts in reversed(withheld.records):
         yield {
             "run": record.run,
-            "accept": accept_command(context, state, record, named=found.partitions_to_name(parts)),
+            "accept": accept_command(context, state, record, named=withheld.partitions_to_name(parts)),
             "at": record.at,
             "slices": partition_text(parts, maker) or instance_span(context, record),
             "count": partition_count(parts, maker),
@@ -244,7 +250,7 @@ MOST_RUNS = 6_000
 """Number of runs in a report, the newest."""
 MOST_EVENTS = 4_000
 """Number of events in a report, the newest."""
-_SHOWN = 4
+_MOST_SHOWN_EVENTS = 4
 
 
 def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
@@ -274,7 +280,7 @@ def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
         "skipped": shorten(run.skipped),
         "interval": run.interval,
         "definition": run.request.definition[:8],
-        "events": list(run.request.events[-_SHOWN:]),
+        "events": list(run.request.events[-_MOST_SHOWN_EVENTS:]),
         "reads": [
             drop_empty(
                 {"asset": name, "slices": partition_text(pin.parts, project.assets.get(name)), "version": pin.version}
@@ -295,7 +301,7 @@ def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
         "slices": event["slices"],
         "run": event["run"],
         "extra": {name: shorten(str(value)) for name, value in list(event["extra"].items())[:8]},
-        "triggered": event["triggered"][:_SHOWN],
-        "included_in": event["included_in"][:_SHOWN],
+        "triggered": event["triggered"][:_MOST_SHOWN_EVENTS],
+        "included_in": event["included_in"][:_MOST_SHOWN_EVENTS],
     }
     return drop_empty(row)

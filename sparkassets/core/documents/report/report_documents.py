@@ -46,14 +46,14 @@ class CredentialMask:
     def mask(self, value: Any) -> Any:  # noqa: ANN401  any JSON
         """The same JSON with masked texts; names of objects stay as they are."""
         if isinstance(value, str):
-            return self._text(value)
+            return self._mask_once(value)
         if isinstance(value, dict):
             return {name: each if name in _KEYS_AND_NUMBERS else self.mask(each) for name, each in value.items()}
         if isinstance(value, list | tuple):
             return [self.mask(each) for each in value]
         return value
 
-    def _text(self, text: str) -> str:
+    def _mask_once(self, text: str) -> str:
         if text not in self._known:
             self._known[text] = self._mask_text(text)
         return self._known[text]
@@ -96,73 +96,77 @@ class ReportDocuments:
     assets: Sequence[Mapping[str, Any]]
 
 
-def build_report(context: PlanningContext, found: Plan, past: ReportHistory) -> ReportDocuments:
+def build_report(context: PlanningContext, plan: Plan, report_history: ReportHistory) -> ReportDocuments:
     """Builds the report of a project.
 
     Args:
-        context: The view with which ``found`` was planned.
-        found: The plan.
-        past: The newest entries of the journal.
+        context: The view with which ``plan`` was planned.
+        plan: The plan.
+        report_history: The newest entries of the journal.
     """
     project, masks = context.project, CredentialMask(context.project.variables)
-    runs, events = past.runs[-MOST_RUNS:], past.events(project, last=MOST_EVENTS)
+    runs, events = report_history.runs[-MOST_RUNS:], report_history.events(project, last=MOST_EVENTS)
     index = {
         "format": FORMAT,
         "project": project.name,
         "timezone": project.timezone,
-        "assets": [*_asset_rows(context, past)],
+        "assets": [*_asset_rows(context, report_history)],
         "waiting": [
             _waiting_row(context, item)
-            for item in found.waiting
+            for item in plan.waiting
             if not (item.quiet or _is_shown_elsewhere(context, item))
         ],
-        "planned": [_planned_row(context, run) for run in found.runs],
-        "notes": [{"asset": note.asset, "text": shorten(note.text)} for note in found.notes],
+        "planned": [_planned_row(context, run) for run in plan.runs],
+        "notes": [{"asset": note.asset, "text": shorten(note.text)} for note in plan.notes],
         "warnings": [shorten(problem.message) for problem in project.warnings],
         "graph": graph_document(build_graph(project)),
-        "datasets": [*_datasets(context)],
+        "datasets": [*_iterate_datasets(context)],
         "recent": [run_row(run, project) for run in runs[-RECENT:]],
-        "counts": {"runs": len(runs), "events": len(events), "whole": past.whole and len(runs) == len(past.runs)},
+        "counts": {
+            "runs": len(runs),
+            "events": len(events),
+            "whole": report_history.whole and len(runs) == len(report_history.runs),
+        },
     }
     history = {"runs": [run_row(run, project) for run in runs], "events": [event_row(event) for event in events]}
-    pages = [*_pages(context, found, past)]
+    pages = [*_iterate_pages(context, plan, report_history)]
     return ReportDocuments(
         context.clock, project.name, masks.mask(index), masks.mask(history), [masks.mask(page) for page in pages]
     )
 
 
-def _pages(context: PlanningContext, found: Plan, past: ReportHistory) -> Iterator[Mapping[str, Any]]:
+def _iterate_pages(context: PlanningContext, plan: Plan, report_history: ReportHistory) -> Iterator[Mapping[str, Any]]:
     """Yields the document of each asset."""
     links, assets = PartitionLinks(context), context.project.assets
-    runs, waiting = _by_asset(found.runs), _by_asset(found.waiting)
-    most = max(FEWEST_SLICES, MOST_SLICES // max(1, len(assets)))
+    runs, waiting = _group_by_asset(plan.runs), _group_by_asset(plan.waiting)
+    most_slices = max(FEWEST_SLICES, MOST_SLICES // max(1, len(assets)))
     for asset in assets.values():
         name = asset.maker or asset.name
         yield asset_document(
             context,
             asset,
-            found=Plan(found.at, tuple(runs.get(name, ())), tuple(waiting.get(name, ()))),
-            past=past,
+            plan=Plan(plan.at, tuple(runs.get(name, ())), tuple(waiting.get(name, ()))),
+            history=report_history,
             links=links,
-            most=most,
+            most=most_slices,
         )
 
 
-def _by_asset(items: Sequence[Planned]) -> dict[str, list[Planned]]:
+def _group_by_asset(items: Sequence[Planned]) -> dict[str, list[Planned]]:
     """Planned runs, or waiting reasons, by asset name."""
-    found: dict[str, list[Planned]] = {}
+    items_by_asset: dict[str, list[Planned]] = {}
     for item in items:
-        found.setdefault(item.asset, []).append(item)
-    return found
+        items_by_asset.setdefault(item.asset, []).append(item)
+    return items_by_asset
 
 
-def _asset_rows(context: PlanningContext, past: ReportHistory) -> Iterator[dict[str, Any]]:
+def _asset_rows(context: PlanningContext, report_history: ReportHistory) -> Iterator[dict[str, Any]]:
     """Yields each asset as lists and the search show it; unknown values are left out."""
-    newest = {run.asset: run for run in past.runs}
+    newest_runs = {run.asset: run for run in report_history.runs}
     for asset in context.project.assets.values():
         status = asset_status(context, asset)
         words, state = summarize_status(status)
-        last = newest.get(asset.maker or asset.name)
+        last_run = newest_runs.get(asset.maker or asset.name)
         row = {
             "name": asset.name,
             "type": asset.type,
@@ -172,12 +176,12 @@ def _asset_rows(context: PlanningContext, past: ReportHistory) -> Iterator[dict[
             "description": asset.description[:MOST_DESCRIPTION],
             "state": state,
             "words": words,
-            "counts": _counts(status),
+            "counts": _status_counts(status),
             "partitions": asset.partitioning.description,
             "schedule": status.schedule,
             "last_at": status.last_at,
             "last_run": status.last_run,
-            "last_status": last.status if last is not None else None,
+            "last_status": last_run.status if last_run is not None else None,
             "rows": status.rows,
             "next_at": status.next_at,
             "running": status.running,
@@ -194,7 +198,7 @@ def _asset_rows(context: PlanningContext, past: ReportHistory) -> Iterator[dict[
         yield {name: value for name, value in drop_empty(row).items() if value is not False}
 
 
-def _counts(status: AssetStatus) -> dict[str, int]:
+def _status_counts(status: AssetStatus) -> dict[str, int]:
     return {name: count for name in COUNTS if (count := getattr(status, name))}
 
 
@@ -232,24 +236,24 @@ def _planned_row(context: PlanningContext, run: PlannedRun) -> dict[str, Any]:
     return drop_empty(row)
 
 
-def _datasets(context: PlanningContext) -> Iterator[dict[str, Any]]:
+def _iterate_datasets(context: PlanningContext) -> Iterator[dict[str, Any]]:
     """Yields each dataset with its assets, writers and readers."""
     assets = context.project.assets
-    found: dict[str, list[AssetSpec]] = {}
+    assets_by_uri: dict[str, list[AssetSpec]] = {}
     for asset in assets.values():
         if not asset.outlets:
-            found.setdefault(asset.uri, []).append(asset)
-    readers: dict[str, list[str]] = {}
+            assets_by_uri.setdefault(asset.uri, []).append(asset)
+    readers_by_uri: dict[str, list[str]] = {}
     for asset in assets.values():
         for inlet in asset.inlets.values():
-            readers.setdefault(assets[inlet.name].uri, []).append(asset.name)
-    for uri, members in found.items():
+            readers_by_uri.setdefault(assets[inlet.name].uri, []).append(asset.name)
+    for uri, members in assets_by_uri.items():
         state = context.state.dataset(uri)
         yield {
             "uri": uri,
             "assets": [asset.name for asset in members],
             "writers": [*dict.fromkeys(asset.maker or asset.name for asset in members if asset.source is None)],
-            "readers": [*dict.fromkeys(readers.get(uri, ()))],
+            "readers": [*dict.fromkeys(readers_by_uri.get(uri, ()))],
             "updated": state.last_fresh_at or None,
             "slices": members[0].partitioning.count(members[0].partitioning.admissible_partitions(state.coverage))
             if members[0].partitioning.is_partitioned
