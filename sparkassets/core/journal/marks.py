@@ -40,7 +40,7 @@ class MarkEntry:
         came: Partitions that become present for consumers by the mark.
         consumption, events, cursor: For an asset without partitions, the due causes, which are used up now.
         watermarks: For such an asset, from where it goes on in inlets that it reads by their changes.
-        only_answers: It only answers the question of a claim (`recovery_questions`).
+        only_answers: It only answers the question of a claim (`RecoveryQuestion`).
         run: For ``every_instance``, the run whose withheld rows are accepted.
         instance: For ``every_instance``, the data interval of the only marked instance, Unix seconds.
     """

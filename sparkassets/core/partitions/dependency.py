@@ -467,7 +467,7 @@ class Dependency:
         return transfer_segments(parts, given, resulting, self._links_to_side(to_inlet=to_inlet))
 
     def _links_to_side(self, *, to_inlet: bool) -> Sequence[SegmentLink]:
-        """The positions and keys by which `_transfer` carries tuples; empty where one side has no segments."""
+        """The positions and keys by which `_transfer_to_side` carries tuples; empty where one side has no segments."""
         if not self.consumer.segments or not self.inlet.segments:
             return ()
         return segment_links(self._segment_matches(), self.consumer, self.inlet, to_inlet=to_inlet)

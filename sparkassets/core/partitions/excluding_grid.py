@@ -261,7 +261,7 @@ class ExcludingGrid:
         return stretch
 
     def _compute_stretch(self, low: int, high: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """`_stretch` for the kept slots that begin in ``[low, high)``."""
+        """`_find_stretch` for the kept slots that begin in ``[low, high)``."""
         plain, reason = self._plain, self._excluded.reason
         first, last = plain.next(low - 1), plain.floor(high - 1)
         if last < first:

@@ -245,11 +245,7 @@ def _decision_change_times(context: PlanningContext, asset: AssetSpec, decision:
     """The instants at which time alone may change the decision; Unix seconds."""
     if asset.source is not None:
         return
-    for timetable in asset.schedule.timetables():
-        slot = timetable.first_after(from_unix(context.now))
-        if slot is not None:
-            yield to_unix(slot.run_after)
-        yield from (bound for bound in (timetable.start, timetable.end) if bound is not None)
+    yield from _schedule_change_times(context, asset)
     by_partitions, inlets = asset.partitioning.is_partitioned, asset.inlets.values()
     mapped = [
         inlet for inlet in inlets if by_partitions or inlet.mapping is not None
@@ -259,6 +255,14 @@ def _decision_change_times(context: PlanningContext, asset: AssetSpec, decision:
     for inlet in asset.inlets.values():
         yield from _gate_change_times(context, asset, inlet)
     yield from (item.until for item in decision.waiting if item.until is not None)
+
+
+def _schedule_change_times(context: PlanningContext, asset: AssetSpec) -> Iterable[int]:
+    """The next tick, the start and the end of each timetable of the schedule; Unix seconds."""
+    for timetable in asset.schedule.timetables():
+        slot = timetable.first_after(from_unix(context.now))
+        instants = (to_unix(slot.run_after) if slot is not None else None, timetable.start, timetable.end)
+        yield from (each for each in instants if each is not None)
 
 
 def _gate_change_times(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> Iterable[int]:

@@ -96,9 +96,11 @@ def _join_unmet(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf], b
     """The unmet leaves as text, and whether the text joins several, so that a caller must put it in parentheses."""
     if isinstance(condition, UpdateLeaf | TimeLeaf):
         return (leaf_name(condition) if lacks(condition) else ""), False
-    children = [_join_unmet(child, lacks) for child in condition.children]
-    unmet = [part for part in children if part[0]]
-    if not unmet or (isinstance(condition, AnyOf) and len(unmet) < len(children)):
+    is_any = isinstance(condition, AnyOf)
+    unmet = [part for child in condition.children if (part := _join_unmet(child, lacks))[0]]
+    if not unmet or (is_any and len(unmet) < len(condition.children)):
         return "", False
-    texts = list(dict.fromkeys(f"({text})" if is_joined and len(unmet) > 1 else text for text, is_joined in unmet))
-    return phrases.listing(texts, last="or" if isinstance(condition, AnyOf) else "and"), len(texts) > 1 or unmet[0][1]
+    if len(unmet) == 1:
+        return unmet[0]
+    texts = dict.fromkeys(f"({text})" if is_joined else text for text, is_joined in unmet)
+    return phrases.listing([*texts], last="or" if is_any else "and"), len(texts) > 1 or unmet[0][1]

@@ -63,7 +63,13 @@ def told_by(value: Any) -> Any:
     return without_empty(json.loads(json.dumps(plain(value))))
 
 
-RENAMED = {"available": "there", "partitions": "blocks", "partition": "block"}
+RENAMED = {
+    "available": "there",
+    "partitions": "blocks",
+    "partition": "block",
+    "triggered": "keepers",
+    "added_in_turn": "further",
+}
 """Fields that have another name in the vectors."""
 
 

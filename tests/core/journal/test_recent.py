@@ -55,7 +55,7 @@ def check(found, plain, after, up_to, some):
     assert seqs(found.between(after)) == [seq for seq in seqs(plain) if seq > after]
     assert seqs(found.between(after, up_to)) == [seq for seq in seqs(plain) if after < seq <= up_to]
     assert seqs(found.with_numbers(some)) == [seq for seq in seqs(plain) if seq in some]
-    left = found.without(up_to, but=some)
+    left = found.without(up_to, kept_numbers=some)
     assert list(left) == [each for each in plain[:-1] if each.seq > up_to or each.seq in some] + plain[-1:]
     assert left == RecentEvents.from_events(left)
     assert hash(left) == hash(RecentEvents.from_events(left))

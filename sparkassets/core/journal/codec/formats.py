@@ -46,7 +46,7 @@ def encode_body(value: Mapping[str, Any]) -> str:
 
 
 def decode_body(row: Row, kind: str, *, what: str) -> Body:
-    """Decodes the JSON object of `body_to`, upgraded from whatever format it was written in.
+    """Decodes the JSON object of `encode_body`, upgraded from whatever format it was written in.
 
     Args:
         row: The row with the body.

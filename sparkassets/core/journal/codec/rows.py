@@ -95,7 +95,7 @@ def partition_columns(parts: PartitionSet) -> dict[str, Any]:
 
 
 def body_partitions(parts: PartitionSet) -> dict[str, Any]:
-    """The partitions for a row's body; empty where the columns of `columns_to` already have exactly this set."""
+    """The partitions for a row's body; empty where the columns of `partition_columns` already have exactly this set."""
     is_exact = bool(parts) and not parts.apart and not parts.is_everything
     return {} if is_exact else {"parts": encode_partitions(parts)}
 
@@ -108,7 +108,7 @@ def stored_partitions(row: JournalRow | SnapshotRow, body: Mapping[str, Any], na
 
 
 def encode_spec(spec: FoldSpec) -> dict[str, Any]:
-    """Encodes a spec as a JSON object that `spec_from` reads back; the asset's partitioning is in it only once."""
+    """Encodes a spec as a JSON object that `decode_spec` reads back; the asset's partitioning is in it only once."""
     plain: dict[str, Any] = to_plain(unbind_spec(spec))
     return plain
 
@@ -124,5 +124,5 @@ def unbind_spec(spec: FoldSpec) -> FoldSpec:
 
 
 def bind_spec(spec: FoldSpec) -> FoldSpec:
-    """The spec with the asset's partitioning in each inlet; undoes `unbound`."""
+    """The spec with the asset's partitioning in each inlet; undoes `unbind_spec`."""
     return replace(spec, inlets=tuple(inlet.with_consumer_partitioning(spec.partitioning) for inlet in spec.inlets))

@@ -93,7 +93,7 @@ def _consumers_by_dataset(assets: Iterable[AssetState]) -> dict[str, tuple[tuple
 
 
 def _triggered_by_dataset(assets: Iterable[AssetState]) -> dict[str, tuple[str, ...]]:
-    """By dataset, the assets that its events trigger or triggered; `State.keepers` is derived and not stored."""
+    """By dataset, the assets that its events trigger or triggered; `State.triggered` is derived and not stored."""
     triggered: dict[str, tuple[str, ...]] = {}
     for asset in assets:
         for uri in (*asset.spec.named, *asset.parted):
@@ -218,7 +218,7 @@ def _encode_pack(refs: Sequence[EventRef]) -> str:
 
 
 def _decode_pack(uri: str, text: str) -> tuple[EventRef, ...]:
-    """Decodes the events of `_pack_to`.
+    """Decodes the events of `_encode_pack`.
 
     Raises:
         StateError: The text is damaged.
@@ -235,7 +235,7 @@ def _encode_event(ref: EventRef) -> list[Any]:
 
 
 def _decode_event(uri: str, ref: Sequence[Any]) -> EventRef:
-    """Decodes an event of `_ref_to`."""
+    """Decodes an event of `_encode_event`."""
     seq, asset, at, flat, extra, run, interval = ref
     return EventRef(seq, uri, asset, at, decode_flat(flat), extra, run, interval and (interval[0], interval[1]))
 

@@ -383,7 +383,7 @@ def record_instance(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry 
 def record_aligned_instance(work: FoldWorkspace, asset: AssetState, uri: str, instance: AlignedInstance) -> AssetState:
     """Records the output of an interval in place of an earlier one, if a consumer is aligned to the asset's runs.
 
-    Keeps the newest `INSTANCES`.
+    Keeps the newest `MOST_INSTANCES`.
     """
     if not any(inlet.aligned and inlet.name == asset.name for _, inlet in work.readers(uri)):
         return asset

@@ -136,7 +136,7 @@ class FoldWorkspace:
         return {*self.triggered.get(uri, ()), *(name for name, _ in self.consumers.get(uri, ()))}
 
     def update_listeners(self, name: str, old: AssetState | None) -> None:
-        """Updates `consumers` and `keepers` after the asset's spec changed from ``old``."""
+        """Updates `consumers` and `triggered` after the asset's spec changed from ``old``."""
         new = self.assets[name]
         former = old if old is not None else new
         for uri in {*former.spec.listens, *new.spec.listens}:

@@ -6,7 +6,7 @@ comes (docs/design/schedules.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from sparkassets.core.conditions import AnyOf, Condition, ConditionResult, TimeLeaf, UpdateLeaf, evaluate_condition
@@ -202,20 +202,20 @@ def condition_usage(
         if isinstance(holding, PartitionSet):
             key = leaf.source_text if isinstance(leaf, TimeLeaf) else context.uri(state.name, leaf)
             partitions[key] = partitions.get(key, NOTHING) | holding
+    consumes = {uri: seq for uri, seq in consume_everything(context, state).consumes.items() if uri not in unused_uris}
+    used_ticks = {leaf: tick for leaf, tick in ticks.items() if leaf in used_leaves}
+    consumption = RunConsumption(consumes, _ticks_after(state, ticks, used_ticks))
+    return ConditionUsage(leaf_names, consumption, partitions)
+
+
+def _ticks_after(
+    state: AssetState, leaves: Iterable[TimeLeaf], used_ticks: Mapping[TimeLeaf, PassedTick | None]
+) -> dict[str, int]:
+    """By the text of each time leaf, the last tick that is used once ``used_ticks`` are, Unix seconds."""
     last_planned = state.last.planned if state.last else 0
-    return ConditionUsage(
-        leaf_names,
-        RunConsumption(
-            {uri: seq for uri, seq in consume_everything(context, state).consumes.items() if uri not in unused_uris},
-            {
-                leaf.source_text: tick[0]
-                if tick is not None and leaf in used_leaves
-                else state.ticks.get(leaf.source_text, last_planned)
-                for leaf, tick in ticks.items()
-            },
-        ),
-        partitions,
-    )
+    last_used = {leaf: state.ticks.get(leaf.source_text, last_planned) for leaf in leaves}
+    newly_used = {leaf: tick[0] for leaf, tick in used_ticks.items() if tick is not None}
+    return {leaf.source_text: at for leaf, at in {**last_used, **newly_used}.items()}
 
 
 def find_causes(context: PlanningContext, condition: Condition, state: AssetState) -> ConditionCauses:
@@ -232,10 +232,17 @@ def find_causes(context: PlanningContext, condition: Condition, state: AssetStat
         uses,
         _find_true_since(context, verdict, state, passed_ticks),
         max((tick[0] for tick in ticks.values()), default=None),
-        (min(i[0] for _, i in ticks.values()), max(i[1] for _, i in ticks.values())) if ticks else None,
+        _span_intervals([interval for _, interval in ticks.values()]),
         next_tick(context, state, [leaf for leaf, tick in passed_ticks.items() if tick is None]),
         ", ".join([*([f"{listing(list(uses.leaf_names.values()))} updated"] if uses.leaf_names else []), *tick_texts]),
     )
+
+
+def _span_intervals(intervals: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """From the first start to the last end; None without intervals."""
+    if not intervals:
+        return None
+    return min(start for start, _ in intervals), max(end for _, end in intervals)
 
 
 def next_tick(context: PlanningContext, state: AssetState, leaves: Iterable[TimeLeaf]) -> int | None:

@@ -58,7 +58,7 @@ def find_due_ticks(
     missed = list(islice(_missed_slots(timetable, newest, state, context.now), MOST_RUNS + 1))
     if not missed:
         return _explain_not_due(context, asset, timetable, state)
-    is_cut, oldest = len(missed) > MOST_RUNS, _build_tick(context, missed[0], timetable, state)
+    is_cut = len(missed) > MOST_RUNS
     if catchup == "all":
         ticks = [_build_tick(context, slot, timetable, state) for slot in missed[:MOST_RUNS]]
         more = (_add_note(ticks[-1], "more missed intervals follow"),) if is_cut else (ticks[-1],)
@@ -66,12 +66,14 @@ def find_due_ticks(
     newest_tick = _build_tick(context, newest, timetable, state)
     if len(missed) == 1:
         return (newest_tick,)
-    since_text, skips = context.format_instant(oldest.interval[0]), catchup == "latest"
-    count = f"more than {MOST_RUNS}" if is_cut else f"{len(missed) - skips}"
-    if skips:
-        return (_add_note(newest_tick, f"skips {count} earlier since {since_text} (catchup: latest)"),)
+    oldest = _build_tick(context, missed[0], timetable, state)
+    since_text = context.format_instant(oldest.interval[0])
+    if catchup == "latest":
+        skipped = f"more than {MOST_RUNS}" if is_cut else f"{len(missed) - 1}"
+        return (_add_note(newest_tick, f"skips {skipped} earlier since {since_text} (catchup: latest)"),)
+    spanned = f"more than {MOST_RUNS}" if is_cut else f"{len(missed)}"
     spanning = replace(newest_tick, interval=(oldest.interval[0], newest_tick.interval[1]), note=oldest.note)
-    return (_add_note(spanning, f"spans {count} intervals since {since_text} (catchup: rollup)"),)
+    return (_add_note(spanning, f"spans {spanned} intervals since {since_text} (catchup: rollup)"),)
 
 
 def catchup_of(asset: AssetSpec, timetable: Timetable) -> Catchup:
@@ -277,13 +279,18 @@ def _continuous_ticks(
         )
     if timetable.end is not None and timetable.end <= context.now:
         return _explain_not_due(context, asset, timetable, state)
-    invocations = {each.invocation for each in (state.last, state.skip, *state.withheld) if each is not None}
-    if context.invocation is not None and context.invocation in invocations:
+    if _has_run_in_invocation(context, state):
         return Waiting(asset.name, f"{asset.schedule.text}: ran in this invocation", quiet=True)
-    if state.cursor is not None and state.cursor[1] > context.now:
-        until = state.cursor[1]
-        done_text = f"ran already up to {context.format_instant(until)}, in a later plan; not before that"
-        return Waiting(asset.name, f"{asset.schedule.text}: {done_text}", until, quiet=True)
-    default_begin = timetable.start if timetable.start is not None else context.now
-    begin = state.cursor[1] if state.cursor is not None else default_begin
+    begin = timetable.start if timetable.start is not None else context.now
+    if state.cursor is not None:
+        begin = state.cursor[1]
+    if state.cursor is not None and begin > context.now:
+        done_text = f"ran already up to {context.format_instant(begin)}, in a later plan; not before that"
+        return Waiting(asset.name, f"{asset.schedule.text}: {done_text}", begin, quiet=True)
     return (DueTick(context.now, (begin, context.now), (begin, context.now)),)
+
+
+def _has_run_in_invocation(context: PlanningContext, state: AssetState) -> bool:
+    """Whether a run of the asset ended in this invocation, by a success, a skip or as withheld."""
+    ended = (each for each in (state.last, state.skip, *state.withheld) if each is not None)
+    return context.invocation is not None and any(each.invocation == context.invocation for each in ended)

@@ -16,6 +16,7 @@ from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
 from sparkassets.core.planner.gates.aligned_runs import (
+    Fate,
     Ticks,
     UpstreamOutput,
     find_fate,
@@ -272,10 +273,7 @@ def _align_inlet(
         run_text += f": missing {label_partitions(output.lacking, context.project.assets[inlet.name].partitioning)}"
     fate = find_fate(context, inlet, slot, output.lacking, ticks)
     tolerance_over = tolerance_end(inlet, max(interval[1], to_unix(slot.run_after)), asset)
-    if inlet.tolerance is not None and tolerance_over is not None and context.now >= tolerance_over:
-        skip_reason = f"the tolerance of {inlet.tolerance.text} is over"
-    else:
-        skip_reason = "it is not required" if fate.settled and inlet.require.kind in ("any", "none") else ""
+    skip_reason = _explain_going_on(context, inlet, fate, tolerance_over)
     earlier = find_newest_output(context, inlet, slot) if skip_reason else None
     if earlier is not None and earlier[1].pin is not None:
         without_text = f"goes on without {inlet.name}'s {run_text}{fate.text}: {skip_reason}"
@@ -286,6 +284,16 @@ def _align_inlet(
             _wait_for_run(context, asset, inlet, run_text + fate.text, partitions, slot, tolerance_over=tolerance_over),
         )
     )
+
+
+def _explain_going_on(context: PlanningContext, inlet: InletSpec, fate: Fate, tolerance_over: int | None) -> str:
+    """Why a run goes on without the upstream's run of its tick; empty where it waits for it.
+
+    ``tolerance_over`` is when the inlet's tolerance ends, Unix seconds; None without one.
+    """
+    if inlet.tolerance is not None and tolerance_over is not None and context.now >= tolerance_over:
+        return f"the tolerance of {inlet.tolerance.text} is over"
+    return "it is not required" if fate.settled and inlet.require.kind in ("any", "none") else ""
 
 
 def _name_read_run(context: PlanningContext, slot: Slot, output: UpstreamOutput, run_text: str) -> str:

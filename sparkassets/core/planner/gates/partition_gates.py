@@ -52,8 +52,9 @@ def _remove_failed_runs(case: DecisionInput, progress: DecisionProgress) -> Deci
     if not failures or not progress.due:
         return progress
     reasons = tuple(Waiting(name, f"failed: {item.error}") for item in failures)
-    if progress.candidates and isinstance(case.asset.strategy, EveryInstance) and progress.candidates[0].events:
-        return replace(progress, waiting=(*progress.waiting, *reasons))
+    has_own_events = bool(progress.candidates) and bool(progress.candidates[0].events)
+    if has_own_events and isinstance(case.asset.strategy, EveryInstance):
+        return progress.with_waiting((*progress.waiting, *reasons))
     if progress.candidates and _has_newer_cause(case, progress, failures[-1]):
         return progress
     return DecisionProgress(
