@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from sparkassets.spark.target_table import open_table
 
 from sparkassets.delta.tables import find_damage, load_table
 from sparkassets.errors import SourceError
+from sparkassets.spark.open_tables import open_table
 
 CHECKPOINT = f"{1:020d}.checkpoint.parquet"
 
