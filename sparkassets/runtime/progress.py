@@ -123,7 +123,7 @@ class GuardedProgress:
             self._progress = SilentProgress()
             with contextlib.suppress(Warning):
                 warnings.warn(
-                    f"the progress raised {describe_error(error)}; it is not called again", RuntimeWarning, stacklevel=4
+                    f"the progress raised {describe_error(error)}; it is told no more", RuntimeWarning, stacklevel=4
                 )
 
 

@@ -160,7 +160,8 @@ class RunRecorder:
             for entry in self._entries.build_entries(end, self._ledger.state, FailureExplanation()):
                 to_row(NumberedEntry(entry, 0, self._clock.now(), ""))
         except Exception as error:  # noqa: BLE001  whatever its measures hold
-            lost = RunError(f"{end.active.run.asset}: the run's result cannot be recorded: {describe_error(error)}")
+            asset = end.active.run.asset
+            lost = RunError(f"{asset}: what the run told of itself cannot be recorded: {describe_error(error)}")
             return EndedRun(end.active, FailedRun("error", lost, fenced=False, attempts=outcome.attempts))
         return end
 

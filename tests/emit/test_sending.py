@@ -160,7 +160,7 @@ def test_a_project_may_have_none_of_it_or_its_own_namespace(monkeypatch, tmp_pat
     (own,) = make_sinks(replace(spec, openlineage="shop"))
     assert own._facets.namespace == "staging"
     (own,) = make_sinks(spec)
-    assert (own._facets.namespace, bool(own._telling.adapter)) == ("staging", True)
+    assert (own._facets.namespace, bool(own._facets.adapter)) == ("staging", True)
 
 
 def test_where_the_code_is_is_told_without_what_its_address_holds_to_get_in(tmp_path, monkeypatch):
