@@ -330,6 +330,8 @@ _BOUND_PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "string": str,
 }
 """Types whose bounds in the log are exact, or err upwards; not decimals, which are JSON numbers there."""
+_EXACT: Final = frozenset({"byte", "short", "integer", "long", "date"})
+"""Types of which the log has the very bounds."""
 _LONGEST_MONTH, _LONGEST_DAY = 31, timedelta(hours=25)
 _DATE_MARGIN: Final = timedelta(days=2)
 """Subtracting time from a date starts at midnight, so it ends on the day before, which is included."""
@@ -350,7 +352,7 @@ class NewerRows:
 
     def find_files(self, files: TableFiles) -> list[LiveFile]:
         """The files that may hold such rows; all files if the statistics do not say."""
-        bound, highest = self._find_bound(files), self._read_highest(files)
+        bound, highest = self._find_bound(files), _read_highest(files, self.column)
         if bound is None or highest is None:
             return files.files
         bounded = zip(files.files, highest, strict=True)
@@ -369,17 +371,37 @@ class NewerRows:
         except (ValueError, TypeError, OverflowError):
             return None
 
-    def _read_highest(self, files: TableFiles) -> Sequence[Any] | None:
-        """The greatest value in each file; None if the log has none for this column."""
-        wanted = (f"max.{self.column}".lower(), f"partition.{self.column}".lower())
-        name = next((name for name in files.adds.schema.names if name.lower() in wanted), None)
-        if name is None or "." in self.column:  # such a name may mean a field of another column
-            return None
-        try:
-            values: Sequence[Any] = files.adds.column(name).to_pylist()
-        except (ValueError, OverflowError):
-            return None
-        return values
+
+def find_highest(files: TableFiles, column: str) -> str | None:
+    """The greatest value of a column in these files as text; None where the log does not tell it exactly.
+
+    Args:
+        files: Live files without deletion vectors: else the greatest value may be of a deleted row.
+        column: A column of whole numbers or dates; the log has values of other types rounded, or cut off.
+    """
+    fields: Sequence[Mapping[str, Any]] = json.loads(files.schema)["fields"]
+    kind = next((field["type"] for field in fields if field["name"].lower() == column.lower()), None)
+    highest = _read_highest(files, column) if isinstance(kind, str) and kind in _EXACT else None
+    if not highest or None in highest:
+        return None
+    try:
+        parsed = max(highest)
+    except TypeError:  # written as something else than the column is now
+        return None
+    return str(parsed) if isinstance(parsed, date if kind == "date" else int) else None
+
+
+def _read_highest(files: TableFiles, column: str) -> Sequence[Any] | None:
+    """The greatest value in each file; None if the log has none for this column."""
+    wanted = (f"max.{column}".lower(), f"partition.{column}".lower())
+    name = next((name for name in files.adds.schema.names if name.lower() in wanted), None)
+    if name is None or "." in column:  # such a name may mean a field of another column
+        return None
+    try:
+        values: Sequence[Any] = files.adds.column(name).to_pylist()
+    except (ValueError, OverflowError):
+        return None
+    return values
 
 
 def _longest_span(span: Duration) -> timedelta:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
+from datetime import date
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +16,14 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadCha
 from sparkassets.core.spec.source import path_columns
 from sparkassets.core.spec.source_views import TableSet
 from sparkassets.core.validations import RuleVerdict
-from sparkassets.delta.file_split import NewerRows
+from sparkassets.delta.file_split import NewerRows, TableFiles, find_highest
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.changes import InletChanges, make_empty_changes, read_catalog_changes, read_changes
 from sparkassets.spark.context import WatermarkBounds
-from sparkassets.spark.delta_files import read_version
+from sparkassets.spark.delta_files import can_read_files, read_version
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.file_reader import FoundFile, PinnedFiles, field_literals, read_files
 from sparkassets.spark.open_tables import OpenedTable, PathTable, find_table, open_table
@@ -155,8 +157,9 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
                     )
                 newer = None if pin.low is None else NewerRows(column, pin.low, overlap)
                 frame = _open_inlet(session, order, name, read, newer=newer)
+                highest = _find_highest(session, order.inlets[name], pin, column)
                 frame, read.watermarks[name] = read_above(
-                    frame, inlet=inlet, column=column, overlap=overlap, low=pin.low
+                    frame, inlet=inlet, column=column, overlap=overlap, low=pin.low, highest=highest
                 )
             case None:
                 frame = _open_inlet(session, order, name, read)
@@ -271,13 +274,43 @@ def _read_iteration(session: SparkSession, asset: AssetSpec, name: str) -> DataF
     return read_version(session, table, table.version(), path=path)[0]
 
 
+def _find_highest(session: SparkSession, asset: AssetSpec, pin: InletPin, column: str) -> str | None:
+    """The greatest value of a column at the pinned version as text, by the log; None where that does not tell it."""
+    if pin.version is None or pin.iteration or not pin.parts.is_everything:
+        return None
+    if asset.source is not None and asset.source.kind != "delta":
+        return None
+    table = _find_pinned_table(session, asset, pin)
+    if not isinstance(table, PathTable) or table.version != pin.version:
+        return None
+    if not can_read_files(table.opened, path=table.path):
+        return None
+    try:
+        return find_highest(TableFiles.load_files(table.opened), column)
+    except SourceError:
+        return None
+
+
 def read_above(
-    frame: DataFrame, *, inlet: InletSpec, column: str, overlap: Duration | None, low: str | None
+    frame: DataFrame,
+    *,
+    inlet: InletSpec,
+    column: str,
+    overlap: Duration | None,
+    low: str | None,
+    highest: str | None = None,
 ) -> tuple[DataFrame, WatermarkBounds]:
     """The rows above the watermark ``low`` and up to the newest value, with these bounds.
 
-    ``overlap`` includes rows below ``low``, for those that came late. Without a watermark all rows with a value are
-    read; without new rows the upper bound stays ``low``. Starts a job to find the newest value.
+    Without a watermark all rows with a value are read; without new rows the upper bound stays ``low``.
+
+    Args:
+        frame: All rows, or at least those above the watermark.
+        inlet: The inlet.
+        column: The column with the watermark.
+        overlap: How far below ``low`` rows are read again, for those that came late.
+        low: The watermark; None for a first read.
+        highest: The greatest value of all rows, at or below ``low`` too; None starts a job to find the newest one.
     """
     owner = f"the inlet {inlet.name!r}"
     column, kind = column_type(frame.schema, column, owner=owner)
@@ -297,11 +330,34 @@ def read_above(
     if overlap is not None and low is not None:
         condition = f"{quoted} >= {_overlap_start_sql(low, overlap, column=column, kind=kind, owner=owner)}"
         newest = f"greatest({newest}, {_value_sql(low, kind)})"  # a watermark never goes back
-    newest_text = _TEXT_SQL.get(kind, "CAST({column} AS STRING)").format(column=newest)
-    high: str | None = frame.filter(condition).selectExpr(newest_text).collect()[0][0]
+    if highest is not None and (low is None or _is_comparable(low, kind)):
+        high = _bound_above(highest, low, kind=kind, repeats=overlap is not None)
+    else:
+        newest_text = _TEXT_SQL.get(kind, "CAST({column} AS STRING)").format(column=newest)
+        high = frame.filter(condition).selectExpr(newest_text).collect()[0][0]
     if high is None:
         return frame.filter("false"), WatermarkBounds(low, low)
     return frame.filter(f"{condition} AND {quoted} <= {_value_sql(high, kind)}"), WatermarkBounds(low, high)
+
+
+def _is_comparable(low: str, kind: str) -> bool:
+    """Whether a watermark is one of the column's present type: a date, or a whole number."""
+    return (re.fullmatch(r"\d{4}-\d\d-\d\d", low) if kind == "date" else re.fullmatch(r"-?\d+", low)) is not None
+
+
+def _bound_above(highest: str, low: str | None, *, kind: str, repeats: bool) -> str | None:
+    """The greatest value to read, for a column of dates or whole numbers; None where nothing is above the watermark.
+
+    Args:
+        highest: The greatest value of the column.
+        low: The watermark; None for a first read.
+        kind: The column's type.
+        repeats: Whether rows below the watermark are read again.
+    """
+    order: Callable[[str], Any] = date.fromisoformat if kind == "date" else int
+    if low is None or order(highest) > order(low):
+        return highest
+    return low if repeats else None
 
 
 def _overlap_start_sql(low: str, overlap: Duration, *, column: str, kind: str, owner: str) -> str:
