@@ -129,6 +129,7 @@ def _build_resolver(
     columns = None if relation.columns is None else {each.casefold() for each in relation.columns}
 
     def resolve(column: exp.Column) -> str | None:
+        """The table's column that the name means; None where it may mean another."""
         if column.args.get("db") or isinstance(column.this, exp.Star):
             return None
         if columns is not None and column.name.casefold() not in columns:

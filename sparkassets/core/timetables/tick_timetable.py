@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from itertools import chain
 
 from sparkassets.core.crons.wall_clock import EARLIEST, LATEST
 from sparkassets.core.instants import DAY, Duration, format_zoned, from_unix, to_unix
@@ -94,16 +95,15 @@ class TickTimetable:
                 self._slot(*each) for each in sorted(self._slot_times(first, last + 1)) if low <= each[0] <= high
             )
             return
-        plain = self.window is None and self.delay == _NO_DELAY
-        reached, over = None, from_unix(0)
-        for page in range(first, last + 1, _PAGE):
-            for begin, end in self.shape.intervals(self.ticks, page, min(page + _PAGE, last + 1)):
-                if plain:  # neighbouring intervals share an instant, which is built only once
-                    begun = over if begin == reached else from_unix(begin)
-                    reached, over = end, begun if begin == end else from_unix(end)
-                    yield Slot(over, begun, over)
-                else:
-                    yield self._slot(self.delay.add_to(end, self.timezone), begin, end)
+        intervals = chain.from_iterable(
+            self.shape.intervals(self.ticks, page, min(page + _PAGE, last + 1))
+            for page in range(first, last + 1, _PAGE)
+        )
+        if self.window is None and self.delay == _NO_DELAY:
+            yield from _slots_of_intervals(intervals)
+            return
+        for begin, end in intervals:
+            yield self._slot(self.delay.add_to(end, self.timezone), begin, end)
 
     def describe(self) -> str:
         """The rule for people, with its zone and bounds."""
@@ -167,6 +167,18 @@ class TickTimetable:
         if self.window is not None:
             start = (-self.window).add_to(end, self.timezone)
         return Slot(from_unix(run_after), from_unix(start), from_unix(end))
+
+
+def _slots_of_intervals(intervals: Iterable[tuple[int, int]]) -> Iterator[Slot]:
+    """Yields the slots of intervals, Unix seconds, each of which runs at its end.
+
+    Neighbouring intervals share an instant, which is built only once.
+    """
+    last_end, last_instant = None, from_unix(0)
+    for begin, end in intervals:
+        start = last_instant if begin == last_end else from_unix(begin)
+        last_end, last_instant = end, start if begin == end else from_unix(end)
+        yield Slot(last_instant, start, last_instant)
 
 
 _MOST_SHOWN = 3
