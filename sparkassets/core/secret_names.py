@@ -147,6 +147,14 @@ _COOKIE: Final = re.compile(
     re.IGNORECASE,
 )
 _DOCKER: Final = re.compile(r"[\"']auth[\\\"']{1,4}+\s*+:\s*+[\\\"']{1,4}+(?P<value>[A-Za-z0-9+/]{12,}+=*+)")
+_OTHER_LANGUAGES: Final = re.compile(
+    r"(?:密码|密碼|口令|パスワード|비밀번호|암호|парол[ья]|passwort|kennwort|contraseña|contrasena"
+    r"|mot[ _-]?de[ _-]?passe|senha|hasło|haslo|wachtwoord|lösenord|adgangskode|salasana|şifre|parolă|mật khẩu"
+    r"|รหัสผ่าน|كلمة المرور|סיסמה|पासवर्ड)"
+    r"[\\\"']{0,4}+\s{0,3}+[:=：]\s{0,3}+[\\\"']{0,4}+(?P<value>[^\s\"'\\,;，；、。]++)",  # noqa: RUF001  as it is typed there
+    re.IGNORECASE,
+)
+"""What stands behind the word for a password in languages other than English."""
 _PORTS: Final = re.compile(r"[0-9]+(?::[0-9]+)?(?:/\w+)?")
 
 
@@ -163,6 +171,8 @@ def find_placed_credentials(text: str) -> Iterator[Span]:
             if not _PORTS.fullmatch(text, start, end):
                 yield start, end
         yield from (found.span("value") for found in _PASS_OF_OPENSSL.finditer(text))
+    if ":" in text or "=" in text or "：" in text:  # noqa: RUF001  as it is typed in Chinese
+        yield from (each.span("value") for each in _OTHER_LANGUAGES.finditer(text) if not is_hidden(each["value"]))
     if "password" in text:
         yield from (found.span("value") for found in _NETRC.finditer(text))
     if text.count(":") >= 4:  # noqa: PLR2004  as a line of .pgpass has

@@ -379,3 +379,20 @@ def test_the_detector_leaves_warnings_of_the_process_as_they_are():
         "assert warnings.showwarning is before\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("密码: geheim123", "密码: ***"),
+        ("登录失败，密码：geheim123，用户 a", "登录失败，密码：***，用户 a"),  # noqa: RUF001
+        ("db_passwort = geheim123", "db_passwort = ***"),
+        ("{'contraseña': 'geheim123'}", "{'contraseña': '***'}"),
+        ("mot de passe: geheim123; ok", "mot de passe: ***; ok"),
+        ("пароль=geheim123", "пароль=***"),
+        ("das Passwort: ${PASSWORT}", "das Passwort: ${PASSWORT}"),
+        ("das Passwort fehlt", "das Passwort fehlt"),
+    ],
+)
+def test_passwords_under_the_word_of_another_language(text, redacted):
+    assert redact(text) == redacted
