@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
+from typing import Final
 
 from yaml.nodes import MappingNode, Node
 
@@ -35,6 +36,9 @@ from sparkassets.errors import MOST_PROBLEMS, InputError, SpecProblem
 from sparkassets.frozen import replace
 
 _ASSET_LINE = re.compile(r"^\{?\s*['\"]?asset['\"]?\s*:\s*['\"]?([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
+_SEPARATOR = re.compile(r"^---(.*)$", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ESCAPED_NAME = re.compile(r"asset['\"]?\s*:[^\n#]*[$\\]")
 _NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=]")
 
 
@@ -44,6 +48,7 @@ def read_asset_files(
     project: ProjectDraft,
     declared: Sequence[YamlDocument] = (),
     references: Sequence[YamlDocument] = (),
+    most: int | None = None,
 ) -> AssetFiles:
     """The drafts of all assets, each with the problems of its document.
 
@@ -52,12 +57,13 @@ def read_asset_files(
         project: The project file, read.
         declared: Documents of assets that Python modules declare.
         references: Documents of sources that Python modules only name; an asset of the same name takes their place.
+        most: Documents that are read; None for all.
     """
     drafts: dict[str, AssetDraft] = {}
     unreadable: set[str] = set()
     problems: list[SpecProblem] = []
     limit = _ProblemLimit()
-    for document in chain(_iterate_documents(files, unreadable, problems), declared):
+    for document in islice(chain(_iterate_documents(files, unreadable, problems), declared), most):
         limit.check(document, problems)
         draft = _make_draft(document, project)
         if not draft.are_reliable("asset") or not _register_draft(draft, drafts):
@@ -75,6 +81,58 @@ def read_asset_files(
             (draft.at / "uri").add_problem(message, hint=f"Asset({draft.name!r}) names it without a uri")
             problems += document.problems
     return AssetFiles(drafts, frozenset(unreadable - drafts.keys()), tuple(problems))
+
+
+MANY: Final = 20_000
+"""Documents that are read at once: more take longer, and more memory, than anybody gives to a spoilt project."""
+FIRST: Final = 2_000
+"""Documents of a project with more of them that are read and checked before the others."""
+
+
+def read_first_assets(
+    files: Sequence[SourceFile], *, project: ProjectDraft, declared: Sequence[YamlDocument] = ()
+) -> AssetFiles | None:
+    """The first drafts of a project with more than `MANY` documents, for which no name of an asset is unknown.
+
+    None for other projects, and where the names of the assets are only told by reading them all.
+
+    Args:
+        files: The YAML files.
+        project: The project file, read.
+        declared: Documents of assets that Python modules declare or name.
+    """
+    if sum(file.text.count("\n---") + 1 for file in files) <= MANY:
+        return None
+    names = _find_names(files, declared)
+    if names is None:
+        return None
+    first = read_asset_files(files, project=project, most=FIRST)
+    return AssetFiles(first.drafts, (first.unreadable | names) - first.drafts.keys(), first.problems)
+
+
+def _find_names(files: Sequence[SourceFile], declared: Sequence[YamlDocument]) -> frozenset[str] | None:
+    """Every name that an asset may have, found without composing YAML; None where one may be written in another way.
+
+    Of a file with outlets, or with a document whose `asset` is not found, every word is such a name.
+    """
+    if any(_ESCAPED_NAME.search(file.text) for file in files):
+        return None
+    names = {name for document in declared for name in _names_of_nodes(document.root)}
+    for file in files:
+        parts = _SEPARATOR.split(file.text)
+        plain = "outlets" not in file.text and not any(each.strip() for each in parts[1::2])
+        plain = plain and all(_ASSET_LINE.search(part) for part in parts[::2] if part.strip())
+        names.update((_ASSET_LINE if plain else _WORD).findall(file.text))
+    return frozenset(names)
+
+
+def _names_of_nodes(root: MappingNode) -> Iterator[str]:
+    """The name of a document's asset, and the names of its outlets."""
+    for key, value in root.value:
+        if key.value == "asset":
+            yield value.value
+        elif key.value == "outlets":
+            yield from (each[0].value if isinstance(each, tuple) else each.value for each in value.value)
 
 
 class _ProblemLimit:

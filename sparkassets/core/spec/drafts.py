@@ -25,8 +25,8 @@ from sparkassets.frozen import frozen
 DURATIONS: Final = ("retry_delay", "timeout", "lease")
 """The keys of an asset that hold a duration and have a default in the project file."""
 
-MOST_COMPARED: Final = 100
-"""Unknown names of a project that are compared with the known ones; a project with more of them needs no hints."""
+MOST_COMPARED: Final = 300_000
+"""Comparisons of unknown names with the known ones, for hints; a project that needs more of them needs no hints."""
 
 
 @frozen
@@ -171,11 +171,8 @@ class AssetFiles:
                 total += len(draft.at.document.problems)
 
     def candidates(self, asset: str) -> Collection[str]:
-        """The assets that an unknown name in ``asset`` may stand for; after `MOST_COMPARED` of such names, none.
-
-        Comparing one takes as long as there are assets.
-        """
-        return self.names - {asset} if next(self._unknown) < MOST_COMPARED else ()
+        """The assets that an unknown name in ``asset`` may stand for; none after `MOST_COMPARED` comparisons."""
+        return self.names - {asset} if next(self._unknown) * len(self.names) < MOST_COMPARED else ()
 
     @property
     def stores(self) -> tuple[NamedStore, ...]:

@@ -2,7 +2,9 @@
 
 import pytest
 
+from sparkassets.core.spec import asset_file
 from sparkassets.errors import MOST_PROBLEMS, FileLocation, SpecError, SpecProblem
+from sparkassets.project.project_loader import load_project
 from tests.core.spec.in_memory import compiled, errors, errors_of, one
 
 
@@ -434,6 +436,48 @@ def test_checking_stops_at_so_many_problems_of_assets_together_and_few_names_are
     assert found[-1].message == "checking stops here after 1,000 problems; what follows is not checked"
     assert found[-1].location == FileLocation("a.yml", 4_001, 1)
     assert [each.hint for each in found[98:102]] == ["did you mean 'a99'?", "did you mean 'a100'?", None, None]
+
+
+SPOILT = {
+    "an_unknown_inlet": "asset: a{n}\ninlets: [nowhere{n}]\nsql: SELECT 1 AS a\n",
+    "an_unknown_name_in_sql": "asset: a{n}\nschedule: '@daily'\nsql: SELECT {{{{ nowhere }}}} AS a\n",
+}
+
+
+@pytest.mark.parametrize("text", SPOILT.values(), ids=SPOILT)
+def test_of_very_many_assets_the_first_are_checked_before_the_others_are_read(tmp_path, monkeypatch, text):
+    monkeypatch.setattr(asset_file, "MANY", 4_000)
+    drafts, original = [], asset_file._make_draft
+    monkeypatch.setattr(asset_file, "_make_draft", lambda *given: drafts.append(1) or original(*given))
+    (tmp_path / "project.yml").write_text("project: p\nassets: [assets/]\n")
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "a.yml").write_text("---\n".join(text.format(n=n) for n in range(5_000)))
+    with pytest.raises(SpecError) as error:
+        load_project(tmp_path, {})
+    assert error.value.problems[-1].message == "checking stops here after 1,000 problems; what follows is not checked"
+    assert error.value.problems[-1].location.line == 4_001
+    assert len(drafts) == asset_file.FIRST
+
+
+OTHER_NAMES = {
+    "in_other_files": "asset: b{n}\nschedule: '@daily'\nsql: SELECT 1 AS a\n",
+    "quoted_in_a_flow_map": '{{type: table, "asset": "b{n}", schedule: "@daily", sql: SELECT 1 AS a}}\n',
+    "outlets": "asset: m{n}\nschedule: '@daily'\noutlets: {{b{n}: {{sql: SELECT 1 AS a}}}}\n",
+    "in_a_block": "asset: >-\n  b{n}\nschedule: '@daily'\nsql: SELECT 1 AS a\n",
+    "an_escape": "asset: \"\\x62{n}\"\nschedule: '@daily'\nsql: SELECT 1 AS a\n",
+    "a_key_of_its_own_line": "? asset\n: b{n}\n? schedule\n: '@daily'\n? sql\n: SELECT 1 AS a\n",
+}
+
+
+@pytest.mark.parametrize("text", OTHER_NAMES.values(), ids=OTHER_NAMES)
+def test_names_of_assets_that_are_not_read_yet_are_known(tmp_path, monkeypatch, text):
+    monkeypatch.setattr(asset_file, "MANY", 2_000)
+    monkeypatch.setattr(asset_file, "FIRST", 1_100)
+    (tmp_path / "project.yml").write_text("project: p\nassets: [.]\n")
+    first = (f"asset: a{n}\ninlets: [b{n}]\nschedule: '@daily'\nsql: SELECT 1 AS a\n" for n in range(1_100))
+    (tmp_path / "a.yml").write_text("---\n".join(first))
+    (tmp_path / "b.yml").write_text("---\n".join(text.format(n=n) for n in range(1_100)))
+    assert load_project(tmp_path, {}).assets["a1099"].inlets["b1099"]
 
 
 def test_problems_beyond_those_that_are_listed_are_counted():
