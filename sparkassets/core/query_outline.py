@@ -76,7 +76,7 @@ class QueryOutline:
         faults: What is wrong with it for every asset.
         reads_files: Whether it tries to read other templates: what it says with them is unknown.
         select_fault: Why it is not one SELECT; None where it is, and where it reads files.
-        joins_partitions: Whether it names the relation of the run's partitions.
+        partitions: Line and column of the first mention of the relation of the run's partitions; None without one.
         columns: Those that it yields, in order; None where its text is ambiguous.
         tables: Those in FROM or JOIN with one name and without braces, each with its position in the text.
         normal_form: As `sparkassets.core.query_text` has it.
@@ -89,7 +89,7 @@ class QueryOutline:
     faults: tuple[TemplateFault, ...] = ()
     reads_files: bool = False
     select_fault: TemplateFault | None = None
-    joins_partitions: bool = False
+    partitions: tuple[int, int] | None = None
     columns: tuple[str, ...] | None = None
     tables: tuple[tuple[str, int], ...] = ()
     normal_form: str = ""

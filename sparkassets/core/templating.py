@@ -89,7 +89,7 @@ def read_outline(text: str) -> QueryOutline:
         faults=faults,
         reads_files=bool(loading),
         select_fault=None if loading else place_fault(text, find_select_fault(text)),
-        joins_partitions=template.joins_partitions,
+        partitions=template.partitions,
         columns=columns,
         tables=tables,
         normal_form=form,
@@ -151,9 +151,10 @@ class Template:
         return self._members_of("outlets")
 
     @cached_property
-    def joins_partitions(self) -> bool:
-        """Whether it names the relation of the run's partitions."""
-        return any(node.name == "partitions" for node in self.find(nodes.Name))
+    def partitions(self) -> tuple[int, int] | None:
+        """Line and column of the first mention of the relation of the run's partitions; None without one."""
+        named = (node for node in self.find(nodes.Name) if node.name == "partitions")
+        return next((self.place(node, node.name) for node in named), None)
 
     def _members_of(self, owner: str) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}

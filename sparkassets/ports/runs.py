@@ -53,6 +53,7 @@ class RunOrder:
         discovered_partitions: The subset of ``partitions`` that nobody claimed: partitions of unknown segments that
             its function adds or its rows hold (``segments: runtime``).
         removed_segments: Removed segments by lower-case column: rows of them are left out.
+        left_segments: Unknown segments that its rows hold, by column, which runs of their own compute.
         computed_partitions: The partitions that earlier runs of the asset have computed.
     """
 
@@ -78,6 +79,7 @@ class RunOrder:
     promotes: BranchPromotion | None = None
     discovered_partitions: PartitionSet = NOTHING
     removed_segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    left_segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     computed_partitions: PartitionSet = NOTHING
     outlets: tuple[RunOrder, ...] = ()
 
@@ -93,19 +95,51 @@ class RunOrder:
 
     @property
     def can_discover_segments(self) -> bool:
-        """Whether unknown segments become part of the run; a run of a single partition leaves them to others."""
-        return self.asset.partitioning.is_open and not isinstance(self.asset.strategy, EveryInstance)
+        """Whether rows of unknown segments are no error: the run takes them, or leaves them to a run of their own."""
+        asset = self.asset
+        return asset.partitioning.is_open and (not self._is_instance or bool(asset.segments_from_rows))
+
+    @property
+    def _is_instance(self) -> bool:
+        return isinstance(self.asset.strategy, EveryInstance)
 
     def with_new_segments(self, keys: Mapping[str, Collection[str]]) -> RunOrder:
-        """The same run with partitions of the unknown segments among ``keys``, by column."""
+        """The same run with partitions of the unknown segments among ``keys``, by column.
+
+        The run of a single instance leaves them to others (``left_segments``).
+        """
         if not keys or not self.can_discover_segments:
             return self
         segments_by_column = {
             column: {*segments} - {*self.removed_segments.get(column.lower(), ())} for column, segments in keys.items()
         }
+        if self._is_instance:
+            return self._leaving_segments(segments_by_column)
         return self.with_discovered_partitions(
             self.asset.partitioning.extend_with_segments(self.partitions, segments_by_column) - self.partitions
         )
+
+    def _leaving_segments(self, keys: Mapping[str, Collection[str]]) -> RunOrder:
+        """The same run, which leaves the unknown segments among ``keys`` to others."""
+        known = self.segments_in_rows
+        left = {column: tuple(sorted({*keys.get(column, ())} - {*known[column]})) for column in known}
+        if not any(left.values()):
+            return self
+        more = {column: (*self.left_segments.get(column, ()), *some) for column, some in left.items()}
+        outlets = tuple(replace(each, left_segments=more) for each in self.outlets)
+        return replace(self, left_segments=more, outlets=outlets)
+
+    @property
+    def segments_in_rows(self) -> Mapping[str, tuple[str, ...]]:
+        """The known segments that rows may have besides the run's own, by column, where no inlet lists them.
+
+        Without a dimension of which no segment was known when the run was claimed.
+        """
+        return {
+            each.column: (*each.keys, *self.left_segments.get(each.column, ()))
+            for each in self.asset.partitioning.segments
+            if each.column in self.asset.segments_from_rows and each.keys != (WHOLE,)
+        }
 
     def with_discovered_partitions(self, discovered: PartitionSet) -> RunOrder:
         """The same run with these unclaimed partitions."""

@@ -18,7 +18,7 @@ from sparkassets.core.cases import Case, read_cases
 from sparkassets.core.entry_points import InstalledKinds
 from sparkassets.core.sinks import REGISTRY as SINKS
 from sparkassets.core.source_formats import REGISTRY as SOURCES
-from sparkassets.core.spec.asset_file import read_asset_files
+from sparkassets.core.spec.asset_file import read_asset_files, read_first_assets
 from sparkassets.core.spec.bodies import (
     ModuleFunction,
     ModuleSource,
@@ -28,7 +28,7 @@ from sparkassets.core.spec.bodies import (
     is_allowed,
 )
 from sparkassets.core.spec.column_inference import TableColumns
-from sparkassets.core.spec.compilation import compile_project
+from sparkassets.core.spec.compilation import compile_assets, compile_project
 from sparkassets.core.spec.drafts import AssetFiles, ProjectDraft
 from sparkassets.core.spec.expect_and_notify import written_rules
 from sparkassets.core.spec.project_file import read_project_file
@@ -88,6 +88,8 @@ def compile_folder(
     project = read_project_file(project_file, root=str(root), environment=env, installed=kinds)
     asset_files = [file for path in _asset_paths(project, reader) if (file := reader.read_file(path))]
     declared = _load_declared(project, reader, env, cache)
+    if first := read_first_assets(asset_files, project=project, declared=[each.document for each in declared.assets]):
+        _check_first_assets(project, first, SourceReader(root, trace), tables)
     assets = read_asset_files(
         asset_files,
         project=project,
@@ -117,6 +119,18 @@ def compile_folder(
     if outlines is not None:
         outlines.keep()
     return replace(compiled, asked=frozenset(trace.variables), warnings=(*compiled.warnings, *unread))
+
+
+def _check_first_assets(
+    project: ProjectDraft, first: AssetFiles, reader: SourceReader, tables: TableColumns | None
+) -> None:
+    """Checks the first assets of very many, so that a project that a program has spoilt is refused before all are read.
+
+    Raises:
+        SpecError: They alone have too many problems to go on.
+    """
+    sql, modules, functions = _find_code(project, first, reader, {})
+    compile_assets(project, first, sql=sql, modules=modules, tables=tables, declared=functions)
 
 
 def _load_declared(

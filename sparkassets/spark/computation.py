@@ -130,8 +130,10 @@ def collect_measures(order: RunOrder, context: Context, inlets: ReadInlets) -> d
         measures["extra"] = dict(context.extra)
     if context.announced_events:
         measures["events"] = list(context.announced_events)
-    if context.added_segments:
-        measures["keys"] = {column: list(keys) for column, keys in context.added_segments.items()}
+    added, left = context.added_segments, order.left_segments
+    if added or left:
+        columns = sorted({*added, *left})
+        measures["keys"] = {each: [*dict.fromkeys((*added.get(each, ()), *left.get(each, ())))] for each in columns}
     if order.discovered_partitions:
         measures["found"] = encode_partitions(order.discovered_partitions)
     if inlets.verdicts:

@@ -33,7 +33,7 @@ from sparkassets.spark.iterations import (
 )
 from sparkassets.spark.open_tables import describe_table_of, find_table, open_table
 from sparkassets.spark.own_session import copy_for_run, make_active, require_utc
-from sparkassets.spark.partition_guard import drop_removed_segments
+from sparkassets.spark.partition_guard import drop_other_segments
 from sparkassets.spark.predicates import partition_predicate
 from sparkassets.spark.schemas import declared_schema, drop_defaults, with_plain_strings
 from sparkassets.spark.self_writing import SelfWritingComputation, SelfWrittenTarget
@@ -322,7 +322,7 @@ def _describe_computation(
     """Checks the rows against their table; includes segments that the function added."""
     require_utc(frame.sparkSession, asset=order.asset.name)
     order = order.with_new_segments(context.added_segments)
-    frame = drop_removed_segments(drop_defaults(frame), order)
+    frame = drop_other_segments(drop_defaults(frame), order)
     schema, table = (
         mode_of(order.asset).table_schema(order.asset, frame.schema),
         describe_table_of(session, order.asset),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import find_zone, from_unix
-from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, segment_of
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, segment_of
 from sparkassets.core.spec.model import PythonBody
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
@@ -191,11 +191,29 @@ def find_segments(rows: DataFrame, order: RunOrder) -> dict[str, list[str]]:
     return _list_segments(rows, columns, order)
 
 
-def drop_removed_segments(rows: DataFrame, order: RunOrder) -> DataFrame:
-    """Drops rows of segments that somebody removed."""
-    for each in _kept_segment_predicates(rows.schema, order, owner=f"the result of {order.asset.name}"):
+def drop_other_segments(rows: DataFrame, order: RunOrder) -> DataFrame:
+    """Drops rows of segments that somebody removed, and of known ones that other runs compute.
+
+    Where only rows make segments known, no query can be asked for those of the run alone.
+    """
+    owner = f"the result of {order.asset.name}"
+    found = _kept_segment_predicates(rows.schema, order, owner=owner)
+    if others := _computed_by_others(order):
+        alone = order.asset.partitioning.by_columns
+        predicate = partition_predicate(rows.schema, others, partitioning=alone, owner=owner)
+        found += [f"NOT coalesce(({predicate}), false)"]
+    for each in found:
         rows = rows.filter(each)
     return rows
+
+
+def _computed_by_others(order: RunOrder) -> PartitionSet:
+    """Partitions of known segments that the run does not compute, for its time and its other segments."""
+    keys, partitioning = order.segments_in_rows, order.asset.partitioning
+    if not keys or order.partitions.is_everything:
+        return NOTHING
+    own = partitioning.widen_to_rows(order.partitions)
+    return partitioning.by_columns.repeat_for_segments(own, keys) - own
 
 
 def _kept_segment_predicates(schema: StructType, order: RunOrder, *, owner: str) -> list[str]:

@@ -6,19 +6,21 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jinja2 import StrictUndefined, TemplateError, TemplateRuntimeError, TemplateSyntaxError, UndefinedError
 from jinja2.exceptions import SecurityError
 
 from sparkassets.core.instants import find_zone
-from sparkassets.core.phrases import listing
+from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.query_text import find_select_fault, split_statements
 from sparkassets.core.sandbox import FILE, SqlFragment, ValueInSqlError, render_sql
-from sparkassets.core.spec.model import SqlBody
+from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.core.spec.unlisted_segments import refuse_unlisted_segments
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.templating import Template as Parsed
-from sparkassets.errors import FileLocation, RunError
+from sparkassets.errors import RunError
 from sparkassets.spark import predicates, sqltext
 from sparkassets.spark.author_values import for_author
 from sparkassets.spark.context import Context
@@ -59,27 +61,9 @@ def run_sql(
     lines_cut = len(rendered) - len(rendered.lstrip())
     place = replace(body.location, line=max(body.location.line, 1) + rendered[:lines_cut].count("\n"))
     try:
-        rows = session.sql(f"SELECT * FROM (\n{query}\n)", **relations.frames)  # noqa: S608 - the author's own query
+        return session.sql(f"SELECT * FROM (\n{query}\n)", **relations.frames)  # noqa: S608 - the author's own query
     except Exception as error:
         raise run_error(error, place=place) from error
-    if order.discovers_segments and Parsed.parse(body.template).joins_partitions:
-        _refuse_empty_join(order, rows, inlets, place)
-    return rows
-
-
-def _refuse_empty_join(order: RunOrder, rows: DataFrame, inlets: Mapping[str, DataFrame], place: FileLocation) -> None:
-    """Fails a run that is to discover segments if its query joins them away: it would succeed without any row.
-
-    Segments not known yet are NULL in `partitions`, and an equality with NULL is never true.
-    """
-    if not rows.isEmpty() or all(inlet.isEmpty() for inlet in inlets.values()):
-        return
-    columns = order.asset.partitioning.open_columns
-    raise RunError(
-        f"{place.file}:{place.line}: no segment of {listing(columns, last='and')} is known yet, so it is NULL in "
-        "{{ partitions }}, and the join with it leaves no row",
-        hint=f"write `p.{columns[0]} IS NULL OR …` in the join, or leave the join out",
-    )
 
 
 def run_statements(
@@ -239,33 +223,43 @@ class _TemplateRelations:
 
     def _partition_relation(self) -> object:
         asset = self._order.asset
-        if not asset.partitioning.is_partitioned:
-            return _make_unfit(f"{asset.name} has no partitions")
+        if not asset.listed_partition_names:
+            return _make_unfit(_lacking_partitions(asset))
         return _CheckedRelation(self, "partitions", self._make_partitions_frame)
+
+    def _listed_partitions(self) -> tuple[Partitioning, PartitionSet]:
+        """The run's partitions, without segments that only rows make known: a join by these would leave rows out."""
+        asset = self._order.asset
+        return asset.partitioning.without_segments(self._order.partitions, asset.segments_from_rows)
 
     def _make_partitions_frame(self) -> DataFrame:
         """The run's partitions; segments as text, or in the column's declared type."""
-        asset = self._order.asset
-        frame = self.session.createDataFrame(predicates.partitions_table(asset.partitioning, self._order.partitions))
-        declared_types = {name.lower(): kind for name, kind in asset.columns.items()}
-        segment_types = {
-            each.column: declared_types.get(each.column.lower(), "string") for each in asset.partitioning.segments
-        }
-        for name, kind in segment_types.items():
+        partitioning, partitions = self._listed_partitions()
+        frame = self.session.createDataFrame(predicates.partitions_table(partitioning, partitions))
+        declared = {name.lower(): kind for name, kind in self._order.asset.columns.items()}
+        typed = {each.column: declared.get(each.column.lower(), "string") for each in partitioning.segments}
+        for name, kind in typed.items():
             frame = frame.withColumn(name, frame[sqltext.name(name)].cast(kind))
         return frame
 
     def _make_partition_value(self) -> object:
         """The run's one partition, for the name `partition`; for other runs an undefined value that says why."""
-        partitioning = self._order.asset.partitioning
-        if not partitioning.is_partitioned:
-            return _make_unfit(f"{self._order.asset.name} has no partitions")
-        partitions = self._context.partitions
-        if len(partitions) != 1:
-            reason = f"the run has {len(partitions)} partitions, so 'partition' is not one value"
-            return _make_unfit(f"{reason}; join {{{{ partitions }}}} instead")
-        (slot,) = partitioning.slots(self._order.partitions)
-        return for_author(predicates.name_partition(partitioning, slot), find_zone(self._order.asset.local_zone))
+        asset = self._order.asset
+        if not asset.listed_partition_names:
+            return _make_unfit(_lacking_partitions(asset))
+        partitioning, partitions = self._listed_partitions()
+        found = list(islice(partitioning.slots(partitions), 2))
+        if len(found) != 1:
+            many = f"the run has {partitioning.count(partitions)} partitions, so 'partition' is not one value"
+            return _make_unfit(f"{many}; join {{{{ partitions }}}} instead")
+        return for_author(predicates.name_partition(partitioning, found[0]), find_zone(asset.local_zone))
+
+
+def _lacking_partitions(asset: AssetSpec) -> str:
+    """Why the code of an asset is given no partitions."""
+    if not asset.segments_from_rows:
+        return f"{asset.name} has no partitions"
+    return refuse_unlisted_segments("partitions", min(asset.segments_from_rows), ())[0]
 
 
 _INTERVAL_TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz")

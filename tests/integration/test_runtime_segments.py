@@ -75,54 +75,50 @@ def test_a_model_for_each_customer(spark, folder):
 
 def test_a_run_of_everything_makes_known_what_comes_out(spark, folder):
     write(folder, [("a", 1), ("b", 5)])
-    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
-    (folder / "energy_model.yml").write_text(
-        "asset: energy_model\ninlets: {readings: {on_update: rerun}}\n"
-        "partition: {segments: runtime, column: customer_id}\n"
-        "sql: |\n  SELECT r.customer_id, sum(kwh) AS kwh FROM {{ inlets.readings }} r JOIN {{ partitions }} p\n"
-        "  ON p.customer_id IS NULL OR r.customer_id = p.customer_id GROUP BY ALL\n"
-    )
-    project = Project.load(folder, env={})
+    project = project_of(folder, ALL_ROWS)
     assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
     assert project.partitions.statuses("energy_model") == [("a", "current"), ("b", "current")]
 
     write(folder, [("a", 2), ("c", 1)])
-    assert ran(project.run(spark)) == [("energy_model", ("a", "b"), "success")]
-    assert rows(folder, "energy_model") == [("a", 3.0), ("b", 5.0)]
+    assert ran(project.run(spark)) == [("energy_model", ("a", "b", "c"), "success")]
+    assert rows(folder, "energy_model") == [("a", 3.0), ("b", 5.0), ("c", 1.0)]
+    project.partitions.remove("energy_model", "c")
     project.partitions.add("energy_model", "c")
     assert ran(project.run(spark)) == [("energy_model", ("c",), "success")]
     assert rows(folder, "energy_model") == [("a", 3.0), ("b", 5.0), ("c", 1.0)]
+    assert project.run(spark).runs == ()
 
 
-def test_a_join_that_loses_all_rows_while_no_segment_is_known_fails_the_run(spark, folder):
-    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
-    (folder / "energy_model.yml").write_text(
-        "asset: energy_model\ninlets: {readings: {on_update: rerun}}\nretries: 0\n"
-        "partition: {segments: runtime, column: customer_id}\n"
-        "sql: SELECT r.* FROM {{ inlets.readings }} r JOIN {{ partitions }} p ON r.customer_id = p.customer_id\n"
-    )
-    write(folder, [("a", 1)])
-    project = Project.load(folder, env={})
-    (result,) = project.run(spark, check=False).runs
-    assert (result.status, result.error.partition(": ")[2]) == (
-        "failed",
-        "no segment of customer_id is known yet, so it is NULL in {{ partitions }}, and the join with it leaves no row",
-    )
-    assert result.hint == "write `p.customer_id IS NULL OR …` in the join, or leave the join out"
-    project.partitions.add("energy_model", "a")
-    assert project.run(spark).ok
-    assert rows(folder, "energy_model") == [("a", 1.0)]
+DAILY = (
+    "asset: energy_model\ninlets: {readings: {partitions: {from: at}}}\nretries: 0\n"
+    "partition: [{by: day, column: day}, {segments: runtime, column: customer_id}]\n"
+    "strategy: {date_range: {max_partitions_per_run: MOST}}\n"
+    "sql: |\n  SELECT p.day, r.customer_id, sum(kwh) AS kwh\n"
+    "  FROM {{ inlets.readings }} r JOIN {{ partitions }} p ON r.at = p.day GROUP BY ALL\n"
+)
 
 
-def test_a_join_of_nothing_loses_nothing(spark, folder):
-    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
-    (folder / "energy_model.yml").write_text(
-        "asset: energy_model\ninlets: {readings: {on_update: rerun}}\nretries: 0\n"
-        "partition: {segments: runtime, column: customer_id}\n"
-        "sql: SELECT r.* FROM {{ inlets.readings }} r JOIN {{ partitions }} p ON r.customer_id = p.customer_id\n"
-    )
-    write_deltalake(folder / "lake" / "readings", pa.table({"customer_id": ["a"], "kwh": [1.0]}).slice(0, 0))
-    assert Project.load(folder, env={}).run(spark).ok
+@pytest.mark.parametrize("most", [1, 2])
+def test_no_run_leaves_out_rows_of_segments_that_nobody_knows(spark, folder, most):
+    project, expected = project_of(folder, DAILY.replace("MOST", str(most))), {}
+
+    def write(*found):
+        table = pa.table({"customer_id": [key for key, _ in found], "at": [date(2025, 3, day) for _, day in found]})
+        write_deltalake(
+            folder / "lake" / "readings", table.append_column("kwh", pa.array([1.0] * len(found))), mode="append"
+        )
+        for key, day in found:
+            expected[date(2025, 3, day), key] = expected.get((date(2025, 3, day), key), 0.0) + 1.0
+
+    for found in (
+        [("a", 1), ("b", 1), ("c", 2), ("d", 3), ("e", 5)],
+        [("f", 2), ("a", 6)],
+        [("g", 6), ("h", 7), ("a", 1)],
+    ):
+        write(*found)
+        assert project.run(spark).ok
+        assert rows(folder, "energy_model") == sorted((day, key, kwh) for (day, key), kwh in expected.items())
+    assert project.run(spark).runs == ()
 
 
 POSITIVE = (
@@ -212,13 +208,13 @@ def test_values_in_what_changed_make_segments_known(spark, folder, kind):
 
 
 def test_segments_of_an_inlet_by_values_of_time_become_known(spark, folder):
-    """The documented join leaves out rows of segments that nobody knows, so the inlet has to tell them."""
+    """The inlet lists them, so the query may join them."""
     asset = (
         "asset: energy_model\ninlets: {readings: {partitions: {from: at}}}\nretries: 0\n"
         "partition: [{by: day, column: day}, {segments: runtime, column: customer_id}]\n"
         "strategy: {date_range: {max_partitions_per_run: 2}}\n"
         "sql: |\n  SELECT r.at AS day, r.customer_id, sum(kwh) AS kwh FROM {{ inlets.readings }} r\n"
-        "  JOIN {{ partitions }} p ON (p.customer_id IS NULL OR r.customer_id = p.customer_id) AND r.at = p.day\n"
+        "  JOIN {{ partitions }} p ON r.customer_id = p.customer_id AND r.at = p.day\n"
         "  GROUP BY ALL\n"
     )
     readings = WHOLE_INLET + "partition: {segments: runtime, column: customer_id}\n"
@@ -253,13 +249,13 @@ def test_rows_of_a_removed_segment_are_left_out(spark, folder):
     assert project.partitions.statuses("energy_model") == [("a", "current"), ("b", "unlisted"), ("c", "current")]
 
 
-def test_rows_of_another_that_is_known_fail_a_run_of_some(spark, folder):
+def test_rows_of_another_that_is_known_are_left_to_its_own_run(spark, folder):
     write(folder, [("a", 1), ("b", 2)])
     project = project_of(folder, ALL_ROWS)
     assert project.run(spark).ok
     project.partitions.add("energy_model", "c")
-    (result,) = project.run(spark, check=False).runs
-    assert "rows outside the run's partitions c: customer_id is a, b; nothing was written" in result.error
+    assert ran(project.run(spark)) == [("energy_model", ("c",), "success")]
+    assert rows(folder, "energy_model") == [("a", 1.0), ("b", 2.0)]
 
 
 def test_rows_of_no_segment_fail_a_run_of_everything(spark, folder):
@@ -299,17 +295,10 @@ def test_a_function_adds_one_that_is_computed_next(spark, folder):
 @pytest.mark.parametrize("mode", ["append", "replace"])
 def test_a_run_for_each_that_is_known(spark, folder, mode):
     write(folder, [("a", 1), ("b", 5)])
-    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
-    (folder / "energy_model.yml").write_text(
-        "asset: energy_model\ninlets: {readings: {on_update: rerun}}\nstrategy: every_instance\n"
-        "write: MODE\npartition: {segments: runtime, column: customer_id}\n"
-        "sql: |\n  SELECT r.customer_id, sum(kwh) AS kwh FROM {{ inlets.readings }} r JOIN {{ partitions }} p\n"
-        "  ON p.customer_id IS NULL OR r.customer_id = p.customer_id GROUP BY ALL\n".replace("MODE", mode)
-    )
-    project = Project.load(folder, env={})
+    project = project_of(folder, ALL_ROWS + f"strategy: every_instance\nwrite: {mode}\n")
     assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
     write(folder, [("a", 2), ("c", 1), ("d", 1)])
-    project.partitions.add("energy_model", "c", "d")
+    project.partitions.add("energy_model", "c")
     assert project.partitions.remove("energy_model", "b") == ["b"]
     assert sorted(ran(project.run(spark))) == [("energy_model", (key,), "success") for key in ("a", "c", "d")]
     before = [("a", 1.0)] if mode == "append" else []

@@ -27,10 +27,11 @@ from sparkassets.core.derivation.asset_columns import (
 from sparkassets.core.query_text import find_extra_comma
 from sparkassets.core.spec.model import AssetSpec, ReadChanges, SqlBody
 from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.unlisted_segments import refuse_unlisted_segments
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import PatternCheck, RegisteredCheck, SqlCheck, ValidationRule
 from sparkassets.errors import FileLocation, SpecProblem
-from sparkassets.frozen import frozen
+from sparkassets.frozen import frozen, replace
 
 _BEYOND_SQLGLOT: Final = re.compile(
     r"\|>|\b(?:lateral\s+view|pivot|unpivot|match_recognize|tablesample|transform\s*\(.*\busing\b|from\s+\w+\s+insert|"
@@ -168,7 +169,7 @@ class _QuerySource:
         self._rendered = sql.split("\n")
 
     def problem(self, fault: SyntaxFault) -> SpecProblem:
-        """The problem at its line; at its column, too, where nothing before it was rendered otherwise."""
+        """The problem at its line; at its column, too, where the line as written shows it."""
         template_line = fault.line + self._leading_lines if self._has_same_lines else 1
         line = self._lines[template_line - 1] if template_line <= len(self._lines) else ""
         rendered = self._rendered[fault.line - 1] if fault.line <= len(self._rendered) else ""
@@ -178,10 +179,13 @@ class _QuerySource:
             if self._leading_lines + 1 == template_line and line.lstrip() == rendered
             else 0
         )
-        if not self._has_same_lines or line[indent_of_line : indent_of_line + end] != rendered[:end]:
-            column, width = len(line) - len(line.lstrip()) + 1, len(line.strip())
-        else:
+        word = rendered[fault.column - 1 : end]
+        if self._has_same_lines and line[indent_of_line : indent_of_line + end] == rendered[:end]:
             column, width = fault.column + indent_of_line, fault.width
+        elif self._has_same_lines and word and line.count(word) == 1:
+            column, width = line.index(word) + 1, fault.width
+        else:
+            column, width = len(line) - len(line.lstrip()) + 1, len(line.strip())
         body_location = self._body.location
         indent = body_location.column - 1
         where = FileLocation(body_location.file, body_location.line + template_line - 1, indent + column)
@@ -202,6 +206,9 @@ def _unknown_columns(
     asset: AssetSpec, query: RenderedQuery, tree: exp.Expr, source: _QuerySource, derivations: AssetDerivations
 ) -> Iterator[SpecProblem]:
     """Columns that nothing in the query can have, where the columns of all that it reads are known."""
+    if unlisted := [*_unlisted_segments(asset, query, tree, source)]:
+        yield from unlisted
+        return
     columns = _relation_columns(asset, query, derivations)
     if columns is None:
         return
@@ -246,6 +253,35 @@ class _KnownNames:
         return name, f"{node.table!r} has no column {name!r}", owner_columns
 
 
+def _unlisted_segments(
+    asset: AssetSpec, query: RenderedQuery, tree: exp.Expr, source: _QuerySource
+) -> Iterator[SpecProblem]:
+    """Columns of `partitions` that a query names although only rows make these segments known."""
+    unlisted = {column.casefold(): column for column in asset.segments_from_rows}
+    relation = next((name for name, read in query.relations.items() if not read), None) if unlisted else None
+    if relation is None:
+        return
+    listed = asset.listed_partition_names
+    qualifiers = _columns_by_qualifier(tree, {relation: listed})
+    named = [
+        (node.table, node.args["table"], node.this)
+        for node in tree.find_all(exp.Column)
+        if node.table.casefold() in qualifiers
+    ]
+    joined = [
+        (node.this.alias or "partitions", each, each)
+        for node in tree.find_all(exp.Join)
+        if node.this.name == relation
+        for each in node.args.get("using") or ()
+    ]
+    for owner, first, last in (*named, *joined):
+        if (column := unlisted.get(last.name.casefold())) is not None:
+            message, hint = refuse_unlisted_segments(owner, column, listed)
+            width = last.meta["end"] - first.meta["start"] + 1
+            fault = SyntaxFault(last.meta["line"], last.meta["col"] - width + 1, width, message)
+            yield replace(source.problem(fault), hint=hint)
+
+
 def _unknown_name_problem(source: _QuerySource, name: str, message: str, known_names: Iterable[str]) -> SpecProblem:
     place = source.locate_name(name)
     fault = SyntaxFault(place.line, place.column, place.width, message)
@@ -263,7 +299,7 @@ def _relation_columns(
     for name, asset_name in query.relations.items():
         if not asset_name:
             bound_columns = ("start", "end") if asset.partitioning.time is not None else ()
-            columns_by_relation[name] = (*asset.partitioning.columns, *bound_columns)
+            columns_by_relation[name] = (*asset.listed_partition_names, *bound_columns)
             continue
         inlet = asset.inlets.get(asset_name)
         if asset_name == asset.name or inlet is None or isinstance(inlet.read, ReadChanges):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from itertools import product
 
+from sparkassets.core.partitions.chunks import Row
 from sparkassets.core.partitions.grains import PartitionError
 from sparkassets.core.partitions.partition_algebra import PartitionAlgebra
 from sparkassets.core.partitions.partition_set import (
@@ -79,13 +80,25 @@ class Partitioning(PartitionAlgebra):
         >>> stores.without_whole_dimensions(stores.known_partitions) == (UNPARTITIONED, EVERYTHING)
         True
         """
-        whole_indexes = {i for segment, _ in parts.apart for i, key in enumerate(segment) if key == WHOLE}
-        if not whole_indexes:
-            return self, parts
-        kept_indexes = [i for i in range(len(self.segments)) if i not in whole_indexes]
-        time_at = self.time_at - sum(i < self.time_at for i in whole_indexes)
-        remaining = Partitioning(self.time, tuple(self.segments[i] for i in kept_indexes), time_at if self.time else 0)
-        return remaining, union_by_dimensions(parts.apart, kept_indexes)
+        wholes = {i for segment, _ in parts.apart for i, key in enumerate(segment) if key == WHOLE}
+        return self._without(wholes, parts.apart) if wholes else (self, parts)
+
+    def without_segments(self, parts: PartitionSet, columns: Collection[str]) -> tuple[Partitioning, PartitionSet]:
+        """Drops the dimensions of segments with these columns; returns the partitioning and the partitions left.
+
+        >>> stores = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("store", ("a", "b")),))
+        >>> days, first = stores.without_segments(stores.parse("1970-01-01"), ["store"])
+        >>> days.labels(first)
+        ['1970-01-01']
+        """
+        dropped = {i for i, each in enumerate(self.segments) if each.column in columns}
+        return self._without(dropped, self.by_tuple(parts)) if dropped else (self, parts)
+
+    def _without(self, dropped: Collection[int], rows: Sequence[Row]) -> tuple[Partitioning, PartitionSet]:
+        """The partitioning and the partitions ``rows`` without the dimensions of segments at these indices."""
+        kept = [i for i in range(len(self.segments)) if i not in dropped]
+        time_at = sum(i < self.time_at for i in kept) if self.time else 0
+        return Partitioning(self.time, tuple(self.segments[i] for i in kept), time_at), union_by_dimensions(rows, kept)
 
     def resolve_whole(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
         """Replaces the whole of a dimension in ``parts`` by its segments.
@@ -126,6 +139,22 @@ class Partitioning(PartitionAlgebra):
             )
             rows += [((*segment[:i], key, *segment[i + 1 :]), time) for segment, time in rows for key in unknown_keys]
         return PartitionSet.by_segment(union_by_segment(rows)) if len(rows) > len(parts.apart) else parts
+
+    def repeat_for_segments(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
+        """The partitions that ``parts`` become with each segment in ``keys`` in the place of their own, by column.
+
+        >>> stores = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("store", ("a", "b")),))
+        >>> stores.labels(stores.repeat_for_segments(stores.parse("1970-01-01,a"), {"store": ["b", "c"]}))
+        ['1970-01-01,b', '1970-01-01,c']
+        """
+        rows = list(self.by_tuple(parts))
+        for i, each in enumerate(self.segments):
+            if each.column in keys:
+                others = union_by_segment(((*tup[:i], "", *tup[i + 1 :]), time) for tup, time in rows)
+                rows = [
+                    ((*tup[:i], key, *tup[i + 1 :]), time) for tup, time in others.items() for key in keys[each.column]
+                ]
+        return PartitionSet.by_segment(dict(rows))
 
     def restrict_to_segments(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
         """The part of ``parts``, partitions by tuple, whose segments of open dimensions are in ``keys``, by column.

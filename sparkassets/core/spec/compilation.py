@@ -24,7 +24,7 @@ from sparkassets.core.spec.expect_and_notify import compile_expect, compile_noti
 from sparkassets.core.spec.inlets import compile_inlets
 from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec, InletSpec, ReadChanges, RunBudget, Schedule
 from sparkassets.core.spec.outlets import compile_folders, compile_properties
-from sparkassets.core.spec.partition import compile_segment_params, warn_of_left_out
+from sparkassets.core.spec.partition import compile_segment_params
 from sparkassets.core.spec.project_file import is_kept_by_spark, profile_key_place, secrets_of, state_place
 from sparkassets.core.spec.project_models import BudgetMap, OpenLineageMap, ProfileMap
 from sparkassets.core.spec.project_spec import ProjectSpec
@@ -35,6 +35,7 @@ from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.stores import check_named, stores_of
 from sparkassets.core.spec.strategy_and_write import check_upsert, compile_strategy, compile_unchanged
 from sparkassets.core.spec.time_bounds import TimeBounds
+from sparkassets.core.spec.unlisted_segments import find_segments_from_rows, find_unlisted_segments
 from sparkassets.core.spec.validations import compile_rules, refuse_rules
 from sparkassets.core.spec.yaml_document import SourceFile, sort_problems
 from sparkassets.core.suggestions import KnownColumns
@@ -69,21 +70,8 @@ def compile_project(
     Raises:
         SpecError: With every problem of every file, in order of place.
     """
-    drafts = files.drafts
-    functions, outlines = declared or {}, outlines or OutlineMemo()
-    bodies = {
-        draft.name: compile_body(draft, project, sql, modules, functions.get(draft.name), outlines)
-        for draft in files.until_too_many()
-    }
-    bodies |= {name: join_bodies(outlet_bodies) for name, outlet_bodies in _group_outlet_bodies(files, bodies).items()}
-    known_columns = find_known_columns(drafts, bodies, tables)
-    compiled = _compile_all(
-        project,
-        files,
-        bodies,
-        project.installed.timetables,
-        known_columns,
-        CodeCatalog(project, modules, project.installed.checks),
+    compiled = compile_assets(
+        project, files, sql=sql, modules=modules, tables=tables, declared=declared, outlines=outlines
     )
     assets = _mark_followed(_add_views(compiled))
     assets = _add_notify_rules(project, files, assets, modules)
@@ -99,6 +87,42 @@ def compile_project(
         raise SpecError(sort_problems(problems))
     ordered = {name: assets[name] for name in sort_topologically(edges)}
     return replace(_make_project_spec(project, files, ordered), sinks=sinks)
+
+
+def compile_assets(
+    project: ProjectDraft,
+    files: AssetFiles,
+    *,
+    sql: Mapping[str, SourceFile | None],
+    modules: Mapping[str, ModuleSource],
+    tables: TableColumns | None = None,
+    declared: Mapping[str, ModuleFunction] | None = None,
+    outlines: OutlineMemo | None = None,
+) -> dict[str, AssetSpec]:
+    """Each asset by name, compiled but not judged together with all others; mistakes become problems of the drafts.
+
+    Args:
+        project: As of `compile_project`, like all others.
+        files: The asset files.
+        sql: The SQL files.
+        modules: The Python modules.
+        tables: Looks up columns.
+        declared: The functions that declare assets.
+        outlines: Those of SQL texts that were read before.
+
+    Raises:
+        SpecError: There are too many problems to go on.
+    """
+    drafts = files.drafts
+    functions, outlines = declared or {}, outlines or OutlineMemo()
+    bodies = {
+        draft.name: compile_body(draft, project, sql, modules, functions.get(draft.name), outlines)
+        for draft in files.until_too_many()
+    }
+    bodies |= {name: join_bodies(outlet_bodies) for name, outlet_bodies in _group_outlet_bodies(files, bodies).items()}
+    known_columns = find_known_columns(drafts, bodies, tables)
+    code = CodeCatalog(project, modules, project.installed.checks)
+    return _compile_all(project, files, bodies, project.installed.timetables, known_columns, code)
 
 
 def _make_project_spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> ProjectSpec:
@@ -169,8 +193,7 @@ def _compile_asset(
         code: The Python functions that validations may call.
     """
     keys, bounds, partitioning, drafts = draft.keys, draft.bounds, draft.partitioning, files.drafts
-    inlets: dict[str, InletSpec] = {}
-    schedule, strategy, write, segment_params = Schedule(), None, None, None
+    inlets, schedule, strategy, write, segment_params = dict[str, InletSpec](), Schedule(), None, None, None
     if not keys.source and draft.are_reliable("source"):
         inlets = _add_inlet_rules(draft, compile_inlets(draft, body.mentions, files, columns=columns), columns, code)
         schedule = _compile_asset_schedule(draft, body, inlets, files, timetables)
@@ -205,6 +228,7 @@ def _compile_asset(
         body=body.compiled,
         params=keys.params if isinstance(keys.params, dict) else {},
         segment_params=segment_params,
+        segments_from_rows=find_segments_from_rows(draft, inlets, files),
         definition=body.definition(draft, write),
         on_code_change=keys.on_code_change,
         timezone=bounds.timezone,
@@ -343,10 +367,10 @@ def _check_template(
     )
     statement = find_statement_fault(body.sql.text, body.sql.outline, writes=draft.writes_itself)
     faults += [statement] if statement is not None else []
+    from_rows, dimensions = find_segments_from_rows(draft, inlets, files), draft.partitioning.names
+    faults += find_unlisted_segments(body.sql.outline, from_rows=from_rows, dimensions=dimensions)
     faults += find_unbraced_assets(body.sql, asset=draft.name, known=files.names_by_table)
     draft.at.document.problems += [body.sql.fault(fault) for fault in faults]
-    if body.sql.outline.joins_partitions and draft.are_reliable("partition", "inlets"):
-        warn_of_left_out(draft, inlets, files)
 
 
 def _check_write(draft: AssetDraft, body: AssetBody, write: WriteMode | None) -> None:

@@ -275,6 +275,7 @@ class AssetSpec:
         storage: Where it is written or, for a source, read; None for a source that is only known by its events.
         path_fields: For a file source the pattern's field names; at most one, the time partition.
         segment_params: The params of each segment, where they go by segment.
+        segments_from_rows: Columns of the open dimensions whose segments only rows of its runs make known.
         columns: Declared column name to Spark SQL type, in order; empty when not declared.
         private: Columns whose values are not shown.
         rules: Validations of its rows before they are published.
@@ -326,6 +327,7 @@ class AssetSpec:
     body: SqlBody | PythonBody | None = None
     params: Mapping[str, object] = field(default_factory=dict)
     segment_params: SegmentParams | None = None
+    segments_from_rows: tuple[str, ...] = ()
     definition: AssetDefinition | None = None
     on_code_change: OnCodeChange = "warn"
     sole_checkout: bool = False
@@ -362,6 +364,11 @@ class AssetSpec:
     def written_assets(self) -> tuple[str, ...]:
         """The assets that hold what its runs write: itself, or its outlets."""
         return self.outlets or (self.name,)
+
+    @property
+    def listed_partition_names(self) -> tuple[str, ...]:
+        """The dimensions whose values its code is given for the partitions of a run."""
+        return tuple(each for each in self.partitioning.names if each not in self.segments_from_rows)
 
     def params_of(self, partitions: PartitionSet) -> Mapping[str, object]:
         """The params of a run of ``partitions``; where params go by segment, a run has one segment.

@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any, Final
 
 from sparkassets.core.partitions import (
-    Dependency,
     Partitioning,
     SegmentPartition,
     TimePartition,
@@ -17,10 +16,9 @@ from sparkassets.core.partitions import (
     segment_value,
 )
 from sparkassets.core.patterns import PathPattern, PatternError
-from sparkassets.core.phrases import listing
 from sparkassets.core.spec.asset_models import AssetFile, WriteMap, needs_no_column
-from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
-from sparkassets.core.spec.model import InletSpec, SegmentParams, SourceSpec
+from sparkassets.core.spec.drafts import AssetDraft
+from sparkassets.core.spec.model import SegmentParams, SourceSpec
 from sparkassets.core.spec.schedule_models import PartitionMap, SegmentsMap
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.time_bounds import TimeBounds
@@ -89,25 +87,6 @@ def _normalize_type(declared: str) -> str:
     if decimal := _DECIMAL.fullmatch(folded):
         return f"decimal({decimal[1] or 10},{decimal[2] or 0})"
     return "string" if _TEXT.fullmatch(folded) else folded
-
-
-def warn_of_left_out(draft: AssetDraft, inlets: Mapping[str, InletSpec], files: AssetFiles) -> None:
-    """Warns of a query that silently drops rows of unknown segments, because it joins the segments of the run."""
-    partitioning = draft.partitioning
-    needs = [
-        Dependency(each.mapping, partitioning, each.view or files.drafts[each.name].partitioning, each.matches)
-        for each in inlets.values()
-    ]
-    shared = {own_dimension.column for need in needs for own_dimension, _ in need.shared_segment_dimensions}
-    unknown_columns = [column for column in partitioning.open_columns if column not in shared]
-    if not unknown_columns or not inlets or draft.keys.strategy == "every_instance":
-        return
-    (draft.at / "partition").add_warning(
-        f"no inlet tells the segments by {listing(unknown_columns)}, and the query joins {{{{ partitions }}}}: "
-        "once some are known, rows of others are left out",
-        hint="leave the join out, and new segments become known by their rows; or let an inlet tell them, such as by "
-        "partitions: {from: <column>}",
-    )
 
 
 _RESERVED_NAMES = ("start", "end")

@@ -85,6 +85,30 @@ def test_what_spark_can_run_is_left_to_it(sql):
     assert problems(sql) == []
 
 
+PARTITIONS = "{by: day, column: day}, {segments: runtime, column: item}"
+
+
+@pytest.mark.parametrize(
+    ("sql", "place"),
+    [
+        ("SELECT o.*, p.day\nFROM {{ inlets.orders }} o JOIN {{ partitions }} AS p ON o.item = p.item", "9:69"),
+        ("SELECT *\nFROM {{ inlets.orders }} JOIN {{ partitions }}\n  USING (day, item)", "10:17"),
+        ("SELECT *\nFROM {{ partitions }} P, {{ inlets.orders }} o\nWHERE o.item = `p`.`item`", "10:18"),
+    ],
+)
+def test_a_query_that_asks_for_segments_which_only_rows_make_known(sql, place):
+    keys = f"partition: [{PARTITIONS}]\ninlets: {{orders: {{on_update: rerun}}}}\n"
+    (found,) = problems(sql, more=keys)
+    assert found.startswith(f"{place}: the SQL cannot run: ")
+    assert "has no 'item': no inlet lists these segments" in found
+    assert "(go by day alone, and a run takes all rows" in found
+
+
+def test_a_time_without_a_column_has_its_grain_as_its_name_in_partitions():
+    keys = "strategy: every_instance\nwrite: append\npartition: {by: day}\nschedule: '@daily'\n"
+    assert problems("SELECT p.day, o.id FROM {{ inlets.orders }} o CROSS JOIN {{ partitions }} p", more=keys) == []
+
+
 def test_columns_of_an_inlet_that_is_not_known_whole_are_left_to_spark():
     text = (
         "asset: orders\nsource: delta\npath: lake/orders\n---\nasset: a\nsql: SELECT nothere FROM {{ inlets.orders }}\n"

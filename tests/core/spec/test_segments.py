@@ -5,7 +5,7 @@ import pytest
 from sparkassets.core.partitions import OverlapMapping, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.spec.model import PartitionRequirement
 from sparkassets.core.strategies import DateRange, SegmentBatches
-from tests.core.spec.in_memory import compiled
+from tests.core.spec.in_memory import compiled, errors
 
 SHOPS = "[{by: hour, column: hour}, {segments: ['1', '-2'], column: shop}]"
 REGIONS = SegmentPartition("region", ("de", "nl"))
@@ -107,21 +107,58 @@ def test_segments_that_are_named_unlike_are_probably_not_meant():
     )
 
 
+OPEN = "{segments: runtime, column: carrier}"
+RAW = "asset: raw\nsource: delta\npath: raw\n"
+
+
+@pytest.mark.parametrize("strategy", ["", "\nstrategy: every_instance"])
+def test_no_query_asks_for_segments_that_only_rows_make_known(strategy):
+    text = f"asset: a\npartition: {OPEN}{strategy}\n"
+    sql = "SELECT r.* FROM {{ inlets.raw }} r JOIN {{ partitions }} p ON p.carrier = r.carrier"
+    assert errors({"a.yml": text, "a.sql": sql, "raw.yml": RAW}) == (
+        "a.sql:1:44: 'partitions' has no 'carrier': no inlet lists these segments, and rows of new ones would be left "
+        "out\n"
+        "    SELECT r.* FROM {{ inlets.raw }} r JOIN {{ partitions }} p ON p.carrier = r.carrier\n"
+        "                                               ^^^^^^^^^^\n"
+        "  hint: leave it out, and a run takes all rows that come out; or let an inlet list them, such as by "
+        "partitions: {from: <column>}"
+    )
+
+
+def test_the_one_partition_of_a_run_has_no_segment_that_only_rows_make_known():
+    text = f"asset: a\npartition: [{{by: day, column: day}}, {OPEN}]\nstrategy: every_instance\n"
+    text += "inlets: {raw: {on_update: rerun}}\n"
+    sql = "SELECT * FROM {{ inlets.raw }} WHERE day = {{ partition.day }} AND c = {{ partition.carrier }}"
+    first, *_, hint = errors({"a.yml": text, "a.sql": sql, "raw.yml": RAW}).splitlines()
+    assert first.startswith("a.sql:1:85: 'partition' has no 'carrier': no inlet lists these segments")
+    assert hint.startswith("  hint: go by day alone, and a run takes all rows that come out")
+
+
 @pytest.mark.parametrize(
-    ("inlet", "more", "warns"),
+    ("keys", "files"),
     [
-        ("{}", "", True),
-        ("{}", "\nstrategy: every_instance", False),
-        ("{partitions: {from: carrier}}", "", False),
+        ("inlets: {raw: {partitions: {from: carrier}}}", {"raw.yml": RAW}),
+        ("inlets: [raw]", {"raw.yml": f"{RAW}partition: {OPEN}\n"}),
+        (
+            "inlets: [raw, carriers]",
+            {"raw.yml": RAW, "carriers.yml": f"asset: carriers\nsource: true\npartition: {OPEN}"},
+        ),
+        ("strategy: every_instance\nwrite: append", {"raw.yml": RAW, "a.sql": "SELECT carrier FROM {{ partitions }}"}),
     ],
 )
-def test_a_join_of_partitions_leaves_out_what_no_inlet_tells(inlet, more, warns):
-    raw = "asset: raw\nsource: delta\npath: raw\n"
+def test_a_query_may_ask_for_segments_that_an_inlet_lists_or_that_it_reads_no_rows_of(keys, files):
     sql = "SELECT p.carrier FROM {{ inlets.raw }} r JOIN {{ partitions }} p ON p.carrier = r.carrier"
-    text = f"partition: {{segments: runtime, column: carrier}}\ninlets: {{raw: {inlet}}}{more}"
-    found = project(text, **{"raw.yml": raw, "a.sql": sql}).warnings
-    told = "no inlet tells the segments by carrier, and the query joins {{ partitions }}: once some are known, rows of"
-    assert [told in str(each) for each in found] == [True] * warns
+    found = project(f"partition: {OPEN}\n{keys}", **{"a.sql": sql, **files})
+    assert found.assets["a"].segments_from_rows == ()
+
+
+def test_segments_are_from_rows_where_no_inlet_has_their_dimension():
+    segments = "[{by: day, column: day}, {segments: runtime, column: region}, {segments: runtime, column: carrier}]"
+    listing = f"{RAW}partition: {{segments: runtime, column: region}}\n"
+    text = f"partition: {segments}\ninlets: {{raw: {{on_update: rerun}}}}"
+    found = project(text, **{"a.sql": "SELECT * FROM {{ inlets.raw }}", "raw.yml": listing})
+    assert found.assets["a"].segments_from_rows == ("carrier",)
+    assert found.assets["a"].listed_partition_names == ("day", "region")
 
 
 def test_a_template_knows_the_columns_of_all_dimensions():
