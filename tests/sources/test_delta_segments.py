@@ -319,7 +319,7 @@ def test_what_files_held_that_are_gone_is_all_that_their_bounds_allow(path):
 
 
 def test_what_was_read_of_files_takes_no_more_room_than_there_is(path, monkeypatch):
-    monkeypatch.setattr(delta_rows, "remembered", delta_rows._RowCache(5))
+    monkeypatch.setattr(delta_rows, "row_cache", delta_rows._RowCache(5))
     reads = []
     real = delta_rows._read_file
     monkeypatch.setattr(delta_rows, "_read_file", lambda *given: (reads.append(given), real(*given))[1])
