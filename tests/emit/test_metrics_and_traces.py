@@ -100,6 +100,6 @@ def test_a_watcher_that_raises_touches_nothing(world, tmp_path):
     driving = world.opened()
     metrics = MetricsWatcher(world.project, tmp_path / "x.prom", now=broken)
     driving.watch(metrics)
-    with pytest.warns(RuntimeWarning, match="it is not called again"):
+    with pytest.warns(RuntimeWarning, match="it is told no more"):
         summary = driving.run(check=False)
     assert len(summary.runs) == 2

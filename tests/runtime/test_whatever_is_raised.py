@@ -133,7 +133,7 @@ def test_a_progress_that_raises_is_told_no_more_and_the_work_goes_on(told):
     w.tell("s", "2025-01-01")
     progress = Recorder()
     setattr(progress, told, lambda *_: raising(OSError("broken pipe"))(None))
-    with pytest.warns(RuntimeWarning, match=r"^the progress raised OSError: broken pipe; it is not called again$"):
+    with pytest.warns(RuntimeWarning, match=r"^the progress raised OSError: broken pipe; it is told no more$"):
         summary = w.driver(progress=progress).run_works([DueWork()])
     assert [result.status for result in summary.runs] == ["success", "success"]
     assert len(progress.results) <= 1
