@@ -21,7 +21,7 @@ class WriteMode:
         name: As ``write`` has it.
         recomputable: Whether rows can be computed again, for lost rows and for a rebuild.
         only_adds: Whether a run leaves all earlier rows as they are, so that several assets may write one table.
-        by_keys: Whether rows replace those with the same keys, by Spark's merge.
+        by_keys: Whether rows replace those with the same keys.
         takes_all: Whether a run of an asset without partitions replaces the whole table.
         side_by_side: Whether runs of different partitions may commit in parallel.
         is_promotable: Whether rows of a branch can take the place of the base's.
@@ -363,22 +363,24 @@ def row_counts(operation: str, metrics: Mapping[str, int]) -> dict[str, int]:
 
     Args:
         operation: ``WRITE``, ``MERGE`` or ``DELETE``, as Delta calls it.
-        metrics: Delta's operation metrics.
+        metrics: Delta's operation metrics; those of a merge if the driver has merged, in a ``WRITE``.
 
     >>> row_counts("WRITE", {"numOutputRows": 33, "numCopiedRows": 30, "numDeletedRows": 10, "numFiles": 3})
     {'rows': 3, 'deleted': 10, 'copied': 30, 'files': 3}
     >>> row_counts("MERGE", {"numTargetRowsInserted": 1, "numTargetRowsUpdated": 2, "numOutputRows": 9})
     {'rows': 3, 'inserted': 1, 'updated': 2}
     """
-    match operation:
-        case "MERGE":
-            counts = _pick_metrics(metrics, _MERGE)
-            rows = counts.get("inserted", 0) + counts.get("updated", 0)
-            return _drop_zero_counts({"rows": rows, **counts})
-        case "DELETE":
-            return _drop_zero_counts({"rows": 0, **_pick_metrics(metrics, _DELETE)})
-        case _:
-            return _drop_zero_counts(_write_counts(metrics))
+    if is_merge(operation, metrics):
+        counts = _pick_metrics(metrics, _MERGE)
+        return _drop_zero_counts({"rows": counts.get("inserted", 0) + counts.get("updated", 0), **counts})
+    if operation == "DELETE":
+        return _drop_zero_counts({"rows": 0, **_pick_metrics(metrics, _DELETE)})
+    return _drop_zero_counts(_write_counts(metrics))
+
+
+def is_merge(operation: str, metrics: Mapping[str, int]) -> bool:
+    """Whether a commit merged rows by their keys: Delta's ``MERGE``, or the driver's ``WRITE`` with its metrics."""
+    return operation == "MERGE" or not metrics.keys().isdisjoint(_MERGE)
 
 
 def _write_counts(metrics: Mapping[str, int]) -> dict[str, int]:

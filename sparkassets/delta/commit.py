@@ -52,6 +52,8 @@ class CommitRequest:
         adds: Files to add.
         removes: Files to remove.
         replaces_all: Removes all present files; the table's columns become those of ``schema``.
+        reads_table: Whether rows were made from those in the table, so that even a commit without ``removes`` is no
+            blind append to other writers.
         schema: The table's after the commit; None leaves it as it is.
         metrics: Delta's operation metrics.
         conflicts_with: Whether a file that another writer added or removed meanwhile is a conflict.
@@ -66,6 +68,7 @@ class CommitRequest:
     adds: Sequence[AddAction] = ()
     removes: Sequence[LiveFile] = ()
     replaces_all: bool = False
+    reads_table: bool = False
     schema: Schema | None = None
     metrics: Mapping[str, int] = field(default_factory=dict)
     conflicts_with: Callable[[FileAction], bool] = lambda _: False
@@ -79,7 +82,7 @@ class CommitRequest:
         info = {
             "userMetadata": self.user_metadata,
             "operationMetrics": {name: str(number) for name, number in self.metrics.items()},
-            "isBlindAppend": not (self.removes or self.replaces_all),
+            "isBlindAppend": not (self.removes or self.replaces_all or self.reads_table),
         }
         return CommitProperties(
             custom_metadata=info, max_commit_retries=0, app_transactions=[Transaction(self.app, self.version)]

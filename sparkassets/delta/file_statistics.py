@@ -228,6 +228,13 @@ class FileStatistics:
         return columns
 
 
+def may_be_true(metadata: FileMetaData, column: str) -> bool:
+    """Whether a boolean column, not one of a struct, is true in some row of the file, or the footer does not say."""
+    (index,) = (n for n in range(metadata.num_columns) if metadata.schema.column(n).path == column)
+    found = [metadata.row_group(number).column(index).statistics for number in range(metadata.num_row_groups)]
+    return any(each is None or not each.has_min_max or bool(each.max) for each in found)
+
+
 def _read_footer(store: FileSystem, path: str) -> FileMetaData:
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from deltalake import Schema
     from deltalake.transaction import AddAction
     from pyarrow.fs import FileInfo, FileSystem
+    from pyarrow.parquet import FileMetaData
 
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 """Stands for NULL in the name of a folder."""
@@ -138,6 +139,18 @@ def list_staged_files(
         for (path, info), footer in zip(paths, footers, strict=True)
         if footer.num_rows
     ]
+
+
+def read_staged_footers(table: str, folder: str) -> list[FileMetaData]:
+    """The footers of the data files in a folder that an attempt staged, in no order.
+
+    Raises:
+        OSError: A file cannot be read.
+        SourceError: The storage is out of reach.
+    """
+    store = open_folder(table)
+    paths = (each.path for each in _list_files(store, folder))
+    return read_footers(store, [path for path in paths if _is_data(path.removeprefix(f"{folder}/"))])
 
 
 def discard(table: str, attempt: StagingAttempt) -> None:

@@ -58,15 +58,16 @@ class DeltaTargetObserver:
         """
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
-        from sparkassets.delta.features import spark_commit_reason, spark_creation_reason
+        from sparkassets.delta.features import keeps_feed, spark_commit_reason, spark_creation_reason
 
         reason = spark_commit_reason(asset, None)
-        if reason is None and asset.write is not None and asset.write.by_keys:
-            reason = "its rows are merged by their keys"
         if reason is not None or asset.storage is None:
             return reason
         try:
-            return spark_commit_reason(asset, load_table(asset.storage.path))
+            table = load_table(asset.storage.path)
+            if asset.write is not None and asset.write.by_keys and keeps_feed(table.metadata().configuration):
+                reason = "its rows are merged by their keys, and it keeps a change feed"
+            return spark_commit_reason(asset, table) or reason
         except TableNotFoundError:
             return spark_creation_reason(asset)
         except (DeltaError, OSError) as error:

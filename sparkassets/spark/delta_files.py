@@ -102,6 +102,16 @@ def read_files(
     )
 
 
+def find_read_files(uris: Iterable[str], files: Sequence[LiveFile]) -> list[LiveFile]:
+    """Those of the files that rows name by ``_metadata.file_path``.
+
+    Raises:
+        KeyError: A name is of none of them.
+    """
+    places = {file.place: file for file in files}
+    return [places[_match_suffix(unquote(uri), places)] for uri in uris]
+
+
 def read_appended(session: SparkSession, table: DeltaTable, commit: LogCommit, *, path: str) -> DataFrame:
     """The rows that a commit which only added files brought, with the columns of the loaded version.
 

@@ -18,6 +18,7 @@ from sparkassets.core.table_names import quote_table_name
 from sparkassets.delta import staging
 from sparkassets.delta.staging import StagingAttempt
 from sparkassets.digests import blake2b
+from sparkassets.errors import SourceError
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
@@ -28,6 +29,7 @@ from sparkassets.spark.session_settings import is_local
 from sparkassets.spark.table_locations import table_sql
 
 if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -171,7 +173,7 @@ class ScratchRows:
         Raises:
             Exception: Whatever Spark says.
         """
-        numbered = rows.toDF(*(f"c{number}" for number in range(len(rows.columns))))
+        numbered = rows.toDF(*map(staged_name, range(len(rows.columns))))
         if self.location.table:
             numbered.write.format("delta").mode("overwrite").option("overwriteSchema", "true").saveAsTable(self._table)
             return
@@ -189,8 +191,17 @@ class ScratchRows:
             numbered = session.read.schema(number_columns(schema)).parquet(self._folder)
         fields = enumerate(schema.fields)
         return numbered.select(
-            *(sql.col(f"c{number}").alias(column.name, metadata=column.metadata) for number, column in fields)
+            *(sql.col(staged_name(number)).alias(column.name, metadata=column.metadata) for number, column in fields)
         )
+
+    def read_footers(self) -> list[FileMetaData] | None:
+        """The footers of the files that `write_rows` wrote; None where the driver cannot read them."""
+        if self.location.table:
+            return None
+        try:
+            return staging.read_staged_footers(scratch_folder(self.location.path), f"{self.attempt.folder}/{self.part}")
+        except (OSError, SourceError):
+            return None
 
     @property
     def _folder(self) -> str:
@@ -230,11 +241,16 @@ def remove_scratch_folders(path: str, runs: Collection[str], *, upto: int) -> No
     staging.discard_all(scratch_folder(path), list(runs), upto=upto)
 
 
+def staged_name(number: int) -> str:
+    """The name of a column in staged files, by its place among the columns."""
+    return f"c{number}"
+
+
 def number_columns(schema: StructType) -> StructType:
     """The schema of staged files: the same types under numbered names, all of which may be NULL."""
     from pyspark.sql.types import StructField, StructType
 
-    fields = [StructField(f"c{number}", each.dataType, True) for number, each in enumerate(schema.fields)]  # noqa: FBT003
+    fields = [StructField(staged_name(number), each.dataType, True) for number, each in enumerate(schema.fields)]  # noqa: FBT003
     return StructType(fields)
 
 

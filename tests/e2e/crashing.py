@@ -30,7 +30,6 @@ from sparkassets.runtime.progress import SilentProgress
 from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.engine import SparkEngine, SparkTargetFactory
 from sparkassets.spark.targets import driver_commit, driver_staging, judged_rows, table_target
-from sparkassets.spark.upserts import key_merge
 
 Moment = Literal[
     "claimed",
@@ -53,7 +52,7 @@ Moment = Literal[
 """``writing``: a task of Spark's job does not end, while others write their files; ``staged``: Spark has written all;
 ``read``: and the driver their footers; ``readable``: an iteration is a table by itself, and not yet at its
 asset's path; ``put``: the entry of the log is written, and nobody was told; ``remembered``:
-an upsert has told its memory, and not merged; ``merged``: Spark's merge has returned, nobody was told; ``written``: the
+an upsert has told its memory, and not merged; ``merged``: the merge is committed, nobody was told; ``written``: the
 commit is in the target, not in the journal; ``recorded``: it is in both, and the process did not get to its end;
 ``retired``: and which older iterations go, all of which are there; ``removing``: one of them is gone by half;
 ``prepared``: all that an outlet gets is computed, checked and judged; ``quarantined``: and what rules take out of it is
@@ -184,14 +183,17 @@ def stop_after_the_quarantine(stop: Stop) -> None:
 
 def stop_around_a_merge(stop: Stop) -> None:
     """Stops between what an upsert remembers and its commit, and after that."""
-    merge = key_merge.commit_merge
+    commit = driver_commit.commit_staged
 
-    def merged(*given: Any, **named: Any) -> None:
+    def merged(staged: Any, **named: Any) -> None:
+        if staged.merge is None:
+            commit(staged, **named)
+            return
         stop.at("remembered")
-        merge(*given, **named)
+        commit(staged, **named)
         stop.at("merged")
 
-    key_merge.commit_merge = merged
+    driver_commit.commit_staged = merged
 
 
 def stop_around_iterations(stop: Stop) -> None:

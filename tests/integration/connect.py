@@ -30,7 +30,7 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from jobs.landing import land_days, land_dimensions
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import UpsertWrite
+from sparkassets.core.writes import UpsertWrite, is_merge
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.runtime.progress import SilentProgress
 from sparkassets.spark.engine import SparkEngine
@@ -107,7 +107,9 @@ def shop(client: Client) -> Any:
         write_deltalake(str(landed), pa.table(came), mode="append", partition_by=["day"])
         ran = Project.load(home).run(client.session, select=select, check=False)
         told.append(sorted((run.asset, run.status, list(run.held), run.error) for run in ran.runs))
-    merges = [each for each in DeltaTable(str(made / "people")).history() if each["operation"] == "MERGE"]
+    merges = [
+        each for each in DeltaTable(str(made / "people")).history() if is_merge("", each.get("operationMetrics") or {})
+    ]
     return {
         "runs": told,
         "people": client.read(made / "people"),

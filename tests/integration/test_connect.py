@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from sparkassets.core.writes import is_merge
 from sparkassets.spark.installation import fetch_delta_jars, find_java
 from tests.conftest import QUICK
 from tests.e2e.projects import rows, write
@@ -191,7 +192,11 @@ def test_a_merge_carries_its_transaction(folder, told):
     """So that it is in once, whoever tries it again."""
     assert told["shop"]["merges"] == 1
     people = DeltaTable(str(folder / "shop/warehouse/people"))
-    (marker,) = (json.loads(each["userMetadata"]) for each in people.history() if each["operation"] == "MERGE")
+    (marker,) = (
+        json.loads(each["userMetadata"])
+        for each in people.history()
+        if is_merge("", each.get("operationMetrics") or {})
+    )
     journal = DeltaTable(str(folder / "shop/state/journal")).metadata().id
     assert people.transaction_version(f"{journal}/people") == 2 * marker["epoch"] + 1
 

@@ -41,13 +41,15 @@ def test_what_a_restore_took_back_does_not_count(operations, counting):
 
 def statement(*, count=2, deletes=True, kind=None, **more):
     fields = [StructField("id", IntegerType()), StructField("name", kind or StringType())]
-    staged = StagedRows("f", StructType([*fields, StructField(DELETED, StringType())]), count, 0, {"id": ("1", "9")})
+    staged = StagedRows(
+        "f", StructType([*fields, StructField(DELETED, StringType())]), count, ranges={"id": ("1", "9")}
+    )
     return KeyMerge(staged, ("id",), ("id", "name"), has_deletes=deletes, **more).statement("t", StructType(fields))
 
 
 def test_a_merge_searches_what_can_hold_its_keys_and_leaves_what_is_as_it_was():
     late = "NOT coalesce(named_struct('n0', s.sparkassets_1) < named_struct('n0', t.`name`), false)"
-    keys = "t.`id` = s.sparkassets_0 AND t.`id` BETWEEN 1 AND 9 AND (`day` = 1)"
+    keys = "t.`id` = s.sparkassets_0 AND t.`id` BETWEEN CAST('1' AS int) AND CAST('9' AS int) AND (`day` = 1)"
     changed = "NOT (t.`name` <=> s.sparkassets_1)"
     values = "(`id`, `name`) VALUES (s.sparkassets_0, s.sparkassets_1)"
     assert statement(match_condition="`day` = 1", newest_by=("name",)).split("\n") == [
@@ -60,7 +62,7 @@ def test_a_merge_searches_what_can_hold_its_keys_and_leaves_what_is_as_it_was():
 
 def test_values_that_cannot_be_compared_are_written_in_any_case():
     made = statement(deletes=False, kind=MapType(StringType(), StringType()))
-    assert "WHEN MATCHED THEN UPDATE SET t.`name` = s.sparkassets_1" in made
+    assert "WHEN MATCHED AND true THEN UPDATE SET t.`name` = s.sparkassets_1" in made
     assert "DELETE" not in made
 
 

@@ -59,8 +59,6 @@ def spark_write_reason(planned: PlannedWrite, table: DeltaTable | None) -> str |
     Reasons of the asset and the table (`spark_commit_reason`) are not repeated here.
     """
     landing = planned.landing
-    if landing.merge is not None:
-        return "the run's rows are merged by their keys"
     if planned.partitions is not None and planned.partitions.keeps_removed:
         return "rows of segments that were removed stay beside those of all others"
     if landing.statements_before or landing.statements_after:
@@ -169,7 +167,7 @@ def _make_request(staged: DriverStaging, added: Sequence[StagedFile], marker: Co
         app=marker.app_id,
         version=marker.version,
         user_metadata=format_marker(marker),
-        metrics=_count_metrics(added, removed),
+        metrics=_count_metrics(added, removed) if staged.merge is None else staged.merge.metrics(added),
         is_parallel_run=_make_parallel_test(computation, planned, marker),
     )
     if keeps_newest:
@@ -180,6 +178,7 @@ def _make_request(staged: DriverStaging, added: Sequence[StagedFile], marker: Co
         adds=[file.add(layout) for file in added],
         removes=[*removed.inside, *removed.mixed],
         replaces_all=planned.landing.replaces == "all" and not unchanged.table_paths,
+        reads_table=_reads_table(staged),
         schema=_delta_schema(staged.fields) if table is None or planned.landing.columns != "kept" else None,
         conflicts_with=_make_conflict_test(staged),
     )
@@ -295,12 +294,17 @@ def _make_parallel_test(
 def _make_conflict_test(staged: DriverStaging) -> Callable[[FileAction], bool]:
     """Returns a test whether another writer's file has rows that the run replaces, or read from its own table."""
     computation, landing, table = staged.computation, staged.planned_write.landing, staged.table
-    if table is None or (landing.replaces == "nothing" and computation.read_version is None):
+    if table is None or (landing.replaces == "nothing" and not _reads_table(staged)):
         return lambda _: False
-    if computation.read_version is not None or landing.replaces == "all":
+    if _reads_table(staged) or landing.replaces == "all":
         return lambda _: True
     order = computation.order
     return make_touch_test(table, order.partitions, partitioning=order.asset.partitioning, split=staged.replaced)
+
+
+def _reads_table(staged: DriverStaging) -> bool:
+    """Whether the staged rows were made from rows of the table."""
+    return staged.computation.read_version is not None or staged.merge is not None
 
 
 def _delta_schema(fields: Sequence[Mapping[str, Any]]) -> Schema:

@@ -23,7 +23,9 @@ from sparkassets.spark.failures import error_condition
 from sparkassets.spark.partition_guard import guard_for
 from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets import staging_layout
+from sparkassets.spark.targets.file_merge import FileMerge, plan_file_merge
 from sparkassets.spark.targets.unchanged_partitions import find_unchanged_before_commit
+from sparkassets.spark.upserts.key_merge import KeyMerge
 from sparkassets.spark.validation import RowRules
 from sparkassets.spark.writes import PlannedWrite, layout_of
 
@@ -50,6 +52,7 @@ class DriverStaging:
         unchanged: The run's partitions that came out as they are in the table; None where they were not compared.
         attempt: Whose files they are.
         dropped_paths: Staged files that no commit will hold.
+        merge: The merge that the files come from; None for rows that are written as they are.
     """
 
     computation: SparkComputation
@@ -61,6 +64,7 @@ class DriverStaging:
     attempt: StagingAttempt
     unchanged: UnchangedFiles | None = None
     dropped_paths: frozenset[str] = frozenset()
+    merge: FileMerge | None = None
 
     @property
     def folder(self) -> str:
@@ -76,6 +80,8 @@ class DriverStaging:
 
 def can_withhold(planned: PlannedWrite, table: DeltaTable | None) -> bool:
     """Whether partitions can be left out of what is staged, whatever files they share with others."""
+    if planned.landing.merge is not None:  # whose staged rows are merged once all are known
+        return False
     layout = {name.lower() for name in layout_of(planned.asset, planned.schema, planned.table)}
     if layout.issuperset(name.lower() for name in planned.asset.partitioning.columns):
         return True
@@ -107,6 +113,8 @@ def stage_rows(
         RunError: Rows outside the partitions of the run (with examples), or whatever Spark says; nothing is published.
         SourceError: Files changed while they were read; nothing is published.
     """
+    if planned.landing.merge is not None and table is not None:
+        return _stage_merge(computation, planned, planned.landing.merge, table, marker=marker)
     replaced, fields = find_replaced(computation.order, planned, table), table_fields(planned, table)
     if replaced.mixed and _forbids_copies(planned.asset, table):
         return None
@@ -119,6 +127,25 @@ def stage_rows(
     files = write_staged(computation, planned, rows, attempt, fields=fields, table=table)
     staged = DriverStaging(computation, planned, table, files, fields, replaced, attempt)
     return staged if rules is not None else _find_unchanged(staged)
+
+
+def _stage_merge(
+    computation: SparkComputation, planned: PlannedWrite, merge: KeyMerge, table: DeltaTable, *, marker: CommitMarker
+) -> DriverStaging | None:
+    """Stages the files that a merge writes anew; None where Spark has to merge."""
+    computation.inlets.check_files()  # the rows to merge have been read by now
+    try:
+        found = plan_file_merge(planned, merge, table)
+    except Exception as error:
+        raise planned.explain_error(error) from error
+    if found is None or not keeps_paths(file.path for file in found.replaced):
+        return None
+    fields, attempt = table_fields(planned, table), attempt_of(planned.asset, marker)
+    files: Sequence[StagedFile] = ()
+    if found.rows is not None:
+        files = write_staged(computation, planned, found.rows, attempt, fields=fields, table=table)
+    replaced = FileSplit(inside=tuple(found.replaced))
+    return DriverStaging(computation, planned, table, files, fields, replaced, attempt, merge=found)
 
 
 def _find_unchanged(staged: DriverStaging) -> DriverStaging:

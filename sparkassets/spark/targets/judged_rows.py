@@ -26,7 +26,7 @@ from sparkassets.spark.partition_guard import find_segments, guard_for
 from sparkassets.spark.scratch import ScratchRows, attempt_of, discard_scratch
 from sparkassets.spark.table_locations import location_of, save_rows
 from sparkassets.spark.targets.spark_commit import marker_options
-from sparkassets.spark.upserts.staged_rows import KeptRows
+from sparkassets.spark.upserts.staged_rows import EVERY_ROW, KeptRows
 from sparkassets.spark.validation import STAYS, TAKEN, CheckCaller, PartitionGrouping, RowRules, measure
 from sparkassets.spark.writes import choose_judged_rows
 
@@ -129,7 +129,7 @@ class JudgedStaging:
             partitions = guard_for(order, self.schema)
             conditions += [] if partitions is None else [f"({partitions.predicate})"]
         columns = (*self.columns, *([self.delete_column] if self.delete_column is not None else []))
-        staged = KeptRows(self.place, self.schema, columns, " AND ".join(conditions) or "true")
+        staged = KeptRows(self.place, self.schema, columns, " AND ".join(conditions) or EVERY_ROW)
         frame = staged.read_rows(self.computation.frame.sparkSession).select(*map(sqltext.name, self.columns))
         chosen_rows = staged if self.delete_column is not None else None
         return replace(self.computation, order=order, frame=frame, inlets=ReadInlets(), kept_rows=chosen_rows)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sparkassets.core.runs import ROWS, iteration_folder
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RunJudgement
+from sparkassets.core.writes import is_merge
 from sparkassets.delta.commit import CommitConflictError, is_committed
 from sparkassets.delta.features import spark_commit_reason, spark_creation_reason
 from sparkassets.delta.staging import StagingAttempt, discard_all, discard_iterations, iteration_rows
@@ -50,7 +51,6 @@ from sparkassets.spark.targets.judged_rows import (
     stage_judged,
 )
 from sparkassets.spark.targets.unchanged_partitions import (
-    MERGED,
     find_unchanged_by_merge,
     find_unchanged_by_spark_commit,
     find_unchanged_in_catalog,
@@ -175,7 +175,9 @@ class TableTarget:
 
         def commit(marker: CommitMarker) -> None:
             if plan is not None and plan.landing.merge is not None and not marker.withheld:
-                self._commit_by_spark(computation, plan, table, _with_measures(marker, planned))
+                measured = _with_measures(marker, planned)
+                if not self._commit_by_driver(computation, plan, table, measured):
+                    self._commit_by_spark(computation, plan, table, measured)
             else:
                 self._commit(session, computation.without(marker.withheld), marker)
 
@@ -265,7 +267,7 @@ class TableTarget:
             self._create_in_catalog(session, computation.schema, marker)
         delta = _delta_table(table)
         with self._plan_write(session, computation, table, marker) as (plan, planned):
-            if self._can_driver_commit(plan, delta) and driver_commit.write(computation, plan, delta, marker=planned):
+            if self._commit_by_driver(computation, plan, table, planned):
                 return
             if self._asset.publishes:
                 copy = driver_commit.plan_iteration_copy(computation, plan, delta, planned)
@@ -328,6 +330,17 @@ class TableTarget:
         ) as planned:
             yield planned
 
+    def _commit_by_driver(
+        self, computation: SparkComputation, plan: PlannedWrite, table: OpenedTable | None, marker: CommitMarker
+    ) -> bool:
+        """Commits the planned write and returns True; False, with nothing written, where Spark has to commit.
+
+        Raises:
+            RunError: As of `driver_commit.write`.
+        """
+        delta = _delta_table(table)
+        return self._can_driver_commit(plan, delta) and driver_commit.write(computation, plan, delta, marker=marker)
+
     def _can_driver_commit(self, plan: PlannedWrite, table: DeltaTable | None) -> bool:
         """Whether the driver can commit the write."""
         reason = spark_creation_reason(self._asset) if table is None else spark_commit_reason(self._asset, table)
@@ -384,7 +397,7 @@ class TableTarget:
                 table = find_catalog_table(session, self._location)
                 unchanged = None if table is None else find_unchanged_in_catalog(table, order, found)
                 return found if unchanged is None else found.with_unchanged(unchanged)
-        if found.operation == MERGED:
+        if is_merge(found.operation, found.metrics):
             unchanged = find_unchanged_by_merge(order, found)
             if unchanged or not order.asset.partitioning.is_partitioned:
                 return found.with_unchanged(unchanged)

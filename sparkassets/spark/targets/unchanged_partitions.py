@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
 from sparkassets.core.spec.model import AssetSpec
@@ -25,10 +25,6 @@ from sparkassets.spark.writes import PlannedWrite
 if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
-
-
-MERGED: Final = "MERGE"
-"""Delta's name of the operation."""
 
 
 def find_unchanged_before_commit(

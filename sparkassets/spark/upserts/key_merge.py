@@ -18,7 +18,7 @@ from sparkassets.spark.table_locations import table_sql
 from sparkassets.spark.upserts.staged_rows import DELETED, StagedRows
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 _SOURCE: Final = "sparkassets_upsert"
@@ -52,40 +52,69 @@ class KeyMerge:
     match_condition: str | None = None
     has_deletes: bool = True
 
-    def statement(self, table: str, schema: StructType) -> str:
-        """The `MERGE` of the temporary view of staged rows into ``table``, whose columns are ``schema``.
+    @property
+    def place(self) -> Mapping[str, str]:
+        """The columns of staged rows in SQL, by name: those of `read_staged`, under the alias ``s``."""
+        return {name: f"s.{_view_column(number)}" for number, name in enumerate(self.staged.schema.names)}
 
-        Rows that are equal already are not updated, as far as Spark can compare them: an update rewrites their file.
-        """
-        view_columns = {name: f"s.{_view_column(number)}" for number, name in enumerate(self.staged.schema.names)}
-        deletes, not_late = view_columns[DELETED], ""
-        if self.newest_by:
-            is_late = f"{_order_sql(self.newest_by, view_columns)} < {_order_sql(self.newest_by)}"
-            not_late = f" AND NOT coalesce({is_late}, false)"
-        clauses = [f"WHEN MATCHED AND {deletes}{not_late} THEN DELETE"] if self.has_deletes else []
-        clauses += self._update_clauses(view_columns, schema, not_late=not_late)
-        names, inserted = ", ".join(map(_q, self.columns)), ", ".join(view_columns[name] for name in self.columns)
-        clauses.append(f"WHEN NOT MATCHED AND NOT {deletes} THEN INSERT ({names}) VALUES ({inserted})")  # noqa: S608  quoted
-        return f"MERGE INTO {table} AS t USING {_SOURCE} AS s ON {self._match_sql(view_columns)}\n" + "\n".join(clauses)
+    def read_staged(self, session: SparkSession) -> DataFrame:
+        """The staged rows, their columns named unlike any of the table's: conditions name those without a qualifier."""
+        rows = self.staged.read_rows(session)
+        return rows.toDF(*map(_view_column, range(len(rows.columns))))
 
-    def _update_clauses(self, view_columns: Mapping[str, str], schema: StructType, *, not_late: str) -> list[str]:
-        """The clause that updates matched rows; none where all columns are keys."""
-        values = [name for name in self.columns if name not in self.keys]
-        if not values:
-            return []
-        changed = _differs_sql(values, view_columns, {field.name: field.dataType for field in schema.fields})
-        stays = f" AND NOT {view_columns[DELETED]}" if self.has_deletes else ""
-        conditions = f"{stays}{not_late}{f' AND {changed}' if changed else ''}"
-        sets = ", ".join(f"t.{_q(name)} = {view_columns[name]}" for name in values)
-        return [f"WHEN MATCHED{conditions} THEN UPDATE SET {sets}"]
+    @property
+    def values(self) -> list[str]:
+        """The stored columns that are no keys."""
+        return [name for name in self.columns if name not in self.keys]
 
-    def _match_sql(self, view_columns: Mapping[str, str]) -> str:
-        """The condition that matches rows: their keys, and the range of staged keys, by which Delta skips files."""
+    @property
+    def match(self) -> str:
+        """SQL that matches rows ``t`` of the table: their keys, and the range of staged keys, to skip files."""
         if not self.staged.count:
             return "false"
-        terms = [f"t.{_q(name)} = {view_columns[name]}" for name in self.keys]
+        terms = [f"t.{_q(name)} = {self.place[name]}" for name in self.keys]
         terms += [f"t.{_q(name)} BETWEEN {low} AND {high}" for name, (low, high) in self.staged.bounds.items()]
         return " AND ".join([*terms, *([f"({self.match_condition})"] if self.match_condition is not None else [])])
+
+    @property
+    def deletes(self) -> str:
+        """SQL that is true of a matched pair whose staged row deletes the stored one."""
+        return " AND ".join([self.place[DELETED], *self._timely()]) if self.has_deletes else "false"
+
+    @property
+    def takes(self) -> str:
+        """SQL that is true of a matched pair whose staged row counts, and not the stored one."""
+        stays = [f"NOT {self.place[DELETED]}"] if self.has_deletes else []
+        return " AND ".join([*stays, *self._timely()]) or "true"
+
+    def updates(self, schema: StructType) -> str:
+        """SQL that is true of a matched pair whose staged row counts, and has other values.
+
+        Rows that are equal already are not updated, as far as Spark can compare them: an update rewrites their file.
+
+        Args:
+            schema: The columns of the table.
+        """
+        if not self.values:
+            return "false"
+        changed = _differs_sql(self.values, self.place, {field.name: field.dataType for field in schema.fields})
+        return f"{self.takes} AND {changed}" if changed else self.takes
+
+    def _timely(self) -> list[str]:
+        """The condition that the staged row of a pair is not older than the stored one; none without `newest_by`."""
+        late = f"{_order_sql(self.newest_by, self.place)} < {_order_sql(self.newest_by)}"
+        return [f"NOT coalesce({late}, false)"] if self.newest_by else []
+
+    def statement(self, table: str, schema: StructType) -> str:
+        """The `MERGE` of the temporary view of staged rows into ``table``, whose columns are ``schema``."""
+        clauses = [f"WHEN MATCHED AND {self.deletes} THEN DELETE"] if self.has_deletes else []
+        if self.values:
+            sets = ", ".join(f"t.{_q(name)} = {self.place[name]}" for name in self.values)
+            clauses.append(f"WHEN MATCHED AND {self.updates(schema)} THEN UPDATE SET {sets}")
+        names, given = ", ".join(map(_q, self.columns)), ", ".join(self.place[name] for name in self.columns)
+        gone = self.place[DELETED]
+        clauses.append(f"WHEN NOT MATCHED AND NOT {gone} THEN INSERT ({names}) VALUES ({given})")  # noqa: S608  quoted
+        return f"MERGE INTO {table} AS t USING {_SOURCE} AS s ON {self.match}\n" + "\n".join(clauses)
 
 
 def commit_merge(
@@ -104,8 +133,7 @@ def commit_merge(
             raise RunError(
                 "a merge takes its transaction from its session alone, and this one cannot be copied", hint=_MERGE_HINT
             )
-        source = key_merge.staged.read_rows(brief)
-        source.toDF(*map(_view_column, range(len(source.columns)))).createOrReplaceTempView(_SOURCE)
+        key_merge.read_staged(brief).createOrReplaceTempView(_SOURCE)
         with _stamp_next_commit(brief, marker):
             brief.sql(key_merge.statement(table_sql(location), schema)).collect()
 

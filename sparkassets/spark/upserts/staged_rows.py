@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.spec.storage_location import StorageLocation
 from sparkassets.core.validations import MASKED
 from sparkassets.core.writes import UpsertWrite, is_unstored_column
+from sparkassets.delta.file_statistics import FileStatistics, may_be_true
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
@@ -17,9 +22,10 @@ from sparkassets.spark import sqltext
 from sparkassets.spark.failures import error_mentions
 from sparkassets.spark.row_comparison import row_hash
 from sparkassets.spark.schemas import column_type
-from sparkassets.spark.scratch import ScratchRows, attempt_of, discard_scratch
+from sparkassets.spark.scratch import ScratchRows, attempt_of, discard_scratch, staged_name
 
 if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -251,6 +257,12 @@ _TEXT_SQL: Final = {
     "timestamp_ntz": "date_format({column}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")",
 }
 """Formats times with all fractions of a second."""
+_WHOLE_VALUES: Final = {"delta.dataSkippingNumIndexedCols": "-1", "delta.dataSkippingStringPrefixLength": str(2**20)}
+"""Properties by which statistics are of all columns, and of whole texts."""
+
+
+EVERY_ROW: Final = "true"
+"""The condition of rows of which all land."""
 
 
 @frozen
@@ -267,7 +279,7 @@ class KeptRows:
     place: ScratchRows
     schema: StructType
     columns: tuple[str, ...]
-    where: str = "true"
+    where: str = EVERY_ROW
 
     def read_rows(self, session: SparkSession) -> DataFrame:
         """The rows that are to land, in any session."""
@@ -282,15 +294,27 @@ class StagedRows:
     Attributes:
         place: Where they are; `KeptRows` where they were staged to be judged before.
         schema: The result's columns and `DELETED`.
-        count, deleted: The number of rows, and of those that delete.
-        bounds: The lowest and the highest value as SQL, by key column, where SQL can express them.
+        count: The number of rows.
+        deletes: Whether any of them may delete.
+        size: At most so many bytes without compression; without end where the driver cannot read the files.
+        ranges: The lowest and the highest value as text that SQL casts, by key column, where there is such a text.
     """
 
     place: ScratchRows | KeptRows
     schema: StructType
     count: int = 0
-    deleted: int = 0
-    bounds: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    deletes: bool = False
+    size: float = inf
+    ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def bounds(self) -> dict[str, tuple[str, str]]:
+        """`ranges` as SQL."""
+        kinds = {field.name: field.dataType.simpleString() for field in self.schema.fields}
+        return {
+            name: (_literal_sql(low, kinds[name]), _literal_sql(high, kinds[name]))
+            for name, (low, high) in self.ranges.items()
+        }
 
     def read_rows(self, session: SparkSession) -> DataFrame:
         """The rows, in any session."""
@@ -330,21 +354,67 @@ def stage_rows(
         discard_scratch(session, location, place.attempt)
 
 
-def _measure_staged(session: SparkSession, staged: StagedRows, rows: UpsertRows) -> StagedRows:
-    """Counts the rows, and finds the bounds of their keys."""
-    types = {field.name: field.dataType.simpleString() for field in staged.schema.fields}
-    bounded_keys = [name for name in rows.keys if types[name] in _BOUNDED_TYPES or types[name].startswith("decimal")]
+def _measure_staged(session: SparkSession, found: StagedRows, rows: UpsertRows) -> StagedRows:
+    """Counts the rows, and finds the ranges of their keys: by the files' footers where the driver reads them."""
+    kinds = {field.name: field.dataType.simpleString() for field in found.schema.fields}
+    bounded = [name for name in rows.keys if kinds[name] in _BOUNDED_TYPES or kinds[name].startswith("decimal")]
+    place = found.place.place if isinstance(found.place, KeptRows) else found.place
+    if (footers := place.read_footers()) is not None:
+        size = sum(footer.row_group(n).total_byte_size for footer in footers for n in range(footer.num_row_groups))
+        found = replace(found, size=size)
+        if not isinstance(found.place, KeptRows):
+            return _measure_footers(found, bounded, footers, schema=found.schema)
+        if found.place.where == EVERY_ROW:
+            return _measure_footers(found, bounded, footers, schema=found.place.schema)
     aggregates = ["count(*)", f"count_if({DELETED})"]
-    for name in bounded_keys:
-        text_sql = _TEXT_SQL.get(types[name], "CAST({column} AS STRING)")
-        aggregates += [text_sql.format(column=f"{f}({sqltext.name(name)})") for f in ("min", "max")]
-    ((count, deleted, *values),) = staged.read_rows(session).selectExpr(*aggregates).collect()
-    bounds = {
-        name: (_literal_sql(low, types[name]), _literal_sql(high, types[name]))
-        for name, low, high in zip(bounded_keys, values[::2], values[1::2], strict=True)
-        if low is not None
+    for name in bounded:
+        shown = _TEXT_SQL.get(kinds[name], "CAST({column} AS STRING)")
+        aggregates += [shown.format(column=f"{f}({sqltext.name(name)})") for f in ("min", "max")]
+    ((count, deleted, *values),) = found.read_rows(session).selectExpr(*aggregates).collect()
+    ranges = {
+        name: (low, high) for name, low, high in zip(bounded, values[::2], values[1::2], strict=True) if low is not None
     }
-    return replace(staged, count=count, deleted=deleted, bounds=bounds)
+    return replace(found, count=count, deletes=deleted > 0, ranges=ranges)
+
+
+def _measure_footers(
+    found: StagedRows, bounded: Sequence[str], footers: Sequence[FileMetaData], *, schema: StructType
+) -> StagedRows:
+    """As `_measure_staged`; a column whose bounds some file does not have gets no range.
+
+    Args:
+        found: The rows.
+        bounded: The key columns with bounds.
+        footers: Of the files, all of whose rows land.
+        schema: The columns of the files.
+    """
+    footers = [footer for footer in footers if footer.num_rows]
+    numbers = {name: number for number, name in enumerate(schema.names)}
+    fields = [found.schema[name].jsonValue() | {"name": staged_name(numbers[name])} for name in bounded]
+    statistics = FileStatistics({"fields": fields}, layout=(), properties=_WHOLE_VALUES)
+    files = [json.loads(statistics.build_json(footer), parse_float=Decimal) for footer in footers]
+    ranges = {}
+    for name in bounded:
+        column = staged_name(numbers[name])
+        lows, highs = ([file.get(kind, {}).get(column) for file in files] for kind in ("minValues", "maxValues"))
+        if files and None not in lows and None not in highs:
+            bounds = (str(min(lows)), str(max(highs)))
+            if (known := _as_range(bounds, found.schema[name].dataType.simpleString())) is not None:
+                ranges[name] = known
+    gone = staged_name(numbers[DELETED])
+    deletes = any(may_be_true(footer, gone) for footer in footers)
+    return replace(found, count=sum(footer.num_rows for footer in footers), deletes=deletes, ranges=ranges)
+
+
+def _as_range(bounds: tuple[str, str], kind: str) -> tuple[str, str] | None:
+    """The bounds of statistics as a range: these have instants down to the millisecond; None for years far away."""
+    if kind not in ("date", *_TEXT_SQL):
+        return bounds
+    try:
+        low, high = map(datetime.fromisoformat, bounds)
+        return bounds if kind == "date" else (low.isoformat(), (high + timedelta(milliseconds=1)).isoformat())
+    except (ValueError, OverflowError):
+        return None
 
 
 def _literal_sql(text: str, kind: str) -> str:

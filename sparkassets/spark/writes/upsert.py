@@ -335,7 +335,7 @@ class _UpsertRun:
         The version counts only once the table's commit with this marker is in, so both change at once.
         """
         version, rows = self.memory.version, self.rows
-        if rows.remembers and (staged.deleted or (rows.remembers_all and staged.count)):
+        if rows.remembers and (staged.deletes or (rows.remembers_all and staged.count)):
             version = self.memory.remember(self.session, staged.read_rows(self.session), marker=self.marker)
         if version is None:
             return self.marker
