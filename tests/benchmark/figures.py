@@ -1,4 +1,4 @@
-"""The figures that benchmarks record, and the page that they make: `docs/performance.md`.
+"""The figures that benchmarks record, and the page that `make bench` makes of them.
 
 A benchmark prints its tables itself, and calls `record()` for each figure that has a goal. `make bench` runs all
 benchmarks, each in a process of its own, and writes the page from what they recorded.
@@ -87,7 +87,7 @@ def read_figures(path: Path) -> list[Figure]:
 
 
 def render_page(figures: Iterable[Figure], machine: Mapping[str, str]) -> str:
-    """The page `docs/performance.md`, in Markdown."""
+    """The page on performance, in Markdown."""
     rows = list(figures)
     met = sum(each.meets_goal for each in rows if each.goal is not None)
     wanted = sum(each.goal is not None for each in rows)

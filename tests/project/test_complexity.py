@@ -16,14 +16,11 @@ LONGEST = 60
 ABOVE = {
     "core/journal/fold/marks.py:fold_mark",
     "core/planner/due/condition_causes.py:condition_usage",
-    "core/planner/due/condition_causes.py:find_causes",
-    "core/planner/due/due_ticks.py:_continuous_ticks",
     "core/planner/due/due_ticks.py:find_due_ticks",
-    "core/planner/gates/aligned_inlets.py:_aligned_inlet",
-    "core/planner/gates/partition_gates.py:_runs",
+    "core/planner/gates/partition_gates.py:_remove_failed_runs",
     "core/planner/gates/upstream_waits.py:_wait_runs",
     "core/planner/incremental_planner.py:_decision_change_times",
-    "core/planner/wording.py:_lacking",
+    "core/planner/wording.py:_join_unmet",
 }
 """Functions of the planner and the journal that are more complex than `MOST`; none may come to it."""
 

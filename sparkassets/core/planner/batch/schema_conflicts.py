@@ -51,10 +51,8 @@ def explain_schema_conflict(
     Only new columns are a conflict that is known before a run. ``upcoming`` asks about the columns after those runs of
     inlets that come first.
     """
-    if context.stored_columns is None or asset.schema != "strict" or asset.writes_itself:
-        return ""
     since_by_definition = {each.definition.id: each.since for each in state.made if each.partitions}
-    if not since_by_definition or not isinstance(asset.body, SqlBody):
+    if context.stored_columns is None or not since_by_definition or not _has_fixed_columns(asset):
         return ""
     conflicts = _SchemaConflicts(context, upcoming)
     if (since := since_by_definition.get(own_definition_id(asset))) is None:
@@ -62,12 +60,30 @@ def explain_schema_conflict(
         return changes.describe_conflict(asset, rebuild_command(asset)) if changes.added else ""
     inlets = conflicts.find_widened_inlets(asset, since)
     changes = conflicts.find_changes(asset) if inlets else ColumnChanges()
-    if not changes.added:
-        return ""
+    return _describe_widened(asset, changes, inlets, upcoming=upcoming) if changes.added else ""
+
+
+def _describe_widened(asset: AssetSpec, changes: ColumnChanges, inlets: Sequence[str], *, upcoming: bool) -> str:
+    """The conflict with columns that inlets bring; with ``upcoming`` by runs that are still to come."""
     if upcoming:
         subject, rebuild = f"{listing(inlets)}, which runs first,", f"once it has run, {rebuild_command(asset)}"
         return changes.describe_conflict(asset, rebuild, subject=subject)
     return changes.describe_conflict(asset, rebuild_command(asset), subject=listing(inlets))
+
+
+def _declared_columns(source: AssetSpec) -> Sequence[str] | None:
+    """The columns that a source declares, with those of its partitions; None if it declares none."""
+    return (*source.columns, *source.partitioning.columns) if source.columns else None
+
+
+def _is_replaced_whole(asset: AssetSpec) -> bool:
+    """Whether every run of the asset replaces its whole table."""
+    return not asset.partitioning.is_partitioned and asset.write is not None and asset.write.takes_all
+
+
+def _has_fixed_columns(asset: AssetSpec) -> bool:
+    """Whether the asset's query tells its columns and no run may add one to its table."""
+    return asset.schema == "strict" and not asset.writes_itself and isinstance(asset.body, SqlBody)
 
 
 def _hold_awaiting(case: DecisionInput, progress: DecisionProgress) -> DecisionProgress:
@@ -167,18 +183,19 @@ class _SchemaConflicts:
         """The columns of an inlet; None where these are not certain."""
         inlet, stored = self.context.asset(name), self._stored_columns(self.context.asset(name))
         if inlet.source is not None:
-            return stored or ((*inlet.columns, *inlet.partitioning.columns) if inlet.columns else None)
-        decision = self.context.decisions.get(name)
-        is_coming = self.upcoming and decision is not None and bool(decision.coming)
-        if not is_coming or not (returned := self._returned_columns(inlet)):
+            return stored or _declared_columns(inlet)
+        returned = self._returned_columns(inlet) if self._runs_first(name) else None
+        if not returned:
             return stored or None
-        replaces_table = not inlet.partitioning.is_partitioned and inlet.write is not None and inlet.write.takes_all
+        if _is_replaced_whole(inlet):
+            return returned
         returned_names = {each.casefold() for each in returned}
-        return (
-            returned
-            if replaces_table
-            else (*returned, *(each for each in stored if each.casefold() not in returned_names))
-        )
+        return (*returned, *(each for each in stored if each.casefold() not in returned_names))
+
+    def _runs_first(self, name: str) -> bool:
+        """Whether the columns after a run of the asset are asked for, and it is about to run."""
+        decision = self.context.decisions.get(name)
+        return self.upcoming and decision is not None and bool(decision.coming)
 
     def _returned_columns(self, asset: AssetSpec) -> Sequence[str] | None:
         """The columns that the query returns; None where these are not certain."""
