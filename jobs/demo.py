@@ -1,6 +1,6 @@
 """`make demo`: real flights land week by week, and each time only what they touch is computed.
 
-Makes `.demo/` beside this repository's `conf/` anew. Every step types the two commands that a person would, in one
+Makes `.demo/` beside this repository's `conf/` again. Every step types the two commands that a person would, in one
 process, so that Spark starts once.
 """
 

@@ -64,7 +64,7 @@ class Drivers:
             self.gone.add(claim)
 
     def rest(self) -> int:
-        """Everything goes on without failures until nothing is due; how many runs that took."""
+        """Everything continues without failures until nothing is due; how many runs that took."""
         self.invocation += 1
         states = self.story.state.assets
         self.gone |= {link.token for state in states.values() for link in state.chain if link.status == "open"}

@@ -119,7 +119,7 @@ class AssetCommands:
     ) -> MarkResult:
         """Lets withheld partitions be published although their validations fail; needs no Spark.
 
-        The next run computes it again and publishes it; once something new comes for it, it is judged anew.
+        The next run computes it again and publishes it; once something new comes for it, it is validated again.
 
         >>> project.assets.accept("daily_sales", "2025-01-02", reason="a strike")  # doctest: +SKIP
 

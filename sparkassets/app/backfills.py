@@ -164,7 +164,7 @@ def _refuse_rebuild(asset: AssetSpec, request: BackfillRequest) -> None:
         )
     if asset.writes_itself:
         hint = "`backfill --force` has its code run again for the partitions that you name"
-        raise InputError(f"asset {asset.name!r} writes its table itself, so that no run makes it anew", hint=hint)
+        raise InputError(f"asset {asset.name!r} writes its table itself, so that no run makes it again", hint=hint)
     if asset.segment_params is not None:
         raise InputError(f"asset {asset.name!r} has params for each segment, so no one run can compute all of it")
 

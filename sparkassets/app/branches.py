@@ -210,7 +210,7 @@ class BranchCommands(Generic[P]):
                 promotes = claim.request.promotes
                 if promotes is not None and promotes.journal_id == branch_id:
                     problem = f"{claim.run} of {asset_state.name} is not settled in the base"
-                    hint = f"`sparkassets promote {name}` goes on with it"
+                    hint = f"`sparkassets promote {name}` continues with it"
                     raise InputError(f"branch {name!r} is being promoted: {problem}", hint=hint)
 
     def _branch(self, name: str) -> Branch:

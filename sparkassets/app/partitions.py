@@ -70,7 +70,7 @@ class PartitionCommands:
     def add(self, asset: str, *keys: str, dimension: str | None = None) -> list[str]:
         """Makes segments of an asset known; returns those that were not known before.
 
-        One that was removed is wanted again, and computed anew.
+        One that was removed is wanted again, and computed again.
 
         >>> project.partitions.add("model_per_customer", "acme")  # doctest: +SKIP
         ['acme']

@@ -118,7 +118,7 @@ class StateCommands:
 
             problem = f"the snapshot of entry {image.snapshot_seq} is not what the journal comes to, of {few(names)}"
             yield StateDamage(
-                problem, "stop the drivers and remove the state's `watermarks`: it is made anew from the journal"
+                problem, "stop the drivers and remove the state's `watermarks`: it is rebuilt from the journal"
             )
 
     def export_lines(self) -> Iterator[dict[str, Any]]:

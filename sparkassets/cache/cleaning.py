@@ -1,7 +1,7 @@
 """What lies in the cache folder and nobody has used for long goes; what is not ours stays, whatever its age.
 
 Others may use the folder at the same time: a file goes at once, a folder is first renamed, which takes all of it from
-its place at once, and comes back where somebody has begun to use it meanwhile. Who finds nothing makes it anew.
+its place at once, and comes back where somebody has begun to use it meanwhile. Who finds nothing makes it again.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def print_plan(
 
 
 def _print_unseen(unseen: Mapping[str, str], terminal: Terminal) -> None:
-    terminal.print("", "a Spark session alone sees how these are now (`plan --spark` starts one):")
+    terminal.print("", "only a Spark session can see these as they are now (`plan --spark` starts one):")
     rows: list[Row] = [[TableCell(name, "yellow"), why] for name, why in unseen.items()]
     print_table(terminal, [TableColumn("asset"), TableColumn("why", wraps=True)], rows)
 
@@ -358,7 +358,7 @@ def summary_line(summary: Summary) -> str:
 
 
 def _status_text(status: Status) -> str:
-    return "planned anew" if status == "replanned" else status
+    return "planned again" if status == "replanned" else status
 
 
 def partitions_text(asset: str, partitions: PartitionSet, project: ProjectSpec, *, whole: bool = False) -> str:

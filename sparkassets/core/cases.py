@@ -151,7 +151,7 @@ def read_cases(
         case = _CaseReader(document, keys, project).case()
         if keys.test in cases:
             at = DocumentPlace(document) / "test"
-            at.add_problem(f"the test {keys.test!r} is written twice; first at {cases[keys.test].location}")
+            at.add_problem(f"the test {keys.test!r} is defined twice; first at {cases[keys.test].location}")
         elif case is not None:
             cases[keys.test] = case
         problems += document.problems

@@ -141,7 +141,7 @@ class EntryPointRegistry:
             found = signature(factory, eval_str=True).parameters
         except PLUGIN_FAILURES as error:  # whatever an annotation of another package does
             why = describe_error(error)
-            raise self.raises(f"the parameters of {self.noun} '{name}' cannot be told: {why}") from error
+            raise self.raises(f"the parameters of {self.noun} '{name}' cannot be determined: {why}") from error
         taken = {key: each for key, each in found.items() if each.kind in _BY_KEYWORD}
         if swallowed := next((key for key in taken if key in reserved), None):
             message = (
@@ -182,7 +182,7 @@ class EntryPointRegistry:
                 model = create_model("Parameters", __config__=strict, **fields)
         except Exception as error:  # whatever an annotation of another package is
             why = f"{type(error).__name__}: {error}".partition("\n")[0]
-            raise self.raises(f"the parameters of {self.noun} '{name}' cannot be told: {why}") from error
+            raise self.raises(f"the parameters of {self.noun} '{name}' cannot be determined: {why}") from error
         try:
             valid = model.model_validate_json(json.dumps(dict(parameters)))
         except ValidationError as error:

@@ -74,7 +74,7 @@ class RedactingStream:
         return redact("".join([*parts, both[position:]]), variables=self._variables)
 
     def _keep(self, text: str) -> None:
-        """Remembers the lines that the next piece may go on with."""
+        """Remembers the lines that the next piece may continue with."""
         found = max(_OPENS.finditer(text), key=re.Match.start, default=None)
         rest = "" if found is None else text[text.rfind("\n", 0, found.start()) + 1 :]
         most = _LINES_OF_BLOCKS if found is not None and found["block"] else _LINES_OF_VALUES

@@ -116,7 +116,7 @@ class InletPin:
         table_id, version: Position in a Delta inlet; None for files.
         parts: The partitions of the inlet that are read; everything reads all of it.
         low: Watermark of its ``read``, as text: the high value of a column, which Spark casts back, or the
-            `TablePosition` after which changes are read. None before the first run, and where all is read anew.
+            `TablePosition` after which changes are read. None before the first run, and where all is read again.
         iteration: Iteration of a publishing asset whose rows or files are read; empty reads the table.
         files: Identity of the files that are read, for a source of files.
         column: Column whose high value ``low`` is; empty where changes are read by version, or it is not recorded.

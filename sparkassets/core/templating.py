@@ -273,7 +273,7 @@ class _TemplateChecker:
             yield self._fault(node, word, f"{word!r} cannot be used: a template stands alone", hint)
 
     def names(self) -> Iterator[TemplateFault]:
-        """Faults of names: unknown names, names of the run that are set anew, and objects used without a member."""
+        """Faults of names: unknown names, names of the run that are set again, and objects used without a member."""
         names = list(self.template.find(nodes.Name))
         unknown = self._unknown_names(names)
         with_member = {id(node.node) for node in self.template.members if member_of(node)}

@@ -239,7 +239,7 @@ def _load_newest(path: str, known: DeltaTable, change: CommitRequest) -> DeltaTa
     except TableNotFoundError as error:
         raise _make_conflict(change.owner, "removed the table") from error
     if newest.metadata().id != known.metadata().id or newest.version() < known.version():
-        raise _make_conflict(change.owner, "made the table anew")
+        raise _make_conflict(change.owner, "made the table again")
     return newest
 
 

@@ -1,4 +1,4 @@
-"""Writes the files of a deployment anew at each call, but never over a file that was changed by hand."""
+"""Writes the files of a deployment again at each call, but never over a file that was changed by hand."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ class JournalStore(Protocol):
     def migrate(self, upgrade: FormatUpgrade) -> int:
         """Stores everything as ``upgrade`` has it, and that it is of today's format; returns how many rows changed.
 
-        What is there stays until the new is written and read again; killed at any moment it is done anew. Safe beside
+        What is there stays until the new is written and read again; killed at any moment it is done again. Safe beside
         other drivers of this release.
         """
 

@@ -68,7 +68,7 @@ def compile_folder(
         trace: Everything is read through it.
         env: Variables for ``${…}``.
         tables: Is asked for the columns of Delta tables that others write.
-        cache: Folder that keeps what modules declare and what SQL says; None imports and reads all anew.
+        cache: Folder that keeps what modules declare and what SQL says; None imports and reads all again.
 
     Raises:
         SpecError: With every problem of every file, in order of place.

@@ -138,7 +138,7 @@ def load_project(
     Args:
         folder: Holds ``project.yml``; messages name files from where people stand.
         env: Variables for ``${…}``.
-        cache: Folder that keeps compiled projects; None compiles anew.
+        cache: Folder that keeps compiled projects; None compiles again.
         tables: Is asked for the columns of Delta tables that others write.
 
     Raises:

@@ -69,7 +69,7 @@ class WrittenSite:
 
 
 def write_site(report: ReportDocuments, place: str) -> WrittenSite:
-    """Writes the site to a folder on a disk or in an object store, or writes it anew there.
+    """Writes the site to a folder on a disk or in an object store, or writes it again there.
 
     Raises:
         InputError: The folder holds something else, or cannot be written.

@@ -10,7 +10,7 @@ What validations withhold adds no step to that. Rows are staged and judged after
 where nothing can be seen of them, as little as of rows that are being computed; the one commit of each outlet holds
 fewer of them then, none at the least, and carries what was decided, for all outlets alike. Whoever finds that commit
 records it. Whoever completes a run that is in some of its outlets keeps to what the first of them carries, and
-judges nothing anew: so a partition is withheld in all of them or in none, whatever rules or chance would say now.
+judges nothing again: so a partition is withheld in all of them or in none, whatever rules or chance would say now.
 A driver that dies before the first commit has decided nothing.
 """
 

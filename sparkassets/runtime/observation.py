@@ -196,7 +196,7 @@ def find_unmounted(
 
             faults[asset.name] = (
                 f"the folder {outermost} is not there, but tables were written to it: is its volume mounted?"
-                f" to compute them anew, make the folder: mkdir -p {quote(str(outermost))}"
+                f" to compute them again, make the folder: mkdir -p {quote(str(outermost))}"
             )
     return faults
 
@@ -212,7 +212,7 @@ RunLookup = Callable[[str, int], bool]
 
 _RESTORE_HINT = (
     "what was restored from a backup, or copied, is older than what ran since: bring back the newest state, or tables "
-    "that are as old; where there are none, remove the state, and all is computed anew"
+    "that are as old; where there are none, remove the state, and all is computed again"
 )
 
 
@@ -258,7 +258,7 @@ def look_at_targets(
         elif isinstance(finding, SourceError):
             faults[name] = error_line(finding)
         elif finding is not None and name in lost_before and _is_new_loss(finding, recorded):
-            faults[name] = f"{finding.reason}, again, after it was computed anew; look who removes it"
+            faults[name] = f"{finding.reason}, again, after it was computed again; look who removes it"
         elif check.known is not None and (entry := build_target_entry(check.asset, recorded, finding)) is not None:
             entries.append(entry)
     return ObservationReport(entries, faults, {}, _session_reasons(concerned, observer))
@@ -284,7 +284,7 @@ def _session_reasons(assets: Iterable[AssetSpec], observer: TargetObserver) -> d
 
 
 def _is_new_loss(finding: TableFinding, recorded: AssetState) -> bool:
-    """Whether a run would compute the lost partitions anew; not if a person was asked about a loss before."""
+    """Whether a run would compute the lost partitions again; not if a person was asked about a loss before."""
     return finding.is_loss and recorded.stuck_loss is None
 
 

@@ -54,7 +54,7 @@ def _observe_table(
 ) -> DataCommit:
     """The commit of one table with its version, its unchanged partitions, and ``besides``: changes outside the run.
 
-    A table that has not changed since it was recorded keeps its recorded version. A change that cannot be told by
+    A table that has not changed since it was recorded keeps its recorded version. A change that cannot be determined by
     partition counts for all that the table holds.
     """
     if asset.storage is None:

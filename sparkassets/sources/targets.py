@@ -172,7 +172,7 @@ def _find_torn_log(path: str) -> SourceError | None:
         return SourceError(f"{broken[0]} names a checkpoint that is not there: move that file away")
     return SourceError(
         f"{broken[0]} is not whole, as a power failure leaves it: move that file away, and what the table has lost "
-        "is computed anew"
+        "is computed again"
     )
 
 
@@ -239,7 +239,7 @@ class _PathCommitInspector(CommitInspector):
             reason = f"its table at {self.path} went back from version {self.known.version} to {version}"
             return self._all_lost("restored", reason, table)
         if rewritten:
-            return self._all_lost("restored", f"the log of its table at {self.path} was written anew", table)
+            return self._all_lost("restored", f"the log of its table at {self.path} was rewritten", table)
         commits = self.log.read_after(seen_version)
         if len(commits) >= version - seen_version:
             return self.judge_commits(commits) if commits else None

@@ -126,7 +126,7 @@ def _load_files(path: str, table_id: str | None, version: int) -> TableFiles | s
     try:
         table = load_table(path, version=version)
         if table_id is not None and str(table.metadata().id) != table_id:
-            return "the table was made anew since"
+            return "the table was made again since"
         return TableFiles.load_files(table)
     except TableNotFoundError:
         exists = is_table(path)

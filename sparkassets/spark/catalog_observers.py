@@ -238,7 +238,7 @@ class _CatalogInspection:
         return CatalogParts.from_schema(self.session, table.location, schema, asset.partitioning, source=asset.name)
 
     def _describe_partitioning(self) -> list[Any]:
-        """The columns and keys of the partitions, for the cursor; all partitions are determined anew if they change."""
+        """The columns and keys of the partitions, for the cursor; all partitions are found again if they change."""
         partitioning = self.asset.partitioning
         time = partitioning.time
         return [time and time.column, time and str(time.noun), *([s.column, *s.keys] for s in partitioning.segments)]

@@ -76,11 +76,13 @@ def read_changes(
     read_position = TablePosition.parse(pin.low)
     if read_position is None or read_position.table_id != position.table_id or read_position.version > version:
         raise SourceChangedError(
-            f"{owner} was read up to {pin.low}, from where its changes cannot be told", source=name
+            f"{owner} was read up to {pin.low}, from where its changes cannot be determined", source=name
         )
     changes = table_changes(path, read_position, version)
     if changes.availability.kind != "available":
-        raise SourceChangedError(f"the changes of {owner} cannot be told: {changes.availability.reason}", source=name)
+        raise SourceChangedError(
+            f"the changes of {owner} cannot be determined: {changes.availability.reason}", source=name
+        )
     frame = _read_changed_rows(session, table, changes, path=path, version=version, name=name, by_keys=by_keys)
     return InletChanges(frame, position, read_position.version, changes.only_inserts)
 
@@ -298,11 +300,11 @@ def read_catalog_changes(
     read_position = TablePosition.parse(pin.low)
     if read_position is None or read_position.table_id != position.table_id or read_position.version > version:
         raise SourceChangedError(
-            f"{owner} was read up to {pin.low}, from where its changes cannot be told", source=name
+            f"{owner} was read up to {pin.low}, from where its changes cannot be determined", source=name
         )
     availability, commits = find_readable_changes(table, read_position, version)
     if availability.kind != "available":
-        raise SourceChangedError(f"the changes of {owner} cannot be told: {availability.reason}", source=name)
+        raise SourceChangedError(f"the changes of {owner} cannot be determined: {availability.reason}", source=name)
     only_inserts = all(only_appends(each) for each in commits)
     if not commits:
         return InletChanges(make_empty_changes(frame), position, read_position.version, only_inserts=True)
@@ -313,7 +315,7 @@ def read_catalog_changes(
     except Exception as error:
         if not only_inserts or not keeps_feed(table.properties):
             raise SourceChangedError(
-                f"the changes of {owner} cannot be told: {first_line(error)}", source=name
+                f"the changes of {owner} cannot be determined: {first_line(error)}", source=name
             ) from error
         changed = _read_catalog_appended(
             session, table, commits, names=[*frame.columns, *CHANGE_COLUMNS]

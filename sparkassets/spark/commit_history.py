@@ -113,7 +113,8 @@ def _iterate_own_commits(
     if version > 0:
         named = ", ".join(sorted(missing_runs))
         raise HistoryGoneError(
-            f"{asset.name}: its table's log begins at version {version}; whether run {named} is in it cannot be told",
+            f"{asset.name}: its table's log begins at version {version}; "
+            f"whether run {named} is in it cannot be determined",
             hint=_RECOVERY_HINT,
         )
 

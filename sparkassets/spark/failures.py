@@ -33,7 +33,7 @@ _HINTS = {
     "[MALFORMED_RECORD_IN_PARSING": "a value there is not of the type that `columns` of the source declares: mend the "
     "file, or declare the column as string and take what fits by try_cast",
     "[FAILED_READ_FILE.FILE_NOT_EXIST]": "bring the file back; where it is of an asset's table, `sparkassets backfill "
-    "ASSET --rebuild` makes that anew",
+    "ASSET --rebuild` makes that again",
 }
 """What to do about a file that cannot be read, by text in the message or that of a cause."""
 _NO_S3 = re.compile(r"S3AFileSystem not found|No FileSystem for scheme \"?s3")

@@ -160,7 +160,7 @@ class PinnedFiles:
             raise SourceChangedError(
                 f"the files of {self.asset.name!r} changed before they were read{self._describe_slots(differing)}",
                 source=self.asset.name,
-                hint="the run is planned anew with what is there; 'settle' leaves alone what is still being written",
+                hint="the run is planned again with what is there; 'settle' leaves alone what is still being written",
             )
 
     def _fingerprint_key(self, file: FoundFile) -> str:

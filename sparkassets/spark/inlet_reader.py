@@ -139,7 +139,7 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
 
     Raises:
         RunError: An inlet does not fit the run.
-        SourceError: An inlet vanished, was re-created or changed: plan anew.
+        SourceError: An inlet vanished, was re-created or changed: plan again.
     """
     read = ReadInlets()
     for name, inlet in order.asset.inlets.items():
@@ -226,7 +226,7 @@ def _read_delta_table(session: SparkSession, asset: AssetSpec, pin: InletPin, ne
     table = _find_pinned_table(session, asset, pin)
     frame, is_exact = table.read_rows(session, pin.version, parts=pin.parts, partitioning=partitioning, newer=newer)
     if not pin.parts.is_everything and not partitioning.has_columns:
-        raise RunError(f"{owner} has partitions without a column, so they cannot be told apart")
+        raise RunError(f"{owner} has partitions without a column, so they cannot be determined apart")
     predicate = partition_predicate(frame.schema, pin.parts, partitioning=partitioning, owner=owner)
     return frame if predicate is None or is_exact else frame.filter(predicate)
 

@@ -172,7 +172,7 @@ def _refuse_without_partitions(asset: AssetSpec, target: TableDescription) -> No
     """Refuses a table without the columns of partitions: a partition's rows would be duplicated.
 
     Raises:
-        RunError: With the command that makes the table anew.
+        RunError: With the command that rebuilds the table.
     """
     present = {field.name.lower() for field in target.schema.fields}
     missing = [column for column in asset.partitioning.columns if column.lower() not in present]

@@ -82,7 +82,7 @@ def _save_to_catalog(
 ) -> None:
     from pyspark.sql import functions as sql
 
-    resolved = rows.select("*")  # what a query calls its inlets is resolved anew otherwise, and gone by now
+    resolved = rows.select("*")  # what a query calls its inlets is resolved again otherwise, and gone by now
     writer = resolved.writeTo(table_sql(location)).options(**options)
     if mode == "append":
         writer.append()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sparkassets.state.numbered_table import NumberedTable
     from sparkassets.state.snapshot_table import SnapshotTable
 
-REBUILT = f"remove the folder {WATERMARKS}, which is made anew from the journal"
+REBUILT = f"remove the folder {WATERMARKS}, which is rebuilt from the journal"
 
 
 class DeltaStore:
@@ -255,7 +255,7 @@ class DeltaStore:
             StateError: It does not exist, or its folder was removed since it was opened.
         """
         if self._journal.is_open:
-            self._journal.check_there(self._location.uri)  # or a write would create the folder anew, without a log
+            self._journal.check_there(self._location.uri)  # or a write would create the folder again, without a log
         elif not self.exists():
             raise refusals.absent_error(self._location.uri)
         return self._journal

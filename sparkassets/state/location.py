@@ -89,7 +89,7 @@ class StateLocation:
         if WATERMARKS in other_names and self.holds(WATERMARKS):
             raise StateError(
                 f"the state {self.uri} has a {WATERMARKS} table but its {JOURNAL} table is gone",
-                hint=f"restore {JOURNAL} from a backup, or remove {WATERMARKS} to begin anew; nothing was changed",
+                hint=f"restore {JOURNAL} from a backup, or remove {WATERMARKS} to start over; nothing was changed",
             )
         if other_names:
             listed = ", ".join(other_names[:_MOST_NAMED]) + (", …" if len(other_names) > _MOST_NAMED else "")

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from arro3.core import Table
 
 RELOAD_EVERY = 20
-"""Versions after which a table object is opened anew: refreshed only, it carries the whole log since it was opened, and
-a commit took 28 ms instead of 3 after 400 of them."""
+"""Versions after which a table object is opened again: refreshed only, it carries the whole log since it was opened,
+and a commit took 28 ms instead of 3 after 400 of them."""
 
 LOG_KEPT = 200
 """How many versions of log entries are kept: no reader or writer falls behind by more in one step."""
@@ -112,7 +112,7 @@ class NumberedTable:
                 try:
                     self._table.update_incremental()
                 except (DeltaError, OSError):
-                    self._table = None  # open it anew: only if that fails too is it damaged
+                    self._table = None  # open it again: only if that fails too is it damaged
                 else:
                     return
             if not self.open():

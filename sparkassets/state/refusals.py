@@ -188,12 +188,12 @@ def check_journal(table: str, properties: Mapping[str, str], *, journal_id: str)
     """Refuses a snapshot that belongs to another journal, as after a restore of the journal alone.
 
     Raises:
-        StateError: Says that the snapshot can be removed: it is made anew from the journal.
+        StateError: Says that the snapshot can be removed: it is rebuilt from the journal.
     """
     if properties.get(JOURNAL_PROPERTY) != journal_id:
         raise StateError(
             f"the table {table} is the snapshot of another journal",
-            hint=f"remove it, and it is made anew from the journal beside it; {_NOTHING_CHANGED}",
+            hint=f"remove it, and it is rebuilt from the journal beside it; {_NOTHING_CHANGED}",
         )
 
 

@@ -59,7 +59,7 @@ class SessionStore:
         self._last_read: tuple[NumberedVersion, int] | None = None
         self._vacuumed_at = 0
         self._journal = self._table(JOURNAL, "sparkassets.journal", JOURNAL_COLUMNS)
-        repair = f"remove {self._name(WATERMARKS)[1]}, which is made anew from the journal"
+        repair = f"remove {self._name(WATERMARKS)[1]}, which is rebuilt from the journal"
         self._watermarks = self._table(WATERMARKS, "sparkassets.snapshot", SNAPSHOT_COLUMNS, repair)
         self._base = self._table(BASE, "sparkassets.base", SNAPSHOT_COLUMNS)
 
@@ -146,7 +146,7 @@ class SessionStore:
             raise refusals.busy_error(journal.display_name)
 
     def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
-        """Replaces all rows in one commit under the number ``seq``; a greater one that is there already stays."""
+        """Replaces all rows in one commit under the number ``seq``; a greater one that already exists stays."""
         journal = self._open_journal()
         with self._lock:
             last = self._last_read[1] if self._last_read is not None else 0

@@ -18,7 +18,7 @@ def world():
 
 @pytest.fixture
 def use(world):
-    """Opens the project anew, as another process would."""
+    """Opens the project again, as another process would."""
     return world.opened
 
 

@@ -1,4 +1,4 @@
-"""Runs the benchmarks, one after the other, and writes `docs/performance.md`.
+"""Runs the benchmarks, one after the other, and writes a page of their figures.
 
 ``python -m tests.benchmark`` runs all; names of modules, such as ``bench_waves``, choose some and only print.
 """

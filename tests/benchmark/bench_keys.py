@@ -44,7 +44,7 @@ def milliseconds(work: Callable[[], object], *, before: Callable[[], object] = i
     return statistics.median(times)
 
 
-def anew(story: Story) -> Story:
+def again(story: Story) -> Story:
     """The same with a state that was read."""
     story.state = decode(encode(story.state), journal_id="journal")
     return story
@@ -120,7 +120,7 @@ def main() -> None:
     table = [
         ("the snapshot is written", milliseconds(lambda: encode(story.state)), None),
         ("the snapshot is read", milliseconds(lambda: decode(rows, journal_id="journal")), 1000),
-        ("plan from nothing", milliseconds(lambda: make_plan(anew(story).context())), None),
+        ("plan from nothing", milliseconds(lambda: make_plan(again(story).context())), None),
         ("one key changed: fold", milliseconds(first.fold, before=first.iterate_commits), None),
         ("one key changed: fold and plan", milliseconds(first.both, before=first.iterate_commits), 20),
         ("one key has a new day: fold and plan", milliseconds(another.both, before=another.iterate_commits), 20),

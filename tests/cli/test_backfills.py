@@ -85,13 +85,13 @@ def test_so_many_runs_the_newest_first_and_the_same_command_goes_on(sales, engin
     first = asked(*args)
     assert keys(first) == [["2025-01-03..2025-01-03,paris"]]
     assert [(item["asset"], item["reason"], item["partitions"]["ranges"]) for item in first["waiting"]] == [
-        ("sales", "left by --max-runs 1; the same command goes on with it", ["2025-01-01..2025-01-02,paris"])
+        ("sales", "left by --max-runs 1; the same command continues with it", ["2025-01-01..2025-01-02,paris"])
     ]
     quiet = [item["reason"] for item in asked("plan")["waiting"] if item["asset"] == "sales"]
-    assert "2 partitions left of a backfill with --max-runs; the same command goes on with it" in quiet
+    assert "2 partitions left of a backfill with --max-runs; the same command continues with it" in quiet
     dry = asked(*args, "--dry-run")
     assert keys(dry) == [["2025-01-01..2025-01-02,paris"]]
-    assert "goes on with the backfill that was asked" in dry["notes"][0]["note"]
+    assert "continues with the backfill that was asked" in dry["notes"][0]["note"]
     assert keys(asked(*args)) == [["2025-01-01..2025-01-02,paris"]]
     assert len(engine.data("sales")) == 5
 

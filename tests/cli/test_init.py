@@ -47,7 +47,7 @@ def test_init_overwrites_nothing_and_then_writes_nothing(shop, said):
     code, out, err = said("init")
     assert (code, out) == (2, "")
     assert lines(err) == [
-        "error: 'conf/assets/best_shops.sql' is there already; nothing was written",
+        "error: 'conf/assets/best_shops.sql' already exists; nothing was written",
         "  hint: name another folder: sparkassets init conf2",
     ]
     assert (shop / "assets/orders.yml").read_text() == "mine"

@@ -131,8 +131,8 @@ def test_an_adopted_run_is_called_so():
 def test_what_was_made_good_is_told_as_planned_anew():
     changed = result("delays", "replanned", error="the files of 'flights' changed before they were read")
     text = shown(print_summary, Summary((changed, result("delays", "success")), ()))
-    assert "planned anew" in text.splitlines()[1]
-    assert "\n2 runs: 1 success, 1 planned anew\n" in text
+    assert "planned again" in text.splitlines()[1]
+    assert "\n2 runs: 1 success, 1 planned again\n" in text
     assert "delays failed" not in text
 
 

@@ -76,7 +76,7 @@ def test_it_is_written_anew_when_something_happened(monkeypatch, capsys, tmp_pat
     monkeypatch.setattr(command.time, "sleep", sleep)
     assert main(["report", "--out", "site", "--watch", "2s"]) == 130
     assert (slept, counts) == ([2.0] * 3, [0, 1, 1])
-    assert capsys.readouterr().err.count("written anew") == 1
+    assert capsys.readouterr().err.count("rewritten") == 1
 
 
 def test_what_goes_wrong_while_it_watches_is_said_and_tried_again(monkeypatch, capsys, tmp_path):
@@ -94,7 +94,7 @@ def test_what_goes_wrong_while_it_watches_is_said_and_tried_again(monkeypatch, c
 
     monkeypatch.setattr(command.time, "sleep", sleep)
     assert main(["report", "--out", "site", "--watch"]) == 130
-    assert capsys.readouterr().err.count("not written anew: 'site' holds something that is no report") == 2
+    assert capsys.readouterr().err.count("not rewritten: 'site' holds something that is no report") == 2
     assert len(documents(tmp_path / "site")["runs"]["events"]) == 1
 
 

@@ -125,7 +125,7 @@ def test_verify_names_a_snapshot_that_is_not_what_the_journal_comes_to(announced
     harmed = [row if row.asset is None else type(row)(**{**_fields(row), "cursor": '{"other": 1}'}) for row in rows]
     store._watermarks._replace(harmed, seq=seq, is_superseded=lambda: False)
     code, out, _ = said("state", "verify", "--project", str(announced))
-    hint = "stop the drivers and remove the state's `watermarks`: it is made anew from the journal"
+    hint = "stop the drivers and remove the state's `watermarks`: it is rebuilt from the journal"
     assert code == 3
     assert out == f"the snapshot of entry 13 is not what the journal comes to, of feed\n  hint: {hint}\n"
 

@@ -23,7 +23,7 @@ class Table(Protocol):
         """The next run, with a higher token than any before."""
 
     def target(self, order: RunOrder) -> Target:
-        """The table as an outlet of the run; made anew for every call, as drivers do."""
+        """The table as an outlet of the run; made again for every call, as drivers do."""
 
     def compute(self, order: RunOrder) -> RunComputation:
         """The run's row."""

@@ -87,7 +87,7 @@ def test_has_the_signature_and_fields_of_the_standard_librarys(name):
 
 @pytest.mark.parametrize("name", OURS)
 def test_is_a_dataclass_to_whoever_asks(name):
-    ours, theirs = classes(frozen)[name], THEIRS[name]  # anew, as nobody has asked it anything
+    ours, theirs = classes(frozen)[name], THEIRS[name]  # again, as nobody has asked it anything
     assert is_dataclass(ours)
     value = {"first": 1} if name != "Empty" else {}
     assert asdict(ours(**value)) == asdict(theirs(**value))

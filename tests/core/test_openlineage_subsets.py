@@ -194,7 +194,7 @@ def test_changes_are_told_by_the_versions_that_were_read():
     low = str(TablePosition("table", 3))
     assert text(read(TABLE, pin(low=low), ReadChanges())) == "(_commit_version > 3 AND _commit_version <= 7)"
     assert read(TABLE, pin(), ReadChanges()) is None
-    assert read(TABLE, pin(low=str(TablePosition("another", 3))), ReadChanges()) is None  # all was read anew
+    assert read(TABLE, pin(low=str(TablePosition("another", 3))), ReadChanges()) is None  # all was read again
 
 
 def test_an_iteration_is_told_by_its_folder():

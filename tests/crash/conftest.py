@@ -19,7 +19,7 @@ SHOWN = 8
 def drivers() -> Iterator[None]:
     """Drivers begin at once from here on, and none outlives the tests."""
     if not Path("/proc/self/stat").exists():
-        pytest.skip("where a process that is gone cannot be told, leases alone decide, which takes minutes")
+        pytest.skip("where a process that is gone cannot be determined, leases alone decide, which takes minutes")
     started = server()
     started.ready()
     yield

@@ -44,7 +44,7 @@ Row = dict[str, Any]
 FILES = 2
 """So many of each partition, where it has as many rows."""
 HALVES = (1, 2, 4)
-"""Numbers of files after which a write is half done; an upsert writes them all anew, so that there are ever more."""
+"""Numbers of files after which a write is half done; an upsert writes them all again, so that there are ever more."""
 WORST = 100
 """Rules withhold a day with an amount above this."""
 _ADDED = re.compile(r"amount \+ (\d+) AS amount")

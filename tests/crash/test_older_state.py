@@ -16,7 +16,7 @@ SAMPLE = ("latest_only, append", "every_instance, append, two outlets", "date_ra
 NAMES = [pytest.param(each, marks=() if each in SAMPLE else pytest.mark.crash) for each in SCENARIOS]
 HINT = (
     "what was restored from a backup, or copied, is older than what ran since: bring back the newest state, or tables "
-    "that are as old; where there are none, remove the state, and all is computed anew"
+    "that are as old; where there are none, remove the state, and all is computed again"
 )
 
 

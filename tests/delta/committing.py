@@ -1,6 +1,6 @@
 """A driver as a process of its own that commits to a table: ``committing.py TABLE APP VERSION…``.
 
-It commits one fence a version, each by a table that it loads anew, and says which when that has returned.
+It commits one fence a version, each by a table that it loads again, and says which when that has returned.
 """
 
 from __future__ import annotations

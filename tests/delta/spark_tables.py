@@ -1,6 +1,6 @@
 """Logs of Delta tables that ask something of their writers, as Spark makes them, for tests without Spark.
 
-``.venv/bin/python -m tests.delta.spark_tables`` records them anew in ``tests/vectors/delta_tables.json``.
+``.venv/bin/python -m tests.delta.spark_tables`` records them again in ``tests/vectors/delta_tables.json``.
 """
 
 from __future__ import annotations

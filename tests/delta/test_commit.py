@@ -284,7 +284,7 @@ def test_a_table_that_was_made_anew_or_removed_is_not_committed_to(path, tmp_pat
         commit(path, table, made)
     for _ in range(5):
         theirs(path, 7)
-    with pytest.raises(CommitConflictError, match=r"^daily: another writer made the table anew meanwhile$"):
+    with pytest.raises(CommitConflictError, match=r"^daily: another writer made the table again meanwhile$"):
         commit(path, table, made)
 
 

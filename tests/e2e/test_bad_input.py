@@ -78,7 +78,7 @@ def everything(folder):
     {
         "asset: daily\n  sql: SELECT 1\n": "daily.yml:2:6: a second ':' on the line, or a key that is not below",
         HEAD + "shedule: manual\n": "daily.yml:3:1: unknown key 'shedule' in asset 'daily'",
-        HEAD + "sql: SELECT 1\nsql: SELECT 2\n": "daily.yml:4:1: the key 'sql' is written twice; first in line 3",
+        HEAD + "sql: SELECT 1\nsql: SELECT 2\n": "daily.yml:4:1: the key 'sql' is defined twice; first in line 3",
         "asset: !!python/object:os.system daily\n": "daily.yml:1:8: the tag !!python/object:os.system is not allowed",
         HEAD: "daily.yml:1:8: asset 'daily' has neither 'sql' nor 'python', and there is no file assets/daily.sql",
         HEAD + "sql: day.sql\n": "daily.yml:3:6: there is no file 'day.sql'",

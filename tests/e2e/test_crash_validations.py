@@ -79,7 +79,7 @@ def test_a_partition_is_withheld_in_all_outlets_or_in_none_whoever_completes_the
     shop.sell(BAD)
     shop.victim("split", moment).kill_and_wait_for_its_jvm()
     killed = shop.history("split", "claim")[-1].run
-    if killed in [stamp["run"] for stamp in stamps(shop.table("small"))]:  # whoever completes it judges nothing anew
+    if killed in [stamp["run"] for stamp in stamps(shop.table("small"))]:  # whoever completes it judges nothing again
         lenient = FILES["assets/split.yml"].replace("max: 100", "max: 1000")
         write(shop.folder, {"assets/split.yml": lenient})
     go_on(shop, "split")

@@ -46,7 +46,7 @@ class Lossy:
     address: str
 
     def begin(self, what: What = "lose", which: str = LOG_ENTRY, at: range = NONE) -> None:
-        """From here on those of the requests fail whose method and path match, counted from 1; it is counted anew."""
+        """From here on those of the requests fail whose method and path match, counted from 1; it is counted again."""
         body = {"what": what, "which": which, "at": [at.start, at.stop, at.step]}
         urlopen(Request(self.address + CONTROL, json.dumps(body).encode())).close()  # noqa: S310  loopback
 

@@ -134,10 +134,10 @@ def execute(engine: SparkEngine, order: RunOrder, **more: Any) -> RunComputation
     return computation
 
 
-def save(frame: DataFrame, asset: AssetSpec, *, mode: Mode = "append", anew: bool = False) -> None:
-    """Somebody else's write, without Spark's second for a commit; ``anew`` lets it change the columns."""
+def save(frame: DataFrame, asset: AssetSpec, *, mode: Mode = "append", again: bool = False) -> None:
+    """Somebody else's write, without Spark's second for a commit; ``again`` lets it change the columns."""
     assert asset.storage is not None
-    write_deltalake(asset.storage.path, frame.toArrow(), mode=mode, schema_mode="overwrite" if anew else None)
+    write_deltalake(asset.storage.path, frame.toArrow(), mode=mode, schema_mode="overwrite" if again else None)
 
 
 def save_by_spark(frame: DataFrame, asset: AssetSpec, *, mode: Mode = "append", **options: Any) -> None:

@@ -34,7 +34,7 @@ def staged(folder):
 @COMMITS
 def test_columns_that_others_gave_other_types_refuse_the_rows(engine, spark, tmp_path, commit):
     asset, write = described(engine, tmp_path, commit=commit)
-    save(spark.sql("SELECT 'x' AS n"), asset, mode="overwrite", anew=True)
+    save(spark.sql("SELECT 'x' AS n"), asset, mode="overwrite", again=True)
     with pytest.raises(RunError) as refused:
         write()
     assert str(refused.value).startswith(
@@ -52,7 +52,7 @@ def test_a_table_that_was_dropped_or_made_anew_refuses_the_rows(engine, spark, t
         save(spark.sql("SELECT 7 AS n"), asset)
     with pytest.raises(RunError) as refused:
         write()
-    what = "made the table anew" if again else "removed the table"
+    what = "made the table again" if again else "removed the table"
     assert str(refused.value) == f"log: another writer {what} meanwhile"
     assert refused.value.retryable
     assert DeltaTable.is_deltatable(asset.storage.path) is again

@@ -251,12 +251,12 @@ def test_what_went_after_the_plan_fails_the_run_and_is_planned_anew(engine, spar
         each.unlink()
     with pytest.raises(SourceChangedError) as changed:
         told(engine, log, source, 1)
-    assert str(changed.value) == "the changes of the inlet 'orders' cannot be told: files of version 2 are gone"
+    assert str(changed.value) == "the changes of the inlet 'orders' cannot be determined: files of version 2 are gone"
     pin = newest(source, low=str(TablePosition("another", 0)))
     with pytest.raises(SourceChangedError) as changed:
         engine.compute(order(log, source, pins={"orders": pin}), attempt=1)
     assert str(changed.value) == (
-        "the inlet 'orders' was read up to version 0 of table another, from where its changes cannot be told"
+        "the inlet 'orders' was read up to version 0 of table another, from where its changes cannot be determined"
     )
 
 

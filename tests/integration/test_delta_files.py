@@ -99,10 +99,10 @@ def test_both_ways_are_equal(spark, table, data):
     own = in_utc(spark)
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/a table"
-        for some, rows, anew in writes:
+        for some, rows, again in writes:
             schema = pa.schema([(name, COLUMNS[name][0]) for name in some])
             frame = pa.Table.from_pylist(rows, schema)
-            mode = "overwrite" if anew else "append"
+            mode = "overwrite" if again else "append"
             write_deltalake(path, frame, mode=mode, schema_mode="merge", partition_by=folders or None)
         version = data.draw(st.integers(0, DeltaTable(path).version()))
         partitioning = Partitioning(TimePartition("day", "UTC", column=column)) if column else UNPARTITIONED

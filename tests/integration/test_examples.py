@@ -250,7 +250,7 @@ def test_the_tuesday_of_an_upstream_that_never_came(spark, tmp_path):
         banks |= {result.partition_keys[0]: result.status for result in summary.runs if result.asset == "bank_days"}
         assert rows(folder, "daily_orders") == reckoned(morning), morning
         said = " ".join(each.reason for each in summary.runs if each.asset == "daily_orders")
-        without = "goes on without all of partner_orders: 0 of 1 partition, missing 2025-03-04"
+        without = "continues without all of partner_orders: 0 of 1 partition, missing 2025-03-04"
         assert (without in said) == (day.isoweekday() == 3), said
         assert project.run(spark, at=morning).runs == ()
     assert banks == {f"2025-03-0{day}": "success" if day < 8 else "skipped" for day in range(3, 10)}

@@ -185,7 +185,7 @@ def test_a_log_that_is_too_short_asks_a_person(engine, spark, log):
     with pytest.raises(HistoryGoneError) as error:
         target(engine, run).find_commits([run.run])
     assert str(error.value) == (
-        f"log: its table's log begins at version 2; whether run {run.run} is in it cannot be told\n"
+        f"log: its table's log begins at version 2; whether run {run.run} is in it cannot be determined\n"
         "  hint: the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
     )
 

@@ -37,7 +37,7 @@ class Customers:
     def run(self, *given, schema=None, **more):
         """A run over just these rows."""
         frame = self.spark.createDataFrame(list(given), schema or self.schema)
-        save(frame, self.feed, mode="overwrite", anew=True)
+        save(frame, self.feed, mode="overwrite", again=True)
         run = order(self.asset, self.feed, **more)
         execute(self.engine, run)
         return run
@@ -358,4 +358,4 @@ def test_a_table_that_is_restored_to_before_what_is_remembered_is_made_anew(cust
     spark.sql(f"RESTORE TABLE delta.`{customers.asset.storage.path}` TO VERSION AS OF 0")
     with pytest.raises(RunError, match="its table was restored to a commit that remembers") as failed:
         customers.run((1, "b", 2, "u"))
-    assert "`sparkassets backfill customers --rebuild` makes the table anew" in failed.value.hint
+    assert "`sparkassets backfill customers --rebuild` rebuilds the table" in failed.value.hint

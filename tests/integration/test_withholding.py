@@ -418,7 +418,7 @@ def test_rows_are_compared_with_those_before_only_where_there_are_as_many(spark,
 
 
 def test_what_is_judged_of_an_upsert_lands_without_what_is_withheld_taken_away_or_late(spark, engine, tmp_path):
-    """Of the files that were judged nothing is chosen anew: not by keys, and not by what deletes."""
+    """Of the files that were judged nothing is chosen again: not by keys, and not by what deletes."""
     range_ = ValidationRule("range(n)", RangeCheck("n", Decimal(0), Decimal(9)), severity="quarantine")
     write = UpsertWrite(("region",), newest_by=("n",), delete_when="s = 'gone'")
     made = table("t", tmp_path, by="day", rules=(NOT_NULL, range_), write=write)

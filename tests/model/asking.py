@@ -3,7 +3,7 @@
 The rules, which whoever asks and takes the answer must keep:
 
 1. It is asked once every outlet is fenced by a claim that then could not look: of all the claims before that one.
-2. A claim that asks writes nothing. Who takes it over fences and asks anew, for the same claims.
+2. A claim that asks writes nothing. Who takes it over fences and asks again, for the same claims.
 3. The person looks at the rows after it was asked, and not before: until the fence, what is not there may still come.
 4. The answer counts where the newest claim of the chain asks, by compare-and-set, and settles the chain: as a success
    of the run that is in, with that run's own pins, or as a failure of all.

@@ -9,7 +9,7 @@ The rules, which the code that commits must keep:
 
 1. A snapshot is loaded for every put, and the transaction version is compared on the very snapshot that is committed
    upon, at every attempt: 2·token + 1 or more: nothing is put. deltalake refuses no version, so nothing else does.
-2. The put is of the next entry only. On a conflict the snapshot is loaded and compared anew; what others committed in
+2. The put is of the next entry only. On a conflict the snapshot is loaded and compared again; what others committed in
    between is rebased over in no other way.
 3. No answer of a put is believed, neither an error nor a success: a snapshot that is loaded thereafter tells.
 4. A fence is in place when a snapshot that was loaded thereafter shows 2·token; that version is the claim's own,

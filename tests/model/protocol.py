@@ -14,7 +14,7 @@ rules, which whoever plans and claims must keep:
 has
    failed without a fence. What overlaps several slots waits until all but one of them are settled.
 3. A run that replaces the whole table overlaps every partition, those that it does not compute too.
-4. The first rows of a table may make it anew; whoever commits them conflicts with all that came since its snapshot.
+4. The first rows of a table may make it again; whoever commits them conflicts with all that came since its snapshot.
 5. Without put-if-absent only one is at work at a time.
 """
 
@@ -176,7 +176,7 @@ class Protocol:
         table, start = state.tables[write.outlet] or (), write.start % CREATING
         since = [commit for commit in table[start:] if commit.kind == "d"]
         if self.rules.remakes and self.rules.remake_conflicts and since and not _has_rows(table[:start]):
-            return True  # one of the two has made the table anew
+            return True  # one of the two has made the table again
         if self.rules.mode == "append":
             return False
         whole = self.rules.layout == "none" or WHOLE in write.payload
@@ -249,10 +249,10 @@ class Protocol:
         return Commit(self.apps[write.lane], version, "d", write.token, write.run, write.attempt, write.payload)
 
     def _check_remade(self, state: State, write: Write) -> None:
-        """Who made the table anew must not have taken rows away with it."""
+        """Who made the table again must not have taken rows away with it."""
         table, start = state.tables[write.outlet] or (), write.start % CREATING
         if self.rules.remakes and not _has_rows(table[:start]) and _has_rows(table[start:]):
-            raise ViolationError(f"I2: claim {write.token} makes the table anew over rows that came meanwhile")
+            raise ViolationError(f"I2: claim {write.token} rebuilds the table over rows that came meanwhile")
 
     def delivered(self, state: State, write: Write, result: str) -> State:
         """With the driver told, if it still waits for this attempt."""

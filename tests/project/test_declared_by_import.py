@@ -276,7 +276,7 @@ def test_a_module_from_elsewhere_is_known_to_the_cache(write, tmp_path, monkeypa
         assert [*load_project(folder, {}, cache=cache).assets] == ["orders", "sales_de"]
     assert len(started) == 1
     module.write_text("REGIONS = ['de', 'nl']\n")
-    if place != "elsewhere":  # as when it is installed anew
+    if place != "elsewhere":  # as when it is installed again
         (module.parent / "regions_of_others-2.dist-info").mkdir()
     assert [*load_project(folder, {}, cache=cache).assets] == ["orders", "sales_de", "sales_nl"]
 

@@ -62,7 +62,7 @@ class Browser:
         assert path
 
     def leave(self) -> None:
-        """Leaves the page, so that the next one is loaded anew."""
+        """Leaves the page, so that the next one is loaded again."""
         self._call("Page.navigate", url="about:blank")
         self.until("location.href === 'about:blank'")
 

@@ -138,7 +138,7 @@ def test_a_report_that_was_written_anew_says_so(browser, tmp_path):
         for path in folder.iterdir():
             path.unlink()
     browser.ask("location.hash = '#/asset/flights'")
-    browser.until("document.getElementById('main').textContent.includes('written anew. Reload the page.')")
+    browser.until("document.getElementById('main').textContent.includes('rewritten. Reload the page.')")
     browser.problems.clear()  # the browser says that the file is not there
 
 

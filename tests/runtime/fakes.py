@@ -347,7 +347,7 @@ class FakeVolumes:
     """Reads as many bytes of an inlet as it is told for each of its partitions, in a file each.
 
     Attributes:
-        bytes: Of a partition, by inlet; of what is None it cannot be told.
+        bytes: Of a partition, by inlet; of what is None it cannot be determined.
         asked: Of which inlets somebody has asked.
     """
 

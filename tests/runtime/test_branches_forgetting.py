@@ -99,7 +99,7 @@ def test_a_branch_that_reads_in_time_computes_nothing_more(*, seed: int, steps: 
 
 
 def begun() -> Forgetful:
-    """A branch that has computed `one` anew, on a base that has run."""
+    """A branch that has computed `one` again, on a base that has run."""
     history = Forgetful(Random(1))  # noqa: S311  a history
     history.codes = {"one": 1}
     for name in "st":

@@ -24,14 +24,14 @@ MOMENTS = ("compute", "write", "written")
 
 
 class Reading(FakeEngine):
-    """Its runs reach the version that they pinned, and refuse what cannot be told, as the real reader does."""
+    """Its runs reach the version that they pinned, and refuse what cannot be determined, as the real reader does."""
 
     def compute(self, order, *, attempt):
         made = super().compute(order, attempt=attempt)
         pin = order.pins["s"]
         since = TablePosition.parse(pin.low or "")
         if since is not None and since.table_id != pin.table_id:
-            raise RunError("from where its changes cannot be told")
+            raise RunError("from where its changes cannot be determined")
         made.measures["watermarks"] = {"s": str(TablePosition(pin.table_id, pin.version))}
         return made
 
@@ -86,7 +86,7 @@ STEPS = st.lists(
 @histories(60)
 @given(STEPS, st.booleans())
 def test_every_version_is_read_once_and_in_order(steps, adds):
-    """A table that is made anew is read anew, but not into what only adds, which waits for a person."""
+    """A table that is made again is read again, but not into what only adds, which waits for a person."""
     w = world(AppendWrite() if adds else UpsertWrite(("k",)))
     table, version = 0, 0
     update(w, "0", 0)
@@ -114,5 +114,5 @@ def test_every_version_is_read_once_and_in_order(steps, adds):
     newest = TablePosition(str(table), version)
     if found[-1][1] != newest:
         assert adds
-        assert "to read all of it anew would append its rows twice" in last.waiting[0].reason
+        assert "to read all of it again would append its rows twice" in last.waiting[0].reason
     assert w.driver().run_works([DueWork()]).runs == ()

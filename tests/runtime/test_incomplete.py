@@ -70,7 +70,7 @@ def test_what_cannot_be_completed_a_person_has_done_with(kind, rows):
         )
         assert failed.hint == (
             f"the next run tries it again; if what it read is gone for good, `sparkassets mark m --partition {DAY} "
-            "--missing --reason …` computes all of it anew, with `--done` it stays as it is"
+            "--missing --reason …` computes all of it again, with `--done` it stays as it is"
         )
     del w.engine.hooks["m", "compute"]
     assert mark(w, kind).settled == ("m-1",)
@@ -102,8 +102,8 @@ def test_other_files_are_not_what_it_read():
     (failed,) = run(w).runs
     assert failed.error.endswith("the files of s are not those that m-1 read")
     assert mark(w, "missing").settled == ("m-1",)
-    (anew,) = run(w).runs
-    assert (anew.status, anew.adopted) == ("success", None)
+    (again,) = run(w).runs
+    assert (again.status, again.adopted) == ("success", None)
     orders = [commit.order for name in ("train", "test") for commit in w.engine.data(name)[-1:]]
     assert {each.pins["s"].files for each in orders} == {orders[0].pins["s"].files}
 

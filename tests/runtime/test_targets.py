@@ -99,7 +99,7 @@ def test_a_table_that_vanishes_whenever_it_was_computed_is_not_computed_for_ever
     summary = world.driver().run_works([DueWork()])
     assert [result.asset for result in summary.runs] == ["a"]
     assert summary.faults == (
-        ("a", "its table at /data/a is gone, again, after it was computed anew; look who removes it"),
+        ("a", "its table at /data/a is gone, again, after it was computed again; look who removes it"),
     )
 
 
@@ -126,7 +126,7 @@ class Answering(FakeTargets):
 
 AWAY = (
     "the folder /mnt/lake is not there, but tables were written to it: is its volume mounted?"
-    " to compute them anew, make the folder: mkdir -p /mnt/lake"
+    " to compute them again, make the folder: mkdir -p /mnt/lake"
 )
 
 

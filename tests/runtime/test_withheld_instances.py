@@ -255,7 +255,7 @@ def test_later_instances_wait_where_very_many_are_withheld():
     assert str(refused.value.hint).endswith("; and 90 more, which `sparkassets status` shows")
 
 
-# ------------------------------------------------------------------ runs that go on from each other
+# ------------------------------------------------------------------ runs that continue from each other
 
 
 def test_the_next_interval_takes_what_was_withheld_with_it():

@@ -229,7 +229,7 @@ def test_a_folder_that_was_put_back_from_a_copy_and_written_to(table, tmp_path):
     table.commit(1)
     found = table.look()
     assert (found.kind, found.lost) == ("restored", EVERYTHING)
-    assert found.reason == f"the log of its table at {table.path} was written anew"
+    assert found.reason == f"the log of its table at {table.path} was rewritten"
 
 
 def other_append(table):
@@ -502,4 +502,4 @@ def test_what_a_restore_takes_of_runs_under_another_name_is_lost(table):
 
 def test_another_project_s_run_of_that_number_is_not_the_one_that_was_seen(table):
     table.known = replace(table.known, app_id="elsewhere/a")
-    assert table.look().reason == f"the log of its table at {table.path} was written anew"
+    assert table.look().reason == f"the log of its table at {table.path} was rewritten"

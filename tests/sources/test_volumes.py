@@ -1,4 +1,4 @@
-"""How much a run reads: the sizes of the very files that hold what it is pinned to, or why that cannot be told."""
+"""How much a run reads: the sizes of the files that hold what it is pinned to, or why that is unknown."""
 
 import shutil
 from datetime import date
@@ -109,7 +109,7 @@ class TestATable:
         shutil.rmtree(path)
         write_deltalake(path, day(1))
         told = read(Source(path, kind="delta"), version=0, table_id=was)
-        assert (told.bytes, told.unknown) == (None, "the table was made anew since")
+        assert (told.bytes, told.unknown) == (None, "the table was made again since")
 
     def test_whose_version_left_the_log_is_not_told(self, path):
         for _ in range(3):

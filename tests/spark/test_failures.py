@@ -129,7 +129,7 @@ def test_causes_of_spark_connect_stand_in_the_servers_trace():
         (READ, "declare the column as string and take what fits by try_cast"),
         (
             "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:/t/a.parquet.",
-            "`sparkassets backfill ASSET --rebuild` makes that anew",
+            "`sparkassets backfill ASSET --rebuild` makes that again",
         ),
         ("[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] of from_json in a query", "None"),
         ("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012", "None"),

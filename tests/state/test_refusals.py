@@ -267,7 +267,7 @@ class TestDamage:
         harm(state)
         error = refusal(state)
         assert str(error).startswith(f"the table {state}/watermarks is damaged: ")
-        assert error.hint == "remove the folder watermarks, which is made anew from the journal; nothing was changed"
+        assert error.hint == "remove the folder watermarks, which is rebuilt from the journal; nothing was changed"
         shutil.rmtree(state / "watermarks")
         store = DeltaStore(str(state))
         image = store.read_image(project="p")

@@ -79,7 +79,7 @@ def _refuse_existing(folder: Path, targets: Iterable[Path]) -> None:
     if existing is not None:
         free = _quote_folder(folder.with_name((folder.name or "shop") + "2"))
         hint = f"name another folder: sparkassets init {free}"
-        raise InputError(f"{existing!r} is there already; nothing was written", hint=hint)
+        raise InputError(f"{existing!r} already exists; nothing was written", hint=hint)
 
 
 def _write(files: Mapping[Path, Path]) -> None:

@@ -103,9 +103,9 @@ class _WatchedReport:
                 return
             _write(self._project, self._place, self._at)
         except SparkAssetsError as error:
-            sys.stderr.write(f"not written anew: {error}\n")
+            sys.stderr.write(f"not rewritten: {error}\n")
             return
-        sys.stderr.write(f"written anew, with entry {newest} of the journal\n")
+        sys.stderr.write(f"rewritten, with entry {newest} of the journal\n")
         self._seen, self._written = newest, time.monotonic()
 
 

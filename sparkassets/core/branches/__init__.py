@@ -25,6 +25,6 @@ A branch is a project with a journal and a warehouse of its own, `<state>/branch
 
 Branches do not know each other: a promotion of one is a move of the base for another. A branch's state has no branches.
 An asset that appends, upserts or publishes is not promoted, and the reason names it: its table is its history. A
-shallow clone could go on from the base's rows, but it carries no transactions, so exactly-once would begin anew, and a
-VACUUM of the base breaks it; so a branch computes such an asset from nothing.
+shallow clone could continue from the base's rows, but it carries no transactions, so exactly-once would start over,
+and a VACUUM of the base breaks it; so a branch computes such an asset from nothing.
 """

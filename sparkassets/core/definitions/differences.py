@@ -48,7 +48,7 @@ def _of_text(old: AssetDefinition, new: AssetDefinition) -> Iterator[str]:
 def _of_parts(old: AssetDefinition, new: AssetDefinition) -> Iterator[str]:
     """The lines of parts that were removed, added or changed; with their values only for params and options."""
     if not old.text and not old.parts:
-        return  # what it was is not known any more
+        return  # what it was is no longer known
     for name in sorted(old.parts.keys() | new.parts.keys()):
         was, now = old.parts.get(name), new.parts.get(name)
         if was == now:

@@ -230,7 +230,7 @@ def completion_hint(asset: str, partitioning: Partitioning, question: RecoveryQu
     """Hint on a run that cannot be completed because what it read is gone, with the commands that give it up."""
     command, (run,) = _mark_command(asset, partitioning, question), question.runs
     delete_text = f"delete the rows of {run}, then " if appends else ""
-    recompute_text = f"{delete_text}`{command} --missing --reason …` computes all of it anew"
+    recompute_text = f"{delete_text}`{command} --missing --reason …` computes all of it again"
     retry_text = "the next run tries it again; if what it read is gone for good"
     return f"{retry_text}, {recompute_text}, with `--done` it stays as it is"
 

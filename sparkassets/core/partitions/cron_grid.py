@@ -292,7 +292,7 @@ class CronGrid:
         times, days = self._fields.times, self._fields.days.longest
         if self.precision == "day":
             return Duration(days=days)
-        if self._fields.every_hour and days == 1:  # a clock change begins the hour anew, so a gap can double
+        if self._fields.every_hour and days == 1:  # a clock change begins the hour again, so a gap can double
             distances = [b - a for a, b in pairwise((*times, times[0] + DAY))]
             return Duration(seconds=2 * max(distances))
         return Duration(days=days + 1)  # a tick that a clock change moves makes the slot before it longer

@@ -390,7 +390,8 @@ def _one_field(tokens: Sequence[Token]) -> TimeField | None:
     """The only time field of a pattern; None without one.
 
     Raises:
-        PatternError: A field occurs twice, two fields are time, or a field's end cannot be told from what follows.
+        PatternError: A field occurs twice, two fields are time, or a field's end cannot be determined from what
+        follows.
     """
     names = [token.name for token in tokens if not isinstance(token, str)]
     fields = [token for token in tokens if isinstance(token, TimeField)]

@@ -1,4 +1,4 @@
-"""Plans again after a small change: only the assets that the change, or the time, can reach are decided anew.
+"""Plans again after a small change: only the assets that the change, or the time, can reach are decided again.
 
 A decision follows from the asset's state, the states, datasets and decisions of its inlets, and the time. The state is
 immutable, so what the journal did not touch is the same object as before; and every decision says when time alone could

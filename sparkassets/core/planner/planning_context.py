@@ -109,7 +109,7 @@ class UpstreamBarrier:
 
     Attributes:
         reason: What consumers wait for, to follow "waits for".
-        withheld: Whether validations hold the partitions back: a consumer that does not require all goes on without.
+        withheld: Whether validations hold the partitions back: a consumer that does not require all continues without.
     """
 
     partitions: PartitionSet
@@ -308,17 +308,17 @@ class PlanningContext:
         return self.possible_partitions(inlet.name) if inlet.view is None else EVERYTHING
 
     def pins(
-        self, asset: AssetSpec, state: AssetState, partitions: PartitionSet, *, anew: bool = False
+        self, asset: AssetSpec, state: AssetState, partitions: PartitionSet, *, again: bool = False
     ) -> dict[str, InletPin]:
         """The pins of a run of ``partitions`` by inlet name: the newest version and the partitions that the run reads.
 
-        With ``anew``, an inlet with a watermark is read from its beginning, if the asset can be recomputed.
+        With ``again``, an inlet with a watermark is read from its beginning, if the asset can be recomputed.
         """
-        pins, anew = {}, anew and asset.is_recomputable
+        pins, again = {}, again and asset.is_recomputable
         for inlet in asset.inlets.values():
             dependency = self.dependency(asset, inlet)
             needed_partitions = dependency.required_partitions(partitions) if dependency.is_mapped else EVERYTHING
-            watermark = state.watermarks.get(inlet.name) if inlet.read is not None and not anew else None
+            watermark = state.watermarks.get(inlet.name) if inlet.read is not None and not again else None
             pins[inlet.name] = self.pin(inlet, needed_partitions, watermark)
         return pins
 

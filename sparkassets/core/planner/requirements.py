@@ -30,7 +30,7 @@ def split_refused_partitions(
 def tolerated_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, refused: PartitionSet, due: int | None = None
 ) -> PartitionSet:
-    """Partitions of ``refused`` that may go on without this inlet because its tolerance is over.
+    """Partitions of ``refused`` that may continue without this inlet because its tolerance is over.
 
     The tolerance counts from ``due`` (Unix seconds), or without it from the end of each partition. None is tolerated
     before the inlet's first update.

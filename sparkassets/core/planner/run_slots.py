@@ -218,9 +218,9 @@ def explain_partition_change(asset: AssetSpec, state: AssetState) -> str | None:
     if state.former is None or not asset.partitioning.is_partitioned or asset.writes_itself:
         return None
     before = state.former.partitioning.description_with_columns or "as a whole"
-    rebuild = f"`sparkassets backfill {asset.maker or asset.name} --rebuild` computes all of it anew"
+    rebuild = f"`sparkassets backfill {asset.maker or asset.name} --rebuild` computes all of it again"
     if asset.segment_params is not None:  # no one run has the params of all segments
-        rebuild = "remove the table, and the next runs compute all of it anew"
+        rebuild = "remove the table, and the next runs compute all of it again"
     now = asset.partitioning.description_with_columns
     return f"its table was computed {before}, and its partitions are {now} now: {rebuild}"
 

@@ -59,11 +59,11 @@ def describe_remedies(asset: AssetSpec, key: str, rebuild: str) -> str:
 
 
 def rebuild_command(asset: AssetSpec) -> str:
-    """The command that makes the table of an asset anew, or what there is instead."""
+    """The command that makes the table of an asset again, or what there is instead."""
     if asset.appends:
         return "what was appended cannot be computed again: write to another table, or change this one by hand"
     if asset.segment_params is not None:
-        return "it has params for each segment, so no one run makes its table anew: change that by hand"
+        return "it has params for each segment, so no one run makes its table again: change that by hand"
     return f"`sparkassets backfill {asset.name} --rebuild` computes all of the table into the new columns"
 
 

@@ -230,7 +230,7 @@ def _check_schedule(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, 
 
 
 def _check_latest(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: Schedule) -> None:
-    """Refuses `latest_only` without a watermark: no inlet has `read`, and the schedule has no intervals to go on from.
+    """Refuses `latest_only` without a watermark: no inlet has `read`, and the schedule has no intervals.
 
     Intervals must not run one by one either: the strategy runs once for all that was missed.
     """

@@ -236,7 +236,7 @@ def _refuse_key(key_node: Node, places: Mapping[str, Node]) -> tuple[str, str | 
         return "merge keys '<<' are not supported", "write the keys out, or use `defaults` in project.yml"
     if key_node.value in places:
         first = places[key_node.value].start_mark.line + 1
-        return f"the key {key_node.value!r} is written twice; first in line {first}", None
+        return f"the key {key_node.value!r} is defined twice; first in line {first}", None
     return None
 
 

@@ -21,7 +21,7 @@ function load(name) {
         const script = h("script", { src: `data/${root.dataset.folder}/${name}.js` });
         script.onerror = () => {
           site._loaded.delete(name);
-          reject(new Error("this part of the report is not there any more: it was written anew. Reload the page."));
+          reject(new Error("this part of the report is not there any more: it was rewritten. Reload the page."));
         };
         document.head.append(script);
       }),

@@ -491,7 +491,7 @@ def _describe_again(
     """
     asset, previous = computation.order.asset, computation.target
     if previous is not None and (table is None or table.table_id != previous.table_id):
-        change = "removed the table" if table is None else "made the table anew"
+        change = "removed the table" if table is None else "made the table again"
         raise CommitConflictError(f"{asset.name}: another writer {change} meanwhile")
     if table is None or (previous is not None and previous.version == table.version):
         return previous

@@ -16,5 +16,5 @@ In a partitioned table a key is unique within its partition: partition columns c
 partitions are searched, and only those that can hold its keys, by the lowest and the highest of them.
 
 A history is a function of all changes ever received: each row of the table is a change of its key, and deletions are
-remembered. So all rows of a touched key are computed anew from stored, remembered and incoming changes.
+remembered. So all rows of a touched key are computed again from stored, remembered and incoming changes.
 """

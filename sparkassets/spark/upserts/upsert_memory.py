@@ -97,7 +97,7 @@ class UpsertMemory:
             raise RunError(
                 f"{self.rows.asset}: its table was restored to a commit that remembers what version {version} of "
                 f"{self.location.display_text} held, and that is gone",
-                hint=f"`sparkassets backfill {self.rows.asset} --rebuild` makes the table anew",
+                hint=f"`sparkassets backfill {self.rows.asset} --rebuild` rebuilds the table",
             ) from error
         return frame
 

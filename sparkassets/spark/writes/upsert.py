@@ -3,7 +3,7 @@
 A history is a function of all changes ever received, in whatever order: sorted by time, each change of a key holds
 until the next one, or until the key is deleted. A row of the table is a change. Deletions are remembered beside it, and
 so is the `newest_by` of every change where the table does not store it. All rows of the keys that a run touches are
-computed anew from stored, remembered and incoming changes; unchanged rows stay.
+computed again from stored, remembered and incoming changes; unchanged rows stay.
 
 Of several changes of a key at one instant the last by `newest_by` counts; the others leave no row. If that does not
 order them, a change wins over a deletion, and a later run over an earlier one.

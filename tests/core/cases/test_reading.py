@@ -118,7 +118,7 @@ def test_a_test_of_when_assets_run():
         ),
         (
             "test: a\nsteps: [{at: 2025-01-02}]\n---\ntest: a\nsteps: [{at: 2025-01-02}]\n",
-            [(4, 7, "the test 'a' is written twice; first at conf/tests/a.yml:1:7", None)],
+            [(4, 7, "the test 'a' is defined twice; first at conf/tests/a.yml:1:7", None)],
         ),
         ("- a\n", [(1, 1, "a test is a map of keys; expected 'test: <name>' first", None)]),
         (

@@ -1,6 +1,6 @@
 """A column that is told not to matter does not: whatever it holds, an engine that is not ours computes the same.
 
-Queries are drawn at random and run by SQLite on the same rows, but for one column that is filled anew.
+Queries are drawn at random and run by SQLite on the same rows, but for one column that is filled again.
 """
 
 import sqlite3

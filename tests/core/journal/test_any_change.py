@@ -177,7 +177,7 @@ class History:
         self.planner = IncrementalPlanner(self.story.project)
 
     def rest(self) -> None:
-        """Everything goes on without failures until nothing is due."""
+        """Everything continues without failures until nothing is due."""
         self.invocation, self.now = "last", at("2025-02-10")
         self.story.now = self.story.clock = iso(self.now)
         self.story.add(*(PauseEntry(name, paused=False) for name in COMPUTED))

@@ -1,9 +1,9 @@
-"""What an older version of sparkassets stored is read on: it folds to what it meant then, and the assets go on from it.
+"""What an older version of sparkassets stored is still read: it folds to what it meant, and assets continue from it.
 
 `journal_format_3.json` was written by the code of format 3: the rows of a journal, the snapshot as of one of them, the
 state that this came to, and what was due and why; besides, of each kind of entry and of rows of the snapshot, some that
 differ in what they hold, each with its value. What is empty is left out of states and values. `journal_format_4.json`
-is what the code of format 4 made of the latter. Neither is ever written anew.
+is what the code of format 4 made of the latter. Neither is ever rewritten.
 """
 
 import json

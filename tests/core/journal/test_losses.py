@@ -220,7 +220,7 @@ def test_a_restored_table_goes_on_from_the_watermark_of_the_run_that_is_left():
 
 
 STUCK = (
-    "; what was appended cannot be computed again: put the table back as it was, or go on with what is there by "
+    "; what was appended cannot be computed again: put the table back as it was, or continue with what is there by "
     "`sparkassets backfill a`"
 )
 
@@ -291,7 +291,7 @@ def test_what_others_changed_is_news_for_consumers_and_stays_as_it_is():
     ]
     assert story.plan().runs[0].request.pins["a"].version == 2
     story.run_all()
-    assert notes(story), "until it is written anew"
+    assert notes(story), "until it is rewritten"
     assert story.state.assets["a"].coverage == days("2025-01-01..2025-01-03")
     story.observed("s", "2025-01-02")
     story.run_all()

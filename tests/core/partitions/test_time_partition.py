@@ -396,22 +396,22 @@ def test_wrong_ranges_of_keys(text, message):
 
 @given(st.data(), grains, zones, st.lists(st.integers(-40, 40), min_size=1, max_size=6))
 def test_a_grid_answers_alike_whatever_it_was_asked_before(data, by, zone, steps):
-    def anew():
+    def again():
         return HourGrid(zone) if by == "hour" else SliceGrid(by, zone)
 
-    used, near = anew(), data.draw(instants_near_changes(zone))
+    used, near = again(), data.draw(instants_near_changes(zone))
     days, late = Duration(days=data.draw(st.integers(-9, 9))), data.draw(st.booleans())
     for instant in (near + step * 21_600 for step in steps):
-        edge = anew().floor(instant)
+        edge = again().floor(instant)
         assert used.floor(instant) == edge
-        assert used.next(instant) == anew().next(instant)
-        assert used.shift(edge, days, late=late) == anew().shift(edge, days, late=late)
-        until = anew().floor(instant + 5 * DAY)
-        assert used.count(edge, until) == anew().count(edge, until)
-        assert list(used.edges(edge, until)) == list(anew().edges(edge, until))
-        assert used.key(edge) == anew().key(edge)
+        assert used.next(instant) == again().next(instant)
+        assert used.shift(edge, days, late=late) == again().shift(edge, days, late=late)
+        until = again().floor(instant + 5 * DAY)
+        assert used.count(edge, until) == again().count(edge, until)
+        assert list(used.edges(edge, until)) == list(again().edges(edge, until))
+        assert used.key(edge) == again().key(edge)
         some = sorted({edge, until, until + 3600})
-        assert used.are_edges(some) == all(anew().floor(each) == each for each in some)
+        assert used.are_edges(some) == all(again().floor(each) == each for each in some)
 
 
 # ------------------------------------------------------------------ shifts

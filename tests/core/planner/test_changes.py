@@ -1,4 +1,4 @@
-"""`read: changes` in the plan: from the version read last to the pinned one, all of it first, anew or not at all."""
+"""`read: changes` in the plan: from the version read last to the pinned one, all of it first, again or not at all."""
 
 import pytest
 
@@ -101,7 +101,7 @@ def test_what_is_not_told_is_read_anew_where_that_doubles_nothing(update, change
     assert (low, pinned, said) == (
         None,
         version,
-        f"orders updated, reads all of orders anew (version {version}): {reason}",
+        f"orders updated, reads all of orders again (version {version}): {reason}",
     )
     succeed(told, check_availability=lambda *_: changes)
     assert told.plan(check_availability=lambda *_: changes).runs == ()
@@ -116,9 +116,9 @@ def test_what_is_not_told_is_refused_where_rows_would_be_twice(update, changes, 
     assert told.plan(check_availability=lambda *_: changes).runs == ()
     (said,) = told.waits("log", check_availability=lambda *_: changes)
     assert said == (
-        f"the changes of orders are not told: {reason}; to read all of it anew would append its rows twice: go on from "
-        f"version {update['version']} by `sparkassets mark log --done --reason …`, or drop the table of log to begin "
-        "anew"
+        f"the changes of orders are not told: {reason}; to read all of it again would append its rows twice: continue "
+        f"from version {update['version']} by `sparkassets mark log --done --reason …`, or drop the table of log to "
+        "start over"
     )
 
 
@@ -155,7 +155,7 @@ def test_the_log_is_asked_for_what_came_since_only():
 
 
 def test_a_run_that_never_ended_is_settled_whatever_is_told_now():
-    """It may be in its table, and only a run that goes on with it can tell."""
+    """It may be in its table, and only a run that continues with it can tell."""
     told = story()
     updated(told, 3)
     succeed(told)

@@ -132,7 +132,7 @@ def test_a_day_waits_for_its_hours_at_most_for_the_tolerance():
     (run,) = story.plan().runs
     assert run.reason == (
         "1 partition missing, "
-        "goes on without all of s: 23 of 24 partitions, missing 2025-01-01T23: the tolerance of 6h is over"
+        "continues without all of s: 23 of 24 partitions, missing 2025-01-01T23: the tolerance of 6h is over"
     )
 
 
@@ -183,7 +183,7 @@ def test_an_asset_without_partitions_goes_on_without_what_it_does_not_read():
     assert (item.reason, item.until) == ("waits for flag: nothing is there yet", at("2025-01-02T08:00"))
     story.now = "2025-01-02T08:00"
     (run,) = story.plan().runs
-    assert run.reason == ("0 6 * * * at 2025-01-02T06:00Z, goes on without flag: the tolerance of 2h is over")
+    assert run.reason == ("0 6 * * * at 2025-01-02T06:00Z, continues without flag: the tolerance of 2h is over")
 
 
 def test_the_tolerance_of_a_condition_counts_from_when_it_came_true():
@@ -198,7 +198,7 @@ def test_the_tolerance_of_a_condition_counts_from_when_it_came_true():
         assert (item.reason, item.until) == ("waits for flag: nothing is there yet", at("2025-01-02T09:00"))
     story.now = "2025-01-02T09:00"
     (run,) = story.plan().runs
-    assert run.reason == "a, b and c updated, goes on without flag: the tolerance of 2h is over"
+    assert run.reason == "a, b and c updated, continues without flag: the tolerance of 2h is over"
 
 
 def test_what_it_reads_it_never_goes_on_without():
@@ -248,7 +248,7 @@ def test_a_day_whose_upstream_never_came_is_computed_once_the_tolerance_is_over(
     time_passes(story, "2025-01-04")
     run = story.run("r")
     assert story.keys("r", run.partitions) == ["2025-01-02"]
-    said = "goes on without all of s: 0 of 1 partition, missing 2025-01-02: the tolerance of 1d is over"
+    said = "continues without all of s: 0 of 1 partition, missing 2025-01-02: the tolerance of 1d is over"
     assert run.reason == f"1 partition missing, {said}"
     story.succeed("r", story.claim(run))
     assert story.due() == {}

@@ -120,7 +120,7 @@ def tell(story):
     entries = [*lateness_changes(story.context())]
     if entries:
         story.add(*entries)
-    story.state = decode(encode(story.state), journal_id=story.state.journal_id)  # another driver starts anew
+    story.state = decode(encode(story.state), journal_id=story.state.journal_id)  # another driver starts again
     return [(each.asset, each.over) for each in entries]
 
 

@@ -62,7 +62,7 @@ def test_what_was_computed_by_other_partitions_waits_for_a_rebuild(kind: str):
     assert story.plan().runs == ()
     [reason] = reasons(story)
     assert reason.startswith("its table was computed by day in UTC (column day), and its partitions are ")
-    assert reason.endswith("now: `sparkassets backfill d --rebuild` computes all of it anew")
+    assert reason.endswith("now: `sparkassets backfill d --rebuild` computes all of it again")
     assert not story.state.assets["d"].coverage
     assert not story.state.dataset("d").coverage
 

@@ -186,7 +186,7 @@ def test_where_runs_append_a_loss_of_one_outlet_is_for_a_person():
     (wait,) = told.waits("split")
     assert wait == (
         "its table at /data/train is gone; what was appended cannot be computed again: put the table back as it was, "
-        "or go on with what is there by `sparkassets backfill split`"
+        "or continue with what is there by `sparkassets backfill split`"
     )
     other = replace(GONE, reason="its table at /data/test is gone")
     found(told, "test", other)

@@ -96,10 +96,10 @@ class TestWarn:
         story = there(**more)
         story.becomes(code(now))
         ((_, said),) = story.noted()
-        anew = ", and its columns with it" if command == "--rebuild" else ""
-        last = " makes the table anew" if command == "--rebuild" else ""
+        again = ", and its columns with it" if command == "--rebuild" else ""
+        last = " rebuilds the table" if command == "--rebuild" else ""
         assert said == (
-            f"the code changed since a-5 at 2025-01-01T00:00Z{anew}; "
+            f"the code changed since a-5 at 2025-01-01T00:00Z{again}; "
             f"it stays as it is until `sparkassets backfill a {command}`{last}"
         )
 

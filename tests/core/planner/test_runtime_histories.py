@@ -42,7 +42,7 @@ class Model:
         return (self.own[name] | told) - self.removed[name]
 
     def came(self, name: str, partitions: set[Partition]) -> None:
-        """Something of an asset is there, or anew."""
+        """Something of an asset is there, or again."""
         self.there[name] |= partitions
         if name == "s":
             self.learn(name, {key for key, _ in partitions} - self.removed[name])
@@ -68,7 +68,7 @@ class Model:
         self._change(change)
 
     def _change(self, change) -> None:
-        """What comes back is to be computed anew."""
+        """What comes back is to be computed again."""
         before = {name: self.known(name) for name in self.own}
         change()
         for name in INLETS:

@@ -140,7 +140,7 @@ def test_an_aligned_consumer_waits_as_long_as_it_tolerates_and_then_reads_the_ru
     assert said.endswith("; at most until 2025-01-31T06:00Z (tolerance)")
     told.now = "2025-01-31T06:00"
     (run,) = [run for run in told.plan().runs if run.asset == "down"]
-    assert "goes on without up's run of 2025-01-30T00:00Z" in run.reason
+    assert "continues without up's run of 2025-01-30T00:00Z" in run.reason
     assert "the tolerance of 6h is over, reads up's run of 2025-01-29T00:00Z" in run.reason
 
 

@@ -36,10 +36,10 @@ extra: {b: 1, b: 2}
 owner: y
 """,
             """\
-a.yml:3:15: the key 'b' is written twice; first in line 3
+a.yml:3:15: the key 'b' is defined twice; first in line 3
     extra: {b: 1, b: 2}
                   ^
-a.yml:4:1: the key 'owner' is written twice; first in line 2
+a.yml:4:1: the key 'owner' is defined twice; first in line 2
     owner: y
     ^^^^^
 """,

@@ -359,15 +359,15 @@ def test_refused(written, path, message):
         ({"timetable": "fails", "day": 1}, "timetable 'fails' failed: KeyError: 1"),
         (
             {"timetable": "unresolved"},
-            "the parameters of timetable 'unresolved' cannot be told: NameError: name 'Nope' is not defined",
+            "the parameters of timetable 'unresolved' cannot be determined: NameError: name 'Nope' is not defined",
         ),
         (
             {"timetable": "no_type"},
-            "the parameters of timetable 'no_type' cannot be told: ",  # what follows differs by pydantic
+            "the parameters of timetable 'no_type' cannot be determined: ",  # what follows differs by pydantic
         ),
         (
             {"timetable": "builtin"},
-            "the parameters of timetable 'builtin' cannot be told: ValueError: no signature found",
+            "the parameters of timetable 'builtin' cannot be determined: ValueError: no signature found",
         ),
         (
             {"timetable": "swallowed", "window": "7d"},

@@ -64,7 +64,7 @@ def record_definition(before: AssetState, after: AssetState, entry: SuccessEntry
     if not entry.definition and not after.made:
         return after
     outputs = {each.definition.id: each for each in after.made}
-    # a definition that is not known any more was forgotten, so it is older than all
+    # a definition that is no longer known was forgotten, so it is older than all
     output = outputs.pop(entry.definition, None) or DefinitionOutput(AssetDefinition(entry.definition), 0)
     others = list(
         outputs.values()

@@ -256,7 +256,7 @@ def plan_backfill_unpartitioned(
         reason=", ".join([_request_reason(context, interval, rebuilds=rebuilds), *alignment.notes, *gated.notes]),
         interval=interval,
         pins={
-            **context.pins(asset, state, EVERYTHING, anew=True),
+            **context.pins(asset, state, EVERYTHING, again=True),
             **read_without_position(context, asset, state),
             **alignment.pins,
         },
@@ -274,7 +274,8 @@ def _accepted_partitions(
 ) -> PartitionSet:
     """Partitions to publish although their rules fail, as a person accepted them.
 
-    None for a backfill that answers a condition, or for an instance: these read newer inputs, so they are judged anew.
+    None for a backfill that answers a condition, or for an instance: these read newer inputs, so they are validated
+    again.
     """
     if causes is not None or isinstance(asset.strategy, EveryInstance):
         return NOTHING

@@ -489,7 +489,7 @@ def _build_unpartitioned_run(case: DecisionInput, candidate: RunCandidate) -> Pl
         cursor=candidate.cursor,
         pins={}
         if restores
-        else {**context.pins(asset, state, EVERYTHING, anew=candidate.rereads_all), **candidate.pins},
+        else {**context.pins(asset, state, EVERYTHING, again=candidate.rereads_all), **candidate.pins},
         rebuilds=candidate.rebuilds,
         consumption=candidate.uses.consumption,
         restores=restores,

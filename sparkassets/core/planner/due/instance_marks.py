@@ -83,7 +83,7 @@ def _refuse_without_instances(asset: AssetSpec, state: AssetState) -> None:
         )
     if state.asking_claims:
         raise InputError(
-            f"{name}: a person has to tell first what became of {state.asking_claims[0].entry.run}",
+            f"{name}: first decide what became of {state.asking_claims[0].entry.run}",
             hint=f"`sparkassets explain {name}` tells how; leave --interval out",
         )
     if schedule.timetable is None and schedule.condition is None:

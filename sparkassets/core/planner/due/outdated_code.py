@@ -114,7 +114,7 @@ def _describe_outputs(
     if not asset.partitioning.is_partitioned:
         return f"{said}; {again}`"
     if any(_has_other_columns(asset, each) for each in outputs):
-        return f"{said}, and its columns with it; {again} --rebuild` makes the table anew"
+        return f"{said}, and its columns with it; {again} --rebuild` rebuilds the table"
     return f"{said}; {again} --all`"
 
 

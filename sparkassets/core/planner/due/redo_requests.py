@@ -105,4 +105,4 @@ def _decide_request(
 def _explain_limit(case: DecisionInput, remaining: PartitionSet) -> str:
     """Reason of a request with ``--max-runs``: how much of it is left, and that the same command goes on."""
     count = plural(case.asset.partitioning.count(remaining), "partition")
-    return f"{count} left of a backfill with --max-runs; the same command goes on with it"
+    return f"{count} left of a backfill with --max-runs; the same command continues with it"

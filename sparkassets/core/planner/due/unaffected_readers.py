@@ -66,7 +66,7 @@ def _is_only_code_changed(context: PlanningContext, asset: AssetSpec, partitions
     """Whether the code is all that changed since ``partitions`` were computed, so that a run reads the same input.
 
     ``since`` is the sequence number at which the oldest of the other code came. An ignored inlet makes nothing stale
-    but is read anew, so its updates count too.
+    but is read again, so its updates count too.
     """
     state = context.state_of(asset)
     if asset.outlets or asset.write is None or not asset.write.takes_all or asset.writes_itself:

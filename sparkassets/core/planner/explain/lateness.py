@@ -55,7 +55,7 @@ def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, notified
     ``notified_deadline`` is the missed deadline that people were notified of, Unix seconds; 0 for none.
     """
     if asset.deadlines is None or not _has_receivers(asset):
-        if notified_deadline:  # closed, so that a rule that is declared again later reports it anew
+        if notified_deadline:  # closed, so that a rule that is declared again later reports it again
             yield LateEntry(asset.name, notified_deadline, over=True)
         return
     lateness = find_lateness(context, asset)

@@ -36,7 +36,7 @@ def answer_with_mark(asset: AssetSpec, state: AssetState, mark: MarkEntry) -> Ma
     an asset that appends, or has a run for each instance, is then not run for anything else.
 
     Raises:
-        InputError: How far the run had read is not known any more, and the asset would append from there.
+        InputError: How far the run had read is no longer known, and the asset would append from there.
     """
     if mark.kind != "done":
         return replace(mark, only_answers=asset.appends or isinstance(asset.strategy, EveryInstance))
@@ -64,7 +64,7 @@ def _read_watermarks(asset: AssetSpec, request: RunRequest, question: RecoveryQu
     """By inlet name, how far the lost run had read each incrementally read inlet.
 
     Raises:
-        InputError: The position is not known any more, and the asset would append rows once more.
+        InputError: The position is no longer known, and the asset would append rows once more.
     """
     watermarks: dict[str, str] = {}
     for inlet in asset.inlets.values():
@@ -77,7 +77,7 @@ def _read_watermarks(asset: AssetSpec, request: RunRequest, question: RecoveryQu
             watermarks[inlet.name] = str(TablePosition(pin.table_id, pin.version))
         elif isinstance(inlet.read, ReadAfter) and asset.appends:
             raise InputError(
-                f"how far {listing(question.runs)} had read {inlet.name} is not known any more, so the next run of "
+                f"how far {listing(question.runs)} had read {inlet.name} is no longer known, so the next run of "
                 f"{asset.name} would append its rows once more",
                 hint=f"delete its rows from the table, then `sparkassets mark {asset.name} --missing --reason …`",
             )
@@ -220,7 +220,7 @@ def accept_withheld(context: PlanningContext, marking: MarkRequest) -> MarkEntry
     withheld = find_withheld(context, asset, state)
     if state.asking_claims:
         raise InputError(
-            f"{asset.name}: a person has to tell first what became of {state.asking_claims[0].entry.run}",
+            f"{asset.name}: first decide what became of {state.asking_claims[0].entry.run}",
             hint=f"`sparkassets explain {asset.name}` tells how",
         )
     accept = _accept_partitions if asset.partitioning.is_partitioned else _accept_run
@@ -244,7 +244,7 @@ def _accept_partitions(
     if not_withheld or not acceptable:
         hint = "`sparkassets status` shows what is withheld"
         if withheld.retried_partitions.overlaps(not_withheld or EVERYTHING):
-            hint = "it is computed again anyway, and judged anew"
+            hint = "it is computed again anyway, and validated again"
         raise InputError(f"{name_partitions(asset.name, not_withheld, asset.partitioning)} is not withheld", hint=hint)
     resting = partitions & withheld.withheld_partitions
     return MarkEntry(asset.name, asset.uri, "accept", resting, marking.reason, marking.by) if resting else None
@@ -275,7 +275,7 @@ def _refuse_unheld(context: PlanningContext, marking: MarkRequest, state: AssetS
     if "accepted" in standings:
         return
     commands = _accept_commands(context, state, [each for each, _ in withheld.records])
-    hint = "it is computed again anyway, and judged anew" if standings else commands
+    hint = "it is computed again anyway, and validated again" if standings else commands
     raise InputError(f"{_name_marked(context, marking)} is not withheld", hint=hint)
 
 

@@ -276,7 +276,7 @@ def _align_inlet(
     skip_reason = _explain_going_on(context, inlet, fate, tolerance_over)
     earlier = find_newest_output(context, inlet, slot) if skip_reason else None
     if earlier is not None and earlier[1].pin is not None:
-        without_text = f"goes on without {inlet.name}'s {run_text}{fate.text}: {skip_reason}"
+        without_text = f"continues without {inlet.name}'s {run_text}{fate.text}: {skip_reason}"
         read_text = _name_read_run(context, *earlier, _name_run(context, earlier[0], interval))
         return InletAlignment({inlet.name: earlier[1].pin}, (without_text, f"reads {inlet.name}'s {read_text}"))
     return InletAlignment(
@@ -287,7 +287,7 @@ def _align_inlet(
 
 
 def _explain_going_on(context: PlanningContext, inlet: InletSpec, fate: Fate, tolerance_over: int | None) -> str:
-    """Why a run goes on without the upstream's run of its tick; empty where it waits for it.
+    """Why a run continues without the upstream's run of its tick; empty where it waits for it.
 
     ``tolerance_over`` is when the inlet's tolerance ends, Unix seconds; None without one.
     """

@@ -84,8 +84,8 @@ def _pin_increments(
 ) -> DecisionProgress:
     """Pins these reads in every candidate.
 
-    No change feed says which rows left an inlet that is read anew, so the run's rows replace the whole table. They also
-    do where a run rereads all for another reason while the position advances past unread changes.
+    No change feed says which rows left an inlet that is read again, so the run's rows replace the whole table. They
+    also do where a run rereads all for another reason while the position advances past unread changes.
     """
     asset = case.asset
     is_recomputable = asset.is_recomputable
@@ -184,10 +184,10 @@ def _plan_column_read(
     reason = f"it was read {earlier_read} before, not above the highest {column}"
     if asset.write is None or not asset.write.only_adds:
         pin = replace(pin, low=None, column=column)
-        return InletIncrement(pin, f"reads all of {inlet.name} anew: {reason}", rereads_all=True)
+        return InletIncrement(pin, f"reads all of {inlet.name} again: {reason}", rereads_all=True)
     refusal = (
-        f"what is new of {inlet.name} is not told: {reason}; to read all of it anew would append its rows twice: read "
-        f"it {earlier_read} again, or drop the table of {asset.name} to begin anew"
+        f"what is new of {inlet.name} is not told: {reason}; to read all of it again would append its rows twice: read "
+        f"it {earlier_read} again, or drop the table of {asset.name} to start over"
     )
     return InletIncrement(pin, "", refusal)
 
@@ -216,7 +216,7 @@ def read_without_position(context: PlanningContext, asset: AssetSpec, state: Ass
     """Pins of a backfill for inlets that are read by their changes: it reads all of them, as it moves no position.
 
     Where the asset only adds rows, that would append them twice. An asset that runs by hand reads on from its positions
-    instead, and one whose table lost rows reads nothing and goes on with what is there.
+    instead, and one whose table lost rows reads nothing and continues with what is there.
 
     Raises:
         InputError: The asset's schedule appends what changed, or the changes since its positions are not available.
@@ -312,12 +312,12 @@ def _explain_unavailable(inlet: InletSpec, availability: ChangeAvailability) -> 
 
 def _reread_all(asset: AssetSpec, inlet: InletSpec, pin: InletPin, reason: str) -> InletIncrement:
     """The read of all rows once more; refused where the asset only adds rows, because these would be there twice."""
-    note = f"reads all of {inlet.name} anew (version {pin.version}): {reason}"
+    note = f"reads all of {inlet.name} again (version {pin.version}): {reason}"
     if asset.write is None or not asset.write.only_adds:
         return InletIncrement(replace(pin, low=None), note, rereads_all=True)
     refusal = (
-        f"the changes of {inlet.name} are not told: {reason}; to read all of it anew would append its rows twice: go "
+        f"the changes of {inlet.name} are not told: {reason}; to read all of it again would append its rows twice: go "
         f"on from version {pin.version} by `sparkassets mark {asset.name} --done --reason …`, or drop the table of "
-        f"{asset.name} to begin anew"
+        f"{asset.name} to start over"
     )
     return InletIncrement(pin, "", refusal)

@@ -130,7 +130,7 @@ class GateResult:
     """The partitions that may run, and why the others may not.
 
     Attributes:
-        notes: Remarks about inputs that a run goes on without.
+        notes: Remarks about inputs that a run continues without.
     """
 
     ready: PartitionSet
@@ -305,8 +305,8 @@ def _require_one_update(query: _GateQuery, inlet: InletSpec, gated: GateResult) 
 
 
 def _note_tolerated(gated: GateResult, without: str, inlet: InletSpec) -> GateResult:
-    """Adds a note that the run goes on without something, because the inlet's tolerance is over."""
-    note = f"goes on without {without}: the tolerance of {_duration_text(inlet.tolerance)} is over"
+    """Adds a note that the run continues without something, because the inlet's tolerance is over."""
+    note = f"continues without {without}: the tolerance of {_duration_text(inlet.tolerance)} is over"
     return replace(gated, notes=(*gated.notes, note))
 
 

@@ -84,14 +84,14 @@ def partly_appended_partitions(asset: AssetSpec, state: AssetState, missing: Par
     """The ``missing`` partitions of which a part was appended already, so that computing them would append it twice."""
     if not missing or not asset.partitioning.is_partitioned or not asset.appends:
         return NOTHING
-    lacking = missing - asset.partitioning.inside(state.coverage)  # what a tick has computed anew is there as a whole
+    lacking = missing - asset.partitioning.inside(state.coverage)  # what a tick has computed again is there as a whole
     return lacking & asset.partitioning.cover(state.coverage)
 
 
 def explain_partly_appended(asset: AssetSpec, partitions: PartitionSet) -> Waiting:
-    """Reason why partly appended partitions wait for a person, with the command to go on without the rest."""
+    """Reason why partly appended partitions wait for a person, with the command to continue without the rest."""
     reason = (
         f"appended in part, by partitions that the asset had before: `sparkassets mark {asset.maker or asset.name} "
-        f"--partition … --done` goes on without the rest"
+        f"--partition … --done` continues without the rest"
     )
     return Waiting(asset.name, reason, None, partitions, stuck=True)

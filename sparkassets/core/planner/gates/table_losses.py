@@ -36,8 +36,8 @@ def _explain_needs_person(asset: AssetSpec, state: AssetState) -> str | None:
 def loss_advice(asset: AssetSpec, loss: TableLoss) -> str:
     """Reason of an asset whose table lost appended rows, which only a person can repair, and how."""
     return (
-        f"{loss.reason}; what was appended cannot be computed again: put the table back as it was, or go on with what "
-        f"is there by `sparkassets backfill {asset.maker or asset.name}`"
+        f"{loss.reason}; what was appended cannot be computed again: put the table back as it was, or continue with "
+        f"what is there by `sparkassets backfill {asset.maker or asset.name}`"
     )
 
 
