@@ -62,7 +62,9 @@ def test_the_plan_says_what_a_session_alone_sees(home, asked, said):
     code, out, _ = said("plan")
     assert code == 0
     assert "only a Spark session can see these as they are now (`plan --spark` starts one):" in out
-    lines = {line.split()[0]: line for line in out.partition("sees how these are now")[2].splitlines() if line.strip()}
+    lines = {
+        line.split()[0]: line for line in out.partition("see these as they are now")[2].splitlines() if line.strip()
+    }
     assert lines["far"].endswith(FAR)
     assert lines["daily"].endswith(NAMED)
     assert "near" not in lines

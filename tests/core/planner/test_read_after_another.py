@@ -50,8 +50,8 @@ def test_another_column_is_refused_where_rows_would_be_there_twice():
     (said,) = story.waits("a")
     assert said == (
         "what is new of s is not told: it was read above the highest at before, not above the highest id; to read all "
-        "of it again would append its rows twice: read it above the highest at again, or drop the table of a to begin "
-        "again"
+        "of it again would append its rows twice: read it above the highest at again, or drop the table of a to "
+        "start over"
     )
     story.change(*read(ReadAfter("at"), AppendWrite()))
     found, _ = pin(story)

@@ -113,8 +113,8 @@ def test_a_position_is_no_highest_value_of_a_column():
     (reason,) = told.waits("log")
     assert reason == (
         "what is new of orders is not told: it was read by its changes before, not above the highest id; to read "
-        "all of it again would append its rows twice: read it by its changes again, or drop the table of log to begin "
-        "again"
+        "all of it again would append its rows twice: read it by its changes again, or drop the table of log to "
+        "start over"
     )
     with pytest.raises(InputError, match="log: what is new of orders is not told"):
         backfill(told)

@@ -27,9 +27,9 @@ def test_values_are_told_as_messages_tell_them():
     assert (
         "| `on_update` | `rerun`, `ignore` |  | Whether" in next(row for row in rows if row.startswith("| `on_up"))[:99]
     )
-    assert "| `paused` | `true` or `false` | `false` | Stops runs, not events. |" in rows
-    assert "| `at_least` | a whole number of at least 1 | must be given | So many of them. |" in rows
-    assert "| `after` | text | must be given | Column whose highest processed value is the watermark. |" in rows
+    assert "| `paused` | `true` or `false` | `false` | Stop runs; events are still recorded. |" in rows
+    assert "| `at_least` | a whole number of at least 1 | must be given | Least number of partitions. |" in rows
+    assert "| `after` | text | must be given | Column whose highest value read so far is the watermark. |" in rows
     assert any(row.startswith("| `window` | a duration such as 7d, or two of them such as [-6d, 0d] |") for row in rows)
 
 

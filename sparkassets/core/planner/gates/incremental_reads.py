@@ -316,8 +316,8 @@ def _reread_all(asset: AssetSpec, inlet: InletSpec, pin: InletPin, reason: str) 
     if asset.write is None or not asset.write.only_adds:
         return InletIncrement(replace(pin, low=None), note, rereads_all=True)
     refusal = (
-        f"the changes of {inlet.name} are not told: {reason}; to read all of it again would append its rows twice: go "
-        f"on from version {pin.version} by `sparkassets mark {asset.name} --done --reason …`, or drop the table of "
-        f"{asset.name} to start over"
+        f"the changes of {inlet.name} are not told: {reason}; to read all of it again would append its rows twice: "
+        f"continue from version {pin.version} by `sparkassets mark {asset.name} --done --reason …`, or drop the table "
+        f"of {asset.name} to start over"
     )
     return InletIncrement(pin, "", refusal)
