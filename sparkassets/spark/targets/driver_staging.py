@@ -132,7 +132,7 @@ def stage_rows(
 def _stage_merge(
     computation: SparkComputation, planned: PlannedWrite, merge: KeyMerge, table: DeltaTable, *, marker: CommitMarker
 ) -> DriverStaging | None:
-    """Stages the files that a merge writes anew; None where Spark has to merge."""
+    """Stages the files that a merge rewrites; None where Spark has to merge."""
     computation.inlets.check_files()  # the rows to merge have been read by now
     try:
         found = plan_file_merge(planned, merge, table)

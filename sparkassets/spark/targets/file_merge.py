@@ -1,7 +1,7 @@
 """Merges few staged rows by their keys into the files of a table, for a commit of the driver.
 
 What Spark's `MERGE` does in a commit of its own takes two jobs here: one finds the files that have any of the keys, one
-writes those anew of which a row changes, with the rows that are new. The staged rows are sent to every task, so that
+rewrites those in which a row changes, with the new rows added. The staged rows are sent to every task, so that
 the table's rows are neither moved nor sorted.
 """
 
