@@ -160,6 +160,26 @@ branch_option: Callable[[F], F] = click.option(
     metavar="NAME",
     help="Work in a branch: what differs from the base is computed in the branch, the rest is read from the base.",
 )
+
+
+def one_partition_option(help_text: str) -> Callable[[F], F]:
+    """``--partition``, which may be given once: click would take the last of several without a word."""
+    return click.option("--partition", multiple=True, metavar="A..B", callback=_refuse_several, help=help_text)
+
+
+def _refuse_several(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """The only value, if there is one.
+
+    Raises:
+        InputError: There are several.
+    """
+    if len(values) > 1:
+        raise InputError(
+            f"--partition is given {len(values)} times, and this command takes one", hint="name a range: A..B"
+        )
+    return values[0] if values else None
+
+
 partitions_option: Callable[[F], F] = click.option(
     "--partition",
     "partitions",

@@ -51,3 +51,13 @@ def test_another_action_is_refused(said):
     code, _, err = said("partitions", "orders", "ad", "rome")
     assert code == 2
     assert "invalid value for '[add|remove]': 'ad' is not one of 'add', 'remove'\n  hint: did you mean 'add'?" in err
+
+
+@pytest.mark.parametrize("command", [("backfill", "a"), ("events", "add", "s"), ("explain", "a")], ids=" ".join)
+def test_a_partition_that_is_given_twice_is_refused_where_one_is_taken(said, command):
+    code, _, told = said(*command, "--partition", "2025-01-01", "--partition", "2025-01-02")
+    assert code == 2
+    assert told.splitlines()[-2:] == [
+        "error: --partition is given 2 times, and this command takes one",
+        "  hint: name a range: A..B",
+    ]

@@ -13,6 +13,7 @@ from sparkassets.cli.options import (
     ProgressOptions,
     branch_option,
     json_option,
+    one_partition_option,
     open_branch,
     open_project,
     over_budget_option,
@@ -33,11 +34,7 @@ if TYPE_CHECKING:
 @click.command("backfill")
 @click.argument("asset", type=AssetNameParam())
 @project_option
-@click.option(
-    "--partition",
-    metavar="A..B",
-    help="Partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions.",
-)
+@one_partition_option("Partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions.")
 @click.option(
     "--interval",
     metavar="A..B",

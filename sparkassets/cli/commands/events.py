@@ -16,6 +16,7 @@ from sparkassets.cli.options import (
     WrappedGroup,
     json_option,
     last_option,
+    one_partition_option,
     open_project,
     print_history_start,
     project_option,
@@ -72,11 +73,7 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
 @command.command("add")
 @click.argument("target", type=AssetNameParam(), metavar="ASSET_OR_URI", required=False)
 @project_option
-@click.option(
-    "--partition",
-    metavar="A..B",
-    help="Updated partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions.",
-)
+@one_partition_option("Updated partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions.")
 @click.option(
     "--extra",
     "extras",

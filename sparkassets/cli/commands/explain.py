@@ -12,6 +12,7 @@ from sparkassets.cli.options import (
     at_option,
     branch_option,
     json_option,
+    one_partition_option,
     open_branch,
     open_project,
     project_option,
@@ -23,11 +24,7 @@ from sparkassets.core.documents.status import node_document
 @click.command("explain")
 @click.argument("asset", type=AssetNameParam())
 @project_option
-@click.option(
-    "--partition",
-    metavar="A..B",
-    help="Only these partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions.",
-)
+@one_partition_option("Only these partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions.")
 @at_option
 @branch_option
 @json_option
