@@ -74,6 +74,28 @@ class FileLocation:
 
 
 @frozen
+class TextFault:
+    """One thing that is wrong with a text, such as a template, a query or YAML, before its file is known.
+
+    Attributes:
+        line, column: Counted from 1.
+        width: How many characters are at fault.
+    """
+
+    line: int
+    column: int
+    width: int
+    message: str
+    hint: str | None = None
+
+    def __lt__(self, other: TextFault) -> bool:
+        return self._order() < other._order()
+
+    def _order(self) -> tuple[int, int, int, str, str]:
+        return self.line, self.column, self.width, self.message, self.hint or ""
+
+
+@frozen
 class SpecProblem:
     """One thing that is wrong with a project.
 

@@ -11,26 +11,10 @@ from typing import Final
 
 from sparkassets.core.query_text import StatementFault, find_write_fault
 from sparkassets.core.suggestions import KnownColumns, did_you_mean
-from sparkassets.errors import InputError
+from sparkassets.errors import InputError, TextFault
 from sparkassets.frozen import frozen
 
 _WATERMARK: Final = ("low", "high")
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class TemplateFault:
-    """One thing that is wrong with a template.
-
-    Attributes:
-        line, column: Counted from 1 in the template's text.
-        width: How many characters are at fault.
-    """
-
-    line: int
-    column: int
-    width: int
-    message: str
-    hint: str | None = None
 
 
 class TemplateError(InputError):
@@ -40,7 +24,7 @@ class TemplateError(InputError):
         fault: The place.
     """
 
-    def __init__(self, fault: TemplateFault) -> None:
+    def __init__(self, fault: TextFault) -> None:
         super().__init__(fault.message, hint=fault.hint)
         self.fault = fault
 
@@ -59,9 +43,9 @@ class NamedMember:
     line: int
     column: int
 
-    def fault(self, message: str, hint: str | None) -> TemplateFault:
+    def fault(self, message: str, hint: str | None) -> TextFault:
         """What is wrong with it."""
-        return TemplateFault(self.line, self.column, len(self.path[-1]), message, hint)
+        return TextFault(self.line, self.column, len(self.path[-1]), message, hint)
 
 
 @frozen(array_like=True)
@@ -86,9 +70,9 @@ class QueryOutline:
     inlets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     outlets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     members: tuple[NamedMember, ...] = ()
-    faults: tuple[TemplateFault, ...] = ()
+    faults: tuple[TextFault, ...] = ()
     reads_files: bool = False
-    select_fault: TemplateFault | None = None
+    select_fault: TextFault | None = None
     partitions: tuple[int, int] | None = None
     columns: tuple[str, ...] | None = None
     tables: tuple[tuple[str, int], ...] = ()
@@ -110,7 +94,7 @@ def check_template(
     dimensions: Collection[str],
     events: Collection[str] | None,
     watermarked: bool,
-) -> list[TemplateFault]:
+) -> list[TextFault]:
     """Everything that is wrong with the names in a template, in order of place; unknown inlets are for the caller.
 
     Args:
@@ -127,22 +111,22 @@ def check_template(
     return sorted([*outline.faults, *(fault for each in outline.members if (fault := judge.check(each)) is not None)])
 
 
-def find_statement_fault(text: str, outline: QueryOutline, *, writes: bool) -> TemplateFault | None:
+def find_statement_fault(text: str, outline: QueryOutline, *, writes: bool) -> TextFault | None:
     """Why a template with this outline is not one SELECT or, where its asset ``writes``, not statements that write."""
     if not writes:
         return outline.select_fault
     return None if outline.reads_files else place_fault(text, find_write_fault(text))
 
 
-def place_fault(text: str, fault: StatementFault | None) -> TemplateFault | None:
+def place_fault(text: str, fault: StatementFault | None) -> TextFault | None:
     """The fault of a statement with its line and column; None for none."""
     return None if fault is None else fault_at(text, fault.position, fault.width, fault.message, fault.hint)
 
 
-def fault_at(text: str, position: int, width: int, message: str, hint: str | None) -> TemplateFault:
+def fault_at(text: str, position: int, width: int, message: str, hint: str | None) -> TextFault:
     """A fault at a position of a text, in characters."""
     before = text[:position]
-    return TemplateFault(before.count("\n") + 1, position - before.rfind("\n"), width, message, hint)
+    return TextFault(before.count("\n") + 1, position - before.rfind("\n"), width, message, hint)
 
 
 @dataclass(frozen=True)
@@ -154,7 +138,7 @@ class _MemberChecker:
     events: Collection[str] | None
     watermarked: bool
 
-    def check(self, named: NamedMember) -> TemplateFault | None:
+    def check(self, named: NamedMember) -> TextFault | None:
         """What is wrong with a member of the run's names; None where the asset has it."""
         match named.path:
             case "inlets", inlet, column:

@@ -11,7 +11,7 @@ from typing import Final, TypeVar, cast
 from jinja2 import TemplateAssertionError, TemplateSyntaxError, nodes
 
 from sparkassets.core.events import wrong_member
-from sparkassets.core.query_outline import NamedMember, QueryOutline, TemplateError, TemplateFault, place_fault
+from sparkassets.core.query_outline import NamedMember, QueryOutline, TemplateError, place_fault
 from sparkassets.core.query_text import find_columns_and_tables, find_select_fault, normal_form
 from sparkassets.core.redaction import redact
 from sparkassets.core.sandbox import (
@@ -24,6 +24,7 @@ from sparkassets.core.sandbox import (
     undeclared_names,
 )
 from sparkassets.core.suggestions import IN_RUNS, called_here, did_you_mean, suggest_close
+from sparkassets.errors import TextFault
 
 _NAMES_SPELLED: Final = """
     inlets outlets partitions partition run_id schedule_date data_interval_start data_interval_end logical_date
@@ -65,7 +66,7 @@ _BLOCKS: Final = (nodes.For, nodes.If, nodes.With, nodes.Macro, nodes.CallBlock,
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_]+")
 
-_TOO_DEEP: Final = TemplateFault(1, 1, 1, "the template is broken: it is nested too deep")
+_TOO_DEEP: Final = TextFault(1, 1, 1, "the template is broken: it is nested too deep")
 
 
 def read_outline(text: str) -> QueryOutline:
@@ -127,7 +128,7 @@ class Template:
             raise TemplateError(_TOO_DEEP) from None
         except ValueError:  # Python's limit for the digits of a number, which Jinja does not know
             message = "the template is broken: a number in it has more than 4,300 digits"
-            raise TemplateError(TemplateFault(1, 1, 1, message)) from None
+            raise TemplateError(TextFault(1, 1, 1, message)) from None
         if found is None:
             raise TemplateError(_TOO_DEEP)
         return cls(text, tree, found)
@@ -265,14 +266,14 @@ def _time_members() -> frozenset[str]:
 class _TemplateChecker:
     template: Template
 
-    def loading(self) -> Iterator[TemplateFault]:
+    def loading(self) -> Iterator[TextFault]:
         """Attempts to read other files."""
         for node in self.template.find(*_LOADING):
             word = _LOADING[type(node)]
             hint = "name another asset as {{ inlets.<name> }}, or repeat the text"
             yield self._fault(node, word, f"{word!r} cannot be used: a template stands alone", hint)
 
-    def names(self) -> Iterator[TemplateFault]:
+    def names(self) -> Iterator[TextFault]:
         """Faults of names: unknown names, names of the run that are set again, and objects used without a member."""
         names = list(self.template.find(nodes.Name))
         unknown = self._unknown_names(names)
@@ -304,9 +305,9 @@ class _TemplateChecker:
             return error
         return None
 
-    def filters(self) -> list[TemplateFault]:
+    def filters(self) -> list[TextFault]:
         """Filters and tests that Jinja does not have here, and what else it only finds when it compiles."""
-        faults: list[TemplateFault] = []
+        faults: list[TextFault] = []
         sandbox = environment()
         for kind, known, what in ((nodes.Filter, sandbox.filters, "filter"), (nodes.Test, sandbox.tests, "test")):
             for node in cast("Iterable[nodes.Filter | nodes.Test]", self.template.find(kind)):
@@ -317,7 +318,7 @@ class _TemplateChecker:
             faults.append(_syntax_fault(self.template.text, error))
         return faults
 
-    def values(self) -> Iterator[TemplateFault]:
+    def values(self) -> Iterator[TextFault]:
         """Values that would become SQL, and quotes around values that are literals without them."""
         for node, name in find_untrusted_raw(self.template.tree) if RAW in self.template.text else ():
             hint = "{{ … | identifier }} makes a name of it; without a filter it is a literal"
@@ -330,14 +331,14 @@ class _TemplateChecker:
                 message = "a list that is printed is separated and quoted; quotes in 'join' would be part of one text"
                 yield self._fault(node, "join", message, "write IN ({{ … }}), without quotes and 'join'")
 
-    def members(self) -> Iterator[TemplateFault]:
+    def members(self) -> Iterator[TextFault]:
         """Members that an object of the run does not have, and attempts to leave the sandbox."""
         for node in self.template.members:
             member = member_of(node)
             if member is not None:
                 yield from self._member_faults(node, member)
 
-    def _member_faults(self, node: Member, member: str) -> Iterator[TemplateFault]:
+    def _member_faults(self, node: Member, member: str) -> Iterator[TextFault]:
         if _leaves_sandbox(node, member):
             hint = None if member.startswith("__") else f"write [{member!r}] for a column of that name"
             yield self._fault(node, member, f"{member!r} cannot be used: it would leave the template's sandbox", hint)
@@ -360,21 +361,21 @@ class _TemplateChecker:
             if member is not None and not _leaves_sandbox(node, member) and (owner := _owner_of(node)):
                 yield NamedMember((*owner, member), *self.template.place(node, member))
 
-    def _fault(self, node: nodes.Node, word: str, message: str, hint: str | None = None) -> TemplateFault:
+    def _fault(self, node: nodes.Node, word: str, message: str, hint: str | None = None) -> TextFault:
         line, column = self.template.place(node, word)
-        return TemplateFault(line, column, len(word), message, hint)
+        return TextFault(line, column, len(word), message, hint)
 
 
 def _holds_quote(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Const) and isinstance(node.value, str) and not {"'", '"'}.isdisjoint(node.value)
 
 
-def _syntax_fault(text: str, error: TemplateSyntaxError) -> TemplateFault:
+def _syntax_fault(text: str, error: TemplateSyntaxError) -> TextFault:
     """Jinja's syntax error as a fault of its line; Jinja reports no columns."""
     line = _line(text.splitlines(), error.lineno)
     column = len(line) - len(line.lstrip()) + 1
     message = f"the template is broken: {(error.message or '').rstrip('.')}"
-    return TemplateFault(error.lineno, column, max(1, len(line.strip())), message)
+    return TextFault(error.lineno, column, max(1, len(line.strip())), message)
 
 
 def _line(lines: list[str], number: int) -> str:

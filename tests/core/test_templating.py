@@ -5,10 +5,11 @@ import pytest
 from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
 
-from sparkassets.core.query_outline import TemplateError, TemplateFault, check_template, find_statement_fault
+from sparkassets.core.query_outline import TemplateError, check_template, find_statement_fault
 from sparkassets.core.sandbox import render
 from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.templating import MOST_NESTED, NAMES, Template, read_outline
+from sparkassets.errors import TextFault
 
 
 def faults(text, **given):
@@ -199,7 +200,7 @@ def test_known_members():
 def test_broken_template():
     with pytest.raises(TemplateError) as error:
         Template.parse("SELECT 1\n  FROM {{ inlets. }}")
-    assert error.value.fault == TemplateFault(2, 3, 18, "the template is broken: expected name or number")
+    assert error.value.fault == TextFault(2, 3, 18, "the template is broken: expected name or number")
     assert str(error.value) == "the template is broken: expected name or number"
 
 
@@ -258,9 +259,7 @@ def test_what_is_not_nested_too_deep_can_be_compiled(nested):
 def test_a_number_may_be_too_long():
     with pytest.raises(TemplateError) as error:
         Template.parse("SELECT 1\n, {{ " + "9" * 5_000 + " }}")
-    assert error.value.fault == TemplateFault(
-        1, 1, 1, "the template is broken: a number in it has more than 4,300 digits"
-    )
+    assert error.value.fault == TextFault(1, 1, 1, "the template is broken: a number in it has more than 4,300 digits")
 
 
 def test_the_sandbox():

@@ -30,7 +30,7 @@ from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.unlisted_segments import refuse_unlisted_segments
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import PatternCheck, RegisteredCheck, SqlCheck, ValidationRule
-from sparkassets.errors import FileLocation, SpecProblem
+from sparkassets.errors import FileLocation, SpecProblem, TextFault
 from sparkassets.frozen import frozen, replace
 
 _BEYOND_SQLGLOT: Final = re.compile(
@@ -86,7 +86,7 @@ def _query_problems(asset: AssetSpec, derivations: AssetDerivations) -> list[Spe
                 return [SpecProblem(asset.body.location, f"no run can render this template: {failure}")]
             continue
         source, tree = _QuerySource(asset.body, query.sql), _parse_query(query.sql)
-        if isinstance(tree, SyntaxFault):
+        if isinstance(tree, TextFault):
             return [source.problem(tree)]
         if tree is not None and (problems := [*_unknown_columns(asset, query, tree, source, derivations)]):
             return problems
@@ -96,45 +96,35 @@ def _query_problems(asset: AssetSpec, derivations: AssetDerivations) -> list[Spe
 # --------------------------------------------------------------------- syntax
 
 
-@frozen
-class SyntaxFault:
-    """Where a query cannot be read, from 1, and why."""
-
-    line: int
-    column: int
-    width: int
-    message: str
-
-
-def find_syntax_error(sql: str) -> SyntaxFault | None:
+def find_syntax_error(sql: str) -> TextFault | None:
     """The first place at which a query cannot be read; None where it can, or where only Spark knows.
 
     >>> find_syntax_error("SELECT sum(a FROM t")
-    SyntaxFault(line=1, column=14, width=4, message="expected ) before 'FROM'")
+    TextFault(line=1, column=14, width=4, message="expected ) before 'FROM'", hint=None)
     >>> find_syntax_error("SELECT a FROM t")
     """
     parsed = _parse_query(sql)
-    return parsed if isinstance(parsed, SyntaxFault) else None
+    return parsed if isinstance(parsed, TextFault) else None
 
 
-def _parse_query(sql: str) -> exp.Expr | SyntaxFault | None:
+def _parse_query(sql: str) -> exp.Expr | TextFault | None:
     """The tree of a query, or where it cannot be read; None where only Spark knows."""
     if _BEYOND_SQLGLOT.search(sql):
         return None
     if (place := find_extra_comma(sql)) is not None:
         line = sql.count("\n", 0, place) + 1
-        return SyntaxFault(line, place - sql.rfind("\n", 0, place), 1, "unexpected ','")
+        return TextFault(line, place - sql.rfind("\n", 0, place), 1, "unexpected ','")
     try:
         return sqlglot.parse_one(sql, dialect="spark")
     except ParseError as error:
         return _read_parse_error(error)
     except TokenError:
-        return SyntaxFault(1, 1, 1, "a quote or a comment is not closed")
+        return TextFault(1, 1, 1, "a quote or a comment is not closed")
     except (SqlglotError, RecursionError, ValueError):
         return None
 
 
-def _read_parse_error(error: ParseError) -> SyntaxFault | None:
+def _read_parse_error(error: ParseError) -> TextFault | None:
     """The parser's first error in our words, at its place; None where the error has no place."""
     detail = error.errors[0] if error.errors else {}
     token, line, end = str(detail.get("highlight") or ""), detail.get("line"), detail.get("col")
@@ -149,7 +139,7 @@ def _read_parse_error(error: ParseError) -> SyntaxFault | None:
         message = f"expected {description.removeprefix('Expected ')} near {token!r}"
     else:
         message = f"unexpected {token!r}"
-    return SyntaxFault(line, max(1, end - len(token) + 1), len(token), message)
+    return TextFault(line, max(1, end - len(token) + 1), len(token), message)
 
 
 class _QuerySource:
@@ -168,7 +158,7 @@ class _QuerySource:
         self._has_same_lines = body.template.strip().rstrip(";").count("\n") == sql.count("\n")
         self._rendered = sql.split("\n")
 
-    def problem(self, fault: SyntaxFault) -> SpecProblem:
+    def problem(self, fault: TextFault) -> SpecProblem:
         """The problem at its line; at its column, too, where the line as written shows it."""
         template_line = fault.line + self._leading_lines if self._has_same_lines else 1
         line = self._lines[template_line - 1] if template_line <= len(self._lines) else ""
@@ -191,12 +181,12 @@ class _QuerySource:
         where = FileLocation(body_location.file, body_location.line + template_line - 1, indent + column)
         return SpecProblem(where, f"the SQL cannot run: {fault.message}", None, " " * indent + line, max(1, width))
 
-    def locate_name(self, name: str) -> SyntaxFault:
+    def locate_name(self, name: str) -> TextFault:
         """The first place of a name in the rendered query."""
         for number, line in enumerate(self._rendered, start=1):
             if match := re.search(rf"(?<![\w`]){re.escape(name)}(?!\w)", line):
-                return SyntaxFault(number, match.start() + 1, len(name), "")
-        return SyntaxFault(1, 1, 1, "")
+                return TextFault(number, match.start() + 1, len(name), "")
+        return TextFault(1, 1, 1, "")
 
 
 # --------------------------------------------------------------------- columns
@@ -278,13 +268,13 @@ def _unlisted_segments(
         if (column := unlisted.get(last.name.casefold())) is not None:
             message, hint = refuse_unlisted_segments(owner, column, listed)
             width = last.meta["end"] - first.meta["start"] + 1
-            fault = SyntaxFault(last.meta["line"], last.meta["col"] - width + 1, width, message)
+            fault = TextFault(last.meta["line"], last.meta["col"] - width + 1, width, message)
             yield replace(source.problem(fault), hint=hint)
 
 
 def _unknown_name_problem(source: _QuerySource, name: str, message: str, known_names: Iterable[str]) -> SpecProblem:
     place = source.locate_name(name)
-    fault = SyntaxFault(place.line, place.column, place.width, message)
+    fault = TextFault(place.line, place.column, place.width, message)
     problem = source.problem(fault)
     return SpecProblem(
         problem.location, problem.message, did_you_mean(name, [*known_names]), problem.excerpt, problem.width
@@ -390,7 +380,7 @@ def _unknown_rule_columns(rules: Iterable[ValidationRule], columns: Sequence[str
 def _column_names(condition: str) -> list[str]:
     """The columns that a condition surely reads; empty where it has queries of its own or cannot be read."""
     tree = _parse_query(f"SELECT 1 FROM t WHERE (\n{condition}\n)")  # noqa: S608  parsed, never run
-    if tree is None or isinstance(tree, SyntaxFault) or len([*tree.find_all(exp.Query)]) > 1:
+    if tree is None or isinstance(tree, TextFault) or len([*tree.find_all(exp.Query)]) > 1:
         return []
     made = {*map(str.casefold, _names_made_by_query(tree)), *_NOT_COLUMNS}
     columns = [each.name for each in tree.find_all(exp.Column) if not each.table]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from sparkassets.core.query_outline import TemplateFault, fault_at
+from sparkassets.core.query_outline import fault_at
 from sparkassets.core.spec.asset_graph import find_cycles
 from sparkassets.core.spec.bodies import AssetBody, SqlText
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
@@ -15,9 +15,10 @@ from sparkassets.core.spec.rule_maps import TAKING
 from sparkassets.core.spec.schedule import check_aligned
 from sparkassets.core.spec.storage_overlaps import find_overlaps, storage_uses
 from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.errors import TextFault
 
 
-def find_unbraced_assets(sql: SqlText, *, asset: str, known: Mapping[str, str]) -> list[TemplateFault]:
+def find_unbraced_assets(sql: SqlText, *, asset: str, known: Mapping[str, str]) -> list[TextFault]:
     """Where the query of ``asset`` names an asset as a table, in order of place; ``known`` is by folded names."""
     tables = ((known.get(table.casefold()), table, position) for table, position in sql.outline.tables)
     return [
@@ -27,7 +28,7 @@ def find_unbraced_assets(sql: SqlText, *, asset: str, known: Mapping[str, str]) 
     ]
 
 
-def _make_fault(sql: str, name: str, table: str, position: int, *, is_own_table: bool) -> TemplateFault:
+def _make_fault(sql: str, name: str, table: str, position: int, *, is_own_table: bool) -> TextFault:
     message = f"{table!r} without braces is no asset to Spark, but a table of its catalog"
     reference = f"{{{{ {'outlets' if is_own_table else 'inlets'}.{name} }}}}"
     hint = f"write {reference}; a table of the catalog needs its schema before its name, as in default.{table}"

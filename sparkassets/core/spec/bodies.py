@@ -12,7 +12,7 @@ from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.definitions.definition import digest
 from sparkassets.core.events import wrong_in_context
 from sparkassets.core.outline_memo import OutlineMemo
-from sparkassets.core.query_outline import QueryOutline, TemplateError, TemplateFault
+from sparkassets.core.query_outline import QueryOutline, TemplateError
 from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting
 from sparkassets.core.redaction import redact
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft, normalize_path, sibling_path
@@ -21,7 +21,7 @@ from sparkassets.core.spec.rule_maps import row_removing_rule_maps
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile
 from sparkassets.core.suggestions import suggest_close
 from sparkassets.core.writes import WriteMode
-from sparkassets.errors import FileLocation, SpecProblem
+from sparkassets.errors import FileLocation, SpecProblem, TextFault
 from sparkassets.frozen import frozen
 
 CONTEXT: Final = "context"
@@ -194,7 +194,7 @@ class SqlText:
         form = self.outline.normal_form
         return redact(form, variables=variables) if variables or self.outline.has_credentials else form
 
-    def fault(self, fault: TemplateFault) -> SpecProblem:
+    def fault(self, fault: TextFault) -> SpecProblem:
         """The template's fault as a problem of its file."""
         return self.mention(fault.line, fault.column, fault.width).problem(fault.message, hint=fault.hint)
 

@@ -9,9 +9,10 @@ from collections.abc import Collection, Mapping
 
 from sparkassets.core.partitions import Dependency
 from sparkassets.core.phrases import listing
-from sparkassets.core.query_outline import NamedMember, QueryOutline, TemplateFault
+from sparkassets.core.query_outline import NamedMember, QueryOutline
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.model import InletSpec
+from sparkassets.errors import TextFault
 
 
 def find_segments_from_rows(draft: AssetDraft, inlets: Mapping[str, InletSpec], files: AssetFiles) -> tuple[str, ...]:
@@ -33,7 +34,7 @@ def find_segments_from_rows(draft: AssetDraft, inlets: Mapping[str, InletSpec], 
 
 def find_unlisted_segments(
     outline: QueryOutline, *, from_rows: Collection[str], dimensions: Collection[str]
-) -> list[TemplateFault]:
+) -> list[TextFault]:
     """Where a template names segments that only rows make known; its SQL is not parsed here.
 
     Args:

@@ -12,6 +12,7 @@ from yaml.parser import Parser
 from yaml.reader import Reader
 from yaml.scanner import Scanner
 
+from sparkassets.errors import TextFault
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
@@ -62,27 +63,11 @@ NodeComposer: Final = fastest_composer()
 
 
 @frozen
-class YamlFault:
-    """Where a text stops being YAML.
-
-    Attributes:
-        line, column: Counted from 1.
-        width: How many characters are at fault.
-    """
-
-    line: int
-    column: int
-    width: int
-    message: str
-    hint: str | None = None
-
-
-@frozen
 class ComposedDocuments:
     """The documents of one text; those before the broken place are there."""
 
     roots: tuple[Node, ...]
-    fault: YamlFault | None = None
+    fault: TextFault | None = None
 
 
 def compose_documents(text: str, *, composer: type = NodeComposer) -> ComposedDocuments:
@@ -101,7 +86,7 @@ def compose_documents(text: str, *, composer: type = NodeComposer) -> ComposedDo
     except yaml.reader.ReaderError as error:
         lines = split_lines(text[: error.position])
         message = f"the character U+{error.character:04X} cannot stand in YAML"
-        return ComposedDocuments((), YamlFault(len(lines), len(lines[-1]) + 1, 1, message))
+        return ComposedDocuments((), TextFault(len(lines), len(lines[-1]) + 1, 1, message))
     return ComposedDocuments(tuple(roots))
 
 
@@ -118,7 +103,7 @@ def _join_surrogates(match: re.Match[str]) -> str:
     return f"\\U{character:08x}"
 
 
-def _find_excess_depth(text: str, composer: type) -> YamlFault | None:
+def _find_excess_depth(text: str, composer: type) -> TextFault | None:
     """Where collections are nested too deep: the C library would overflow its stack."""
     if sum(text.count(opening) for opening in ("[", "{", "- ", "? ")) < MOST_NESTED:
         return None  # nesting by indentation alone grows a file with the square of its depth
@@ -167,7 +152,7 @@ _EXPLANATIONS: Final = (
 )
 
 
-def _explain_yaml_error(error: yaml.MarkedYAMLError, lines: list[str]) -> YamlFault:
+def _explain_yaml_error(error: yaml.MarkedYAMLError, lines: list[str]) -> TextFault:
     """The error of the YAML parser in words for an author, with the place to change.
 
     The parser often reports where it gave up. For the usual causes, such as missing quotes or tabs, the message names
@@ -176,7 +161,7 @@ def _explain_yaml_error(error: yaml.MarkedYAMLError, lines: list[str]) -> YamlFa
     context, problem = error.context or "", error.problem or ""
     mark = error.problem_mark or error.context_mark
     if mark is None:
-        return YamlFault(1, 1, 1, f"this is not YAML: {problem}")
+        return TextFault(1, 1, 1, f"this is not YAML: {problem}")
     character = lines[mark.line][mark.column : mark.column + 1]
     if "cannot start any token" in problem:
         if character == "\t":
@@ -186,7 +171,7 @@ def _explain_yaml_error(error: yaml.MarkedYAMLError, lines: list[str]) -> YamlFa
         text = re.match(r"\$\{[^}]*\}?", lines[mark.line][mark.column - 1 :])
         width = len(text[0]) if text else 1
         hint = f'write "{text[0]}"' if text else None
-        return YamlFault(mark.line + 1, mark.column, width, "'${…}' inside a flow map or list must be quoted", hint)
+        return TextFault(mark.line + 1, mark.column, width, "'${…}' inside a flow map or list must be quoted", hint)
     for in_context, in_problem, message, hint, at_context in _EXPLANATIONS:
         if in_context in context and in_problem in problem:
             place = error.context_mark if at_context and error.context_mark else mark
@@ -198,12 +183,12 @@ def _explain_yaml_error(error: yaml.MarkedYAMLError, lines: list[str]) -> YamlFa
     return _fault_at(mark, 1, f"this is not YAML: {problem}")
 
 
-def _fault_at(mark: Mark | None, width: int, message: str, hint: str | None = None) -> YamlFault:
+def _fault_at(mark: Mark | None, width: int, message: str, hint: str | None = None) -> TextFault:
     line, column = (mark.line, mark.column) if mark else (0, 0)
-    return YamlFault(line + 1, column + 1, width, message, hint)
+    return TextFault(line + 1, column + 1, width, message, hint)
 
 
-def _missing_quotes_fault(mark: Mark, lines: list[str], message: str) -> YamlFault:
+def _missing_quotes_fault(mark: Mark, lines: list[str], message: str) -> TextFault:
     """The text from the mark on must be quoted: up to a comment and, inside ``{…}`` or ``[…]``, to its end."""
     before, rest = lines[mark.line][: mark.column], lines[mark.line][mark.column :]
     ends = r"\s#|[,\]}]" if re.search(r"[\[{]", before) else r"\s#"

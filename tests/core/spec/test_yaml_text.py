@@ -1,6 +1,7 @@
 import pytest
 
-from sparkassets.core.spec.yaml_text import NodeComposer, PurePythonComposer, YamlFault, compose_documents, split_lines
+from sparkassets.core.spec.yaml_text import NodeComposer, PurePythonComposer, compose_documents, split_lines
+from sparkassets.errors import TextFault
 
 TWICE = "a second ':' on the line, or a key that is not below its neighbours"
 COLON = "text that holds ': ' must be quoted"
@@ -10,42 +11,42 @@ COLON = "text that holds ': ' must be quoted"
 @pytest.mark.parametrize(
     ("text", "broken"),
     [
-        ("schedule: @daily\n", YamlFault(1, 11, 6, "text that begins with '@' must be quoted", 'write "@daily"')),
+        ("schedule: @daily\n", TextFault(1, 11, 6, "text that begins with '@' must be quoted", 'write "@daily"')),
         (
             "schedule: */5 * * * *   # often\n",
-            YamlFault(1, 11, 11, "text that begins with '*' must be quoted", 'write "*/5 * * * *"'),
+            TextFault(1, 11, 11, "text that begins with '*' must be quoted", 'write "*/5 * * * *"'),
         ),
-        ("s: * * * * *\n", YamlFault(1, 4, 9, "text that begins with '*' must be quoted", 'write "* * * * *"')),
+        ("s: * * * * *\n", TextFault(1, 4, 9, "text that begins with '*' must be quoted", 'write "* * * * *"')),
         (
             "s: {cron: @daily, timezone: UTC}\n",
-            YamlFault(1, 11, 6, "text that begins with '@' must be quoted", 'write "@daily"'),
+            TextFault(1, 11, 6, "text that begins with '@' must be quoted", 'write "@daily"'),
         ),
-        ("s: `x`\n", YamlFault(1, 4, 3, "text that begins with '`' must be quoted", 'write "`x`"')),
-        ('s: %"x"\n', YamlFault(1, 4, 4, "text that begins with '%' must be quoted", "put it in quotes")),
+        ("s: `x`\n", TextFault(1, 4, 3, "text that begins with '`' must be quoted", 'write "`x`"')),
+        ('s: %"x"\n', TextFault(1, 4, 4, "text that begins with '%' must be quoted", "put it in quotes")),
         (
             "s: *daily\n",
-            YamlFault(1, 4, 6, "there is no such anchor; text that begins with '*' must be quoted", 'write "*daily"'),
+            TextFault(1, 4, 6, "there is no such anchor; text that begins with '*' must be quoted", 'write "*daily"'),
         ),
-        ("s: & b\n", YamlFault(1, 4, 3, "text that begins with '&' must be quoted", 'write "& b"')),
-        ("a: &x 1\nb: &x 2\n", YamlFault(2, 4, 1, "this anchor is defined twice")),
-        ("a:\n\tb: 1\n", YamlFault(2, 1, 1, "a tab cannot indent; expected spaces")),
-        ("a: b: c\n", YamlFault(1, 5, 1, TWICE, COLON)),
-        ("a: 1\n b: 2\n", YamlFault(2, 3, 1, TWICE, COLON)),
-        ("a: 'x\nb: 1\n", YamlFault(1, 4, 1, "this quote is not closed")),
-        ("a: [1, 2\nb: 3\n", YamlFault(1, 4, 1, "this list is not closed by ']', or a ',' is missing in it")),
-        ("a: {x: 1\nb: 3\n", YamlFault(1, 4, 1, "this map is not closed by '}', or a ',' is missing in it")),
+        ("s: & b\n", TextFault(1, 4, 3, "text that begins with '&' must be quoted", 'write "& b"')),
+        ("a: &x 1\nb: &x 2\n", TextFault(2, 4, 1, "this anchor is defined twice")),
+        ("a:\n\tb: 1\n", TextFault(2, 1, 1, "a tab cannot indent; expected spaces")),
+        ("a: b: c\n", TextFault(1, 5, 1, TWICE, COLON)),
+        ("a: 1\n b: 2\n", TextFault(2, 3, 1, TWICE, COLON)),
+        ("a: 'x\nb: 1\n", TextFault(1, 4, 1, "this quote is not closed")),
+        ("a: [1, 2\nb: 3\n", TextFault(1, 4, 1, "this list is not closed by ']', or a ',' is missing in it")),
+        ("a: {x: 1\nb: 3\n", TextFault(1, 4, 1, "this map is not closed by '}', or a ',' is missing in it")),
         (
             "a: {x: ${Y:-1}}\n",
-            YamlFault(1, 8, 7, "'${…}' inside a flow map or list must be quoted", 'write "${Y:-1}"'),
+            TextFault(1, 8, 7, "'${…}' inside a flow map or list must be quoted", 'write "${Y:-1}"'),
         ),
-        ("- a\nb: 1\n", YamlFault(2, 1, 1, "this does not continue the list above; expected '- '")),
+        ("- a\nb: 1\n", TextFault(2, 1, 1, "this does not continue the list above; expected '- '")),
         (
             "a: |\n  x\n y\n",
-            YamlFault(3, 2, 1, "this does not continue the map above; expected a key below its other keys"),
+            TextFault(3, 2, 1, "this does not continue the map above; expected a key below its other keys"),
         ),
-        ("a: ]\n", YamlFault(1, 4, 1, "expected a value", 'write "]"')),
-        (" a: 1\nb: 2\n", YamlFault(2, 1, 1, "this is indented less than the lines above")),
-        ("a: 1\nb: \x01\n", YamlFault(2, 4, 1, "the character U+0001 cannot stand in YAML")),
+        ("a: ]\n", TextFault(1, 4, 1, "expected a value", 'write "]"')),
+        (" a: 1\nb: 2\n", TextFault(2, 1, 1, "this is indented less than the lines above")),
+        ("a: 1\nb: \x01\n", TextFault(2, 4, 1, "the character U+0001 cannot stand in YAML")),
     ],
 )
 def test_what_is_broken(text, broken, composer):
@@ -62,7 +63,7 @@ def test_an_escape_that_does_not_exist():
 
 
 def test_directives_are_refused():
-    assert compose_documents("%FOO bar\n---\na: 1\n").fault == YamlFault(
+    assert compose_documents("%FOO bar\n---\na: 1\n").fault == TextFault(
         1, 1, 1, "a line that begins with '%' is not supported"
     )
 
