@@ -20,6 +20,7 @@ from sparkassets.core.sinks import REGISTRY as SINKS
 from sparkassets.core.source_formats import REGISTRY as SOURCES
 from sparkassets.core.spec.asset_file import read_asset_files, read_first_assets
 from sparkassets.core.spec.bodies import (
+    AssetCode,
     ModuleFunction,
     ModuleSource,
     WantedModule,
@@ -101,7 +102,7 @@ def compile_folder(
     declared_functions = {
         name: each for name, each in declared_by_name if each is not None and each.function is not None
     }
-    sql, modules, functions = _find_code(project, assets, reader, declared_functions)
+    code = _find_code(project, assets, reader, declared_functions)
     unreadable = assets.unreadable | (declared.unreadable - assets.drafts.keys())
     unread = tuple(_find_unread(project, reader))
     problems = (*assets.problems, *reader.problems, *declared.problems, *(() if assets.drafts else unread))
@@ -110,10 +111,8 @@ def compile_folder(
     compiled = compile_project(
         project,
         assets,
-        sql=sql,
-        modules=modules,
+        code,
         tables=tables,
-        declared=functions,
         outlines=outlines.memo if outlines is not None else None,
     )
     if outlines is not None:
@@ -129,8 +128,7 @@ def _check_first_assets(
     Raises:
         SpecError: They alone have too many problems to go on.
     """
-    sql, modules, functions = _find_code(project, first, reader, {})
-    compile_assets(project, first, sql=sql, modules=modules, tables=tables, declared=functions)
+    compile_assets(project, first, _find_code(project, first, reader, {}), tables=tables)
 
 
 def _load_declared(
@@ -332,11 +330,8 @@ def _module_paths(folder: Path, reader: SourceReader) -> Iterator[Path]:
 
 def _find_code(
     project: ProjectDraft, assets: AssetFiles, reader: SourceReader, declared: Mapping[str, DeclaredAsset]
-) -> tuple[dict[str, SourceFile | None], dict[str, ModuleSource], dict[str, ModuleFunction]]:
-    """The code that assets need: SQL files by path, modules by name, and functions that declare assets by asset.
-
-    Files that do not exist are left out. A SQL file that exists and cannot be read is None.
-    """
+) -> AssetCode:
+    """The code that assets need; files that do not exist are left out."""
     sql: dict[str, SourceFile | None] = {}
     functions = [each for draft in assets.drafts.values() for each in functions_of_rules(draft)]
     modules = _find_modules((name for name, _ in functions if is_allowed(name, project)), reader)
@@ -360,7 +355,7 @@ def _find_code(
         if asset.function is not None:
             modules.setdefault(asset.module.name, ModuleSource(asset.module.file, asset.module.search_path))
             declared_functions[name] = replace(asset.function, parts=_digest_code(asset, function_parts))
-    return sql, modules, declared_functions
+    return AssetCode(sql, modules, declared_functions)
 
 
 def _digest_code(asset: DeclaredAsset, calls: FunctionParts) -> dict[str, str]:

@@ -153,6 +153,21 @@ class ModuleSource:
 
 
 @frozen
+class AssetCode:
+    """The existing code that assets need, read before they are compiled.
+
+    Attributes:
+        sql: SQL files by their path from the project's folder; None for one that cannot be read.
+        modules: Python modules by name.
+        declared: Functions that declare assets in Python, by asset.
+    """
+
+    sql: Mapping[str, SourceFile | None]
+    modules: Mapping[str, ModuleSource]
+    declared: Mapping[str, ModuleFunction] = field(default_factory=dict)
+
+
+@frozen
 class AssetMention:
     """A place in code that names an asset."""
 
@@ -235,14 +250,7 @@ class AssetBody:
         return AssetDefinition.build(text=text, code=code, params=params, options=options, variables=values)
 
 
-def compile_body(
-    draft: AssetDraft,
-    project: ProjectDraft,
-    sql: Mapping[str, SourceFile | None],
-    modules: Mapping[str, ModuleSource],
-    declared: ModuleFunction | None,
-    outlines: OutlineMemo,
-) -> AssetBody:
+def compile_body(draft: AssetDraft, project: ProjectDraft, code: AssetCode, outlines: OutlineMemo) -> AssetBody:
     """Compiles the code that the asset runs; mistakes become problems of the draft.
 
     Empty for a source, for a multi-asset whose outlets have the SQL, and for an outlet that a function makes.
@@ -250,10 +258,7 @@ def compile_body(
     Args:
         draft: The asset.
         project: Says which packages functions may come from.
-        sql: The existing SQL files, by their path from the project's folder; None for one that cannot be read, which
-            whoever read it has reported.
-        modules: The existing modules, by name.
-        declared: The function that declares the asset in Python; None for one in YAML.
+        code: The code of all assets; SQL files that cannot be read have been reported by whoever read them.
         outlines: Those of SQL texts.
     """
     keys = draft.keys
@@ -269,11 +274,11 @@ def compile_body(
     if keys.outlets is not None and keys.python is None:
         return AssetBody()  # its outlets have the SQL
     if keys.python is None:
-        return _compile_sql(draft, sql, outlines)
+        return _compile_sql(draft, code.sql, outlines)
     if keys.sql is not None:
         (draft.at / "python").add_key_problem("an asset runs either 'sql' or 'python', not both")
         return AssetBody()
-    return _compile_python(draft, keys.python, project, modules, declared)
+    return _compile_python(draft, keys.python, project, code.modules, code.declared.get(draft.name))
 
 
 def _compile_sql(draft: AssetDraft, files: Mapping[str, SourceFile | None], outlines: OutlineMemo) -> AssetBody:

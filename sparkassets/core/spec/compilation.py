@@ -17,7 +17,7 @@ from sparkassets.core.spec.asset_checks import (
     find_unbraced_assets,
 )
 from sparkassets.core.spec.asset_graph import sort_topologically, upstream_edges
-from sparkassets.core.spec.bodies import AssetBody, ModuleFunction, ModuleSource, compile_body, join_bodies
+from sparkassets.core.spec.bodies import AssetBody, AssetCode, ModuleSource, compile_body, join_bodies
 from sparkassets.core.spec.column_inference import TableColumns, check_partition_columns, find_known_columns
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft, resolve_path
 from sparkassets.core.spec.expect_and_notify import compile_expect, compile_notify
@@ -37,7 +37,7 @@ from sparkassets.core.spec.strategy_and_write import check_upsert, compile_strat
 from sparkassets.core.spec.time_bounds import TimeBounds
 from sparkassets.core.spec.unlisted_segments import find_segments_from_rows, find_unlisted_segments
 from sparkassets.core.spec.validations import compile_rules, refuse_rules
-from sparkassets.core.spec.yaml_document import SourceFile, sort_problems
+from sparkassets.core.spec.yaml_document import sort_problems
 from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.validations import ValidationRule
 from sparkassets.core.writes import WriteMode
@@ -48,11 +48,9 @@ from sparkassets.frozen import replace
 def compile_project(
     project: ProjectDraft,
     files: AssetFiles,
+    code: AssetCode,
     *,
-    sql: Mapping[str, SourceFile | None],
-    modules: Mapping[str, ModuleSource],
     tables: TableColumns | None = None,
-    declared: Mapping[str, ModuleFunction] | None = None,
     outlines: OutlineMemo | None = None,
 ) -> ProjectSpec:
     """Compiles the project from its files, which were read before.
@@ -60,21 +58,16 @@ def compile_project(
     Args:
         project: The project file.
         files: The asset files.
-        sql: The existing SQL files that assets want, by their path from the project's folder; None for one that cannot
-            be read, which ``files.problems`` reports.
-        modules: The existing Python modules that assets want, by name.
+        code: The code that assets want; ``files.problems`` reports SQL files that cannot be read.
         tables: Looks up the columns of Delta tables that others write; None looks up none.
-        declared: The functions that declare assets in Python, by asset.
         outlines: Those of SQL texts that were read before.
 
     Raises:
         SpecError: With every problem of every file, in order of place.
     """
-    compiled = compile_assets(
-        project, files, sql=sql, modules=modules, tables=tables, declared=declared, outlines=outlines
-    )
+    compiled = compile_assets(project, files, code, tables=tables, outlines=outlines)
     assets = _mark_followed(_add_views(compiled))
-    assets = _add_notify_rules(project, files, assets, modules)
+    assets = _add_notify_rules(project, files, assets, code.modules)
     edges = upstream_edges(assets)
     check_together(project, files, assets, edges)
     sinks = compile_sinks(
@@ -92,37 +85,25 @@ def compile_project(
 def compile_assets(
     project: ProjectDraft,
     files: AssetFiles,
+    code: AssetCode,
     *,
-    sql: Mapping[str, SourceFile | None],
-    modules: Mapping[str, ModuleSource],
     tables: TableColumns | None = None,
-    declared: Mapping[str, ModuleFunction] | None = None,
     outlines: OutlineMemo | None = None,
 ) -> dict[str, AssetSpec]:
     """Each asset by name, compiled but not judged together with all others; mistakes become problems of the drafts.
 
-    Args:
-        project: As of `compile_project`, like all others.
-        files: The asset files.
-        sql: The SQL files.
-        modules: The Python modules.
-        tables: Looks up columns.
-        declared: The functions that declare assets.
-        outlines: Those of SQL texts that were read before.
+    Its arguments are those of `compile_project`.
 
     Raises:
         SpecError: There are too many problems to go on.
     """
     drafts = files.drafts
-    functions, outlines = declared or {}, outlines or OutlineMemo()
-    bodies = {
-        draft.name: compile_body(draft, project, sql, modules, functions.get(draft.name), outlines)
-        for draft in files.until_too_many()
-    }
+    outlines = outlines or OutlineMemo()
+    bodies = {draft.name: compile_body(draft, project, code, outlines) for draft in files.until_too_many()}
     bodies |= {name: join_bodies(outlet_bodies) for name, outlet_bodies in _group_outlet_bodies(files, bodies).items()}
     known_columns = find_known_columns(drafts, bodies, tables)
-    code = CodeCatalog(project, modules, project.installed.checks)
-    return _compile_all(project, files, bodies, project.installed.timetables, known_columns, code)
+    catalog = CodeCatalog(project, code.modules, project.installed.checks)
+    return _compile_all(project, files, bodies, project.installed.timetables, known_columns, catalog)
 
 
 def _make_project_spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> ProjectSpec:

@@ -6,7 +6,7 @@ import pytest
 
 from sparkassets.core.entry_points import InstalledKinds
 from sparkassets.core.spec.asset_file import read_asset_files
-from sparkassets.core.spec.bodies import WantedSql, find_required_code
+from sparkassets.core.spec.bodies import AssetCode, WantedSql, find_required_code
 from sparkassets.core.spec.compilation import compile_project
 from sparkassets.core.spec.project_file import read_project_file
 from sparkassets.core.spec.yaml_document import SourceFile
@@ -30,7 +30,7 @@ def compiled(files, env=None, tables=None, **installed):
     wants = [find_required_code(draft, project) for draft in assets.drafts.values()]
     paths = [path for want in wants if isinstance(want, WantedSql) for path in want.paths]
     sql = {path: read[path] for path in paths if path in read}
-    return compile_project(project, assets, sql=sql, modules={}, tables=tables)
+    return compile_project(project, assets, AssetCode(sql, {}), tables=tables)
 
 
 def one(text, *, sql="SELECT 1", env=None, name="a", **more):
