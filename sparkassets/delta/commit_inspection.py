@@ -6,16 +6,19 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from sparkassets.core.journal.table_findings import FindingKind, ForeignCommit, TableFinding
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, PartitionSet
 from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import LogCommit
-from sparkassets.errors import UnknownRunError
+from sparkassets.errors import SourceError, UnknownRunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import RecordedTable
+from sparkassets.ports import RecordedTable, UnrecordedChain
+
+MOST_COMMITS_CHECKED: Final = 20
+"""The newest commits of an unrecorded table that are checked; one of the asset's own would be among them."""
 
 
 @frozen
@@ -248,6 +251,35 @@ class _CommitCollector:
             self.watermarks = inspector.read_watermarks(restored_version)
         if any(each.files and not inspector.is_ours(each) for each in undone_commits):
             self._add_foreign_commit(commit, inspector.find_touched_partitions(commit) - lost)
+
+
+def check_unrecorded(asset: AssetSpec, commit: Mapping[str, Any], *, chain: UnrecordedChain, place: str) -> None:
+    """Checks that one commit of a table that the journal does not record does not forbid a run.
+
+    Args:
+        asset: The table's asset.
+        commit: Its ``commitInfo``, with ``version``.
+        chain: What the journal has of the asset.
+        place: Where the table is, such as ``at /lake/a``.
+
+    Raises:
+        UnknownRunError: The commit is of a run of this journal that is not claimed.
+        SourceError: It is of the asset by another journal, the asset appends, and no person has marked what is there.
+    """
+    marker, version = parse_run_metadata(commit), commit["version"]
+    if marker.get("kind") != "data":
+        return
+    journal, _, name = asset_app(str(marker.get("app"))).partition("/")
+    own_journal, _, own_name = chain.app.partition("/")
+    if (journal, name) == (own_journal, own_name):
+        refuse_unknown(marker, version, claimed=chain.claimed, place=place)
+    elif name == own_name and asset.appends and not chain.is_marked:
+        message = (
+            f"its table {place} has rows that {own_name} appended under another state (version {version}, run "
+            f"{marker.get('run')}), and a run would append them again"
+        )
+        hint = f"bring that state back, mark what the table holds (mark {own_name} --done), or give it a new table"
+        raise SourceError(message, hint=hint)
 
 
 def refuse_unknown(marker: Mapping[str, Any], version: int, *, claimed: Collection[str], place: str) -> None:

@@ -31,6 +31,7 @@ from sparkassets.ports.sources import (
     SourceObserver,
     TargetObserver,
     TextFileReader,
+    UnrecordedChain,
 )
 from sparkassets.ports.targets import (
     ChangeFeeds,
@@ -77,5 +78,6 @@ __all__ = [
     "TargetMissingError",
     "TargetObserver",
     "TextFileReader",
+    "UnrecordedChain",
     "VolumeEstimator",
 ]

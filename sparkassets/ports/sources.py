@@ -134,6 +134,21 @@ class RecordedTable:
     claimed_runs: Collection[str] = ()
 
 
+@frozen
+class UnrecordedChain:
+    """What the journal has of an asset whose table it does not record.
+
+    Attributes:
+        app: The application id of the asset's commits.
+        claimed: Runs that are claimed but not recorded.
+        is_marked: Whether a person has marked what the table holds.
+    """
+
+    app: str
+    claimed: Collection[str]
+    is_marked: bool
+
+
 class TargetObserver(Protocol):
     """Observes the tables that assets write, without a JVM."""
 
@@ -160,17 +175,12 @@ class TargetObserver(Protocol):
             SourceError: They may not; the message says why.
         """
 
-    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
-        """Checks that the newest commits of an unrecorded table, up to a version, are of these runs.
-
-        Args:
-            asset: The table's asset.
-            version: The table's newest.
-            app: The application id of the asset's commits.
-            claimed: Runs that are claimed but not recorded.
+    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, chain: UnrecordedChain) -> None:
+        """Checks that the newest commits of an unrecorded table, up to a version, do not forbid a run.
 
         Raises:
-            UnknownRunError: One is of another run of the asset.
+            UnknownRunError: One is of a run of the asset that is not claimed.
+            SourceError: One is of the asset by another journal, and a run would append the same rows again.
         """
 
     def read_position(self, asset: AssetSpec) -> TableFinding | None:

@@ -21,7 +21,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import SourceError, StateError, UnknownRunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import LastLook, Observation, RecordedTable, SourceObserver, TargetObserver
+from sparkassets.ports import LastLook, Observation, RecordedTable, SourceObserver, TargetObserver, UnrecordedChain
 
 T = TypeVar("T")
 
@@ -323,7 +323,7 @@ def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:
     recorded, runs = state.assets[asset.name], state.assets.get(asset.maker or asset.name)
     if recorded.table_id is None or recorded.version is None or recorded.seen is None or recorded.mark is None:
         return None
-    app_name, claimed_runs = _commit_chain(asset, state)
+    chain = _commit_chain(asset, state)
     settled_runs = (
         {link.entry.run for each in runs.asking_claims for link in runs.chains[each.slot]} if runs is not None else ()
     )
@@ -332,19 +332,21 @@ def recorded_table(asset: AssetSpec, state: State) -> RecordedTable | None:
         recorded.version,
         recorded.seen,
         recorded.mark,
-        app_name,
+        chain.app,
         recorded.coverage,
         settled_runs,
-        claimed_runs,
+        chain.claimed,
     )
 
 
-def _commit_chain(asset: AssetSpec, state: State) -> tuple[str, Collection[str]]:
-    """The transaction application id of the asset's commits, and the runs that are claimed and not recorded yet."""
+def _commit_chain(asset: AssetSpec, state: State) -> UnrecordedChain:
+    """What the journal has of the asset's commits and claims."""
     runner = asset.maker or asset.name
     runs = state.assets.get(runner)
     links = (link for chain in runs.chains.values() for link in chain) if runs is not None else ()
-    return app_id(state.journal_id, runner), {link.entry.run for link in links}
+    recorded = [state.assets[name] for name in {asset.name, runner} & state.assets.keys()]
+    is_marked = any(each.coverage or each.marks or each.instance_marks for each in recorded)
+    return UnrecordedChain(app_id(state.journal_id, runner), {link.entry.run for link in links}, is_marked)
 
 
 def _has_live_run(asset: AssetSpec, state: State, gone_claims: Collection[int]) -> bool:
@@ -360,14 +362,14 @@ class _TableCheck:
 
     Attributes:
         known: The table as the journal records it; None if no run has written it.
-        chain: The application id of its commits, and the runs that are claimed and not recorded.
+        chain: What the journal has of its commits and claims.
         is_written: Whether a run may write it in this invocation.
     """
 
     observer: TargetObserver
     asset: AssetSpec
     known: RecordedTable | None
-    chain: tuple[str, Collection[str]]
+    chain: UnrecordedChain
     is_written: bool
 
     def run_check(self) -> TableFinding | SourceError | None:
@@ -380,8 +382,7 @@ class _TableCheck:
             if self.is_written and not self.asset.writes_itself and (self.known is None or finding is not None):
                 version = self.observer.check_writable(self.asset)
                 if self.known is None and version is not None:
-                    app, claimed = self.chain
-                    self.observer.check_unrecorded_commits(self.asset, version, app=app, claimed=claimed)
+                    self.observer.check_unrecorded_commits(self.asset, version, chain=self.chain)
         except SourceError as error:
             return error
         return finding

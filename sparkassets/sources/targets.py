@@ -6,7 +6,7 @@ is the same one, and only later commits are read. Otherwise the table is opened.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -16,21 +16,19 @@ from sparkassets.core.journal.table_findings import FindingKind, TableFinding
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.delta.commit_inspection import CommitInspector, parse_run_metadata, refuse_unknown
+from sparkassets.delta.commit_inspection import MOST_COMMITS_CHECKED, CommitInspector, check_unrecorded
 from sparkassets.delta.log import DeltaLog, LogCommit, parse_transactions
 from sparkassets.delta.tables import load_table, unreadable
 from sparkassets.digests import blake2b
 from sparkassets.errors import SessionNeededError, SourceError
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
-from sparkassets.ports import RecordedTable
+from sparkassets.ports import RecordedTable, UnrecordedChain
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _DIGEST_SIZE = 16
-_MOST_COMMITS_CHECKED = 20
-"""Commits of a table of which nothing is recorded, of which one would be of a run that the journal does not know."""
 
 
 class DeltaTargetObserver:
@@ -104,20 +102,13 @@ class DeltaTargetObserver:
                 raise SourceError(message, hint="register it in a catalog, and write to it by its name") from error
             raise refusal from error
 
-    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
-        """As `ports.TargetObserver` has it.
-
-        Raises:
-            UnknownRunError: One is of another run of the asset.
-            SourceError: The table cannot be read.
-        """
+    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, chain: UnrecordedChain) -> None:
+        """As `ports.TargetObserver` has it; `SourceError` also if the table cannot be read."""
         if asset.storage is None:
             return
         path = asset.storage.path
-        for info in islice(DeltaLog(path, near=version).iterate_commit_info(version), _MOST_COMMITS_CHECKED):
-            marker = parse_run_metadata(info)
-            if marker.get("kind") == "data" and asset_app(str(marker.get("app"))) == app:
-                refuse_unknown(marker, info["version"], claimed=claimed, place=f"at {path}")
+        for info in islice(DeltaLog(path, near=version).iterate_commit_info(version), MOST_COMMITS_CHECKED):
+            check_unrecorded(asset, info, chain=chain, place=f"at {path}")
 
     def read_position(self, asset: AssetSpec) -> TableFinding | None:
         """As `ports.TargetObserver` has it.

@@ -5,7 +5,7 @@ Commands that plan without a session, such as `sparkassets plan`, use what the j
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -14,13 +14,13 @@ from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.phrases import escape_unwritable, few
 from sparkassets.core.run_costs import InletVolume
-from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition, asset_app
+from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.delta.commit_inspection import CommitInspector, parse_run_metadata, refuse_unknown
+from sparkassets.delta.commit_inspection import MOST_COMMITS_CHECKED, CommitInspector, check_unrecorded
 from sparkassets.delta.log import LogCommit
 from sparkassets.errors import NoTableError, SourceError
 from sparkassets.frozen import frozen
-from sparkassets.ports import LastLook, Observation, RecordedTable
+from sparkassets.ports import LastLook, Observation, RecordedTable, UnrecordedChain
 from sparkassets.spark.changes import find_readable_changes
 from sparkassets.spark.commit_history import changes_rows, commits_since, to_log_commit
 from sparkassets.spark.failures import first_line
@@ -36,8 +36,6 @@ T = TypeVar("T")
 
 IN_A_CATALOG: Final = "its table is in a catalog"
 _MOST_SHOWN_VALUES: Final = 5
-_MOST_COMMITS: Final = 20
-"""Commits of a table of which nothing is recorded, of which one would be of a run that the journal does not know."""
 
 
 class CatalogObserver:
@@ -299,20 +297,14 @@ class CatalogTargetObserver:
 
         return self._look_at_table(asset, check_table)
 
-    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
-        """As `ports.TargetObserver` has it.
-
-        Raises:
-            UnknownRunError: One is of another run of the asset.
-        """
+    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, chain: UnrecordedChain) -> None:
+        """As `ports.TargetObserver` has it."""
         place = f"by the name {location_of(asset).given}"
 
         def check_commits(table: CatalogTable | None) -> None:
-            for commit in islice(table.iterate_commits() if table is not None else (), _MOST_COMMITS):
-                marker = parse_run_metadata(commit)
-                is_own = marker.get("kind") == "data" and asset_app(str(marker.get("app"))) == app
-                if is_own and commit["version"] <= version:
-                    refuse_unknown(marker, commit["version"], claimed=claimed, place=place)
+            for commit in islice(table.iterate_commits() if table is not None else (), MOST_COMMITS_CHECKED):
+                if commit["version"] <= version:
+                    check_unrecorded(asset, commit, chain=chain, place=place)
 
         self._look_at_table(asset, check_commits)
 

@@ -32,6 +32,7 @@ from sparkassets.ports import (
     RunComputation,
     RunOrder,
     TargetMissingError,
+    UnrecordedChain,
 )
 from sparkassets.processes import Process
 from sparkassets.runtime.leases import LeaseMonitor
@@ -138,8 +139,8 @@ class _UnchangedTargets:
         del asset
         return None
 
-    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
-        del asset, version, app, claimed
+    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, chain: UnrecordedChain) -> None:
+        del asset, version, chain
 
     def read_position(self, asset: AssetSpec) -> TableFinding | None:
         del asset

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         SourceObserver,
         TargetFactory,
         TargetObserver,
+        UnrecordedChain,
         VolumeEstimator,
     )
     from sparkassets.spark.engine import SparkEngine
@@ -173,8 +174,8 @@ class _RoutedTargetObserver:
     def check_writable(self, asset: AssetSpec) -> int | None:
         return self._observer_for(asset).check_writable(asset)
 
-    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
-        self._observer_for(asset).check_unrecorded_commits(asset, version, app=app, claimed=claimed)
+    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, chain: UnrecordedChain) -> None:
+        self._observer_for(asset).check_unrecorded_commits(asset, version, chain=chain)
 
     def read_position(self, asset: AssetSpec) -> TableFinding | None:
         return self._observer_for(asset).read_position(asset)

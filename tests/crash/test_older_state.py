@@ -118,6 +118,39 @@ def test_without_a_state_all_is_computed_anew(tmp_path):
     assert shop.is_right()
 
 
+@pytest.mark.parametrize(
+    "name", ["latest_only, append", "every_instance, append", "every_instance, append, two outlets"]
+)
+def test_without_a_state_nothing_is_appended_again(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
+    shop = Kept(tmp_path, SCENARIOS[name])
+    shop.sell_and_run()
+    shutil.rmtree(tmp_path / "state")
+    versions = [DeltaTable(str(shop.table(each))).version() for each in shop.scenario.tables]
+    for verb in ("plan", "run"):
+        main([verb, "--project", str(shop.folder)])
+        shown = capsys.readouterr()
+        text = " ".join((shown.out + shown.err).split())
+        assert "has rows that copy appended under another state (version" in text, verb
+        assert "mark what the table holds (mark copy --done), or give it a new table" in text, verb
+    assert [DeltaTable(str(shop.table(each))).version() for each in shop.scenario.tables] == versions
+    assert shop.is_right()
+
+
+def test_what_a_table_has_is_marked_and_only_new_rows_are_appended(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
+    shop = Kept(tmp_path, SCENARIOS["every_instance, append"])
+    shop.sell_and_run()
+    shutil.rmtree(tmp_path / "state")
+    shop.run()
+    project = str(shop.folder)
+    reason = ["--done", "--reason", "appended under the state that is lost"]
+    assert main(["mark", "copy", "--partition", "2024-01-01", *reason, "--project", project]) == 0
+    shop.sell()
+    assert [run.status for run in shop.run().runs] == ["success"]
+    assert shop.is_right()
+
+
 def test_two_that_go_on_from_copies_of_one_state_are_told_of_each_other(tmp_path):
     shop = Kept(tmp_path, SCENARIOS["every_instance, append"])
     shop.sell_and_run()

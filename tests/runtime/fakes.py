@@ -32,6 +32,7 @@ from sparkassets.ports import (
     Sink,
     SourceObserver,
     TargetMissingError,
+    UnrecordedChain,
 )
 from sparkassets.processes import Process
 from sparkassets.runtime.driver import Driver, DriverIdentity
@@ -313,8 +314,8 @@ class FakeTargets:
             raise self.against[asset.name]
         return None
 
-    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
-        """None is told."""
+    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, chain: UnrecordedChain) -> None:
+        """Forbids nothing."""
 
     def read_position(self, asset: AssetSpec) -> TableFinding | None:
         return self.positions.get(asset.name)
