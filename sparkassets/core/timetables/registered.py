@@ -25,6 +25,8 @@ _EARLIEST: Final = to_unix(datetime(1900, 1, 1, tzinfo=UTC))
 _LATEST: Final = to_unix(datetime(2200, 1, 1, tzinfo=UTC))
 """The rule is asked only for slots between these; Unix seconds."""
 _FIRST_STRETCH, _YEAR = 32 * DAY, 366 * DAY
+_MOST_REPEATS: Final = 1_000
+"""Slots that a rule may give more than once in one answer; more mean that it does not advance."""
 
 
 @runtime_checkable
@@ -132,20 +134,23 @@ class RegisteredSlots:
             key=lambda slot: (slot.run_after, slot.start, slot.end),
         )
 
-    def _query_rule(self, start: int, end: int) -> list[Slot]:
+    def _query_rule(self, start: int, end: int) -> set[Slot]:
         """The slots of the rule itself, checked, with its own ``run_after`` in ``[start, end)``.
 
         Raises:
             TimetableError: The rule fails or returns a wrong slot.
         """
         first, last = from_unix(start), from_unix(end)
-        slots: list[Slot] = []
+        slots: set[Slot] = set()
         fault: str | None = None
         try:
-            for slot in self.rule.slots(first, last):
-                if fault := _find_fault(slot, first, last):
-                    break  # a rule that goes on beyond the end may never end
-                slots.append(slot)
+            for count, slot in enumerate(self.rule.slots(first, last)):
+                fault = _find_fault(slot, first, last)
+                if fault is None and count - len(slots) >= _MOST_REPEATS:
+                    fault = f"slots(...) gave the slot that runs after {format_instant(slot.run_after)} again and again"
+                if fault is not None:
+                    break  # a rule that continues beyond the end, or does not advance, may never end
+                slots.add(slot)
         except PLUGIN_FAILURES as error:
             raise TimetableError(f"{self.text} failed: {describe_error(error)}") from error
         if fault:

@@ -69,6 +69,9 @@ class Wrong:
                 return [Slot(start, start, start - timedelta(1))]
             case "exits":
                 sys.exit(0)
+            case "stuck":
+                while True:
+                    yield Slot(start, start, start)
             case "endless":
                 return (Slot(day, day, day) for day in (start + timedelta(number) for number in count()))
         return [3]
@@ -443,6 +446,10 @@ def test_without_any_registered_timetable_the_hint_says_how_to_get_one():
         ("reversed", 'timetable wrong {how: "reversed"} is wrong: a slot ends at 2024-12-31T00:00:01Z, before it'),
         ("exits", 'timetable wrong {how: "exits"} failed: SystemExit: 0'),
         ("endless", 'timetable wrong {how: "endless"} is wrong: a slot runs after 2025-02-02T00:00:01Z, '),
+        (
+            "stuck",
+            'timetable wrong {how: "stuck"} is wrong: slots(...) gave the slot that runs after 2025-01-01T00:00:01Z ',
+        ),
         ("number", 'timetable wrong {how: "number"} is wrong: slots(...) gave an int; expected sparkassets.Slot'),
     ],
 )
