@@ -2,13 +2,16 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check test test-core test-spark deep crash model lint bench measure schema lock clean java always
+.PHONY: help demo check test test-core test-sail test-spark deep crash model lint bench measure schema lock clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 # A stamp is worth nothing when the Python that its environment was made with is gone.
 made = $(shell test -x $(1)/bin/python || echo always)
+
+# Tests that hold for Spark and for Sail alike; those of tests/sail are of Sail alone.
+SAIL_TESTS := tests/sail tests/integration/test_examples.py tests/e2e/test_demo.py
 
 # The folders whose tests must pass where Spark is not installed.
 CORE_TESTS := $(wildcard tests/architecture tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/report tests/cli tests/emit tests/testing tests/crash tests/deploy)
@@ -20,9 +23,9 @@ TWO_PROCESSES := --numprocesses 2
 stop_if = $(if $(strip $(1)),$(error $(strip $(1))))
 
 help:
-	@echo 'make demo     run the demo project on real flights'
+	@echo 'make demo     run the demo project on real flights (ENGINE=sail: without Java)'
 	@echo 'make check    lint, and for a minute the tests nearest to what changed since main (SINCE=main)'
-	@echo 'make test     tests without Spark, lint, tests with Spark'
+	@echo 'make test     tests without Spark, lint, tests with Sail, tests with Spark'
 	@echo 'make deep     what is random, thirty times as long and elsewhere; what takes long, and more variants'
 	@echo 'make crash    drivers killed at every moment of a run, of which `make test` takes a sample'
 	@echo 'make model    the protocol of a run, its right rules and its wrong ones, in every state it can come to'
@@ -32,19 +35,23 @@ help:
 	@echo 'make schema   write conf/schema.json, docs/reference.md and docs/cli.md anew'
 	@echo 'make clean    remove everything that these commands made'
 
-demo: java .venv/.ready
-	@.venv/bin/python -m jobs.demo
+demo: $(if $(filter sail,$(ENGINE)),,java) .venv/.ready
+	@$(if $(ENGINE),SPARKASSETS_ENGINE=$(ENGINE)) .venv/bin/python -m jobs.demo
 
 # The everyday check: .venv alone, no Java.
 check: .venv/.ready
 	@SINCE='$(or $(SINCE),main)' .venv/bin/python -m tests.architecture.nearest_tests $(filter-out tests/crash tests/model,$(CORE_TESTS))
 
-test: java test-core lint test-spark
+test: java test-core lint test-sail test-spark
 
 test-core: .venv-core/.ready
 	@echo '== tests without Spark'
 	@if .venv-core/bin/python -c 'import pyspark' 2>/dev/null; then echo '.venv-core holds pyspark' >&2; exit 1; fi
 	@.venv-core/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash and not deep' --doctest-modules $(CORE_TESTS) sparkassets --ignore sparkassets/spark
+
+test-sail: .venv/.ready
+	@echo '== tests with Sail'
+	@SPARKASSETS_ENGINE=sail .venv/bin/python -m pytest $(SAIL_TESTS)
 
 test-spark: java .venv/.ready
 	@echo '== tests with Spark'

@@ -75,10 +75,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """One small session with Delta, in UTC."""
+    """One small session with Delta, in UTC; of Sail where `make test-sail` says so."""
     from sparkassets.spark.session import open_session
 
-    session, created = open_session({"sparkassets.small_data": "true", **QUICK}, name="sparkassets-tests")
+    engine = "sail" if os.environ.get("SPARKASSETS_ENGINE") == "sail" else "spark"
+    settings = {} if engine == "sail" else {"sparkassets.small_data": "true", **QUICK}
+    session, created = open_session(settings, name="sparkassets-tests", engine=engine)
     yield session
     if created:
         session.stop()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 import click
 
 from sparkassets.app import context
-from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.project_spec import ENGINES, ProjectSpec
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
@@ -53,6 +53,7 @@ _folder_option: Callable[[F], F] = click.option(
 )
 _PROFILE = "sparkassets.profile"
 _SET_VARIABLES = "sparkassets.given"
+_ENGINE = "sparkassets.engine"
 
 
 def project_option(command: F) -> F:
@@ -73,6 +74,22 @@ def project_option(command: F) -> F:
         help="Profile to use, one of the project's `profiles`; default: SPARKASSETS_PROFILE.",
     )
     return _folder_option(add_profile(add_variables(command)))
+
+
+def engine_option(command: F) -> F:
+    """Adds ``--engine``, which `open_project` finds in click's context."""
+    add_engine = click.option(
+        "--engine",
+        expose_value=False,
+        callback=_remember_engine,
+        type=click.Choice(ENGINES),
+        help="What computes: spark, or sail, which needs no Java; default: SPARKASSETS_ENGINE, else the project's.",
+    )
+    return add_engine(command)
+
+
+def _remember_engine(context: click.Context, _: click.Parameter, engine: str | None) -> None:
+    context.meta[_ENGINE] = engine
 
 
 def _remember_profile(context: click.Context, _: click.Parameter, profile: str | None) -> None:
@@ -107,7 +124,8 @@ def variables() -> dict[str, str]:
 
     context = click.get_current_context(silent=True)
     meta = context.meta if context is not None else {}
-    return merge_requested(os.environ, profile=meta.get(_PROFILE), given=meta.get(_SET_VARIABLES) or {})
+    given = meta.get(_SET_VARIABLES) or {}
+    return merge_requested(os.environ, profile=meta.get(_PROFILE), given=given, engine=meta.get(_ENGINE))
 
 
 class AssetNameParam(click.ParamType):  # type: ignore[type-arg]  # that of older clicks takes no argument

@@ -10,17 +10,23 @@ from sparkassets.errors import InputError
 PROFILE: Final = "SPARKASSETS_PROFILE"
 """The variable of the environment that names the profile; ``--profile`` goes before it."""
 
+ENGINE: Final = "SPARKASSETS_ENGINE"
+"""The variable of the environment that names the engine; ``--engine`` goes before it."""
+
 _SET: Final = "--set "
 """Before the names that were set: no variable of an environment has a blank in its name."""
 
 
-def merge_requested(environment: Mapping[str, str], *, profile: str | None, given: Mapping[str, str]) -> dict[str, str]:
-    """Merges the profile and the variables set for this invocation into the environment.
+def merge_requested(
+    environment: Mapping[str, str], *, profile: str | None, given: Mapping[str, str], engine: str | None = None
+) -> dict[str, str]:
+    """Merges the profile, the engine and the variables set for this invocation into the environment.
 
     >>> merge_requested({"A": "1"}, profile="dev", given={"B": "2"})
     {'A': '1', 'SPARKASSETS_PROFILE': 'dev', '--set B': '2'}
     """
-    chosen = {} if profile is None else {PROFILE: profile}
+    requested = {PROFILE: profile, ENGINE: engine}
+    chosen = {name: value for name, value in requested.items() if value is not None}
     return {**environment, **chosen, **{f"{_SET}{name}": value for name, value in given.items()}}
 
 

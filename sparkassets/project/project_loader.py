@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkassets.core.phrases import show_value
+from sparkassets.core.spec.engine_limits import choose_engine
 from sparkassets.core.spec.model import NOWHERE
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_overlaps import StorageSite, StorageUse, find_overlaps, parse_site, storage_uses
@@ -167,7 +168,7 @@ def load_project(
             compiled_cache.keep(project, trace, env)
     refuse_unknown(env, project.asked)
     check_storage(project)
-    return project
+    return choose_engine(project, env, place=FileLocation(os.path.relpath(folder / PROJECT_FILE)))
 
 
 @contextmanager

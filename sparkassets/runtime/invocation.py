@@ -18,11 +18,15 @@ class EngineStarter:
 
     Args:
         open_engine: Makes the engine, and the factory of the targets that it writes.
+        name: The engine's, for people.
         progress: Is called before the engine starts, because that takes seconds.
     """
 
-    def __init__(self, open_engine: Callable[[], tuple[Engine, TargetFactory]], *, progress: Progress) -> None:
+    def __init__(
+        self, open_engine: Callable[[], tuple[Engine, TargetFactory]], *, name: str, progress: Progress
+    ) -> None:
         self._open_engine = open_engine
+        self._name = name
         self._progress = progress
         self._started: tuple[Engine, TargetFactory] | None = None
 
@@ -38,7 +42,7 @@ class EngineStarter:
             SparkUnavailableError: Spark cannot be started.
         """
         if self._started is None:
-            self._progress.starting("Spark")
+            self._progress.starting(self._name)
             engine, targets = self._open_engine()
             engine.start()
             self._started = engine, targets

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.delta.features import is_plain_type, maps_columns
@@ -19,6 +19,7 @@ from sparkassets.delta.log import FileAction, LogCommit
 from sparkassets.errors import SourceError
 from sparkassets.files.object_stores import local_path
 from sparkassets.spark import sqltext
+from sparkassets.spark.capabilities import capabilities_of, union_all
 from sparkassets.spark.own_session import setting
 from sparkassets.spark.schemas import GENERATED, IDENTITY
 from sparkassets.spark.session_settings import MOST_LISTED
@@ -32,6 +33,8 @@ _MOST_FILES = 128
 """On a disk: this many take nine tenths of the time that Delta takes, thirty take seven tenths."""
 _MOST_BYTES = 256 * 2**20
 """Above this, reading rows takes so long that Delta's way of opening files does not matter."""
+_MOST_GROUPS = 32
+"""Folders that are read one by one where rows do not name their files."""
 _MOST_REQUESTS = 8
 """Files in an object store, which Spark requests one after the other."""
 _FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
@@ -102,8 +105,32 @@ def read_files(
     )
 
 
+def name_files(
+    session: SparkSession, table: DeltaTable, rows: DataFrame, files: Sequence[LiveFile], *, path: str, column: str
+) -> DataFrame | None:
+    """The rows of files with a column that names each row's file, as `find_read_files` takes it.
+
+    None where a file cannot be read.
+
+    Args:
+        session: In UTC.
+        table: Whose files they are.
+        rows: Their rows, as of `read_files`.
+        files: The files.
+        path: Where the table is.
+        column: The name of the new column.
+    """
+    from pyspark.sql import functions as sql
+
+    if capabilities_of(session).names_files:
+        return rows.select("*", sql.col("_metadata.file_path").alias(column))
+    frames = [(file, read_files(session, table, [file], path=path, most=1)) for file in files]
+    named = [frame.withColumn(column, sql.lit(quote(file.place))) for file, frame in frames if frame is not None]
+    return union_all(named) if len(named) == len(files) else None
+
+
 def find_read_files(uris: Iterable[str], files: Sequence[LiveFile]) -> list[LiveFile]:
-    """Those of the files that rows name by ``_metadata.file_path``.
+    """Those of the files that rows name.
 
     Raises:
         KeyError: A name is of none of them.
@@ -210,6 +237,20 @@ def _read_listed_files(
     if has_foreign_paths or any(map(_GLOB.search, places)) or not is_fast:
         return None
     folders = table.metadata().partition_columns
+    if folders and not capabilities_of(session).names_files:
+        groups = _group_by_folder(files)
+        if most is None and len(groups) > _MOST_GROUPS:
+            return None
+        if len(groups) > 1:
+            frames = [
+                _read_listed_files(session, group, path=path, schema=schema, table=table, most=len(group))
+                for group in groups
+            ]
+            return (
+                None
+                if any(each is None for each in frames)
+                else union_all([each for each in frames if each is not None])
+            )
     stored_schema = StructType([field for field in schema.fields if field.name not in folders])
     try:
         frame = session.read.schema(stored_schema).option("recursiveFileLookup", "true").parquet(*places)
@@ -219,6 +260,14 @@ def _read_listed_files(
     if files_by_uri is None:
         return None
     return _add_folder_columns(frame, files_by_uri, schema=schema, folders=folders) if folders else frame
+
+
+def _group_by_folder(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
+    """The files of each folder, whose rows have the same values of its columns."""
+    groups: dict[tuple[PartitionValue, ...], list[LiveFile]] = {}
+    for file in files:
+        groups.setdefault(tuple(file.partition.values()), []).append(file)
+    return list(groups.values())
 
 
 def _match_files_to_uris(uris: Iterable[str], files: Sequence[LiveFile]) -> dict[str, LiveFile] | None:

@@ -146,8 +146,13 @@ class SparkEngine:
     ) -> None:
         self._project = project
         self._read_inlets = opening or read_inlets
-        name, settings = f"sparkassets-{project.name}", project.spark
-        self.workplace = SparkWorkplace(session, name=name, settings=settings, packages=project.python)
+        self.workplace = SparkWorkplace(
+            session,
+            name=f"sparkassets-{project.name}",
+            settings=project.spark,
+            engine=project.engine,
+            packages=project.python,
+        )
 
     def start(self) -> None:
         """Starts or finds the session, once.

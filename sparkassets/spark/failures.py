@@ -108,7 +108,7 @@ def first_line(error: BaseException) -> str:
     message = whole_message(error)
     if header := _HEADER.search(message):
         file, found, wanted = (header[each] for each in ("file", "found", "wanted"))
-        difference = _describe_difference(found.split(", "), wanted.split(", "))
+        difference = describe_header_difference(found.split(", "), wanted.split(", "))
         return f"the header of {file.removeprefix('file://')} {difference}"
     if _WORKER_TRACEBACK in message:
         return _describe_worker_error(message)
@@ -122,10 +122,10 @@ def first_line(error: BaseException) -> str:
     return text[:_LONGEST] or type(error).__name__
 
 
-def _describe_difference(found: Sequence[str], wanted: Sequence[str]) -> str:
+def describe_header_difference(found: Sequence[str], wanted: Sequence[str]) -> str:
     """How a header differs from that of the first file, as the end of a sentence that quotes nothing from it.
 
-    >>> _describe_difference(["a", "b"], ["b", "a"])
+    >>> describe_header_difference(["a", "b"], ["b", "a"])
     'differs from that of the first file in column 1 of 2'
     """
     if len(found) != len(wanted):
@@ -213,6 +213,8 @@ _LACKING_CONDITIONS: Final = (
     "UNSUPPORTED",
 )
 """Prefixes of error conditions by which Spark and platforms report a lacking feature."""
+_UNSUPPORTED: Final = "UnsupportedOperationException"
+"""The class of pyspark's errors for what a server does not have, which may come without a condition."""
 _UNKNOWN_CALL: Final = "UNIMPLEMENTED"
 """gRPC statuses of calls that a server does not know."""
 _UNREACHABLE: Final = "UNAVAILABLE"
@@ -221,7 +223,7 @@ _UNREACHABLE: Final = "UNAVAILABLE"
 
 def is_lacking(error: BaseException) -> bool:
     """Whether the error says that the session lacks the feature for good, not that a call failed."""
-    if isinstance(error, AttributeError | NotImplementedError):
+    if isinstance(error, AttributeError | NotImplementedError) or type(error).__name__ == _UNSUPPORTED:
         return True
     return error_condition(error).startswith(_LACKING_CONDITIONS) or _find_grpc_status(error) == _UNKNOWN_CALL
 

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet
 from sparkassets.core.patterns import FileSlot, PathPattern, file_key, fingerprint, path_of_key
@@ -22,7 +22,8 @@ from sparkassets.files import list_files
 from sparkassets.frozen import frozen
 from sparkassets.ports import FileContent
 from sparkassets.spark import predicates, sqltext
-from sparkassets.spark.failures import first_line, run_error
+from sparkassets.spark.capabilities import capabilities_of, union_all
+from sparkassets.spark.failures import describe_header_difference, first_line, run_error
 from sparkassets.spark.row_partitions import RowParts
 from sparkassets.spark.schemas import declared_schema
 from sparkassets.spark.workplace import SparkWorkplace
@@ -207,13 +208,28 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
     Raises:
         RunError: The files do not fit the declared columns, or there are no files and no declared columns.
     """
+    options = _reader_options(asset)
     try:
-        frame = _read_rows(session, files, asset=asset, options=_reader_options(asset))
-        return _add_path_fields(session, frame, files, asset=asset)
+        _check_headers(session, files, asset=asset, options=options)
+        frames = [
+            _add_path_fields(session, _read_rows(session, group, asset=asset, options=options), group, asset=asset)
+            for group in _group_files(session, files, asset=asset)
+        ]
+        return union_all(frames)
     except (RunError, SourceError):
         raise
     except Exception as error:
         raise run_error(error, what=f"the source {asset.name!r} cannot be read") from error
+
+
+def _group_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> list[Sequence[FoundFile]]:
+    """The files that are read at once: all, or those with equal fields of paths where rows do not name their files."""
+    if not path_columns(asset) or not files or capabilities_of(session).names_files:
+        return [files]
+    groups: dict[FileSlot, list[FoundFile]] = {}
+    for file in files:
+        groups.setdefault(file.slot, []).append(file)
+    return list(groups.values())
 
 
 def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
@@ -286,6 +302,28 @@ def _read_with_header(
             missing, paths, asset=asset.name, header=lambda path: lenient_reader.load(path).columns
         )
     return reader.schema(declared_schema(session, {name: declared.get(name, "string") for name in names})).load(paths)
+
+
+def _check_headers(
+    session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, options: Mapping[str, str]
+) -> None:
+    """Refuses files whose headers differ, where the session itself would read their columns by position.
+
+    Raises:
+        RunError: For the first that differs.
+    """
+    if not asset.file_format.has_header(options) or capabilities_of(session).checks_headers:
+        return
+    reader = session.read.format(asset.file_format.reader).options(**options)
+    headers = ((file, reader.load([file.path]).columns) for file in files)
+    written = [(file, columns) for file, columns in headers if columns]
+    for file, columns in written[1:]:
+        if columns != written[0][1]:
+            difference = describe_header_difference(columns, written[0][1])
+            path = file.path.removeprefix("file://")
+            failure = RunError(f"the source {asset.name!r} cannot be read: the header of {path} {difference}")
+            failure.is_data_error, failure.files = True, (path,)
+            raise failure
 
 
 def _find_base_path(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, str]:
@@ -458,7 +496,9 @@ def _read_together(
     values: defaultdict[str, list[Sequence[Any]]] = defaultdict(list)
     if frame.inputFiles():
         rows = RowParts(_make_parts(schema, asset, view))
-        for file, *found in rows.select(frame, constant=in_path).distinct().collect():
+        for file, *found in (
+            _select_named(session, rows, frame, files, asset=asset, constant=in_path).distinct().collect()
+        ):
             values[without_scheme(unquote(file))].append(found)
     for each in files:
         rows, given = RowParts(_make_parts(schema, asset, view)), dict(zip(fields, each.slot.segment, strict=True))
@@ -473,6 +513,28 @@ def _read_together(
             each.relative,
             FileContent(parts, {column: sorted(some) for column, some in rows.file_parts.ignored_values.items()}),
         )
+
+
+def _select_named(
+    session: SparkSession,
+    rows: RowParts,
+    frame: DataFrame,
+    files: Sequence[FoundFile],
+    *,
+    asset: AssetSpec,
+    constant: Sequence[str],
+) -> DataFrame:
+    """For each row of the files, all of which are in ``frame``, its file and the columns that tell its partition."""
+    if capabilities_of(session).names_files:
+        return rows.select(frame, constant=constant)
+    return union_all(
+        [
+            rows.select(
+                read_leniently(session, [file], asset=asset), constant=constant, file=sqltext.text(quote(file.path))
+            )
+            for file in files
+        ]
+    )
 
 
 def _make_parts(schema: str, asset: AssetSpec, view: Partitioning) -> FileParts:

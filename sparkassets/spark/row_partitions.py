@@ -39,10 +39,13 @@ class RowParts:
         segments = [f"s{number}" for number in range(len(self.file_parts.segments))]
         return segments if self.file_parts.times is None else [*segments, _TIME_COLUMN]
 
-    def select(self, frame: DataFrame, *, constant: Collection[str] = ()) -> DataFrame:
+    def select(
+        self, frame: DataFrame, *, constant: Collection[str] = (), file: str = "_metadata.file_path"
+    ) -> DataFrame:
         """For each row its file, as ``f``, and the columns that tell its partition.
 
         Times are coarsened as far as no slot begins within one. Columns of ``constant`` are NULL: known already.
+        ``file`` is SQL for the file.
         """
         segments = [each.column.name for each in self.file_parts.segments]
         columns = [f"{'NULL' if name in constant else sqltext.name(name)} AS s{n}" for n, name in enumerate(segments)]
@@ -52,7 +55,7 @@ class RowParts:
             columns.append(
                 f"{_coarsen_time(sqltext.name(times.column.name), times.column.kind, step)} AS {_TIME_COLUMN}"
             )
-        return frame.selectExpr("_metadata.file_path AS f", *columns)
+        return frame.selectExpr(f"{file} AS f", *columns)
 
     def find_cell(self, values: Sequence[Any]) -> Cell | None:
         """The partition that the values of `names` name; None, and noted, where they name none."""

@@ -11,10 +11,12 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from sparkassets.core.spec.project_spec import EngineName
 from sparkassets.errors import SparkUnavailableError
 from sparkassets.spark.gateway import delta_version, silence_connections
 from sparkassets.spark.installation import check_delta, check_installed, check_spark
 from sparkassets.spark.own_session import is_remote
+from sparkassets.spark.sail import open_sail_session
 from sparkassets.spark.session_settings import CATALOG, EXTENSION, start_settings
 
 if TYPE_CHECKING:
@@ -41,21 +43,21 @@ def _load_modules() -> None:
 _S3_KEY = "fs.s3.impl"
 
 
-def open_session(settings: Mapping[str, str], *, name: str) -> tuple[SparkSession, bool]:
-    """The active session, or a new one with ``settings``; and whether it is new.
+def open_session(settings: Mapping[str, str], *, name: str, engine: EngineName = "spark") -> tuple[SparkSession, bool]:
+    """The active session, or a new one of that engine with ``settings``; and whether it is new.
 
     ``sparkassets.fast_start: "false"`` among the settings leaves the jars to ``spark.jars.packages`` and makes no class
     data archive; ``sparkassets.small_data: "true"`` trades throughput for a quick start.
 
     Raises:
-        SparkUnavailableError: No pyspark, Java or Delta.
+        SparkUnavailableError: No pyspark, Java or Delta; or no Sail.
     """
     _silence_pyspark()
     active = active_session()
     if active is not None:
         check_session(active)
         return active, False
-    session = _create_session(settings, name=name)
+    session = open_sail_session(settings) if engine == "sail" else _create_session(settings, name=name)
     check_session(session)
     return session, True
 

@@ -188,7 +188,7 @@ def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str,
     """
     remote = settings.get("spark.remote") or os.environ.get("SPARK_REMOTE", "")
     if remote and not remote.startswith("local"):  # somebody else's server is as it was made
-        return {TIME_ZONE: "UTC", **OF_RUNS, **_user_settings(settings)}, ClassArchive()
+        return {TIME_ZONE: "UTC", **OF_RUNS, **user_settings(settings)}, ClassArchive()
     installed = _read_installed()
     conf = _make_configuration(settings, installed, name=name)
     if remote:
@@ -214,16 +214,16 @@ def _make_configuration(settings: Mapping[str, str], installed: Mapping[str, str
     conf_defaults |= small_data_settings
     if gateway.is_submitted():
         conf_defaults |= _SUBMITTED_SETTINGS
-    user_settings = _user_settings(settings)
-    if is_local({**installed, **user_settings}):
+    own_settings = user_settings(settings)
+    if is_local({**installed, **own_settings}):
         conf_defaults |= {
             **_LOCAL_SETTINGS,
-            **small_table_settings({**installed, **user_settings}),
+            **small_table_settings({**installed, **own_settings}),
             **small_data_settings,
         }
-    if _find_master({**installed, **user_settings}).startswith("local"):
+    if _find_master({**installed, **own_settings}).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    conf = {key: value for key, value in conf_defaults.items() if key not in installed} | user_settings
+    conf = {key: value for key, value in conf_defaults.items() if key not in installed} | own_settings
     extensions = [
         extension for extension in {**installed, **conf}.get("spark.sql.extensions", "").split(",") if extension
     ]
@@ -231,7 +231,7 @@ def _make_configuration(settings: Mapping[str, str], installed: Mapping[str, str
     return conf
 
 
-def _user_settings(settings: Mapping[str, str]) -> dict[str, str]:
+def user_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """The user's settings without those of sparkassets."""
     return {key: value for key, value in settings.items() if not key.startswith(_OWN_PREFIX)}
 

@@ -23,6 +23,7 @@ from sparkassets.core.templating import Template as Parsed
 from sparkassets.errors import RunError
 from sparkassets.spark import predicates, sqltext
 from sparkassets.spark.author_values import for_author
+from sparkassets.spark.capabilities import capabilities_of
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.table_locations import location_of, table_sql
@@ -57,6 +58,10 @@ def run_sql(
         raise RunError(
             f"{_format_line(body, rendered[: fault.position].count(chr(10)) + 1)}: {fault.message}", hint=fault.hint
         )
+    if not capabilities_of(session).groups_by_all:
+        from sparkassets.core.group_by_all import expand_group_by_all  # parsing takes a package that few sessions need
+
+        rendered = expand_group_by_all(rendered)
     query = relations.insert_relations(rendered.strip().rstrip(";"))
     lines_cut = len(rendered) - len(rendered.lstrip())
     place = replace(body.location, line=max(body.location.line, 1) + rendered[:lines_cut].count("\n"))

@@ -41,8 +41,13 @@ class SparkTableComparer:
     """Compares rows in one Spark session; implements `ports.TableComparer`."""
 
     def __init__(self, project: ProjectSpec, session: SparkSession | None = None) -> None:
-        name = f"sparkassets-{project.name}"
-        self._workplace = SparkWorkplace(session, name=name, settings=project.spark, packages=project.python)
+        self._workplace = SparkWorkplace(
+            session,
+            name=f"sparkassets-{project.name}",
+            settings=project.spark,
+            engine=project.engine,
+            packages=project.python,
+        )
 
     def compare(
         self, asset: AssetSpec, before: ComparedTable, after: ComparedTable, *, keys: Sequence[str], samples: int

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import EngineName
 from sparkassets.errors import RunError
 from sparkassets.ports import EngineLostError, RunOrder
 from sparkassets.spark import gateway, scratch
@@ -140,6 +141,7 @@ class SparkWorkplace:
             started here is ever stopped here.
         name: The name of an application that is started here.
         settings: The settings of a session that is started here.
+        engine: What computes in a session that is started here.
         packages: The packages that functions of the project may come from.
 
     Attributes:
@@ -152,12 +154,14 @@ class SparkWorkplace:
         *,
         name: str,
         settings: Mapping[str, str],
+        engine: EngineName = "spark",
         packages: Collection[str] = (),
     ) -> None:
         self.packages = packages
         self._given_session = session
         self._name = name
         self._settings = settings
+        self._engine = engine
         self._user_session: SparkSession | None = None
         self._session: SparkSession | None = None
         self._created = False
@@ -182,7 +186,7 @@ class SparkWorkplace:
                 check_session(self._given_session)
                 session = self._given_session
             else:
-                session, self._created = open_session(self._settings, name=self._name)
+                session, self._created = open_session(self._settings, name=self._name, engine=self._engine)
             self._user_session = None if self._created else session
             self._session = session if self._created else open_own_session(session)
             if self._session is not self._user_session:

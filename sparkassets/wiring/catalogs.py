@@ -239,7 +239,8 @@ class SharedSession:
             if self._current is None:
                 from sparkassets.spark.session import open_session
 
-                self._current, self._is_own = open_session(self._spec.spark, name=f"sparkassets-{self._spec.name}")
+                name = f"sparkassets-{self._spec.name}"
+                self._current, self._is_own = open_session(self._spec.spark, name=name, engine=self._spec.engine)
             return self._current
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from sparkassets.cli.options import (
     AssetNameParam,
     ProgressOptions,
     branch_option,
+    engine_option,
     json_option,
     one_partition_option,
     open_branch,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @click.command("backfill")
 @click.argument("asset", type=AssetNameParam())
 @project_option
+@engine_option
 @one_partition_option("Partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions.")
 @click.option(
     "--interval",

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkassets.cli.options import json_option, open_project, project_option, select_assets, select_option
+from sparkassets.cli.options import (
+    engine_option,
+    json_option,
+    open_project,
+    project_option,
+    select_assets,
+    select_option,
+)
 from sparkassets.cli.output import TableColumn, Terminal, print_json, print_table, strip_controls
 from sparkassets.cli.plan_tables import partitions_text
 from sparkassets.core.branches.difference import AssetDifference, RowCounts
@@ -75,6 +82,7 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 @click.command("diff")
 @click.option("--branch", required=True, metavar="NAME", help="Branch to compare.")
 @project_option
+@engine_option
 @select_option
 @click.option(
     "--rows",

@@ -10,6 +10,7 @@ import click
 
 from sparkassets.cli.options import (
     ProgressOptions,
+    engine_option,
     json_option,
     open_project,
     progress_options,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @click.command("promote")
 @click.argument("name")
 @project_option
+@engine_option
 @select_option
 @click.option(
     "--rebuild",

@@ -10,6 +10,7 @@ from sparkassets.cli.options import (
     ProgressOptions,
     at_option,
     branch_option,
+    engine_option,
     explain_no_runs,
     json_option,
     open_branch,
@@ -28,6 +29,7 @@ from sparkassets.errors import InputError
 
 @click.command("run")
 @project_option
+@engine_option
 @at_option
 @select_option
 @click.option("--loop", metavar="DURATION", help="Run again after this pause (such as 60s or 5m) until interrupted.")

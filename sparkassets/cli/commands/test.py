@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.options import json_option, open_project, project_option, variables
+from sparkassets.cli.options import engine_option, json_option, open_project, project_option, variables
 from sparkassets.cli.output import Terminal, print_json
 from sparkassets.core.planner.wording import plural
 from sparkassets.errors import InputError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.command("test")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @project_option
+@engine_option
 @json_option
 def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
     """Run the tests in the project's `tests` folder.

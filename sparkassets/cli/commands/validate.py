@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from sparkassets.cli.failures import print_warnings
-from sparkassets.cli.options import json_option, open_project, project_option, variables
+from sparkassets.cli.options import engine_option, json_option, open_project, project_option, variables
 from sparkassets.cli.output import print_json
 from sparkassets.core.documents.document_values import problems_document
 from sparkassets.core.planner.wording import plural
@@ -17,6 +17,7 @@ from sparkassets.errors import SpecError
 
 @click.command("validate")
 @project_option
+@engine_option
 @json_option
 def command(folder: Path, as_json: bool) -> int:
     """Check the whole project and print every problem.

@@ -120,6 +120,7 @@ def _make_project_spec(project: ProjectDraft, files: AssetFiles, assets: Mapping
         assets=assets,
         timezone=project.timezone,
         python=tuple(keys.python),
+        engine=keys.engine,
         spark={key: plain_text(value) for key, value in keys.spark.items()},
         max_parallel_runs=keys.max_parallel_runs,
         openlineage=keys.openlineage.namespace if isinstance(keys.openlineage, OpenLineageMap) else keys.openlineage,

@@ -215,6 +215,7 @@ class ProfileMap(StrictMap):
     state: Maybe[StateValue] = Field(default=None, description="Replaces the project's; every profile needs its own.")
     warehouse: Maybe[Text] = Field(default=None, description="Replaces the project's; every profile needs its own.")
     logs: Maybe[Text] = Field(default=None, description="Replaces the project's.")
+    engine: Maybe[Literal["spark", "sail"]] = Field(default=None, description="Replaces the project's.")
     spark: dict[str, Plain] = Field(
         default={}, description="Added to the project's; replaces entries with the same name."
     )
@@ -256,6 +257,13 @@ class ProjectFile(StrictMap):
     ] = Field(default=["assets/"], description="Folders of asset files, relative to this file.")
     python: Annotated[list[_Package], require_list("a list of packages")] = Field(
         default=[], description="Packages that functions may be imported from; nothing else is ever imported."
+    )
+    engine: Literal["spark", "sail"] = Field(
+        default="spark",
+        description=(
+            "What computes in a session that sparkassets creates: Spark, or Sail, which needs no Java and is for "
+            "development, CI and small data; `--engine` or SPARKASSETS_ENGINE takes precedence."
+        ),
     )
     spark: dict[str, Plain] = Field(default={}, description="Spark settings of a session that sparkassets creates.")
     secrets: _Secrets = Field(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Literal
+from typing import Final, Literal
 
 from sparkassets.core.conditions import UpdateLeaf
 from sparkassets.core.partitions import Dependency, Partitioning
@@ -13,6 +13,9 @@ from sparkassets.core.spec.model import NOWHERE, AssetSpec, InletSpec
 from sparkassets.core.validations import rules_digest
 from sparkassets.errors import FileLocation, InputError, SpecProblem
 from sparkassets.frozen import frozen
+
+EngineName = Literal["spark", "sail"]
+ENGINES: Final[tuple[EngineName, ...]] = ("spark", "sail")
 
 
 @frozen
@@ -67,6 +70,7 @@ class ProjectSpec:
         retention: How long the journal's entries are kept, in seconds; None for ever.
         folders: Absolute, of asset files.
         python: Packages that functions may come from.
+        engine: What computes in a session that sparkassets creates.
         spark: Session settings, used only when sparkassets creates the session.
         openlineage: The namespace of its jobs there; False where nothing is reported.
         assets: By name, every inlet before its consumers.
@@ -91,6 +95,7 @@ class ProjectSpec:
     timezone: str = "UTC"
     folders: tuple[str, ...] = ()
     python: tuple[str, ...] = ()
+    engine: EngineName = "spark"
     spark: Mapping[str, str] = field(default_factory=dict)
     max_parallel_runs: int = 4
     retention: int | None = None

@@ -19,6 +19,7 @@ from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import scratch, sqltext
+from sparkassets.spark.capabilities import capabilities_of
 from sparkassets.spark.failures import error_condition
 from sparkassets.spark.partition_guard import guard_for
 from sparkassets.spark.table_locations import path_of
@@ -347,7 +348,9 @@ def _write_parquet(planned: PlannedWrite, rows: DataFrame, folder: str, layout: 
         null = sqltext.text(NULL_FOLDER)
         if texts:  # Spark Connect refuses to add no columns
             rows = rows.withColumns({name: sql.expr(f"nullif({sqltext.name(name)}, {null})") for name in texts})
-        rows = rows.hint("rebalance", *map(sqltext.name, layout))
+        columns = [sqltext.name(name) for name in layout]
+        can_rebalance = capabilities_of(rows.sparkSession).rebalances
+        rows = rows.hint("rebalance", *columns) if can_rebalance else rows.repartition(*columns)
     options = {**KEEPS_BOUNDS, **scratch.staging_options(rows.sparkSession, folder)}
     writer = rows.write.format("parquet").mode("error").options(**options)
     try:

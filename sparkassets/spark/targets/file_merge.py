@@ -17,7 +17,7 @@ from sparkassets.delta.live_files import LiveFile
 from sparkassets.delta.staging import StagedFile
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
-from sparkassets.spark.delta_files import find_read_files, read_files
+from sparkassets.spark.delta_files import find_read_files, name_files, read_files
 from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.upserts.key_merge import KeyMerge
 from sparkassets.spark.upserts.staged_rows import DELETED
@@ -90,7 +90,10 @@ def plan_file_merge(work: PlannedWrite, merge: KeyMerge, table: DeltaTable) -> F
     if there is None or any(file.rows is None for file in files):
         return None
     staged, fields = merge.read_staged(session), there.schema.fields
-    found = _find_matches(merge, staged, there, files, schema=work.landing.rows.schema) if files else []
+    named = name_files(session, table, there, files, path=path, column=_FILE) if files else None
+    if files and named is None:
+        return None
+    found = [] if named is None else _find_matches(merge, staged, named, files, schema=work.landing.rows.schema)
     replaced = [match for match in found if match.updated or match.deleted]
     there, changed = (
         there
@@ -127,13 +130,12 @@ class _FileMatches:
 
 
 def _find_matches(
-    merge: KeyMerge, staged: DataFrame, there: DataFrame, files: Sequence[LiveFile], *, schema: StructType
+    merge: KeyMerge, staged: DataFrame, named: DataFrame, files: Sequence[LiveFile], *, schema: StructType
 ) -> list[_FileMatches]:
-    """The files of ``there`` that have any of the staged keys."""
+    """Those of the files that have any of the staged keys; ``named`` are their rows with the column `_FILE`."""
     from pyspark.sql import functions as sql
 
-    named = there.select("*", sql.col("_metadata.file_path").alias(_FILE)).alias("t")
-    pairs = named.join(sql.broadcast(staged.alias("s")), sql.expr(merge.match))
+    pairs = named.alias("t").join(sql.broadcast(staged.alias("s")), sql.expr(merge.match))
     counts = (sql.expr(f"count_if({what})") for what in (merge.updates(schema), merge.deletes))
     rows = pairs.groupBy(_FILE).agg(*counts).collect()
     found = find_read_files([row[0] for row in rows], files)

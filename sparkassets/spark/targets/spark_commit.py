@@ -12,6 +12,7 @@ from sparkassets.delta.commit import CommitConflictError, CommitRequest
 from sparkassets.delta.features import spark_properties
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError
+from sparkassets.spark.capabilities import require_commits
 from sparkassets.spark.commit_history import changes_rows, commits_since
 from sparkassets.spark.commit_markers import format_marker, mark_commits
 from sparkassets.spark.failures import error_condition, is_conflict, run_error
@@ -50,6 +51,7 @@ def write(planned: PlannedWrite, *, marker: CommitMarker) -> None:
         RunError: Rows outside the partitions (with examples), or whatever Spark says; nothing was published then.
     """
     landing, session = planned.landing, planned.landing.rows.sparkSession
+    require_commits(session, planned.asset.name)
     layout = layout_of(planned.asset, planned.schema, planned.table)
     try:
         run_alterations(session, landing.statements_before, marker)
@@ -78,6 +80,7 @@ def merge(planned: PlannedWrite, *, marker: CommitMarker) -> None:
         RunError: Whatever Spark says; nothing was published then.
     """
     landing, session = planned.landing, planned.landing.rows.sparkSession
+    require_commits(session, planned.asset.name)
     if landing.merge is None or planned.table is None:
         raise TypeError(f"{planned.asset.name} has nothing to merge, or nothing to merge it into")
     try:
@@ -97,6 +100,7 @@ def fence(
     Raises:
         FenceConflictError: Somebody committed meanwhile.
     """
+    require_commits(session, asset.name)
     location = location_of(asset)
     creates = table is None and location.table  # of which Delta takes what it is told from a session alone
     try:

@@ -1,0 +1,54 @@
+"""The engine that a project names, and what of a project Sail is refused for."""
+
+import pytest
+
+from sparkassets.errors import InputError, SpecError
+from sparkassets.project import load_project
+from tests.e2e.projects import write
+
+SHOP = {
+    "project.yml": "project: shop\nassets: [assets]\nprofiles: {dev: {engine: sail, state: s, warehouse: w}}\n",
+    "assets/orders.yml": "asset: orders\nsource: delta\npath: orders\n",
+    "assets/daily.yml": "asset: daily\nsql: SELECT * FROM {{ inlets.orders }}\n",
+}
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return write(tmp_path, SHOP)
+
+
+def test_spark_computes_unless_something_says_otherwise(shop):
+    assert load_project(shop, {}).engine == "spark"
+    assert load_project(shop, {"SPARKASSETS_PROFILE": "dev"}).engine == "sail"
+    assert load_project(shop, {"SPARKASSETS_PROFILE": "dev", "SPARKASSETS_ENGINE": "spark"}).engine == "spark"
+
+
+def test_an_engine_that_is_not_there_is_refused(shop):
+    with pytest.raises(InputError, match="there is no engine 'duckdb'; expected spark or sail"):
+        load_project(shop, {"SPARKASSETS_ENGINE": "duckdb"})
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("commit: spark", "asset 'daily' has its table committed by Spark, which Sail cannot do"),
+        ("table: lake.daily", "asset 'daily' has a table in a catalog, which Sail cannot do"),
+        (
+            "validations: [{not_null: [id], severity: quarantine}]",
+            "asset 'daily' puts rows into quarantine, which Sail cannot do",
+        ),
+    ],
+)
+def test_what_only_spark_does_is_refused_by_the_name_of_the_asset(shop, keys, message):
+    with (shop / "assets/daily.yml").open("a") as file:
+        file.write(f"{keys}\n")
+    assert load_project(shop, {}).engine == "spark"
+    with pytest.raises(SpecError, match=message):
+        load_project(shop, {"SPARKASSETS_ENGINE": "sail"})
+
+
+def test_a_state_that_a_session_keeps_is_refused(shop):
+    write(shop, {"project.yml": "project: shop\nassets: [assets]\nstate: {catalog: main, schema: ops}\n"})
+    with pytest.raises(SpecError, match="the state of 'shop' is kept by a Spark session"):
+        load_project(shop, {"SPARKASSETS_ENGINE": "sail"})
