@@ -1,8 +1,7 @@
 """The journal as it grows: commits and ticks after 10², 10³ and 10⁴ commits, beside plain `write_deltalake` appends.
 
-The budget is 1.5 x from 10³ commits on (docs/design/README.md#budgets).
-Each row is measured half-way between two merges. On a slow machine
-the last row stops where the time is up, and says where; plain appends stop early, as theirs grow with every file.
+Each row is measured half-way between two merges. On a slow machine the last row stops where the time is up, and says
+where; plain appends stop early, as theirs grow with every file.
 """
 
 from __future__ import annotations

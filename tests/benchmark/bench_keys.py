@@ -20,7 +20,7 @@ from tests.builders import Story, asset, project, source
 
 KEYS, DAYS = 100_000, "2024-01-01..2024-12-30"
 REPEATS = 5
-HALF = RangeSet.span(1_704_067_200, 1_719_792_000)
+FIRST_HALF = PartitionSet(RangeSet.span(1_704_067_200, 1_719_792_000))
 
 
 def many(keys: int) -> Story:
@@ -70,9 +70,9 @@ class Changes:
     def __init__(self, story: Story, changed: PartitionSet) -> None:
         self.story, self.kept, self.changed = story, story.state, changed
         self.planner = IncrementalPlanner(story.project)
-        self.iterate_commits()
+        self.reset()
 
-    def iterate_commits(self) -> None:
+    def reset(self) -> None:
         """Nothing is due."""
         self.story.state = self.kept
         assert not self.planner.plan(self.story.context()).runs
@@ -95,7 +95,7 @@ class Changes:
 class Fresh(Changes):
     """A segment that is new each time, when those before it were computed."""
 
-    def iterate_commits(self) -> None:
+    def reset(self) -> None:
         """What came is computed."""
         while runs := self.planner.plan(self.story.context()).runs:
             self.story.succeed("a", self.story.claim(runs[0]))
@@ -112,7 +112,7 @@ def main() -> None:
     story = many(KEYS)
     rows = encode(story.state)
     one = story.project.assets["s"].partitioning.parse("2024-05-01,customer-050000")
-    half = story.state.assets["a"].coverage & PartitionSet(HALF)
+    half = story.state.assets["a"].coverage & FIRST_HALF
     new = story.project.assets["s"].partitioning.parse("2024-12-31,customer-050000")
     first, another, all_keys = (Changes(story, changed) for changed in (one, new, half))
     runtime = learned(KEYS)
@@ -121,11 +121,11 @@ def main() -> None:
         ("the snapshot is written", milliseconds(lambda: encode(story.state)), None),
         ("the snapshot is read", milliseconds(lambda: decode(rows, journal_id="journal")), 1000),
         ("plan from nothing", milliseconds(lambda: make_plan(again(story).context())), None),
-        ("one key changed: fold", milliseconds(first.fold, before=first.iterate_commits), None),
-        ("one key changed: fold and plan", milliseconds(first.both, before=first.iterate_commits), 20),
-        ("one key has a new day: fold and plan", milliseconds(another.both, before=another.iterate_commits), 20),
-        ("one key is new (runtime): fold and plan", milliseconds(fresh.both, before=fresh.iterate_commits), 20),
-        ("all keys changed: fold and plan", milliseconds(all_keys.both, before=all_keys.iterate_commits), 2000),
+        ("one key changed: fold", milliseconds(first.fold, before=first.reset), None),
+        ("one key changed: fold and plan", milliseconds(first.both, before=first.reset), 20),
+        ("one key has a new day: fold and plan", milliseconds(another.both, before=another.reset), 20),
+        ("one key is new (runtime): fold and plan", milliseconds(fresh.both, before=fresh.reset), 20),
+        ("all keys changed: fold and plan", milliseconds(all_keys.both, before=all_keys.reset), 2000),
     ]
     print(f"{f'{KEYS:,} keys of a year of days':<40} {'milliseconds':>12}")
     for name, taken, goal in table:

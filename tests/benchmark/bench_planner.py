@@ -1,4 +1,4 @@
-"""Planning with the state in memory: nothing new, and one event in a layered graph (docs/design/README.md#budgets).
+"""Planning with the state in memory: nothing new, and one event in a layered graph.
 
 "cold" plans from nothing, as each start of a driver does; "again" and "one event" are what a driver does from then on.
 The figures of cold planning and of sets of ranges are CPU. Beside it the same graph with Dagster's
@@ -46,6 +46,12 @@ def layered(count: int, fan_in: int = 3) -> Story:
         for run in runs:
             story.succeed(run.asset, story.claim(run))
     return story
+
+
+def cold_plan(count: int) -> Callable[[], Plan]:
+    """Plans so many layered assets from nothing, with the state in memory."""
+    story = layered(count)
+    return lambda: make_plan(story.context())
 
 
 def measure(

@@ -1,15 +1,15 @@
 """What driving costs: waves of trivial runs that are due at once, by several drivers together, and ticks without any.
 
 The engine computes nothing, so all CPU is the driver's: planning, claiming, executing, recording. Each line is a
-process of its own. The exponent is that of the CPU's growth since the line before.
+process of its own. ``python -m tests.benchmark.bench_waves 86400`` has the ticks of a day of ``--loop 1s``.
 """
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 import os
 import resource
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -25,15 +25,16 @@ from sparkassets.runtime.driver_work import DueWork
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.memory_store import MemoryStore
 from sparkassets.wiring.host import SystemClock, host_identity
-from tests.benchmark.figures import record
+from tests.benchmark.figures import record, record_growth
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World
 
-WAVES = (250, 500, 1000, 2000, 10_000)
+WAVES = (500, 1000, 10_000)
 GOALS = {1000: 6.0, 10_000: 60.0}
 """CPU seconds of the driver, by the number of runs."""
 TOGETHER, DRIVERS, GOAL_RATE = 2000, 4, 150
-TICKS, GOAL_MEGABYTES = 3000, 400
+TICKS, GOAL_MEGABYTES = int(sys.argv[1]) if sys.argv[1:] else 2000, 400
+SIZED = (500, 10_000)
 
 
 class Cost(NamedTuple):
@@ -47,26 +48,28 @@ def main() -> None:
     """Prints the tables."""
     for title, work in (("journal in memory", wave), ("journal on a disk", wave_on_disk)):
         print(f"runs due at once, {title}")
-        before: tuple[int, float] | None = None
-        for count in WAVES:
-            cost = alone(work, count)
-            grows = "" if before is None else f"{math.log(cost.cpu / before[1]) / math.log(count / before[0]):.2f}"
-            print(f"  {count:>7,} runs  CPU {cost.cpu:7.2f} s  {cost.size / 1e6:6.0f} MB  exponent {grows:>5}")
+        costs = {count: alone(work, count) for count in WAVES}
+        for count, cost in costs.items():
+            print(f"  {count:>7,} runs  CPU {cost.cpu:7.2f} s  {cost.size / 1e6:6.0f} MB")
+            what = f"{count:,} runs due at once, {title}"
             if count in GOALS:
-                record(f"{count:,} runs due at once, {title}: CPU of the driver", cost.cpu, "s", goal=GOALS[count])
-                record(f"{count:,} runs due at once, {title}: memory", cost.size / 1e6, "MB", goal=GOAL_MEGABYTES)
-            before = count, cost.cpu
+                record(f"{what}: CPU of the driver", cost.cpu, "s", goal=GOALS[count])
+            if count in SIZED:
+                record(f"{what}: memory", cost.size / 1e6, "MB", goal=GOAL_MEGABYTES, section="Memory")
+        record_growth(f"CPU of the driver for n runs due at once, {title}", {n: each.cpu for n, each in costs.items()})
     rates()
-    with pool(1) as workers:
-        early, late = workers.submit(loop, TICKS).result()
-    record(
-        f"memory after {TICKS:,} ticks with nothing due",
-        late.size / early.size,
-        "x",
-        against=f"after {TICKS // 10:,} ticks, {early.size / 1e6:.0f} MB",
-        goal=1.05,
-    )
-    record("a tick with nothing due: CPU", late.cpu / TICKS * 1000, "ms")
+    for name, news in (("with nothing due", False), ("with one run", True)):
+        with pool(1) as workers:
+            early, late = workers.submit(loop, TICKS, news=news).result()
+        record(
+            f"memory after {TICKS:,} ticks {name}",
+            late.size / early.size,
+            "x",
+            against=f"after {TICKS // 10:,} ticks, {early.size / 1e6:.0f} MB",
+            goal=1.05,
+            section="Memory",
+        )
+        record(f"a tick {name}: CPU", late.cpu / TICKS * 1000, "ms")
 
 
 def rates() -> None:
@@ -113,16 +116,23 @@ def wave_on_disk(count: int) -> Cost:
         return wave(count, folder)
 
 
-def loop(count: int) -> tuple[Cost, Cost]:
-    """Ticks of one process, as ``--loop`` has them: the cost of a tenth of them, and of all."""
+def loop(count: int, *, news: bool) -> tuple[Cost, Cost]:
+    """Ticks of one process, as ``--loop`` has them: the cost of a tenth of them, and of all.
+
+    Args:
+        count: The ticks.
+        news: Whether each has one run to compute.
+    """
     process, costs = psutil.Process(), []
     with tempfile.TemporaryDirectory() as folder:
-        found = world(10, folder)
+        found = world(1, folder)
         found.tell("s")
         found.driver().run_works([DueWork()])
         cpu = time.process_time()
         for tick in range(1, count + 1):
-            assert not found.driver().run_works([DueWork()]).runs
+            if news:
+                found.tell("s")
+            assert len(found.driver().run_works([DueWork()]).runs) == news
             if tick in (count // 10, count):
                 costs.append(Cost(time.process_time() - cpu, process.memory_info().rss))
     return costs[0], costs[1]

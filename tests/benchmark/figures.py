@@ -7,9 +7,12 @@ benchmarks, each in a process of its own, and writes the page from what they rec
 from __future__ import annotations
 
 import json
+import math
 import os
+import statistics
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -21,10 +24,11 @@ _INTRODUCTION: Final = """\
 # Performance
 
 What sparkassets costs beside the same work by hand, or beside the one call that the work cannot do without.
-`make bench` measures both sides by turns in one run and writes this page. A ratio is that of two medians; brackets
-hold the smallest and the largest value. By hand means what a good engineer writes: one warm session, `replaceWhere` or
-dynamic overwrite, `MERGE` by key, sensible shuffle settings.
+`make bench` measures both sides by turns in one run and writes this page; no test measures time. By hand means what a
+good engineer writes: one warm session, `replaceWhere` or dynamic overwrite, `MERGE` by key, sensible shuffle settings.
 """
+_GROWTH: Final = "Growth"
+_GROWTH_GOAL: Final = 1.1
 
 
 @frozen
@@ -40,6 +44,7 @@ class Figure:
         goal: The largest value that meets the goal, for a rate the smallest; None without a goal.
         limit: What bounds it in principle, for people.
         benchmark: The module that measured it.
+        section: The heading it belongs under, if that is not its benchmark's.
     """
 
     what: str
@@ -50,6 +55,7 @@ class Figure:
     goal: float | None = None
     limit: str = ""
     benchmark: str = ""
+    section: str = ""
 
     @property
     def meets_goal(self) -> bool:
@@ -68,16 +74,34 @@ def record(
     spread: Iterable[float] = (),
     goal: float | None = None,
     limit: str = "",
+    section: str = "",
 ) -> None:
     """Prints a figure beside its goal, and appends it to the file that `make bench` makes the page of."""
     values = sorted(spread)
     module = Path(sys.argv[0]).stem
-    figure = Figure(what, value, unit, against, (values[0], values[-1]) if values else None, goal, limit, module)
+    figure = Figure(
+        what, value, unit, against, (values[0], values[-1]) if values else None, goal, limit, module, section
+    )
     verdict = "" if goal is None else f"   goal {_number(goal)} {unit} {'ok' if figure.meets_goal else 'MISSED'}"
     print(f"{what}: {_value(figure)}{f' of {against}' if against else ''}{verdict}")
     if path := os.environ.get(RECORDED_IN):
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps({name: getattr(figure, name) for name in Figure.__annotations__}) + "\n")
+
+
+def record_growth(what: str, points: Mapping[int, float], *, limit: str = "") -> None:
+    """Records the exponent of a cost that grows with n: the slope of their logarithms.
+
+    Args:
+        what: What grows with what.
+        points: The cost by n.
+        limit: Why it is not linear, if it is not.
+    """
+    for count, cost in points.items():
+        print(f"  {count:>10,}  {cost:.4g}")
+    slope, _ = statistics.linear_regression([math.log(n) for n in points], [math.log(cost) for cost in points.values()])
+    sizes = f"{min(points):,} to {max(points):,}"
+    record(f"{what}, {sizes}", slope, "exponent", goal=_GROWTH_GOAL, limit=limit, section=_GROWTH)
 
 
 def read_figures(path: Path) -> list[Figure]:
@@ -86,22 +110,60 @@ def read_figures(path: Path) -> list[Figure]:
     return [Figure(**{**row, "spread": row["spread"] and tuple(row["spread"])}) for row in map(json.loads, lines)]
 
 
-def render_page(figures: Iterable[Figure], machine: Mapping[str, str]) -> str:
-    """The page on performance, in Markdown."""
-    rows = list(figures)
-    met = sum(each.meets_goal for each in rows if each.goal is not None)
-    wanted = sum(each.goal is not None for each in rows)
+def render_page(
+    figures: Iterable[Figure],
+    sections: Mapping[str, Collection[str]],
+    machine: Mapping[str, str],
+    *,
+    missing: Mapping[str, str],
+    peers: str,
+) -> str:
+    """The page on performance, in Markdown.
+
+    Args:
+        figures: Its rows, in order.
+        sections: By heading the benchmarks whose figures are under it.
+        machine: By name what the figures depend on besides the code.
+        missing: Why benchmarks have no figures or not all, by name.
+        peers: The comparison with other tools, in Markdown; empty without one.
+    """
+    headings = {name: heading for heading, names in sections.items() for name in names}
+    rows: dict[str, list[Figure]] = {heading: [] for heading in sections}
+    for each in figures:
+        rows[each.section or headings[each.benchmark]].append(each)
+    wanted = [each.meets_goal for each in chain.from_iterable(rows.values()) if each.goal is not None]
     lines = [
         _INTRODUCTION,
-        f"On {', '.join(f'{name} {value}' for name, value in machine.items())}. {met} of {wanted} goals are met.\n",
-        "| what | measured | against | goal | what bounds it | benchmark |",
-        "|---|---|---|---|---|---|",
+        f"On {', '.join(f'{name} {value}' for name, value in machine.items())}.",
+        f"**{sum(wanted)} of {len(wanted)} goals are met.** Measured values are medians; the spread is from the",
+        "smallest to the largest.",
+        "",
     ]
-    for each in rows:
-        goal = "" if each.goal is None else f"{_number(each.goal)} {each.unit}{'' if each.meets_goal else ', missed'}"
-        lines.append(f"| {each.what} | {_value(each)} | {each.against} | {goal} | {each.limit} | `{each.benchmark}` |")
-    lines += ["", "One benchmark alone: `python -m tests.benchmark.bench_waves`. No test measures time.", ""]
+    if missing:
+        problems = "; ".join(f"`{name}` {problem}" for name, problem in missing.items())
+        lines += [f"Without all figures of: {problems}.", ""]
+    for heading, found in rows.items():
+        if found:
+            lines += [f"## {heading}", "", *_TABLE_HEAD, *map(_row, found), ""]
+    if peers:
+        lines += ["## Other tools", "", peers.rstrip(), ""]
+    lines += ["One benchmark alone, which prints more: `python -m tests.benchmark.bench_waves`.", ""]
     return "\n".join(lines)
+
+
+_TABLE_HEAD: Final = (
+    "| what | measured | spread | goal | met | what bounds it | benchmark |",
+    "|---|---|---|---|---|---|---|",
+)
+
+
+def _row(figure: Figure) -> str:
+    measured = f"{_number(figure.value)} {figure.unit}{f' of {figure.against}' if figure.against else ''}"
+    spread = " to ".join(map(_number, figure.spread)) if figure.spread else ""
+    goal = "" if figure.goal is None else f"{_number(figure.goal)} {figure.unit}"
+    met = "" if figure.goal is None else "yes" if figure.meets_goal else "**no**"
+    cells = (figure.what, measured, spread, goal, met, figure.limit, f"`{figure.benchmark}`")
+    return f"| {' | '.join(cells)} |"
 
 
 def _value(figure: Figure) -> str:
