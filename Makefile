@@ -11,7 +11,8 @@ unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIR
 made = $(shell test -x $(1)/bin/python || echo always)
 
 # Tests that hold for Spark and for Sail alike; those of tests/sail are of Sail alone.
-SAIL_TESTS := tests/sail tests/integration/test_examples.py tests/e2e/test_demo.py
+SAIL_TESTS := tests/sail tests/e2e/test_demo.py \
+	$(patsubst %,tests/integration/test_%.py,branches cases examples publish reads upsert_contract)
 
 # The folders whose tests must pass where Spark is not installed.
 CORE_TESTS := $(wildcard tests/architecture tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/report tests/cli tests/emit tests/testing tests/crash tests/deploy)

@@ -60,6 +60,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", harmless)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips on Sail what is of Spark alone."""
+    if os.environ.get("SPARKASSETS_ENGINE") == "sail":
+        for item in items:
+            if item.get_closest_marker("spark_alone"):
+                item.add_marker(pytest.mark.skip(reason="of Spark alone"))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     """Gives each process the next test when it has none; those of some modules as one."""

@@ -118,7 +118,9 @@ class Driver:
             active=ActiveRuns(
                 self.project.max_parallel_runs, clock=self.clock, progress=self.progress, stopping=self._stopping
             ),
-            engine=EngineStarter(self.open_engine, name=self.project.engine.capitalize(), progress=self.progress),
+            engine=EngineStarter(
+                self.open_engine, name=(self.project.engine or "spark").capitalize(), progress=self.progress
+            ),
             clock=self.clock,
             progress=self.progress,
         )

@@ -6,7 +6,8 @@ used (`failures.is_lacking`); here are those whose lack shows in no error, or on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
@@ -25,22 +26,44 @@ class SessionCapabilities:
 
     Attributes:
         commits: It commits to Delta tables with a transaction's version, so that runs are exactly once.
+        holds_rows: It keeps rows that are computed once (``persist``).
         names_files: Rows of files have ``_metadata.file_path``.
+        names_folders: Files that are read one by one have the columns of their folders' names (``basePath``).
+        reads_feeds: It reads change feeds of Delta tables.
+        escapes_patterns: In a path, a backslash makes a character of a pattern one of a name.
         groups_by_all: It knows ``GROUP BY ALL``.
         rebalances: It follows the hint ``rebalance``, by which one task writes all rows of a folder.
         checks_headers: It compares the headers of CSV files with the schema.
+        csv_options: Options by which it reads CSV files as Spark does without options.
+        parses_json_strictly: Its ``from_json`` takes ISO times, and fails for values of another type.
     """
 
     commits: bool = True
+    holds_rows: bool = True
     names_files: bool = True
+    names_folders: bool = True
+    reads_feeds: bool = True
+    escapes_patterns: bool = True
     groups_by_all: bool = True
     rebalances: bool = True
     checks_headers: bool = True
+    csv_options: Mapping[str, str] = field(default_factory=dict)
+    parses_json_strictly: bool = True
 
 
 _OF_SPARK: Final = SessionCapabilities()
 _OF_SAIL: Final = SessionCapabilities(
-    commits=False, names_files=False, groups_by_all=False, rebalances=False, checks_headers=False
+    commits=False,
+    holds_rows=False,
+    names_files=False,
+    names_folders=False,
+    reads_feeds=False,
+    escapes_patterns=False,
+    groups_by_all=False,
+    rebalances=False,
+    checks_headers=False,
+    csv_options={"escape": "\\"},
+    parses_json_strictly=False,
 )
 _SAIL_CATALOG: Final = "sail"
 """The catalog in which a session of Sail begins; Spark's is ``spark_catalog``."""

@@ -16,12 +16,15 @@ from sparkassets.core.spec.model import CHANGE_COLUMNS, CHANGE_TYPE, AssetSpec, 
 from sparkassets.delta.change_feed import FeedRange, TableChanges, table_changes
 from sparkassets.delta.features import keeps_feed
 from sparkassets.delta.log import DeltaLog, LogCommit
+from sparkassets.delta.tables import load_table
 from sparkassets.errors import RunError, SourceChangedError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
+from sparkassets.spark.capabilities import capabilities_of
 from sparkassets.spark.commit_history import changes_rows, commits_since, only_appends
 from sparkassets.spark.delta_files import read_appended, read_version
 from sparkassets.spark.failures import first_line
+from sparkassets.spark.frame_conversion import to_spark
 from sparkassets.spark.functions import source_of
 from sparkassets.spark.open_tables import CatalogTable
 from sparkassets.spark.schemas import spark_schema
@@ -189,13 +192,28 @@ def _read_feed(
     Raises:
         SourceChangedError: A column is gone meanwhile.
     """
-    reader = session.read.format("delta").option("readChangeFeed", "true")
-    rows = reader.option("startingVersion", feed_range.first).option("endingVersion", feed_range.last).load(path)
+    if capabilities_of(session).reads_feeds:
+        reader = session.read.format("delta").option("readChangeFeed", "true")
+        rows = reader.option("startingVersion", feed_range.first).option("endingVersion", feed_range.last).load(path)
+    else:
+        rows = _read_feed_by_driver(session, feed_range, schema, path=path, name=name)
     present = {column.lower() for column in rows.columns}
     if missing := [column for column in schema.names if column.lower() not in present]:
         raise SourceChangedError(f"the inlet {name!r} has no column {missing[0]!r} any more", source=name)
     rows = rows.select(*(sqltext.name(column) for column in [*schema.names, *CHANGE_COLUMNS]))
     return drop_equal_pairs(rows, by_keys=by_keys) if feed_range.replaced and is_comparable(schema) else rows
+
+
+def _read_feed_by_driver(
+    session: SparkSession, feed_range: FeedRange, schema: StructType, *, path: str, name: str
+) -> DataFrame:
+    """The change rows of consecutive versions, which the driver reads into memory."""
+    import pyarrow as pa
+
+    feed = load_table(path).load_cdf(starting_version=feed_range.first, ending_version=feed_range.last)
+    rows = to_spark(session, pa.table(feed), asset=name, declared=schema, table_schema=None)
+    kinds = [f"CAST({column} AS {kind}) AS {column}" for column, kind in CHANGE_COLUMNS.items()]
+    return rows.selectExpr(*(sqltext.name(name) for name in rows.columns if name not in CHANGE_COLUMNS), *kinds)
 
 
 def drop_equal_pairs(rows: DataFrame, *, by_keys: bool) -> DataFrame:

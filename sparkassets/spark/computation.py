@@ -17,6 +17,7 @@ from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.partitions.json_form import encode_partitions
 from sparkassets.core.validations import verdicts_to
 from sparkassets.ports import RunComputation, RunOrder
+from sparkassets.spark.capabilities import capabilities_of
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.inlet_reader import ReadInlets
@@ -200,9 +201,11 @@ def hold_rows(computation: SparkComputation, *, always: bool = False) -> Iterato
     if not computation.inlets.files and not always:
         yield
         return
-    try:
-        cached = computation.frame.persist()
-    except PySparkException:  # a serverless session holds nothing: the check comes before the read only
+    cached = None
+    if capabilities_of(computation.frame.sparkSession).holds_rows:
+        with suppress(PySparkException):  # a serverless session refuses
+            cached = computation.frame.persist()
+    if cached is None:  # the check comes before the read only
         computation.inlets.check_files()
         yield
         return

@@ -262,9 +262,13 @@ def _read_rows(
                 hint=f"declare the 'columns' of {asset.name!r}",
             )
         return session.createDataFrame([], declared_schema(session, declared))
-    paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
-    options = {**_find_base_path(files, asset), **options}
+    paths = _format_paths(session, files, asset=asset.name)
+    base_path = _find_base_path(files, asset)
+    if base_path and not capabilities_of(session).names_folders:
+        _refuse_folder_columns(files, asset=asset.name)
     file_format = asset.file_format
+    defaults = capabilities_of(session).csv_options if file_format.reader == "csv" else {}
+    options = {**defaults, **base_path, **options}
     reader = session.read.format(file_format.reader).options(**options)
     if file_format.has_header(options):
         return _read_with_header(session, reader, paths, declared, asset=asset, options=options)
@@ -315,7 +319,7 @@ def _check_headers(
     if not asset.file_format.has_header(options) or capabilities_of(session).checks_headers:
         return
     reader = session.read.format(asset.file_format.reader).options(**options)
-    headers = ((file, reader.load([file.path]).columns) for file in files)
+    headers = ((file, reader.load(_format_paths(session, [file], asset=asset.name)).columns) for file in files)
     written = [(file, columns) for file, columns in headers if columns]
     for file, columns in written[1:]:
         if columns != written[0][1]:
@@ -332,6 +336,36 @@ def _find_base_path(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, s
         return {}
     pattern = _parse_pattern(asset, asset.storage.path)
     return {} if pattern.is_pattern else {"basePath": _find_root(pattern)}
+
+
+def _format_paths(session: SparkSession, files: Sequence[FoundFile], *, asset: str) -> list[str]:
+    """The paths of the files as the session's readers take them.
+
+    Raises:
+        RunError: A path looks like a pattern, and the session has no way to say that it is none.
+    """
+    if capabilities_of(session).escapes_patterns:
+        return [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
+    if pattern := next((file for file in files if _GLOB_CHARACTERS.search(file.path)), None):
+        raise RunError(
+            f"the file '{escape_unwritable(pattern.relative)}' of {asset!r} has a name that Sail takes for a pattern",
+            hint="rename it, or run it with Spark: --engine spark",
+        )
+    return [file.path.removeprefix("file://") for file in files]  # in a URI, Sail decodes what a name has after `%`
+
+
+def _refuse_folder_columns(files: Sequence[FoundFile], *, asset: str) -> None:
+    """Refuses folders such as ``country=nl``, whose columns the session would leave out.
+
+    Raises:
+        RunError: For the first.
+    """
+    folder = next((each for file in files for each in file.relative.split("/")[:-1] if "=" in each), None)
+    if folder is not None:
+        raise RunError(
+            f"the source {asset!r} has a column in the name of the folder '{folder}', which only Spark reads",
+            hint="run it with Spark: --engine spark; or write the column as a field: path: …/country={country}/*.csv",
+        )
 
 
 def _parse_pattern(asset: AssetSpec, path: str) -> PathPattern:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from sparkassets.errors import SparkUnavailableError
@@ -35,6 +36,11 @@ def open_sail_session(settings: Mapping[str, str]) -> SparkSession:
         return builder.getOrCreate()
     except ImportError as error:  # pyspark without what its client of Spark Connect needs
         raise SparkUnavailableError(str(error).partition("\n")[0], hint=_INSTALL) from error
+
+
+def is_installed() -> bool:
+    """Whether Sail can be started here; imports nothing of it."""
+    return all(find_spec(name) is not None for name in ("pysail", "pyspark", "grpc"))
 
 
 @cache

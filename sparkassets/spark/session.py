@@ -43,8 +43,10 @@ def _load_modules() -> None:
 _S3_KEY = "fs.s3.impl"
 
 
-def open_session(settings: Mapping[str, str], *, name: str, engine: EngineName = "spark") -> tuple[SparkSession, bool]:
-    """The active session, or a new one of that engine with ``settings``; and whether it is new.
+def open_session(
+    settings: Mapping[str, str], *, name: str, engine: EngineName | None = None
+) -> tuple[SparkSession, bool]:
+    """The active session, or a new one of that engine, by default Spark, with ``settings``; and whether it is new.
 
     ``sparkassets.fast_start: "false"`` among the settings leaves the jars to ``spark.jars.packages`` and makes no class
     data archive; ``sparkassets.small_data: "true"`` trades throughput for a quick start.

@@ -141,7 +141,7 @@ class SparkWorkplace:
             started here is ever stopped here.
         name: The name of an application that is started here.
         settings: The settings of a session that is started here.
-        engine: What computes in a session that is started here.
+        engine: What computes in a session that is started here; by default Spark.
         packages: The packages that functions of the project may come from.
 
     Attributes:
@@ -154,7 +154,7 @@ class SparkWorkplace:
         *,
         name: str,
         settings: Mapping[str, str],
-        engine: EngineName = "spark",
+        engine: EngineName | None = None,
         packages: Collection[str] = (),
     ) -> None:
         self.packages = packages

@@ -15,7 +15,7 @@ from sparkassets.core.cases import Case, RowCase
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
-from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.spec.project_spec import EngineName, ProjectSpec
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import RunError, SparkAssetsError, SparkUnavailableError
@@ -60,6 +60,13 @@ def run_cases(
                 yield _run_case(case, "", partial(run_times, project, case))
 
 
+def choose_engine(project: ProjectSpec) -> EngineName:
+    """What computes tests of rows: the engine that somebody asked for, else Sail where it is installed."""
+    from sparkassets.spark.sail import is_installed
+
+    return project.engine or ("sail" if is_installed() else "spark")
+
+
 def _run_case(case: Case, about: str, run: Callable[[], str]) -> CaseResult:
     """The result of one test; ``run`` returns why it fails, empty if it passes. A lack of Spark is raised."""
     begun = time.monotonic()
@@ -86,7 +93,7 @@ class RowTests:
         from sparkassets.spark.engine import SparkEngine
 
         self._folder = TemporaryDirectory(prefix="sparkassets-test-")
-        self._project = replace(project, spark={**_SMALL, **project.spark})
+        self._project = replace(project, spark={**_SMALL, **project.spark}, engine=choose_engine(project))
         self._cases: dict[str, RowCase] = {}
         """Tests by the id of their runs."""
         self._engine = SparkEngine(self._project, session, opening=self._read_given)

@@ -13,7 +13,8 @@ from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec
 from sparkassets.errors import InputError, RunError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.types import StructType
 
 _TYPES = {bool: "boolean", int: "bigint", float: "double", str: "string"}
 
@@ -90,11 +91,14 @@ def as_frame(
     """
     from pyspark.sql import functions as sql
 
+    from sparkassets.spark.capabilities import capabilities_of
     from sparkassets.spark.schemas import declared_schema
 
     schema = declared_schema(session, types) if schema is None else schema
     if not rows or not schema.names:
         return session.createDataFrame([], schema)
+    if not capabilities_of(session).parses_json_strictly:
+        return _cast_texts(session, rows, schema, owner=owner)
     texts = session.createDataFrame([(json.dumps(row, default=str),) for row in rows], "value string")
     read = sql.from_json("value", schema, {"mode": "FAILFAST"})
     frame = texts.select(read.alias("row")).select("row.*")
@@ -106,10 +110,56 @@ def as_frame(
                 one = session.createDataFrame([(json.dumps(row, default=str),)], "value string")
                 one.select(read.alias("row")).collect()
             except Exception:  # noqa: BLE001  Spark raises various classes
-                schema_text = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
-                raise RunError(f"{owner}: {json.dumps(row, default=str)} does not fit {schema_text}") from None
+                raise _misfit(row, schema, owner=owner) from None
         raise
     return session.createDataFrame(found, frame.schema)
+
+
+def _cast_texts(
+    session: SparkSession, rows: Sequence[Mapping[str, Any]], schema: StructType, *, owner: str
+) -> DataFrame:
+    """The rows as a data frame of these types, each value cast from its text; what is nested is read from JSON.
+
+    Raises:
+        RunError: A value is not of its column's type; names the row.
+    """
+    from pyspark.sql import functions as sql
+
+    columns = [
+        (
+            sql.from_json(f"c{number}", field.dataType)
+            if field.dataType.simpleString().endswith(">")
+            else sql.col(f"c{number}").cast(field.dataType)
+        ).alias(field.name)
+        for number, field in enumerate(schema.fields)
+    ]
+
+    def cast(some: Sequence[Mapping[str, Any]]) -> list[Row]:
+        texts = [tuple(_to_text(row.get(field.name)) for field in schema.fields) for row in some]
+        types = ", ".join(f"c{number} string" for number in range(len(schema.fields)))
+        found: list[Row] = session.createDataFrame(texts, types).select(*columns).collect()
+        return found
+
+    try:
+        found = cast(rows)
+    except Exception:
+        for row in rows:
+            try:
+                cast([row])
+            except Exception:  # noqa: BLE001  the engine raises various classes
+                raise _misfit(row, schema, owner=owner) from None
+        raise
+    return session.createDataFrame(found, schema)
+
+
+def _to_text(value: object) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _misfit(row: Mapping[str, Any], schema: StructType, *, owner: str) -> RunError:
+    """The error for a row with a value that is not of its column's type."""
+    schema_text = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
+    return RunError(f"{owner}: {json.dumps(row, default=str)} does not fit {schema_text}")
 
 
 def _of_file(session: SparkSession, asset: AssetSpec, given: GivenRows) -> DataFrame:

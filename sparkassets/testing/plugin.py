@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +17,16 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def sparkassets_session() -> Iterator[SparkSession]:
-    """One small Spark session with Delta, in UTC, for all tests of a process; the active one where there is one."""
+    """One small session, in UTC, for all tests of a process; the active one where there is one.
+
+    It is one of Spark with Delta, or of Sail where the variable ``SPARKASSETS_ENGINE`` says so.
+    """
+    from sparkassets.core.variables import ENGINE
     from sparkassets.spark.session import open_session
 
-    session, created = open_session({"sparkassets.small_data": "true"}, name="sparkassets-tests")
+    settings = {"sparkassets.small_data": "true"}
+    uses_sail = os.environ.get(ENGINE) == "sail"
+    session, created = open_session(settings, name="sparkassets-tests", engine="sail" if uses_sail else None)
     yield session
     if created:
         session.stop()

@@ -36,6 +36,7 @@ def ran(summary) -> list[tuple[str, str]]:
     return [(result.asset, result.status) for result in summary.runs]
 
 
+@pytest.mark.spark_alone  # text is averaged
 def test_smallest(spark, tmp_path):
     folder = example("00_smallest", tmp_path)
     landing = folder / "landing" / "flights"
@@ -107,6 +108,7 @@ def test_a_dimension_is_read_whole_and_makes_nothing_stale(spark, tmp_path):
     assert project.run(spark).runs == ()
 
 
+@pytest.mark.spark_alone  # text is averaged
 def test_a_first_run_that_failed_binds_nobody_to_its_columns(spark, tmp_path):
     folder = example("00_smallest", tmp_path)
     (folder / "landing" / "flights").mkdir(parents=True)
@@ -273,6 +275,7 @@ def test_the_tuesday_of_an_upstream_that_never_came(spark, tmp_path):
     assert rows(folder, "partner_calls") == [(date(2025, 3, 9), 7)]
 
 
+@pytest.mark.spark_alone  # its SQL writes by delta.`path`
 def test_existing_jobs_are_assets_as_they_are(spark, tmp_path, monkeypatch):
     folder = example("18_existing_jobs", tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -28,6 +28,7 @@ from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import PublishWrite
 from sparkassets.delta.live_files import flat_adds, live_files
 from sparkassets.errors import RunError
+from sparkassets.spark.own_session import copy_for_run
 from sparkassets.spark.predicates import partition_predicate
 from sparkassets.spark.writes import layout_of
 from tests.depth import deep
@@ -105,7 +106,7 @@ def belongs(row, partitioning, parts):
 @given(some_rows(), st.lists(some_parts(), min_size=20, max_size=60))
 @settings(max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 def test_a_predicate_holds_for_the_rows_of_its_partitions_and_no_others(spark, given_rows, drawn):
-    own = spark.newSession()
+    own = copy_for_run(spark)
     own.conf.set("spark.sql.session.timeZone", "UTC")
     data = [{**row, **{name: row[name] and in_time(name, row[name]) for name in TIMES}} for row in given_rows]
     frame = own.createDataFrame([tuple(row[name] for name in (*KINDS, *TIMES)) for row in data], SCHEMA)

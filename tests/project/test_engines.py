@@ -19,7 +19,7 @@ def shop(tmp_path):
 
 
 def test_spark_computes_unless_something_says_otherwise(shop):
-    assert load_project(shop, {}).engine == "spark"
+    assert load_project(shop, {}).engine is None
     assert load_project(shop, {"SPARKASSETS_PROFILE": "dev"}).engine == "sail"
     assert load_project(shop, {"SPARKASSETS_PROFILE": "dev", "SPARKASSETS_ENGINE": "spark"}).engine == "spark"
 
@@ -43,9 +43,18 @@ def test_an_engine_that_is_not_there_is_refused(shop):
 def test_what_only_spark_does_is_refused_by_the_name_of_the_asset(shop, keys, message):
     with (shop / "assets/daily.yml").open("a") as file:
         file.write(f"{keys}\n")
-    assert load_project(shop, {}).engine == "spark"
+    assert load_project(shop, {}).name == "shop"
     with pytest.raises(SpecError, match=message):
         load_project(shop, {"SPARKASSETS_ENGINE": "sail"})
+
+
+def test_options_of_a_reader_that_sail_ignores_are_refused(shop):
+    options = "{header: 'false', sep: ';', nullValue: NA}"
+    write(shop, {"assets/orders.yml": f"asset: orders\nsource: csv\npath: in/*.csv\noptions: {options}\n"})
+    with pytest.raises(SpecError) as error:
+        load_project(shop, {"SPARKASSETS_ENGINE": "sail"})
+    (problem,) = error.value.problems
+    assert problem.message == "asset 'orders' has the option 'nullValue' of its reader, which Sail cannot do"
 
 
 def test_a_state_that_a_session_keeps_is_refused(shop):

@@ -1,13 +1,20 @@
 """A project on Sail: planned, claimed, computed without a JVM, committed by the driver and recorded."""
 
-from datetime import date
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project
 from sparkassets.errors import RunError
+from sparkassets.project import load_project
 from sparkassets.spark.capabilities import capabilities_of, require_commits, union_all
+from sparkassets.testing.case_runner import choose_engine
+from sparkassets.testing.given_rows import as_frame
 from tests.e2e.projects import rows, write
 
 pytestmark = pytest.mark.sail
@@ -50,6 +57,13 @@ def test_days_of_csv_files_are_summed_and_recorded(shop):
     assert not project.plan().runs
 
 
+def test_texts_in_quotes_are_read_as_by_spark(shop):
+    write(shop, {"landing/2025-01-01.csv": 'shop,amount\n"x\\"y",1\n"p""q",2\n'})
+    with Project.load(shop) as project:
+        project.run()
+    assert [shop for (shop,) in rows(shop / "warehouse/daily", "shop")] == ["a", 'p"q', 'x"y']
+
+
 def test_files_with_another_header_are_refused(shop):
     write(shop, {"landing/2025-01-02.csv": "amount,shop\n7,a\n"})
     summary = Project.load(shop).run(check=False)
@@ -66,3 +80,65 @@ def test_a_commit_that_only_spark_can_make_is_refused(spark):
     assert not capabilities_of(spark).commits
     with pytest.raises(RunError, match="daily: only Spark can make this change"):
         require_commits(spark, "daily")
+
+
+def test_columns_that_only_names_of_folders_hold_are_refused(tmp_path):
+    write(tmp_path, {"project.yml": "project: shop\nengine: sail\nassets: [.]\n"})
+    write(tmp_path, {"orders.yml": "asset: orders\nsource: csv\npath: landing\n"})
+    write(tmp_path, {"all_orders.yml": "asset: all_orders\nsql: SELECT * FROM {{ inlets.orders }}\n"})
+    write(tmp_path, {"landing/country=nl/1.csv": "id\n1\n", "landing/country=de/1.csv": "id\n2\n"})
+    summary = Project.load(tmp_path).run(check=False)
+    assert "a column in the name of the folder 'country=de', which only Spark reads" in summary.failures[0]
+
+
+def test_tests_of_rows_are_computed_by_sail_unless_another_engine_is_asked_for(shop):
+    project = load_project(shop, {})
+    assert choose_engine(replace(project, engine=None)) == "sail"
+    assert choose_engine(replace(project, engine="spark")) == "spark"
+
+
+def test_given_rows_have_the_types_of_their_columns_or_are_refused(spark):
+    types = {"id": "bigint", "at": "timestamp", "tags": "array<string>", "price": "decimal(9,2)"}
+    given = {"id": 1, "at": "2026-10-25T02:30:00+02:00", "tags": ["a"], "price": 1.5}
+    (row,) = as_frame(spark, [given], types, owner="the rows").collect()
+    assert row.asDict() == {"id": 1, "at": datetime(2026, 10, 25, 0, 30), "tags": ["a"], "price": Decimal("1.50")}  # noqa: DTZ001
+    with pytest.raises(RunError, match=r'the rows: {"id": "x"} does not fit id bigint'):
+        as_frame(spark, [{"id": 1}, {"id": "x"}], {"id": "bigint"}, owner="the rows")
+
+
+@pytest.mark.parametrize("feed", ["true", "false"])
+def test_changes_of_a_table_are_appended_once(tmp_path, feed):
+    project = {
+        "project.yml": "project: shop\nengine: sail\nassets: [.]\n",
+        "orders.yml": "asset: orders\nsource: delta\npath: orders\n",
+        "log.yml": """
+asset: log
+inlets: {orders: {read: changes}}
+write: append
+sql: SELECT id, day, _change_type AS kind FROM {{ inlets.orders }}
+""",
+    }
+    write(tmp_path, project)
+    orders, day = tmp_path / "orders", date(2025, 1, 1)
+    options = {"partition_by": ["day"], "configuration": {"delta.enableChangeDataFeed": feed}}
+    write_deltalake(orders, pa.table({"id": [1, 2], "day": [day, day]}), **options)
+    with Project.load(tmp_path) as opened:
+        opened.run()
+        write_deltalake(orders, pa.table({"id": [3], "day": [day]}), mode="append")
+        if feed == "true":
+            DeltaTable(orders).delete("id = 1")
+        opened.run()
+        assert not opened.plan().runs
+    deleted = [(1, day, "delete")] if feed == "true" else []
+    inserted = [(number, day, "insert") for number in (1, 2, 3)]
+    assert rows(tmp_path / "warehouse/log", "id", "day", "kind") == sorted([*deleted, *inserted])
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_refused_and_one_with_an_escape_is_read(shop):
+    write(shop, {"orders.yml": SHOP["orders.yml"].replace("{day}.csv", "{day}*.csv")})
+    (shop / "landing/2025-01-02.csv").rename(shop / "landing/2025-01-02 %20.csv")
+    with Project.load(shop) as project:
+        project.run()
+        assert len(rows(shop / "warehouse/daily", "day", "total")) == 3
+        write(shop, {"landing/2025-01-03[1].csv": "shop,amount\na,1\n"})
+        assert "has a name that Sail takes for a pattern" in project.run(check=False).failures[0]

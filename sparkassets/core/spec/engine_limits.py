@@ -13,6 +13,10 @@ from sparkassets.frozen import replace
 
 _READERS: Final = frozenset({"csv", "json", "parquet", "text"})
 """The formats of files that Sail reads."""
+_OPTIONS: Final = frozenset(
+    ["comment", "delimiter", "enforceschema", "escape", "header", "mode", "multiline", "quote", "sep"]
+)
+"""The options of readers, in lower case, that Sail follows, or without which it fails rather than reads other rows."""
 _HINT: Final = "run it with Spark: --engine spark"
 
 
@@ -29,6 +33,8 @@ def choose_engine(project: ProjectSpec, environment: Mapping[str, str], *, place
         SpecError: The engine lacks something that the project needs; holds every asset.
     """
     asked = environment.get(ENGINE) or project.engine
+    if asked is None:
+        return project
     engine = next((each for each in ENGINES if each == asked), None)
     if engine is None:
         raise InputError(f"there is no engine {asked!r}; expected {' or '.join(ENGINES)}")
@@ -57,3 +63,6 @@ def _find_needs(asset: AssetSpec) -> Iterator[str]:
     files = asset.source.files if asset.source is not None else None
     if files is not None and files.reader not in _READERS:
         yield f"has files of the format {files.reader!r}"
+    for option in asset.source.options if files is not None and asset.source is not None else ():
+        if option.lower() not in _OPTIONS:
+            yield f"has the option {option!r} of its reader"

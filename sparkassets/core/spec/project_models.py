@@ -258,11 +258,12 @@ class ProjectFile(StrictMap):
     python: Annotated[list[_Package], require_list("a list of packages")] = Field(
         default=[], description="Packages that functions may be imported from; nothing else is ever imported."
     )
-    engine: Literal["spark", "sail"] = Field(
-        default="spark",
+    engine: Maybe[Literal["spark", "sail"]] = Field(
+        default=None,
         description=(
-            "What computes in a session that sparkassets creates: Spark, or Sail, which needs no Java and is for "
-            "development, CI and small data; `--engine` or SPARKASSETS_ENGINE takes precedence."
+            "What computes in a session that sparkassets creates: spark, or sail, which needs no Java and is for "
+            "development, CI and small data; `--engine` or SPARKASSETS_ENGINE takes precedence. Default: spark; "
+            "`sparkassets test` takes sail where it is installed."
         ),
     )
     spark: dict[str, Plain] = Field(default={}, description="Spark settings of a session that sparkassets creates.")

@@ -70,7 +70,7 @@ class ProjectSpec:
         retention: How long the journal's entries are kept, in seconds; None for ever.
         folders: Absolute, of asset files.
         python: Packages that functions may come from.
-        engine: What computes in a session that sparkassets creates.
+        engine: What computes in a session that sparkassets creates; None where nobody asked for one.
         spark: Session settings, used only when sparkassets creates the session.
         openlineage: The namespace of its jobs there; False where nothing is reported.
         assets: By name, every inlet before its consumers.
@@ -95,7 +95,7 @@ class ProjectSpec:
     timezone: str = "UTC"
     folders: tuple[str, ...] = ()
     python: tuple[str, ...] = ()
-    engine: EngineName = "spark"
+    engine: EngineName | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
     max_parallel_runs: int = 4
     retention: int | None = None

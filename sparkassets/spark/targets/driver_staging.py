@@ -19,7 +19,7 @@ from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import scratch, sqltext
-from sparkassets.spark.capabilities import capabilities_of
+from sparkassets.spark.capabilities import capabilities_of, union_all
 from sparkassets.spark.failures import error_condition
 from sparkassets.spark.partition_guard import guard_for
 from sparkassets.spark.table_locations import path_of
@@ -32,7 +32,7 @@ from sparkassets.spark.writes import PlannedWrite, layout_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     from sparkassets.spark.computation import SparkComputation
@@ -222,9 +222,26 @@ def _read_again(staged: DriverStaging, files: Sequence[StagedFile]) -> DataFrame
     if not files:
         return session.createDataFrame([], schema)
     path = path_of(staged.planned_write.asset)
-    reader = session.read.schema(schema).option("basePath", staged.folder)
-    frame = reader.parquet(*(f"{path}/{file.path}" for file in files))
-    return frame.select(*(sql.col(sqltext.name(name)) for name in schema.names))
+    if capabilities_of(session).names_folders:
+        reader = session.read.schema(schema).option("basePath", staged.folder)
+        frame = reader.parquet(*(f"{path}/{file.path}" for file in files))
+        return frame.select(*(sql.col(sqltext.name(name)) for name in schema.names))
+    return union_all([_read_file(session, f"{path}/{file.path}", schema, file.partition) for file in files])
+
+
+def _read_file(session: SparkSession, path: str, schema: StructType, values: Mapping[str, str | None]) -> DataFrame:
+    """The rows of one file, with the values of its folders' columns."""
+    from pyspark.sql import functions as sql
+    from pyspark.sql.types import StructType
+
+    stored = StructType([field for field in schema.fields if field.name not in values])
+    columns = (
+        sql.lit(values[field.name]).cast(field.dataType).alias(field.name)
+        if field.name in values
+        else sql.col(sqltext.name(field.name))
+        for field in schema.fields
+    )
+    return session.read.schema(stored).parquet(path).select(*columns)
 
 
 def _spark_schema(fields: Sequence[Mapping[str, Any]]) -> StructType:

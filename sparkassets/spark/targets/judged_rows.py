@@ -18,6 +18,7 @@ from sparkassets.core.validations.judgement import judge_run
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import sqltext
+from sparkassets.spark.capabilities import require_commits
 from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.inlet_reader import ReadInlets
@@ -199,6 +200,7 @@ def keep_quarantined(
     Raises:
         RunError: They cannot be stored; then the table's own commit must not follow.
     """
+    require_commits(rows.sparkSession, order.asset.name)
     numbers = {
         n: rule.name for n, rule in enumerate(row_removing_rules(rules.rules), 1) if rule.severity == "quarantine"
     }
