@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         JournalStore,
         Sink,
         SourceObserver,
-        TableComparer,
         TargetFactory,
         TargetObserver,
         VolumeEstimator,
@@ -47,8 +46,7 @@ class Adapters:
         read_columns: Returns the present columns of an asset's table; None if they are not known.
         sinks: Listeners to every commit to the journal.
         make_watchers: Makes the watchers of an invocation.
-        for_branch: Makes the adapters of the project as it is in a branch; None if there are no branches.
-        make_comparer: Makes the comparer of tables.
+        for_project: Makes the adapters of another project on the same machine; None if there can be none.
         list_folders: Lists the folders in a folder; empty if it does not exist.
         remove_folder: Removes a folder in a folder with its content; ignores a missing one.
         lend_session: Passes on the session of a run, so that the state uses the same one.
@@ -71,8 +69,7 @@ class Adapters:
     read_columns: Callable[[AssetSpec], Sequence[str] | None]
     sinks: Sequence[Sink] = ()
     make_watchers: Watchers = tuple
-    for_branch: Callable[[ProjectSpec], Adapters] | None = None
-    make_comparer: Callable[[SparkSession | None], TableComparer] | None = None
+    for_project: Callable[[ProjectSpec], Adapters] | None = None
     list_folders: Callable[[str, str], Sequence[str]] = lambda _place, _name: ()
     remove_folder: Callable[[str, str], None] = lambda _place, _name: None
     lend_session: Callable[[SparkSession], None] = lambda _: None

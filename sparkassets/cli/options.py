@@ -19,7 +19,7 @@ from sparkassets.frozen import frozen
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from sparkassets.app.project import OpenProject
+    from sparkassets.open_project import OpenProject
     from sparkassets.wiring import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,6 +54,7 @@ _folder_option: Callable[[F], F] = click.option(
 _PROFILE = "sparkassets.profile"
 _SET_VARIABLES = "sparkassets.given"
 _ENGINE = "sparkassets.engine"
+_BRANCH = "sparkassets.branch"
 
 
 def project_option(command: F) -> F:
@@ -94,6 +95,10 @@ def _remember_engine(context: click.Context, _: click.Parameter, engine: str | N
 
 def _remember_profile(context: click.Context, _: click.Parameter, profile: str | None) -> None:
     context.meta[_PROFILE] = profile
+
+
+def _remember_branch(context: click.Context, _: click.Parameter, branch: str | None) -> None:
+    context.meta[_BRANCH] = branch
 
 
 def _remember_variables(context: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:
@@ -173,8 +178,10 @@ select_option: Callable[[F], F] = click.option(
     ),
 )
 
-branch_option: Callable[[F], F] = click.option(
+scope_option: Callable[[F], F] = click.option(
     "--branch",
+    expose_value=False,
+    callback=_remember_branch,
     metavar="NAME",
     help="Work in a branch: what differs from the base is computed in the branch, the rest is read from the base.",
 )
@@ -284,17 +291,21 @@ def last_option(default: int) -> Callable[[F], F]:
     )
 
 
-def open_branch(project: Project, branch: str | None, *, existing: bool = False) -> OpenProject:
-    """The project in a branch, if one is named; with ``existing`` the branch must have run before.
+def open_scope(project: Project, *, existing: bool = False) -> OpenProject:
+    """What a command with `scope_option` works on: the project, or the branch that is named.
+
+    With ``existing`` the branch must have run before.
 
     Raises:
         InputError: There is no base to branch off, or ``existing`` is set and the branch does not exist.
     """
+    branch = click.get_current_context().meta[_BRANCH]
     return project if branch is None else project.branches.open(branch, existing=existing)
 
 
-def explain_no_runs(base: Project, branch: str | None, otherwise: str) -> str:
+def explain_no_runs(base: Project, otherwise: str) -> str:
     """The text for no runs: that the branch equals the base, or else ``otherwise``."""
+    branch = click.get_current_context().meta[_BRANCH]
     equals_base = branch is not None and not base.branches.differs(branch)
     return "nothing differs from the base: the branch computes nothing" if equals_base else otherwise
 

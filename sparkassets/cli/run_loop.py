@@ -29,9 +29,9 @@ from sparkassets.runtime.progress import Progress
 from sparkassets.wiring.host import SystemClock
 
 if TYPE_CHECKING:
-    from sparkassets.app.project import OpenProject
     from sparkassets.cli.progress import ProgressEvents
     from sparkassets.core.spec.project_spec import ProjectSpec
+    from sparkassets.open_project import OpenProject
 
 
 class GuardedStream:

@@ -133,6 +133,10 @@ class InletPin:
     column: str = ""
 
 
+WAREHOUSE_FOLDER: Final = "_branches"
+"""The folder of a warehouse that holds those of its branches."""
+
+
 @frozen
 class BranchPromotion:
     """Location of the rows that a promotion takes over.
@@ -148,6 +152,15 @@ class BranchPromotion:
     journal_id: str
     seq: int
     tables: Mapping[str, tuple[str, int]]
+
+    def table_path(self, warehouse: str, asset: str) -> str:
+        """The place of the branch's table of an asset, given the base's ``warehouse``."""
+        return f"{branch_warehouse(warehouse, self.branch)}/{asset}"
+
+
+def branch_warehouse(warehouse: str, branch: str) -> str:
+    """The folder of all tables of a branch, given the base's ``warehouse``."""
+    return f"{warehouse.rstrip('/')}/{WAREHOUSE_FOLDER}/{branch}"
 
 
 RunKind = Literal["scheduled", "backfill"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.run_costs import InletVolume
@@ -12,9 +12,6 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RunJudgement
 from sparkassets.ports.runs import CommitMarker, DataCommit, RunOrder
 from sparkassets.processes import Process
-
-if TYPE_CHECKING:
-    from sparkassets.core.branches.difference import ColumnDifference, ComparedTable, RowComparison
 
 
 class RunComputation(Protocol):
@@ -124,25 +121,6 @@ class Target(Protocol):
         Only of claims with these ``tokens``, without those of ``unsettled`` claims, which may be writing.
         What cannot be removed is removed with the next ones.
         """
-
-
-class TableComparer(Protocol):
-    """Compares versions of assets' tables, row by row."""
-
-    def compare(
-        self, asset: AssetSpec, before: ComparedTable, after: ComparedTable, *, keys: Sequence[str], samples: int
-    ) -> tuple[ColumnDifference, RowComparison]:
-        """How columns and rows differ from ``before`` to ``after``, with at most so many ``samples`` of rows.
-
-        Rows with equal ``keys`` are the same row; without keys, or where they are not unique, rows are compared as
-        they are.
-
-        Raises:
-            RunError: One of the tables is gone, or cannot be read.
-        """
-
-    def close(self) -> None:
-        """Lets go of what was started for it."""
 
 
 class VolumeEstimator(Protocol):

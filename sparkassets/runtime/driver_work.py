@@ -1,12 +1,11 @@
-"""The works of a driver: all that is due, a backfill, a rebuild, a rollback or a promotion."""
+"""The works of a driver: all that is due, a backfill, a rebuild or a rollback."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from sparkassets.core.branches.promotion import PromotionOffer, plan_promotion
 from sparkassets.core.journal.entries import BackfillEntry, Entry
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.batch.backfill import (
@@ -323,48 +322,3 @@ class BackfillWork(DriverWork):
 def _within_limits(context: PlanningContext, asset: AssetSpec, plan: Plan) -> Plan:
     """The asset's plan without the runs that a conflict of columns or the budget holds back."""
     return plan_within_budget(context, asset, plan_within_schema(context, asset, plan))
-
-
-class PromotionWork(DriverWork):
-    """Promotes what a branch offers to the base, until every offered run has been tried.
-
-    Args:
-        assets: The assets that are promoted, upstream first.
-        offer: Returns what the branch offers, with what the base has recorded up to its state.
-        rebuild: Whether tables may get other columns than a run of the base may give them.
-    """
-
-    def __init__(
-        self, assets: Sequence[str], offer: Callable[[PlanningContext], PromotionOffer], *, rebuild: bool = False
-    ) -> None:
-        self.select = tuple(assets)
-        self._offer = offer
-        self._rebuild = rebuild
-        self._tried: dict[str, PartitionSet] = {}
-
-    def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """Records nothing."""
-        del context
-        return ()
-
-    def plan(self, context: PlanningContext) -> Plan:
-        """The promotions that can be claimed now; an asset made from promoted rows follows in a later plan."""
-        offer = self._offer(context)
-        runs: list[PlannedRun] = []
-        waiting: list[Waiting] = []
-        for name in self.select:
-            asset = context.asset(name)
-            if asset.maker:
-                continue
-            promotion = plan_promotion(context, asset, offer, rebuild=self._rebuild)
-            runs += [run for run in promotion.runs if not self._is_tried(run)]
-            waiting += promotion.waiting
-        return Plan(context.now, tuple(runs), tuple(waiting))
-
-    def _is_tried(self, run: PlannedRun) -> bool:
-        return run.request.promotes is not None and not run.partitions - self._tried.get(run.asset, NOTHING)
-
-    def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """Notes the run's partitions as tried; a run that only recorded an older one (``adopted``) does not count."""
-        if result.adopted is None and run.request.promotes is not None:
-            self._tried[run.asset] = self._tried.get(run.asset, NOTHING) | run.partitions

@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-from sparkassets.core.branches.branch_project import BASE_CURSOR_KEY
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING, Dependency, PartitionSet
-from sparkassets.core.patterns import FileSlot, KnownFile, PathPattern, is_of_file, is_of_slot
+from sparkassets.core.patterns import JOURNAL_CURSOR, FileSlot, KnownFile, PathPattern, is_of_file, is_of_slot
 from sparkassets.core.runs import InletPin, RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
@@ -66,7 +65,7 @@ def _slot_fingerprints(source: AssetSpec, position: Mapping[str, Any], parts: Pa
         return {
             key: fingerprint
             for key, fingerprint in position.items()
-            if fingerprint and key != BASE_CURSOR_KEY and is_of_slot(key)
+            if fingerprint and key != JOURNAL_CURSOR and is_of_slot(key)
         }
     pattern = PathPattern.parse(source.storage.as_path, partitioning.segment_columns)
     slots = {key: FileSlot.of_key(key, partitioning) for key in position if is_of_slot(key)}

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.branches.branch_project import branch_storage
 from sparkassets.core.runs import BranchPromotion
 from sparkassets.core.spec.model import AssetSpec, PythonBody, SqlBody
 from sparkassets.core.spec.project_spec import ProjectSpec
@@ -113,12 +112,11 @@ def read_promoted_rows(
         RunError: The branch's table is gone.
     """
     asset, partitioning = order.asset, order.asset.partitioning
-    location, owner = branch_storage(project, promotion.branch, asset), f"{asset.name} in branch {promotion.branch}"
+    path, owner = promotion.table_path(project.warehouse, asset.name), f"{asset.name} in branch {promotion.branch}"
     table_id, version = promotion.tables.get(asset.name, ("", 0))
-    table = open_table(location.path) if location is not None else None
-    if location is None or table is None or str(table.metadata().id) != table_id:
+    table = open_table(path)
+    if table is None or str(table.metadata().id) != table_id:
         raise RunError(f"{owner} is gone: there is no table of id {table_id}", hint="run the branch again")
-    path = location.path
     frame, is_exact = read_version(
         session, table, version, path=path, parts=order.partitions, partitioning=partitioning
     )

@@ -9,7 +9,6 @@ from threading import Lock
 from typing import Any
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.app.project import OpenProject
 from sparkassets.core.cases import UNSAID, CaseStep, TimeCase
 from sparkassets.core.instants import format_zoned
 from sparkassets.core.journal.state import AssetState
@@ -24,6 +23,7 @@ from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import RunError
+from sparkassets.open_project import OpenProject
 from sparkassets.ports import (
     CommitMarker,
     DataCommit,

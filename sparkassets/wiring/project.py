@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.app.project import OpenProject
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.spec.storage_overlaps import catalog_schema
 from sparkassets.core.variables import VariableLookup, merge_requested
 from sparkassets.errors import SpecError
 from sparkassets.files.object_stores import set_bucket_access
 from sparkassets.frozen import replace
+from sparkassets.open_project import OpenProject
 from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load_project
 from sparkassets.runtime.leases import ActiveInvocations, LeaseMonitor
@@ -38,7 +38,7 @@ from sparkassets.wiring.sinks import make_sinks
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.ports import JournalStore, Sink, TableComparer
+    from sparkassets.ports import JournalStore, Sink
     from sparkassets.runtime.progress import FailureExplanation, InvocationWatcher
     from sparkassets.spark.context import Context
 
@@ -169,8 +169,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         make_change_feeds=engines.make_change_feeds,
         read_columns=read_columns,
         make_watchers=partial(_make_watchers, hidden),
-        for_branch=partial(adapters_of, env=env),
-        make_comparer=partial(_make_comparer, spec),
+        for_project=partial(adapters_of, env=env),
         list_folders=_list_folders,
         remove_folder=_remove_folder,
         sinks=(*sinks, *make_sinks(spec, secrets)),
@@ -187,12 +186,6 @@ def _store(spec: ProjectSpec, session: SharedSession) -> JournalStore:
 
     schema = catalog_schema(spec.state)
     return SessionStore(session.open, schema=schema) if schema else SessionStore(session.open, uri=spec.state)
-
-
-def _make_comparer(spec: ProjectSpec, spark: SparkSession | None) -> TableComparer:
-    from sparkassets.spark.version_comparison import SparkTableComparer
-
-    return SparkTableComparer(spec, spark)
 
 
 def _list_folders(place: str, name: str) -> Sequence[str]:

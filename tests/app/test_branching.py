@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.app.project import OpenProject
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.entries import ClaimEntry
@@ -17,6 +16,7 @@ from sparkassets.core.runs import BranchPromotion, RunRequest
 from sparkassets.core.spec.model import AssetSpec, InletSpec, SourceSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import InputError
+from sparkassets.open_project import OpenProject
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.progress import RunFailedError
 from sparkassets.state.memory_store import MemoryStore
@@ -49,7 +49,7 @@ class Memory:
         given = ProjectRehearsal(spec).adapters
         store = self.stores.setdefault(spec.state, MemoryStore())
         return replace(
-            given, store=store, for_branch=self.adapters, list_folders=self.folders, remove_folder=self.remove
+            given, store=store, for_project=self.adapters, list_folders=self.folders, remove_folder=self.remove
         )
 
     def folders(self, place: str, name: str) -> list[str]:
@@ -215,7 +215,7 @@ def reshaped(columns: dict[str, list[str]], **more: object) -> OpenProject:
             return columns["branch" if is_branch else "base"] if each.name == "a" else None
 
         beside = lambda spec: replace(memory.adapters(spec), read_columns=stored)  # noqa: E731
-        made._context.adapters = replace(given, read_columns=stored, for_branch=beside)
+        made._context.adapters = replace(given, read_columns=stored, for_project=beside)
         return made
 
     base = of(0)

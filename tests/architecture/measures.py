@@ -45,6 +45,41 @@ PARTICLES = frozenset(
     }
 )
 MOST_COMPLEX = 10
+FEATURES = {
+    "branches": (
+        r"branch(es)?|promot[a-z]*",
+        ("features.branches", "cli.commands.diff", "cli.commands.promote", "cli.commands.drop"),
+        ("core.derivation", "core.spec.shape_checks", "delta.file_statistics"),
+    ),
+    "iterations": (r"(?<!stop_)iterations?", ("features.iterations", "cli.commands.iterations"), ()),
+    "marks": (
+        r"marks|mark_(entry|kind|request|result|document)|(partition|instance|skip)_marks?|marked_ticks",
+        ("features.marks", "cli.commands.mark"),
+        ("core.partitions", "core.derivation", "core.spec", "deploy", "project", "spark"),
+    ),
+    "withheld": (r"withh[a-z]*", ("features.validations", "cli.commands.accept"), ()),
+    "runtime segments": (r"(known|unlisted|new|added|open)_segments", ("features.segments",), ()),
+    "aligned inlets": (
+        r"align(ed|ment)?(_(inlets?|instance|group|runs|candidates|crons))?",
+        ("features.alignment", "cli.commands.align"),
+        ("cli", "core.partitions"),
+    ),
+    "lateness": (
+        r"late|lateness",
+        ("features.lateness",),
+        (
+            *("core.partitions", "spark", "cli.app", "cli.progress", "runtime.attempt_threads", "emit.traces"),
+            *("core.journal.fold.segments", "core.journal.fold.specs"),
+        ),
+    ),
+    "budgets": (r"budgets?", ("features.budgets",), ("runtime.execution", "runtime.outcomes")),
+    "early cutoff": (r"unchanged", ("spark.targets.unchanged_partitions",), ("cli.commands.deploy", "deploy")),
+    "outlets": (r"outlets?", ("core.spec.outlets", "core.journal.fold.outlets"), ()),
+}
+"""By feature: the words of an identifier that name it, its own modules, and those where they name something else.
+
+Words of comments and texts do not count.
+"""
 
 
 def names(tree: ast.AST) -> Iterator[tuple[str, str]]:
@@ -108,6 +143,38 @@ def walked(edges: Mapping[str, set[str]], starts: Sequence[str]) -> list[list[st
     return groups
 
 
+def identifiers(tree: ast.AST) -> Iterator[str]:
+    """Every name of a module's code: of variables, attributes, arguments, keywords, definitions and imports."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.MatchAs(name=str(name)):
+                yield name
+            case ast.alias(name=name):
+                yield name.rpartition(".")[2]
+            case ast.ImportFrom(module=str(name)):
+                yield from name.split(".")
+
+
+def snake(name: str) -> str:
+    """The words of an identifier in lower case with ``_`` between them."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower().strip("_")
+
+
+def mentions(files: Mapping[str, str], feature: str) -> set[str]:
+    """The modules outside of a feature's own whose code has identifiers of the feature."""
+    words, own, homonyms = FEATURES[feature]
+    pattern = re.compile(rf"(^|_)({words})($|_)")
+    others = {name.partition(".")[2]: text for name, text in files.items()}
+    return {
+        name
+        for name, text in others.items()
+        if not any(f"{name}.".startswith(f"{each}.") for each in (*own, *homonyms))
+        and any(pattern.search(snake(each)) for each in identifiers(ast.parse(text)))
+    }
+
+
 def loaded_by(command: str) -> int:
     """How many modules of the package a command loads, in a process of its own, once the project is compiled."""
     code = (
@@ -162,6 +229,9 @@ def main() -> None:
     for name, figure in measures(package):
         print(f"{name:36} {figure:>10}")
     if package.name == "sparkassets":
+        files = source_files(package)
+        for feature in FEATURES:
+            print(f"{f'modules that mention {feature}':36} {len(mentions(files, feature)):>10}")
         print(f"{'modules loaded by plan':36} {loaded_by('plan'):>10}")
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from sparkassets.cli.app import run_command
-from sparkassets.core.branches.difference import (
+from sparkassets.features.branches.difference import (
     AssetDifference,
     ColumnDifference,
     RowComparison,

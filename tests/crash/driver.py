@@ -80,9 +80,9 @@ class PlainProject(Project):
     def __init__(self, spec: ProjectSpec, *, engine: type[PlainEngine] = PlainEngine, **given: Any) -> None:
         super().__init__(spec, **given)
         given = self._context.adapters
-        beside = given.for_branch
+        beside = given.for_project
         assert beside is not None
-        self._context.adapters = replace(_plain(given, engine), for_branch=lambda spec: _plain(beside(spec), engine))
+        self._context.adapters = replace(_plain(given, engine), for_project=lambda spec: _plain(beside(spec), engine))
 
 
 def _plain(adapters: Adapters, engine: type[PlainEngine]) -> Adapters:

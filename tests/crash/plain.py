@@ -21,9 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 
-from sparkassets.core.branches.branch_project import WAREHOUSE_FOLDER
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.runs import BranchPromotion
+from sparkassets.core.runs import WAREHOUSE_FOLDER, BranchPromotion
 from sparkassets.core.spec.model import AssetSpec, ReadAfter, SqlBody
 from sparkassets.core.validations import RuleVerdict, RunJudgement
 from sparkassets.core.writes import AppendWrite, UpsertWrite

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sparkassets import BackfillRequest, Project, RunFailedError
-from sparkassets.core.branches.difference import RowCounts, RowDifference
 from sparkassets.errors import InputError
+from sparkassets.features.branches.difference import RowCounts, RowDifference
 from tests.integration import orders
 
 pytestmark = pytest.mark.spark

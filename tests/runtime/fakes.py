@@ -10,7 +10,6 @@ from itertools import count
 from typing import Any
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.app.project import OpenProject
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import NOTHING, PartitionSet
@@ -21,6 +20,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import SourceError, SparkAssetsError, describe_error
+from sparkassets.open_project import OpenProject
 from sparkassets.ports import (
     CommitMarker,
     DataCommit,

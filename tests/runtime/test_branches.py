@@ -13,14 +13,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.app.branch_state import Branch, BranchWork, JournalReader
-from sparkassets.core.branches.branch_project import base_uri
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import NotNullCheck, ValidationRule
 from sparkassets.errors import InputError
+from sparkassets.features.branches.branch_project import base_uri
+from sparkassets.features.branches.branch_state import Branch, BranchWork, JournalReader
 from sparkassets.ports import RunOrder
 from sparkassets.runtime.driver_work import DriverWork, DueWork, PromotionWork
 from sparkassets.state.memory_store import MemoryStore

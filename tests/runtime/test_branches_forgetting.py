@@ -9,9 +9,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.app.branch_state import MISSED
 from sparkassets.core.journal.retention import RetentionPolicy
 from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.features.branches.branch_state import MISSED
 from sparkassets.runtime.ledger import JournalLedger
 from tests.depth import histories
 from tests.runtime.lake import Table, partitions_of

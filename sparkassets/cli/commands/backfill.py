@@ -11,15 +11,15 @@ import click
 from sparkassets.cli.options import (
     AssetNameParam,
     ProgressOptions,
-    branch_option,
     engine_option,
     json_option,
     one_partition_option,
-    open_branch,
     open_project,
+    open_scope,
     over_budget_option,
     progress_options,
     project_option,
+    scope_option,
 )
 from sparkassets.cli.output import Terminal, print_json
 from sparkassets.cli.plan_tables import print_downstream, print_plan
@@ -29,7 +29,7 @@ from sparkassets.core.documents.plan import downstream_document, plan_document
 from sparkassets.core.planner.wording import label_partitions
 
 if TYPE_CHECKING:
-    from sparkassets.app.project import OpenProject
+    from sparkassets.open_project import OpenProject
 
 
 @click.command("backfill")
@@ -75,14 +75,13 @@ if TYPE_CHECKING:
 @click.option("--give-up", is_flag=True, help="Abandon unfinished forced backfills of ASSET.")
 @click.option("--dry-run", is_flag=True, help="Only show the runs.")
 @over_budget_option
-@branch_option
+@scope_option
 @json_option
 @progress_options
 def command(
     folder: Path,
     asset: str,
     *,
-    branch: str | None,
     give_up: bool,
     dry_run: bool,
     over_budget: bool,
@@ -105,7 +104,7 @@ def command(
     """
     from sparkassets.app.backfills import BackfillRequest
 
-    project = open_branch(open_project(folder), branch)
+    project = open_scope(open_project(folder))
     request = BackfillRequest(asset, **asked)
     if give_up:
         return _give_up(project, asset, as_json=as_json)

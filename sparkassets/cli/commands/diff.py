@@ -19,12 +19,12 @@ from sparkassets.cli.options import (
 )
 from sparkassets.cli.output import TableColumn, Terminal, print_json, print_table, strip_controls
 from sparkassets.cli.plan_tables import partitions_text
-from sparkassets.core.branches.difference import AssetDifference, RowCounts
 from sparkassets.core.documents.document_values import partitions_document
 from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.features.branches.difference import AssetDifference, RowCounts
 
 if TYPE_CHECKING:
-    from sparkassets.core.branches.difference import RowDifference
+    from sparkassets.features.branches.difference import RowDifference
 
 
 def difference_document(difference: AssetDifference, project: ProjectSpec) -> dict[str, Any]:

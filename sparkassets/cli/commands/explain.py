@@ -10,12 +10,12 @@ import click
 from sparkassets.cli.options import (
     AssetNameParam,
     at_option,
-    branch_option,
     json_option,
     one_partition_option,
-    open_branch,
     open_project,
+    open_scope,
     project_option,
+    scope_option,
 )
 from sparkassets.cli.output import Terminal, print_json, render_tree
 from sparkassets.core.documents.status import node_document
@@ -26,15 +26,15 @@ from sparkassets.core.documents.status import node_document
 @project_option
 @one_partition_option("Only these partitions: KEY, a range A..B (inclusive), or KEY,SEGMENT for several dimensions.")
 @at_option
-@branch_option
+@scope_option
 @json_option
-def command(folder: Path, branch: str | None, asset: str, partition: str | None, at: str | None, as_json: bool) -> int:
+def command(folder: Path, asset: str, partition: str | None, at: str | None, as_json: bool) -> int:
     """Explain as a tree why ASSET would or would not run.
 
     Shows which updates arrived and when, what is missing, and what would make it run. A check mark counts for running,
     a cross against it.
     """
-    node = open_branch(open_project(folder), branch, existing=True).explain(asset, partition=partition, at=at)
+    node = open_scope(open_project(folder), existing=True).explain(asset, partition=partition, at=at)
     if as_json:
         print_json(node_document(node))
     else:

@@ -9,12 +9,12 @@ import click
 
 from sparkassets.cli.options import (
     at_option,
-    branch_option,
     explain_no_runs,
     json_option,
-    open_branch,
     open_project,
+    open_scope,
     project_option,
+    scope_option,
     select_assets,
     select_option,
 )
@@ -25,14 +25,13 @@ from sparkassets.cli.options import (
 @at_option
 @select_option
 @click.option("--estimate", is_flag=True, help="Estimate the cost of each run: bytes to read, seconds, rows.")
-@branch_option
+@scope_option
 @click.option(
     "--spark", is_flag=True, help="Start Spark to check sources that only a session can see, such as catalog tables."
 )
 @json_option
 def command(
     folder: Path,
-    branch: str | None,
     at: str | None,
     select: tuple[str, ...],
     estimate: bool,
@@ -47,7 +46,7 @@ def command(
     seconds are based on earlier runs.
     """
     base = open_project(folder)
-    project = open_branch(base, branch)
+    project = open_scope(base)
     with project.connect() if spark else nullcontext():
         plan = project.plan(at=at, select=select_assets(base.spec, select), estimate=estimate)
     if as_json:
@@ -58,5 +57,5 @@ def command(
     else:
         from sparkassets.cli.plan_tables import NOTHING_IS_DUE, print_plan
 
-        print_plan(plan, project.spec, idle=explain_no_runs(base, branch, NOTHING_IS_DUE))
+        print_plan(plan, project.spec, idle=explain_no_runs(base, NOTHING_IS_DUE))
     return 0

@@ -9,15 +9,15 @@ import click
 from sparkassets.cli.options import (
     ProgressOptions,
     at_option,
-    branch_option,
     engine_option,
     explain_no_runs,
     json_option,
-    open_branch,
     open_project,
+    open_scope,
     over_budget_option,
     progress_options,
     project_option,
+    scope_option,
     select_assets,
     select_option,
 )
@@ -34,12 +34,11 @@ from sparkassets.errors import InputError
 @select_option
 @click.option("--loop", metavar="DURATION", help="Run again after this pause (such as 60s or 5m) until interrupted.")
 @over_budget_option
-@branch_option
+@scope_option
 @json_option
 @progress_options
 def command(
     folder: Path,
-    branch: str | None,
     at: str | None,
     select: tuple[str, ...],
     loop: str | None,
@@ -54,7 +53,7 @@ def command(
     """
     every_seconds = _seconds(loop)
     base = open_project(folder)
-    project = open_branch(base, branch)
+    project = open_scope(base)
     names = select_assets(base.spec, select)
     return drive(
         project,
@@ -62,7 +61,7 @@ def command(
         as_json=as_json,
         every_seconds=every_seconds,
         reporting=reporting,
-        idle=lambda _: explain_no_runs(base, branch, NOTHING_WAS_DUE),
+        idle=lambda _: explain_no_runs(base, NOTHING_WAS_DUE),
     )
 
 

@@ -10,11 +10,11 @@ import click
 
 from sparkassets.cli.options import (
     at_option,
-    branch_option,
     json_option,
-    open_branch,
     open_project,
+    open_scope,
     project_option,
+    scope_option,
     select_assets,
     select_option,
 )
@@ -57,12 +57,12 @@ COLUMNS = [
 @project_option
 @select_option
 @at_option
-@branch_option
+@scope_option
 @json_option
-def command(folder: Path, select: tuple[str, ...], branch: str | None, at: str | None, as_json: bool) -> int:
+def command(folder: Path, select: tuple[str, ...], at: str | None, as_json: bool) -> int:
     """Show the status of every asset, upstream first."""
     base = open_project(folder)
-    project = open_branch(base, branch, existing=True)
+    project = open_scope(base, existing=True)
     names = select_assets(base.spec, select)
     status = project.status(at=at)
     shown = [asset_status for asset_status in status if names is None or asset_status.asset in names]

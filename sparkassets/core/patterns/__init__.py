@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sparkassets.core.patterns.known_files import (
+    JOURNAL_CURSOR,
     LISTING,
     FileSlot,
     KnownFile,
@@ -20,6 +21,7 @@ from sparkassets.core.patterns.path_pattern import PathPattern
 from sparkassets.core.patterns.pattern_fields import PatternError, SegmentField, TimeField
 
 __all__ = [
+    "JOURNAL_CURSOR",
     "LISTING",
     "FileSlot",
     "KnownFile",

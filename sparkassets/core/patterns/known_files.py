@@ -58,6 +58,10 @@ def digest_look(about: str, cursor: Mapping[str, Any], files: Iterable[tuple[str
     return digest.hexdigest()
 
 
+JOURNAL_CURSOR: Final = "sparkassets:base"
+"""The cursor's key of the entry up to which the journal of another project was read, by whom it is looked at."""
+
+
 def file_key(path: str) -> str:
     """The cursor's key of a file, by its path relative to the pattern's root.
 

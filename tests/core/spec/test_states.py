@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.core.branches.branch_project import branch_state_location
 from sparkassets.core.spec.storage_overlaps import StorageUse, find_overlaps, storage_uses
 from sparkassets.core.variables import PROFILE
 from sparkassets.errors import InputError
+from sparkassets.features.branches.branch_project import branch_state_location
 from tests.core.spec.in_memory import compiled, errors
 
 SOURCE = {"a.yml": "asset: a\nsource: true\n"}

@@ -7,19 +7,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.app.branch_state import Branch, BranchWork, JournalReader
 from sparkassets.app.context import ProjectContext, Selection, WorkScope
 from sparkassets.app.work_runner import WorkRunner
-from sparkassets.core.branches.branch_project import branch_storage
-from sparkassets.core.branches.difference import AssetDifference, ComparedTable, comparison_keys
 from sparkassets.core.journal.known_segments import with_known_segments
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.phrases import listing
+from sparkassets.core.runs import WAREHOUSE_FOLDER
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.errors import InputError, StateError
-from sparkassets.ports import TableComparer
+from sparkassets.features.branches.branch_project import branch_storage
+from sparkassets.features.branches.branch_state import Branch, JournalReader
+from sparkassets.features.branches.branch_work import BranchWork
+from sparkassets.features.branches.difference import AssetDifference, ComparedTable, comparison_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.plan import AssetNote, Plan
     from sparkassets.core.planner.planning_context import PlanningContext
     from sparkassets.core.results import Summary
+    from sparkassets.features.branches.table_comparison import SparkTableComparer
     from sparkassets.runtime.driver_work import DriverWork
     from sparkassets.runtime.progress import Progress
 
@@ -82,7 +84,7 @@ class BranchCommands(Generic[P]):
         Raises:
             InputError: There is no such branch, or it has not run what it computes as it is now.
         """
-        from sparkassets.runtime.driver_work import PromotionWork
+        from sparkassets.features.branches.branch_work import PromotionWork
 
         branch = self._promotable_branch(name)
         context = self._context.look(select=self._computed_selection(branch, select))
@@ -115,7 +117,7 @@ class BranchCommands(Generic[P]):
             InputError: There is no such branch, or it has not run what it computes as it is now.
             RunFailedError: Something could not be promoted; it holds the summary.
         """
-        from sparkassets.runtime.driver_work import PromotionWork
+        from sparkassets.features.branches.branch_work import PromotionWork
 
         branch = self._promotable_branch(name)
         work = PromotionWork(self._computed_selection(branch, select), branch.offer, rebuild=rebuild)
@@ -137,13 +139,11 @@ class BranchCommands(Generic[P]):
             InputError: There is no such branch.
             RunError: A table cannot be read.
         """
+        from sparkassets.features.branches.table_comparison import SparkTableComparer
+
         branch = self._existing_branch(name)
-        make_comparer = self._context.adapters.make_comparer
-        if make_comparer is None:
-            raise InputError("nothing here compares tables")
-        return find_differences(
-            branch, self._computed_selection(branch, select), partial(make_comparer, spark), samples=samples
-        )
+        make_comparer = partial(SparkTableComparer, self._context.spec, spark)
+        return find_differences(branch, self._computed_selection(branch, select), make_comparer, samples=samples)
 
     def drop(self, name: str) -> Sequence[str]:
         """Removes a branch with its state and tables; returns its assets. Promoted rows stay in the base.
@@ -151,8 +151,8 @@ class BranchCommands(Generic[P]):
         Raises:
             InputError: There is no such branch, or something of it runs, or is being promoted.
         """
-        from sparkassets.core.branches.branch_project import BRANCH_FOLDER, WAREHOUSE_FOLDER
         from sparkassets.core.journal.entries import PauseEntry
+        from sparkassets.features.branches.branch_project import BRANCH_FOLDER
 
         if self._is_half_dropped(name):
             self._context.adapters.remove_folder(f"{self._context.spec.state.rstrip('/')}/{BRANCH_FOLDER}", name)
@@ -182,7 +182,7 @@ class BranchCommands(Generic[P]):
 
     def names(self) -> list[str]:
         """The names of the branches that there are, ascending."""
-        from sparkassets.core.branches.branch_project import BRANCH_FOLDER
+        from sparkassets.features.branches.branch_project import BRANCH_FOLDER
 
         return (
             []
@@ -192,7 +192,7 @@ class BranchCommands(Generic[P]):
 
     def _is_half_dropped(self, name: str) -> bool:
         """Whether a `drop` was killed before it had removed the branch's journal, which it does last."""
-        from sparkassets.core.branches.branch_project import WAREHOUSE_FOLDER, check_branch_name
+        from sparkassets.features.branches.branch_project import check_branch_name
 
         if check_branch_name(name) not in self.names() or name in self._context.adapters.list_folders(
             self._context.spec.warehouse, WAREHOUSE_FOLDER
@@ -219,11 +219,11 @@ class BranchCommands(Generic[P]):
         Raises:
             InputError: The name is not allowed, this is a branch itself, or the base has no state yet.
         """
-        from sparkassets.core.branches.branch_project import branch_state_location, check_branch_name
+        from sparkassets.features.branches.branch_project import branch_state_location, check_branch_name
 
         if self._context.scope is not None:
             raise InputError(f"{self._context.scope.title} has no branches of its own")
-        make_adapters = self._context.adapters.for_branch
+        make_adapters = self._context.adapters.for_project
         branch_state_location(self._context.spec, check_branch_name(name))
         if make_adapters is None or not self._context.adapters.store.exists():
             message = f"there is no base to branch off: {self._context.spec.state} holds no state"
@@ -315,14 +315,14 @@ class BranchScope:
 
 
 def find_differences(
-    branch: Branch, names: Collection[str], make_comparer: Callable[[], TableComparer], *, samples: int
+    branch: Branch, names: Collection[str], make_comparer: Callable[[], SparkTableComparer], *, samples: int
 ) -> list[AssetDifference]:
     """How each of the named assets differs between base and branch; Spark starts only if rows are compared.
 
     Rows are compared in the partitions that both sides have; the others are listed as being on one side only.
     """
     differences: list[AssetDifference] = []
-    comparer: TableComparer | None = None
+    comparer: SparkTableComparer | None = None
     base_state, branch_state = branch.base.state(), branch.own.state()
     project = with_known_segments(branch.base.project, branch_state)
     try:

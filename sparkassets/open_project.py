@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from sparkassets.app.assets import AssetCommands
     from sparkassets.app.backfills import BackfillCommands
-    from sparkassets.app.branches import BranchCommands
     from sparkassets.app.events import EventCommands
     from sparkassets.app.history import HistoryCommands
     from sparkassets.app.lineage import LineageCommands
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.explain.explanation_nodes import ExplanationNode
     from sparkassets.core.planner.plan import Plan
     from sparkassets.core.results import Summary
+    from sparkassets.features.branches.branch_commands import BranchCommands
     from sparkassets.runtime.progress import InvocationWatcher, Progress
 
 
@@ -229,7 +229,7 @@ class OpenProject:
     @cached_property
     def branches(self) -> BranchCommands[OpenProject]:
         """Changed code beside the base: run, compare, promote, drop."""
-        from sparkassets.app.branches import BranchCommands
+        from sparkassets.features.branches.branch_commands import BranchCommands
 
         return BranchCommands(self._context, self._runner, OpenProject)
 

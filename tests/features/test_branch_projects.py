@@ -6,8 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.branches.branch_project import (
-    BASE_CURSOR_KEY,
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import NOTHING
+from sparkassets.core.patterns import JOURNAL_CURSOR
+from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.validations import UniqueCheck, ValidationRule
+from sparkassets.core.writes import UpsertWrite
+from sparkassets.errors import InputError
+from sparkassets.features.branches.branch_project import (
     BranchProject,
     base_uri,
     branch_state_location,
@@ -15,15 +23,7 @@ from sparkassets.core.branches.branch_project import (
     check_branch_name,
     mirror_updates,
 )
-from sparkassets.core.branches.difference import comparison_keys
-from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import NOTHING
-from sparkassets.core.spec.model import InletSpec
-from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.core.validations import UniqueCheck, ValidationRule
-from sparkassets.core.writes import UpsertWrite
-from sparkassets.errors import InputError
+from sparkassets.features.branches.difference import comparison_keys
 from tests.builders import Story, asset, days, multi, project, source, timed
 
 
@@ -124,7 +124,7 @@ class Seen:
 
     def look(self):
         spec = BASE_PROJECT.assets["s"]
-        read = self.cursor.get(BASE_CURSOR_KEY, ("", 0))[1]  # type: ignore[index]
+        read = self.cursor.get(JOURNAL_CURSOR, ("", 0))[1]  # type: ignore[index]
         found = mirror_updates(
             spec,
             self.base.state,

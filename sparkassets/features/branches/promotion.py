@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from sparkassets.core.branches.branch_project import base_uri
 from sparkassets.core.journal.asset_records import promoted_from_branch
 from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.journal.state import AssetState
@@ -20,6 +19,7 @@ from sparkassets.core.runs import BranchPromotion, RunConsumption, RunRequest
 from sparkassets.core.spec.column_changes import ColumnChanges
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange, FullRefresh, SegmentBatches
+from sparkassets.features.branches.branch_project import base_uri
 from sparkassets.frozen import frozen
 
 

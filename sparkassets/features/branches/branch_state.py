@@ -7,31 +7,27 @@ from dataclasses import replace
 from datetime import datetime
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.core.branches.branch_project import (
-    BranchProject,
-    base_uri,
+from sparkassets.core.instants import to_unix
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.entries import Entry, NumberedEntry, SpecEntry, SuccessEntry
+from sparkassets.core.journal.history import EVENT_KINDS
+from sparkassets.core.journal.state import State
+from sparkassets.core.planner.plan import AssetNote
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.spec.column_changes import ColumnChanges
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.errors import SourceError
+from sparkassets.features.branches.branch_project import (
     branch_state_location,
     build_branch_project,
     has_missed_entries,
     mirror_updates,
     read_up_to,
 )
-from sparkassets.core.branches.promotion import PromotionOffer
-from sparkassets.core.instants import to_unix
-from sparkassets.core.journal.codec import from_row
-from sparkassets.core.journal.entries import Entry, EventEntry, NumberedEntry, SpecEntry, SuccessEntry
-from sparkassets.core.journal.history import EVENT_KINDS
-from sparkassets.core.journal.state import State
-from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, RunQueue
-from sparkassets.core.planner.planning_context import PlanningContext
-from sparkassets.core.results import RunResult
-from sparkassets.core.spec.column_changes import ColumnChanges
-from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.errors import SourceError
+from sparkassets.features.branches.promotion import PromotionOffer
 from sparkassets.frozen import frozen
 from sparkassets.ports import Clock, HistoryQuery, JournalStore, LastLook, Observation, SourceObserver
-from sparkassets.runtime.driver_work import DriverWork
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.observation import changed_spec_entries
 
@@ -127,40 +123,6 @@ class BaseObserver:
             cursor=entry.cursor,
             views=entry.views,
         )
-
-
-class BranchWork(DriverWork):
-    """A driver's work in a branch, which first records how far the branch knew its base.
-
-    From that point on, a promotion can tell the branch's changes from those that the base made since.
-    """
-
-    def __init__(self, work: DriverWork, fork: BranchProject, base: State) -> None:
-        self.select = work.select
-        self._work = work
-        self._fork = fork
-        self._base = base
-
-    def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """For each computed asset without one, an event with the base's sequence number; then the work's entries."""
-        state, base_position = context.state, {"seq": self._base.seq, "journal": self._base.journal_id}
-        new_assets = [name for name in self._fork.computed_assets if not state.dataset(base_uri(name)).seq]
-        return [
-            *(EventEntry(base_uri(name), extra=base_position) for name in new_assets),
-            *self._work.begin(context),
-        ]
-
-    def plan(self, context: PlanningContext) -> Plan:
-        """The plan of the wrapped work."""
-        return self._work.plan(context)
-
-    def queue_runs(self, context: PlanningContext) -> RunQueue:
-        """The runs of the wrapped work."""
-        return self._work.queue_runs(context)
-
-    def record_result(self, run: PlannedRun, result: RunResult) -> None:
-        """Passes the result on to the wrapped work."""
-        self._work.record_result(run, result)
 
 
 @frozen

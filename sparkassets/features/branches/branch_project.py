@@ -12,8 +12,10 @@ from sparkassets.core.journal.entries import NumberedEntry, ObservedEntry, ViewC
 from sparkassets.core.journal.fold_specs import FoldSpec, build_fold_spec
 from sparkassets.core.journal.state import AssetState, EventRef, State
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.patterns import JOURNAL_CURSOR
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
 from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.runs import WAREHOUSE_FOLDER, branch_warehouse
 from sparkassets.core.spec.asset_graph import upstream_edges
 from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule, SourceSpec
 from sparkassets.core.spec.project_spec import ProjectSpec
@@ -23,7 +25,6 @@ from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
 BRANCH_FOLDER: Final = "branches"
-WAREHOUSE_FOLDER: Final = "_branches"
 _NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MOST_CHARACTERS: Final = 60
 
@@ -59,16 +60,11 @@ def branch_state_location(project: ProjectSpec, branch: str) -> str:
     return f"{state}/{BRANCH_FOLDER}/{branch}"
 
 
-def branch_warehouse(project: ProjectSpec, branch: str) -> str:
-    """The folder of all tables of a branch."""
-    return f"{project.warehouse.rstrip('/')}/{WAREHOUSE_FOLDER}/{branch}"
-
-
 def branch_storage(project: ProjectSpec, branch: str, asset: AssetSpec) -> StorageLocation | None:
     """The location of an asset's table in a branch; None for an asset without data."""
     if asset.storage is None:
         return None
-    path = f"{branch_warehouse(project, branch)}/{asset.name}"
+    path = f"{branch_warehouse(project.warehouse, branch)}/{asset.name}"
     return StorageLocation(path, f"{WAREHOUSE_FOLDER}/{branch}/{asset.name}")
 
 
@@ -125,7 +121,7 @@ def build_branch_project(project: ProjectSpec, name: str, base: State, branch: S
     branch_project = replace(
         project,
         state=branch_state_location(project, name),
-        warehouse=branch_warehouse(project, name),
+        warehouse=branch_warehouse(project.warehouse, name),
         assets=assets,
         openlineage=False,
         retention=None,
@@ -300,13 +296,9 @@ def _adapt_read_asset(asset: AssetSpec, changed_sources: Collection[str]) -> Ass
     )
 
 
-BASE_CURSOR_KEY: Final = "sparkassets:base"
-"""Key in a cursor that stores up to which entry the base's journal was read."""
-
-
 def read_up_to(cursor: Mapping[str, Any], base: State) -> int | None:
     """The sequence number up to which a cursor has read the base's journal; None if it never read this journal."""
-    journal_id, seq = cursor.get(BASE_CURSOR_KEY, ("", 0))
+    journal_id, seq = cursor.get(JOURNAL_CURSOR, ("", 0))
     return int(seq) if journal_id == base.journal_id else None
 
 
@@ -367,7 +359,7 @@ def mirror_updates(
         whole=is_whole_updated,
         table_id=base_asset.table_id,
         version=base_asset.version,
-        cursor={**cursor_changes, BASE_CURSOR_KEY: [base.journal_id, base.seq]},
+        cursor={**cursor_changes, JOURNAL_CURSOR: [base.journal_id, base.seq]},
         views=views,
     )
 
@@ -393,7 +385,7 @@ def _view_changes(
 
 def _cursor_changes(cursor: Mapping[str, Any], position: Mapping[str, Any]) -> dict[str, Any]:
     """The changes that make a branch's cursor equal to the base's position; a key that is gone has the value None."""
-    removed_keys = dict.fromkeys(key for key in cursor if key != BASE_CURSOR_KEY and key not in position)
+    removed_keys = dict.fromkeys(key for key in cursor if key != JOURNAL_CURSOR and key not in position)
     return {key: value for key, value in position.items() if cursor.get(key) != value} | removed_keys
 
 
