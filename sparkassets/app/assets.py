@@ -167,9 +167,7 @@ class AssetCommands:
             reasons = "; ".join(dict.fromkeys(each.reason for each in plan.waiting))
             raise InputError(f"nothing is rolled back: {asset}: {reasons}")
         open_engine = partial(self._runner.open_lazy_engine, spark)
-        return self._runner.run(
-            [RollbackWork(spec, run)], spark, check=check, over_budget=True, open_engine=open_engine
-        )
+        return self._runner.run([RollbackWork(spec, run)], spark, check=check, open_engine=open_engine)
 
     def _mark(self, asset: str, kind: MarkKind, selection: PartitionSelection, reason: str, *, verb: str) -> MarkResult:
         """Looks at sources and tables, then records the mark for the partitions to which it applies by the state."""

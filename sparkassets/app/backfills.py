@@ -287,7 +287,8 @@ class BackfillCommands:
             return works[0].begin(context)
 
         context = self._context.look(at=at, begin=begin)
-        context.over_budget = over_budget
+        if over_budget:
+            context.estimate_volume = None
         return self._context.show_plan(works[0].plan(context), context, estimate=estimate)
 
     def downstream(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, PartitionSet]:

@@ -85,10 +85,9 @@ class WorkRunner:
             progress=watched,
             explain_failure=adapters.explain_failure,
             fixed_now=fixed_now,
-            estimate_volume=context.estimate_volume,
+            estimate_volume=None if over_budget else context.estimate_volume,
             check_availability=context.check_changes,
             stored_columns=adapters.read_columns,
-            over_budget=over_budget,
         )
         self._driver = driver
         try:

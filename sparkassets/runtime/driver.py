@@ -76,10 +76,9 @@ class Driver:
         targets: Looks at the assets' own tables.
         explain_failure: Stores the whole error of a run, and returns what people are shown.
         fixed_now: The planner's now (``--at``); leases and ``settle`` keep the real clock.
-        estimate_volume: Says how much a run reads, for budgets.
+        estimate_volume: As of `PlanningContext`.
         check_availability: Says whether the changes that a run would read are available.
         stored_columns: Reads the columns of an asset's table.
-        over_budget: Whether runs that are over their budget run.
     """
 
     project: ProjectSpec
@@ -97,7 +96,6 @@ class Driver:
     estimate_volume: EstimateVolume | None = None
     check_availability: CheckAvailability | None = None
     stored_columns: StoredColumns | None = None
-    over_budget: bool = False
     _stopping: threading.Event = field(default_factory=threading.Event)
     _active: ActiveRuns = field(init=False)
     _engine: EngineStarter = field(init=False)
@@ -246,7 +244,6 @@ class Driver:
             estimate_volume=self.estimate_volume,
             check_availability=self.check_availability,
             stored_columns=self.stored_columns,
-            over_budget=self.over_budget,
         )
 
     def _now(self) -> datetime:

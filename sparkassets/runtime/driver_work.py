@@ -15,7 +15,7 @@ from sparkassets.core.planner.batch.backfill import (
     plan_backfill_unpartitioned,
     redoable_partitions,
 )
-from sparkassets.core.planner.batch.held_runs import plan_within_budget
+from sparkassets.core.planner.batch.budgets import plan_within_budget
 from sparkassets.core.planner.batch.requested_runs import plan_attended, plan_rebuild, plan_rollback
 from sparkassets.core.planner.batch.schema_conflicts import explain_schema_conflict, plan_within_schema
 from sparkassets.core.planner.due.redo_requests import open_request

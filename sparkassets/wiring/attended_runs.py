@@ -91,7 +91,7 @@ def _drive(
         engine, outlets = runner.open_engine(spark)
         return AttendedEngine(context.spec, meeting.attend, meeting.give_up, engine), outlets
 
-    return runner.run([work], spark, check=False, over_budget=True, open_engine=open_engine)
+    return runner.run([work], spark, check=False, open_engine=open_engine)
 
 
 class _RunMeeting:

@@ -72,7 +72,7 @@ FEATURES = {
             *("core.journal.fold.segments", "core.journal.fold.specs"),
         ),
     ),
-    "budgets": (r"budgets?", ("features.budgets",), ("runtime.execution", "runtime.outcomes")),
+    "budgets": (r"budgets?", ("core.planner.batch.budgets",), ("runtime.execution", "runtime.outcomes")),
     "early cutoff": (r"unchanged", ("spark.targets.unchanged_partitions",), ("cli.commands.deploy", "deploy")),
     "outlets": (r"outlets?", ("core.spec.outlets", "core.journal.fold.outlets"), ()),
 }

@@ -186,7 +186,7 @@ def _hold_over_budget(case: DecisionInput, progress: DecisionProgress) -> Decisi
     """Step that holds back runs over the asset's budget."""
     if case.asset.budget is None:
         return progress
-    from sparkassets.core.planner.batch.held_runs import hold_over_budget  # few have one
+    from sparkassets.core.planner.batch.budgets import hold_over_budget  # few have one
 
     return hold_over_budget(case, progress)
 

@@ -163,8 +163,7 @@ class PlanningContext:
         notes: Remark for people by the name of a source.
         unseen: Reason by the name of an asset that only a Spark session, absent here, can observe.
         reserved_partitions: Partitions by asset that a backfill of this invocation computes and the schedule leaves.
-        estimate_volume: Estimates how much a run reads; None where costs are not requested.
-        over_budget: Whether runs over their budget run all the same.
+        estimate_volume: Estimates how much a run reads, to hold back those that read too much; None holds none back.
         check_availability: Checks whether the changes that a run would read are still in the log; None skips it.
         stored_columns: Returns the known columns of an asset's table; None where tables are not inspected.
         decisions: Decision by asset, filled upstream first.
@@ -182,7 +181,6 @@ class PlanningContext:
     unseen: Mapping[str, str] = field(default_factory=dict)
     reserved_partitions: Mapping[str, PartitionSet] = field(default_factory=dict)
     estimate_volume: EstimateVolume | None = None
-    over_budget: bool = False
     check_availability: CheckAvailability | None = None
     stored_columns: StoredColumns | None = None
     decisions: dict[str, AssetDecision] = field(default_factory=dict)

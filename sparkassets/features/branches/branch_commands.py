@@ -121,7 +121,7 @@ class BranchCommands(Generic[P]):
 
         branch = self._promotable_branch(name)
         work = PromotionWork(self._computed_selection(branch, select), branch.offer, rebuild=rebuild)
-        return self._runner.run([work], spark, progress=progress, check=check, over_budget=True)
+        return self._runner.run([work], spark, progress=progress, check=check)
 
     def diff(
         self,

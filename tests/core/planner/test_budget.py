@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.core.journal.entries import BackfillEntry
-from sparkassets.core.planner.batch.held_runs import plan_within_budget
+from sparkassets.core.planner.batch.budgets import plan_within_budget
 from sparkassets.core.planner.batch.requested_runs import plan_rebuild
 from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
@@ -35,7 +35,7 @@ class TestBytes:
         it.observed("s", "2025-01-01..2025-01-02")
         assert it.plan(estimate_volume=volumes.estimate_volume).runs == ()
         assert it.waits("a", estimate_volume=volumes.estimate_volume) == [HELD]
-        assert it.due(estimate_volume=volumes.estimate_volume, over_budget=True) == {"a": ["2025-01-01..2025-01-02"]}
+        assert it.due() == {"a": ["2025-01-01..2025-01-02"]}
 
     def test_within_budget_hold_nothing(self, volumes):
         it = story()
@@ -118,7 +118,7 @@ def test_backfills_and_rebuilds_have_the_same_budget(volumes):
     found = work.plan(it.context(estimate_volume=volumes.estimate_volume))
     assert [it.keys("a", run.partitions) for run in found.runs] == [["2025-01-03"]]
     assert [item.reason for item in found.waiting] == [HELD]
-    assert len(work.plan(it.context(estimate_volume=volumes.estimate_volume, over_budget=True)).runs) == 2
+    assert len(work.plan(it.context()).runs) == 2
     assert HELD in it.waits("a", estimate_volume=volumes.estimate_volume)  # what is asked for waits in every plan
     context = it.context(estimate_volume=volumes.estimate_volume)
     assert plan_within_budget(context, made, plan_rebuild(context, made, force=False)).runs == ()

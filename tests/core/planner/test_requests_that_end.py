@@ -84,7 +84,7 @@ def test_a_request_that_the_budget_holds_is_not_recorded():
         "over budget: reads 30 B of at most 25 B; with --over-budget it runs"
     ]
     again = BackfillWork(spec, spec.partitioning.parse("2025-01-01..2025-01-03"), force=True)
-    assert len(again.begin(story.context(estimate_volume=weigh, over_budget=True))) == 1
+    assert len(again.begin(story.context())) == 1
     few = BackfillWork(spec, spec.partitioning.parse("2025-01-01..2025-01-02"), force=True)
     assert len(few.begin(story.context(estimate_volume=weigh))) == 1
 

@@ -263,7 +263,7 @@ def _budget_notes(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]
     """Notes about runs that the asset's budget holds back."""
     if asset.budget is None:
         return ()
-    from sparkassets.core.planner.batch.held_runs import is_budget_wait
+    from sparkassets.core.planner.batch.budgets import is_budget_wait
 
     waiting = find_decision(context, asset).waiting
     return tuple(
