@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.entries import Entry
 from sparkassets.core.journal.state import State
-from sparkassets.core.planner.due.due_partitions import assets_with_idle_ticks, find_idle_ticks
+from sparkassets.core.planner.due.idle_ticks import assets_with_idle_ticks, find_idle_ticks
 from sparkassets.core.planner.plan import AssetLateness, Plan
 from sparkassets.core.planner.planning_context import CheckAvailability, EstimateVolume, PlanningContext
 from sparkassets.core.results import Summary

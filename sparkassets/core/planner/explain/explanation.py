@@ -15,13 +15,13 @@ from sparkassets.core.planner.due.condition_causes import (
     find_passed_ticks,
     leaf_timetable,
 )
-from sparkassets.core.planner.due.due_partitions import evaluate_readiness
 from sparkassets.core.planner.due.instance_marks import describe_instance_mark
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
 from sparkassets.core.planner.due.pending_partitions import (
     find_pending,
     resolve_partitions,
 )
+from sparkassets.core.planner.due.ready_partitions import evaluate_readiness
 from sparkassets.core.planner.due.withheld_partitions import (
     find_withheld,
     instance_span,
