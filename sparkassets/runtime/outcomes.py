@@ -7,7 +7,12 @@ from contextlib import suppress
 from dataclasses import field, replace
 
 from sparkassets.core.journal.entries import FailureCause
-from sparkassets.core.journal.marks import RecoveryQuestion, completion_hint, partitions_in_question, question_hint
+from sparkassets.core.journal.recovery_questions import (
+    RecoveryQuestion,
+    completion_hint,
+    partitions_in_question,
+    question_hint,
+)
 from sparkassets.core.journal.state import ClaimState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import listing

@@ -314,7 +314,7 @@ class FailureEntry:
         bad: Partitions of ``partitions`` that read a file which the error names; they need no search.
         asks: Older runs of the chain that a person has to look for in the target. This run fenced them and wrote
             nothing itself.
-        watermarks: As in `sparkassets.core.journal.marks.RecoveryQuestion`.
+        watermarks: As in `sparkassets.core.journal.recovery_questions.RecoveryQuestion`.
     """
 
     asset: str

@@ -1,19 +1,13 @@
-"""A person's marks of partitions and instances, and the questions after a lost commit that a mark answers.
-
-A question asks about runs whose commits can no longer be found: are their rows in the table or not? The claim that asks
-has fenced these runs, so that none of them can land after the answer.
-"""
+"""A person's marks of partitions and instances, and which of them still hold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from shlex import quote
 from typing import Any, Literal
 
 from sparkassets.core.instants import format_instant, from_unix
-from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
-from sparkassets.core.phrases import FEW, listing
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import RunConsumption
 from sparkassets.frozen import frozen, replace
 
@@ -193,69 +187,3 @@ def _marks_outside(marks: Iterable[PartitionMark], partitions: PartitionSet) -> 
     """The marks without ``partitions``; empty ones are dropped."""
     remaining = (replace(each, partitions=each.partitions - partitions) for each in marks)
     return tuple(each for each in remaining if each.partitions)
-
-
-@frozen(array_like=True)
-class RecoveryQuestion:
-    """The question whether one of some runs is in the target.
-
-    Attributes:
-        runs: Runs that may be in the target, oldest first; at most one of them is.
-        partitions: Partitions without an answer yet; everything where one answer settles all of them.
-        watermarks: The watermarks of the run by inlet, where its commit still has them.
-    """
-
-    runs: tuple[str, ...]
-    partitions: PartitionSet = EVERYTHING
-    watermarks: Mapping[str, str] = field(default_factory=dict)
-
-    def without_answered(self, answered: PartitionSet, *, known: PartitionSet) -> RecoveryQuestion | None:
-        """The rest of the question after an answer about ``answered``; None where nothing is left.
-
-        Partitions that the asset no longer has (outside of ``known``) need no answer.
-        """
-        if self.partitions.is_everything or answered.is_everything:
-            return None
-        remaining = (self.partitions - answered) & known
-        return replace(self, partitions=remaining) if remaining else None
-
-
-def question_hint(asset: str, partitioning: Partitioning, question: RecoveryQuestion) -> str:
-    """Hint with the commands that answer the question."""
-    command, rows = _mark_command(asset, partitioning, question), f"the rows of {listing(question.runs)}"
-    return f"look whether {rows} are there; if so `{command} --done --reason …`, else the same with `--missing`"
-
-
-def completion_hint(asset: str, partitioning: Partitioning, question: RecoveryQuestion, *, appends: bool) -> str:
-    """Hint on a run that cannot be completed because what it read is gone, with the commands that give it up."""
-    command, (run,) = _mark_command(asset, partitioning, question), question.runs
-    delete_text = f"delete the rows of {run}, then " if appends else ""
-    recompute_text = f"{delete_text}`{command} --missing --reason …` computes all of it again"
-    retry_text = "the next run tries it again; if what it read is gone for good"
-    return f"{retry_text}, {recompute_text}, with `--done` it stays as it is"
-
-
-def _mark_command(asset: str, partitioning: Partitioning, question: RecoveryQuestion) -> str:
-    """The command that marks the question's partitions, without the kind of mark."""
-    return " ".join(["sparkassets mark", asset, *partition_options(question.partitions, partitioning)])
-
-
-def partition_options(partitions: PartitionSet, partitioning: Partitioning) -> list[str]:
-    """The command-line options that name partitions, the first few; none for an asset without partitions.
-
-    >>> from sparkassets.core.partitions import TimePartition
-    >>> days = Partitioning(TimePartition("day", "UTC"))
-    >>> partition_options(days.parse("2025-01-02..2025-01-03"), days)
-    ['--partition 2025-01-02..2025-01-03']
-    """
-    labels = partitioning.labels(partitions, most=FEW + 1)
-    if not labels and partitioning.is_partitioned:
-        return ["--partition …"]
-    return [f"--partition {quote(label)}" for label in labels[:FEW]] + ["--partition …"] * (len(labels) > FEW)
-
-
-def partitions_in_question(partitioning: Partitioning, claimed: PartitionSet) -> PartitionSet:
-    """The partitions to ask a person about; everything where the asset has none of the ``claimed`` ones any more."""
-    if claimed.is_everything or not partitioning.is_partitioned:
-        return EVERYTHING
-    return (partitioning.cover(partitioning.resolve_known_whole(claimed)) & partitioning.known_partitions) or EVERYTHING

@@ -34,8 +34,9 @@ from sparkassets.core.journal.entries import (
 )
 from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.iterations import PublishedIteration
-from sparkassets.core.journal.marks import InstanceMark, MarkEntry, PartitionMark, RecoveryQuestion
+from sparkassets.core.journal.marks import InstanceMark, MarkEntry, PartitionMark
 from sparkassets.core.journal.recent_events import RecentEvents
+from sparkassets.core.journal.recovery_questions import RecoveryQuestion
 from sparkassets.core.journal.table_findings import ForeignCommit, TargetEntry
 from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions

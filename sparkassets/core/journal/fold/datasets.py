@@ -50,11 +50,11 @@ def fold_table_finding(work: FoldWorkspace, entry: TargetEntry, numbered: Number
 
 def apply_table_finding(work: FoldWorkspace, entry: TargetEntry, seq: int) -> None:
     """Removes what a table lost from the coverage of its asset, its dataset and the multi-asset that writes it."""
-    work.flush_stale_marks(entry.asset)
+    work.flush_staleness(entry.asset)
     before = work.assets[entry.asset]
     after = work.assets[entry.asset] = asset_after_finding(before, entry, seq)
     withdraw_coverage(work, entry.asset, entry.uri, before.coverage - after.coverage)
-    maker = work.flush_stale_marks(before.spec.maker) if before.spec.maker else None
+    maker = work.flush_staleness(before.spec.maker) if before.spec.maker else None
     if maker is not None:
         others = (work.assets[name] for name, _ in maker.spec.outlets if name in work.assets and name != entry.asset)
         stuck = next((each.loss for each in others if each.stuck_loss is not None), None)
@@ -212,4 +212,4 @@ def mark_stale(
         unpublished_partitions.retry_updated(work, name, EVERYTHING)
     if inlet.on_update == "ignore":
         affected = affected - computed  # computed ones stay current; failed ones get a new cause
-    work.add_stale_mark(name, inlet, affected, seq=seq)
+    work.add_staleness(name, inlet, affected, seq=seq)

@@ -30,7 +30,7 @@ def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) ->
 
     A mark other than ``accept`` also answers open questions about lost commits (`_answer_questions`).
     """
-    work.flush_stale_marks(entry.asset)
+    work.flush_staleness(entry.asset)
     asset = work.assets[entry.asset]
     if entry.kind != "accept":
         asset = work.assets[entry.asset] = _answer_questions(asset, entry)
@@ -105,9 +105,9 @@ def _mark_partitions(work: FoldWorkspace, asset: AssetState, entry: MarkEntry, s
         case "done":
             return _mark_done(work, asset, partitions, seq)
         case "missing":
-            kept = {name: marks.without_stamped(partitions, through=seq) for name, marks in asset.kept.items()}
+            kept = {name: stamps.without_stamped(partitions, through=seq) for name, stamps in asset.kept.items()}
             coverage = asset.coverage - partitions
-            return replace(asset, coverage=coverage, kept={name: marks for name, marks in kept.items() if marks})
+            return replace(asset, coverage=coverage, kept={name: stamps for name, stamps in kept.items() if stamps})
         case "skip":
             return replace(asset, owed=asset.owed - partitions)
 
@@ -116,12 +116,12 @@ def _mark_done(work: FoldWorkspace, asset: AssetState, partitions: PartitionSet,
     """The asset with these partitions covered as they are: current, of the present code, and with no cause left."""
     asset = accept_table_content(cause_consumption.use_up_causes(work, asset, partitions, None, token=seq), partitions)
     asset = outputs.accept_definition(asset, partitions)
-    stale = {name: marks.without_stamped(partitions, through=seq) for name, marks in asset.stale.items()}
+    stale = {name: stamps.without_stamped(partitions, through=seq) for name, stamps in asset.stale.items()}
     return replace(
         clear_kept_and_owed(asset, partitions, None, through=seq),
         coverage=asset.coverage | partitions,
         former=None,
-        stale={name: marks for name, marks in stale.items() if marks},
+        stale={name: stamps for name, stamps in stale.items() if stamps},
     )
 
 
@@ -177,7 +177,7 @@ def fold_skip(work: FoldWorkspace, entry: SkippedEntry, numbered: NumberedEntry)
 
     No watermark moves, so that later runs read the rows that this one did not.
     """
-    work.flush_stale_marks(entry.asset)
+    work.flush_staleness(entry.asset)
     asset = work.assets[entry.asset]
     chain = asset.chain_without_slot(entry.token)
     if entry.token < asset.placed:

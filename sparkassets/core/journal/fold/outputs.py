@@ -215,12 +215,12 @@ def keep_removed_rows(
 
 def forget_restored(asset: AssetState, inlet: FoldInlet, restored: PartitionSet, *, gone: PartitionSet) -> AssetState:
     """The consumer after the inlet has ``restored`` again: partitions whose input is complete count as kept no more."""
-    marks = asset.kept.get(inlet.name)
-    if marks is None or not inlet.needs.is_mapped or not restored:
+    stamps = asset.kept.get(inlet.name)
+    if stamps is None or not inlet.needs.is_mapped or not restored:
         return asset
-    dependent = inlet.needs.affected_partitions(restored) & marks.stamped_partitions()
+    dependent = inlet.needs.affected_partitions(restored) & stamps.stamped_partitions()
     complete = dependent - inlet.needs.affected_partitions(inlet.needs.required_partitions(dependent) & gone)
-    return _with_kept_partitions(asset, inlet.name, marks.without_stamped(complete, through=_ANY_SEQ))
+    return _with_kept_partitions(asset, inlet.name, stamps.without_stamped(complete, through=_ANY_SEQ))
 
 
 def clear_kept_and_owed(
@@ -231,19 +231,19 @@ def clear_kept_and_owed(
     ``request`` says which lookback the run leaves to later ones; None where its claim is unknown.
     """
     owes, gaps = (request.owes, request.gaps) if request is not None else (NOTHING, NOTHING)
-    kept = {name: marks.without_stamped(partitions, through=through) for name, marks in asset.kept.items()}
+    kept = {name: stamps.without_stamped(partitions, through=through) for name, stamps in asset.kept.items()}
     return replace(
         asset,
-        kept={name: marks for name, marks in kept.items() if marks},
+        kept={name: stamps for name, stamps in kept.items() if stamps},
         owed=(asset.owed - partitions) | owes,
         gaps=(asset.gaps | gaps) - asset.coverage - partitions,
     )
 
 
-def _with_kept_partitions(asset: AssetState, name: str, marks: StampedPartitions) -> AssetState:
+def _with_kept_partitions(asset: AssetState, name: str, stamps: StampedPartitions) -> AssetState:
     """The asset with these partitions as those that keep their rows although inlet ``name`` lost its own."""
     others = {each: kept for each, kept in asset.kept.items() if each != name}
-    return replace(asset, kept=others | {name: marks} if marks else others)
+    return replace(asset, kept=others | {name: stamps} if stamps else others)
 
 
 _ANY_SEQ = 1 << 62

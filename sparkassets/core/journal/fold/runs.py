@@ -30,7 +30,7 @@ from sparkassets.core.journal.fold import cause_consumption, datasets, outputs, 
 from sparkassets.core.journal.fold.outputs import clear_kept_and_owed, record_definition
 from sparkassets.core.journal.fold.unpublished_partitions import add_failure, clear_failures
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
-from sparkassets.core.journal.marks import RecoveryQuestion, partitions_in_question
+from sparkassets.core.journal.recovery_questions import RecoveryQuestion, partitions_in_question
 from sparkassets.core.journal.state import AssetState, ClaimState
 from sparkassets.core.journal.table_losses import record_table_version, replaced_table_finding
 from sparkassets.core.journal.withheld_records import REPORTED_OUTCOMES
@@ -156,7 +156,7 @@ def fold_success(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEnt
     The order of the steps matters: segments are learned before partitions are covered by them, a replaced table loses
     its coverage before the run adds its own, and events are forgotten only once the run has used them.
     """
-    work.flush_stale_marks(entry.asset)
+    work.flush_staleness(entry.asset)
     asset = work.assets[entry.asset]
     if entry.token < asset.placed or entry.restores:
         _fold_rollback(work, asset, entry, numbered)
@@ -220,7 +220,7 @@ def _learn_run_segments(work: FoldWorkspace, asset: AssetState, entry: SuccessEn
     claim = asset.claim_entry(entry.token)
     is_computed = claim is not None and bool(segments.whole_dimension_partitions(claim.partitions))
     segments.learn_segments(work, entry.asset, entry.keys, seq, computed=is_computed)
-    return work.flush_stale_marks(entry.asset) or asset
+    return work.flush_staleness(entry.asset) or asset
 
 
 def _additions_after_success(
@@ -306,7 +306,7 @@ def _add_cost(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
 def _cover_partitions(
     asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, scheduled: ClaimEntry | None
 ) -> AssetState:
-    """Adds the run's partitions to the coverage; clears their failures, and the stale marks that the run used up."""
+    """Adds the run's partitions to the coverage; clears their failures, and the staleness that the run used up."""
     partitions = entry.published_partitions
     cleared = stale_after_run(asset, partitions, scheduled, through=entry.token)
     after = clear_kept_and_owed(asset, partitions, claim.request if claim is not None else None, through=entry.token)

@@ -109,7 +109,7 @@ def resolve_segments(work: FoldWorkspace, name: str, spec: FoldSpec) -> tuple[Fo
             if known is not None and has_same_declaration
             else inlet
         )
-    spec, asset_before = replace(spec, inlets=tuple(inlets)), work.flush_stale_marks(name)
+    spec, asset_before = replace(spec, inlets=tuple(inlets)), work.flush_staleness(name)
     if spec.maker:
         return spec.with_partitioning(_maker_partitioning(work, spec)), {}
     keys = {
@@ -152,10 +152,10 @@ def mark_relisted_stale(work: FoldWorkspace, name: str, listed: PartitionSet, se
     for inlet in asset.spec.inlets:
         asset = keep_removed_rows(asset, inlet, work.dataset(inlet.uri).gone, computed=relisted, seq=seq)
     work.assets[name] = asset
-    relisted = relisted - PartitionSet.union(marks.stamped_partitions() for marks in asset.kept.values())
+    relisted = relisted - PartitionSet.union(stamps.stamped_partitions() for stamps in asset.kept.values())
     marking_inlets = [inlet for inlet in asset.spec.inlets if inlet.on_update != "ignore"]
     for inlet in marking_inlets:
-        work.add_stale_mark(name, inlet, relisted, seq=seq)
+        work.add_staleness(name, inlet, relisted, seq=seq)
     if not marking_inlets:  # no inlet can make them stale, so they count as missing
         work.assets[name] = replace(asset, coverage=asset.coverage - relisted)
 
@@ -188,7 +188,7 @@ def mark_late_segments_stale(work: FoldWorkspace, before: AssetState, entry: Suc
     for inlet in before.spec.inlets:
         newest = work.dataset(inlet.uri).seq
         if late and inlet.on_update != "ignore" and newest > entry.token:
-            work.add_stale_mark(entry.asset, inlet, late, seq=newest)
+            work.add_staleness(entry.asset, inlet, late, seq=newest)
 
 
 # --------------------------------------------------------------------- one asset
@@ -258,7 +258,7 @@ def _update_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: 
     before, after = asset.spec.partitioning, _resolved_partitioning(asset.spec, asset.keys)
     if after is before:
         return
-    asset = work.flush_stale_marks(name) or asset
+    asset = work.flush_staleness(name) or asset
     asset = work.assets[name] = replace(asset, spec=asset.spec.with_partitioning(after))
     if after.has_whole:
         _cover_whole_dimension(work, asset, before)
@@ -309,7 +309,7 @@ def _update_outlet_partitioning(work: FoldWorkspace, name: str, seq: int, *, com
 
     Nothing becomes stale here: only the maker's partitions are computed.
     """
-    asset = work.flush_stale_marks(name)
+    asset = work.flush_staleness(name)
     if asset is None:
         return
     before, after = asset.spec.partitioning, _maker_partitioning(work, asset.spec)
@@ -434,9 +434,9 @@ def _map_stamped(
 ) -> dict[str, StampedPartitions]:
     """Stamped partitions by inlet, with each whole dimension split into its segments."""
     mapped = {}
-    for name, marks in before.items():
+    for name, stamps in before.items():
         mapped[name] = StampedPartitions()
-        for parts, stamp in marks.items():
+        for parts, stamp in stamps.items():
             mapped[name] = mapped[name].overlay(split_whole(parts), stamp)
     return mapped
 

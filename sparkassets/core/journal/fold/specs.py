@@ -102,7 +102,7 @@ def _join_datasets(
 
 def fold_spec_change(work: FoldWorkspace, entry: SpecEntry, numbered: NumberedEntry) -> None:
     """Gives the asset its new spec: computed partitions stay where they still fit, and causes follow the new inlets."""
-    name, old = entry.asset, work.flush_stale_marks(entry.asset)
+    name, old = entry.asset, work.flush_staleness(entry.asset)
     spec, learned_keys = segments.resolve_segments(work, name, entry.spec)
     entry = replace(entry, spec=spec)
     asset = update_triggers(
@@ -111,7 +111,7 @@ def fold_spec_change(work: FoldWorkspace, entry: SpecEntry, numbered: NumberedEn
     work.assets[name] = replace(add_definition(_drop_former_inlets(asset), numbered.seq), keys=learned_keys)
     for inlet in spec.inlets:
         if inlet.name in asset.kept and inlet.on_removed != "keep":  # from now on a removal is a cause
-            work.add_stale_mark(name, inlet, asset.kept[inlet.name].stamped_partitions(), seq=numbered.seq)
+            work.add_staleness(name, inlet, asset.kept[inlet.name].stamped_partitions(), seq=numbered.seq)
     work.update_listeners(name, old)
     if old is not None and asset.coverage:
         _mark_new_inlets_stale(work, name, old.spec, numbered.seq)
@@ -217,7 +217,7 @@ def _cover_past_intervals(work: FoldWorkspace, asset: AssetState, former_spec: F
     ) - PartitionSet.union(withheld)
     datasets.add_coverage(work, spec.uri, covered)
     for name, _ in spec.outlets:
-        if (outlet := work.flush_stale_marks(name)) is not None:
+        if (outlet := work.flush_staleness(name)) is not None:
             work.assets[name] = replace(outlet, coverage=outlet.coverage | covered)
             datasets.add_coverage(work, outlet.spec.uri, covered)
     return replace(asset, coverage=asset.coverage | covered)
@@ -252,12 +252,12 @@ def _has_incompatible_rows(old: AssetState, spec: FoldSpec) -> bool:
 
 
 def _drop_former_inlets(asset: AssetState) -> AssetState:
-    """Drops stale marks of inlets that the asset no longer has, and kept rows of inlets that no longer keep."""
+    """Drops the staleness for inlets that the asset no longer has, and kept rows of inlets that no longer keep."""
     inlets = asset.spec.inlets
     stale = {inlet.name: asset.stale[inlet.name] for inlet in inlets if inlet.name in asset.stale}
     keeping_inlets = {inlet.name for inlet in inlets if inlet.on_removed == "keep"}
     return replace(
-        asset, stale=stale, kept={name: marks for name, marks in asset.kept.items() if name in keeping_inlets}
+        asset, stale=stale, kept={name: stamps for name, stamps in asset.kept.items() if name in keeping_inlets}
     )
 
 

@@ -100,7 +100,7 @@ def _causes_since_claim(
     else:
         uris = ignored.union(_unread_triggers(asset))
         yield asset.redo_partitions_since(entry.token)
-        yield from (marks.stamped_after(entry.token).stamped_partitions() for marks in asset.stale.values())
+        yield from (stamps.stamped_after(entry.token).stamped_partitions() for stamps in asset.stale.values())
     if any(work.newest_seq(uri) > entry.token for uri in uris):
         yield EVERYTHING
 

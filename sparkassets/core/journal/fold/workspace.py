@@ -1,6 +1,6 @@
 """The mutable working copy of the state during one call of the fold.
 
-Additions to coverage, recent events and stale marks (partitions that became stale for an inlet, with the cause) are
+Additions to coverage, recent events and staleness (partitions that became stale for an inlet, with the cause) are
 buffered, because rebuilding these large values for each of many entries takes quadratic time. Read them by the methods,
 which flush the buffers; not from `assets` or `datasets`.
 """
@@ -25,7 +25,7 @@ class FoldWorkspace:
     """A state being changed; values that no entry touches are shared with the original.
 
     Attributes:
-        assets: Without buffered stale marks; `flush_stale_marks` adds them.
+        assets: Without buffered staleness; `flush_staleness` adds them.
         datasets: Without buffered coverage and events; `dataset` and `recent_events` add them.
         consumers, keepers: As in `State`.
     """
@@ -38,35 +38,35 @@ class FoldWorkspace:
         self._journal_id = state.journal_id
         self._new_events: dict[str, list[EventRef]] = {}
         self._new_coverage: dict[str, list[PartitionSet]] = {}
-        self._new_stale_marks: dict[str, dict[str, list[StampedPartitions]]] = {}
+        self._new_staleness: dict[str, dict[str, list[StampedPartitions]]] = {}
 
     def result(self, seq: int, commit: int) -> State:
         """Flushes all buffers and returns the new state."""
         for uri in [*self._new_events, *self._new_coverage]:
             self.dataset(uri)
-        for name in list(self._new_stale_marks):
-            self.flush_stale_marks(name)
+        for name in list(self._new_staleness):
+            self.flush_staleness(name)
         return State(self._journal_id, seq, commit, self.assets, self.datasets, self.consumers, self.triggered)
 
     # ------------------------------------------------------------------ assets
 
-    def flush_stale_marks(self, name: str) -> AssetState | None:
-        """Adds the buffered stale marks to the asset and returns it; None where there is no such asset."""
-        asset, buffered = self.assets.get(name), self._new_stale_marks.pop(name, {})
+    def flush_staleness(self, name: str) -> AssetState | None:
+        """Adds the buffered staleness to the asset and returns it; None where there is no such asset."""
+        asset, buffered = self.assets.get(name), self._new_staleness.pop(name, {})
         if asset is not None and buffered:
-            unions = {inlet: StampedPartitions.union(marks) for inlet, marks in buffered.items()}
-            stale = {inlet: asset.stale.get(inlet, NO_STAMPS).merge(marks) for inlet, marks in unions.items()}
+            unions = {inlet: StampedPartitions.union(stamps) for inlet, stamps in buffered.items()}
+            stale = {inlet: asset.stale.get(inlet, NO_STAMPS).merge(stamps) for inlet, stamps in unions.items()}
             asset = self.assets[name] = replace(asset, stale={**asset.stale, **stale})
         return asset
 
-    def add_stale_mark(self, name: str, inlet: FoldInlet, partitions: PartitionSet, *, seq: int) -> None:
-        """Buffers a stale mark: partitions of the asset that the cause ``seq`` makes stale for the inlet.
+    def add_staleness(self, name: str, inlet: FoldInlet, partitions: PartitionSet, *, seq: int) -> None:
+        """Buffers staleness: partitions of the asset that the cause ``seq`` makes stale for the inlet.
 
-        For partitions that failed or are missing the mark is only a new cause to try them.
+        For partitions that failed or are missing it is only a new cause to try them.
         """
         if partitions:
-            marks = NO_STAMPS.overlay(partitions, seq)
-            self._new_stale_marks.setdefault(name, {}).setdefault(inlet.name, []).append(marks)
+            stamps = NO_STAMPS.overlay(partitions, seq)
+            self._new_staleness.setdefault(name, {}).setdefault(inlet.name, []).append(stamps)
 
     def inlet_with_coverage(self, inlet: FoldInlet) -> FoldInlet:
         """The inlet, told which of its partitions are present, where its mapping goes by the newest of these."""

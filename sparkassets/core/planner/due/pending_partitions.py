@@ -356,7 +356,7 @@ def _find_suspects(context: PlanningContext, asset: AssetSpec, state: AssetState
 def _without_new_cause(asset: AssetSpec, state: AssetState, failed: FailedPartitions) -> PartitionSet:
     """The failed partitions that still exist and that no update of an inlet has made stale since the failure."""
     updated_since = PartitionSet.union(
-        marks.stamped_after(failed.token).stamped_partitions() for marks in state.stale.values()
+        stamps.stamped_after(failed.token).stamped_partitions() for stamps in state.stale.values()
     )
     return asset.partitioning.cover(failed.partitions - updated_since) & asset.partitioning.known_partitions
 

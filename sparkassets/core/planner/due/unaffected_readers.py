@@ -93,7 +93,7 @@ def _is_current(asset: AssetSpec, state: AssetState, partitions: PartitionSet) -
     """Whether all of the partitions are present, and no inlet made any of them stale."""
     if not asset.partitioning.is_partitioned:
         return state.last is not None
-    is_stale = any(marks.stamped_partitions().overlaps(partitions) for marks in state.stale.values())
+    is_stale = any(stamps.stamped_partitions().overlaps(partitions) for stamps in state.stale.values())
     return not is_stale and not partitions - asset.partitioning.inside(state.coverage)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from sparkassets.core.journal.marks import partition_options
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.partitions.command_options import partition_options
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBarrier
 from sparkassets.core.planner.wording import label_partitions

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sparkassets.core.credentials import secret_in_text
-from sparkassets.core.journal.marks import MarkEntry, MarkKind, RecoveryQuestion
+from sparkassets.core.journal.marks import MarkEntry, MarkKind
+from sparkassets.core.journal.recovery_questions import RecoveryQuestion
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet

@@ -92,9 +92,9 @@ def find_kept_partitions(
     if not state.kept:
         return []
     for inlet in asset.inlets.values():
-        marks = state.kept.get(inlet.name)
-        if marks is not None and inlet.on_removed == "keep":
-            partitions_kept = asset.partitioning.cover(marks.stamped_partitions() & state.coverage) & partitions
+        stamps = state.kept.get(inlet.name)
+        if stamps is not None and inlet.on_removed == "keep":
+            partitions_kept = asset.partitioning.cover(stamps.stamped_partitions() & state.coverage) & partitions
             if partitions_kept:
                 kept.append(
                     (
