@@ -18,7 +18,8 @@ from sparkassets.core.phrases import escape_unwritable, few, listing
 from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.timetables.ticks import AS_CRONS
 from sparkassets.core.variables import PROFILE, merge_requested
-from sparkassets.deploy import (
+from sparkassets.errors import InputError
+from sparkassets.features.deploy import (
     DeploymentSpec,
     Kind,
     ProjectWheel,
@@ -28,8 +29,7 @@ from sparkassets.deploy import (
     requirements_of,
     write_owned,
 )
-from sparkassets.deploy.owned_files import OwnedContent
-from sparkassets.errors import InputError
+from sparkassets.features.deploy.owned_files import OwnedContent
 from sparkassets.frozen import frozen
 from sparkassets.project.compile_trace import CompileTrace, TracedVariables
 from sparkassets.project.project_folder import compile_folder

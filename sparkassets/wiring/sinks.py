@@ -11,7 +11,7 @@ from sparkassets.core.spec.model import AssetSpec, PythonBody
 from sparkassets.core.spec.project_spec import ProjectSpec
 
 if TYPE_CHECKING:
-    from sparkassets.core.openlineage.facet_builder import Columns
+    from sparkassets.features.openlineage.facet_builder import Columns
     from sparkassets.ports import Sink
 
 OPENLINEAGE_FILE: Final = "openlineage.yml"
@@ -23,11 +23,11 @@ def make_sinks(spec: ProjectSpec, environment: Mapping[str, str] = os.environ) -
     if spec.openlineage is not False and is_openlineage_configured():
         sinks.append(_make_openlineage(spec))
     if any(asset.notify for asset in spec.assets.values()):
-        from sparkassets.emit.notifications import NotificationSink
+        from sparkassets.features.notifications.notification_sink import NotificationSink
 
         sinks.append(NotificationSink(environment))
     if spec.sinks:
-        from sparkassets.emit.registered import RegisteredSink
+        from sparkassets.wiring.registered_sinks import RegisteredSink
 
         sinks += map(RegisteredSink, spec.sinks)
     return tuple(sinks)
@@ -47,8 +47,8 @@ def is_openlineage_configured() -> bool:
 def _make_openlineage(spec: ProjectSpec) -> Sink:
     from importlib.metadata import PackageNotFoundError, version
 
-    from sparkassets.core.openlineage.facet_builder import FacetBuilder
-    from sparkassets.emit.openlineage import DEFAULT_NAMESPACE, OpenLineageSink, parent_of
+    from sparkassets.features.openlineage.facet_builder import FacetBuilder
+    from sparkassets.features.openlineage.openlineage_sink import DEFAULT_NAMESPACE, OpenLineageSink, parent_of
     from sparkassets.wiring.host import SystemClock
 
     def find_version(package: str) -> str:

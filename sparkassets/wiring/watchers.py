@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.phrases import escape_unwritable
 from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.emit.run_logs import LOG_CHARACTERS, RunLogs, append
 from sparkassets.errors import SparkAssetsError, describe_error
+from sparkassets.features.telemetry.run_logs import LOG_CHARACTERS, RunLogs, append
 from sparkassets.runtime.progress import FailureExplanation
 from sparkassets.wiring.host import SystemClock, find_cache_folder
 
@@ -44,7 +44,7 @@ def watchers(spec: ProjectSpec) -> Iterator[InvocationWatcher]:
     yield RunLogs(log_folder(spec), variables=spec.variables)
     if has_trace_exporter():
         with suppress(ImportError):  # without the SDK there are no spans
-            from sparkassets.emit.traces import TraceWatcher
+            from sparkassets.features.telemetry.traces import TraceWatcher
 
             yield TraceWatcher(spec)
 
@@ -67,7 +67,7 @@ def metrics_to(spec: ProjectSpec, file: Path) -> InvocationWatcher:
     Raises:
         InputError: The client of Prometheus is not installed, or the file cannot be written there.
     """
-    from sparkassets.emit.metrics import MetricsWatcher
+    from sparkassets.features.telemetry.metrics import MetricsWatcher
 
     return MetricsWatcher(spec, file, now=SystemClock().now)
 

@@ -14,9 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from sparkassets.core.openlineage.facet_builder import FacetBuilder
 from sparkassets.core.spec.model import AssetSpec, SqlBody
-from sparkassets.emit.openlineage import OpenLineageSink
+from sparkassets.features.openlineage.facet_builder import FacetBuilder
+from sparkassets.features.openlineage.openlineage_sink import OpenLineageSink
 from sparkassets.state.memory_store import MemoryStore
 from sparkassets.wiring.host import SystemClock
 from tests.builders import HERE, asset, project, source

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.emit.run_logs import LOG_CHARACTERS, LOGS_KEPT, remove_old_logs
 from sparkassets.errors import RunError
+from sparkassets.features.telemetry.run_logs import LOG_CHARACTERS, LOGS_KEPT, remove_old_logs
 from sparkassets.wiring.watchers import explain_failure
 from tests.builders import project
 

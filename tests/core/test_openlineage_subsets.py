@@ -9,15 +9,6 @@ from random import Random
 import pytest
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.openlineage import subset_conditions
-from sparkassets.core.openlineage.names import DatasetName, dataset_name
-from sparkassets.core.openlineage.subset_conditions import (
-    compare_condition,
-    input_condition,
-    join_conditions,
-    output_condition,
-    partition_condition,
-)
 from sparkassets.core.partitions import (
     EVERYTHING,
     NOTHING,
@@ -30,6 +21,15 @@ from sparkassets.core.partitions import (
 from sparkassets.core.runs import InletPin, TablePosition
 from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges, SourceSpec
 from sparkassets.core.spec.storage_location import StorageLocation
+from sparkassets.features.openlineage import subset_conditions
+from sparkassets.features.openlineage.names import DatasetName, dataset_name
+from sparkassets.features.openlineage.subset_conditions import (
+    compare_condition,
+    input_condition,
+    join_conditions,
+    output_condition,
+    partition_condition,
+)
 from tests.builders import asset, at, days, source
 from tests.depth import examples
 

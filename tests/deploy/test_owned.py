@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.deploy.owned_files import RECORD, OwnedContent, write_owned
 from sparkassets.errors import InputError
+from sparkassets.features.deploy.owned_files import RECORD, OwnedContent, write_owned
 
 
 def contents(**files):

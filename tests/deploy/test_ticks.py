@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.crons.cron import expand
-from sparkassets.deploy.deployment_kinds import to_on_calendar, to_quartz
 from sparkassets.errors import InputError
+from sparkassets.features.deploy.deployment_kinds import to_on_calendar, to_quartz
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]

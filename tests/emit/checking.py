@@ -19,7 +19,7 @@ import attr
 from openlineage.client import generated
 from openlineage.client.serde import Serde
 
-from sparkassets.emit.openlineage import to_client_event
+from sparkassets.features.openlineage.openlineage_sink import to_client_event
 
 PLACES = {"run": "facets", "job": "facets", "inputs": "inputFacets", "outputs": "outputFacets"}
 

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.openlineage.facet_builder import FacetBuilder
-from sparkassets.core.openlineage.names import RunName, run_id
 from sparkassets.core.spec.model import NOWHERE, ReadAfter, SqlBody
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import AppendWrite
-from sparkassets.emit.openlineage import OpenLineageSink, parent_of
+from sparkassets.features.openlineage.facet_builder import FacetBuilder
+from sparkassets.features.openlineage.names import RunName, run_id
+from sparkassets.features.openlineage.openlineage_sink import OpenLineageSink, parent_of
 from sparkassets.runtime.progress import RunFailedError
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, multi, project, source

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, NumberedEntry, RenewEntry
-from sparkassets.core.openlineage.events import run_events
-from sparkassets.core.openlineage.facet_builder import FacetBuilder
 from sparkassets.core.runs import RunRequest
+from sparkassets.features.openlineage.events import run_events
+from sparkassets.features.openlineage.facet_builder import FacetBuilder
 from sparkassets.runtime.sink_dispatch import SinkDispatcher
 from tests.builders import Story, asset, at, days, project, source
 from tests.emit.checking import accepted

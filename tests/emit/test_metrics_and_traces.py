@@ -10,9 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sparkassets.core.spec.model import DeadlineSpec
 from sparkassets.core.timetables.parse import parse_timetable
-from sparkassets.emit.metrics import MetricsWatcher
-from sparkassets.emit.traces import TraceWatcher
 from sparkassets.errors import InputError
+from sparkassets.features.telemetry.metrics import MetricsWatcher
+from sparkassets.features.telemetry.traces import TraceWatcher
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World

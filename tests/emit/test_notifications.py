@@ -8,8 +8,8 @@ import pytest
 
 from sparkassets.core.spec.model import DeadlineSpec, NotifyRule, PythonBody
 from sparkassets.core.timetables.parse import parse_timetable
-from sparkassets.emit.notifications import NotificationSink
 from sparkassets.errors import FileLocation
+from sparkassets.features.notifications.notification_sink import NotificationSink
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.emit.receiver import receiving
@@ -126,7 +126,7 @@ def test_a_dead_receiver_is_one_line_without_its_url_and_changes_nothing(env, sa
 
 
 def test_one_that_refuses_and_one_that_takes_seconds_hold_up_nobody(receiver, monkeypatch):
-    monkeypatch.setattr("sparkassets.emit.notifications.SEND_SECONDS", 2.0)
+    monkeypatch.setattr("sparkassets.features.notifications.notification_sink.SEND_SECONDS", 2.0)
     with receiving() as slow, receiving() as refusing:
         slow.held.clear()
         refusing.status = 500

@@ -6,8 +6,6 @@ from dataclasses import replace
 from openlineage.client.generated.base import DatasetFacet, InputDatasetFacet, RunFacet
 
 from sparkassets.core.journal.entries import SuccessEntry
-from sparkassets.core.openlineage import facets
-from sparkassets.core.openlineage.facet_builder import FacetBuilder
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.validations import (
@@ -18,6 +16,8 @@ from sparkassets.core.validations import (
     RuleVerdict,
     ValidationRule,
 )
+from sparkassets.features.openlineage import facets
+from sparkassets.features.openlineage.facet_builder import FacetBuilder
 from tests.builders import asset, days, project, source
 from tests.emit.checking import facet_of
 

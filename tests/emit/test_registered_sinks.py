@@ -6,8 +6,8 @@ import pytest
 
 from sparkassets.core.entry_points import RegisteredError
 from sparkassets.core.sinks import SinkSpec
-from sparkassets.emit.registered import RegisteredSink
 from sparkassets.state.memory_store import MemoryStore
+from sparkassets.wiring.registered_sinks import RegisteredSink
 from tests.builders import asset, project, source
 from tests.example_package import install_example
 from tests.runtime.fakes import World

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from sparkassets.emit.run_logs import LOG_CHARACTERS, RunLogs, remove_old_logs
+from sparkassets.features.telemetry.run_logs import LOG_CHARACTERS, RunLogs, remove_old_logs
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World

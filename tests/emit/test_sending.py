@@ -7,8 +7,8 @@ from time import monotonic
 
 import pytest
 
-from sparkassets.core.openlineage.facet_builder import FacetBuilder
-from sparkassets.emit.openlineage import OpenLineageSink, build_client
+from sparkassets.features.openlineage.facet_builder import FacetBuilder
+from sparkassets.features.openlineage.openlineage_sink import OpenLineageSink, build_client
 from sparkassets.runtime.sink_dispatch import SinkDispatcher
 from sparkassets.state.memory_store import MemoryStore
 from sparkassets.wiring.host import SystemClock

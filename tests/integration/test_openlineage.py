@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project
-from sparkassets.core.openlineage.subset_conditions import compare_condition
+from sparkassets.features.openlineage.subset_conditions import compare_condition
 from tests.core.test_openlineage_subsets import VECTORS, shape
 from tests.emit.checking import accepted
 

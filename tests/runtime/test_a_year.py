@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from sparkassets.emit.run_logs import LOGS_KEPT
+from sparkassets.features.telemetry.run_logs import LOGS_KEPT
 from tests.runtime.year import MONTH, Size, measured
 
 MEGABYTE = 2**20

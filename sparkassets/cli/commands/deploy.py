@@ -13,7 +13,7 @@ from sparkassets.cli.options import WrappedGroup, given_variables, json_option, 
 from sparkassets.cli.output import Terminal, print_json
 
 if TYPE_CHECKING:
-    from sparkassets.deploy import Kind
+    from sparkassets.features.deploy import Kind
 
 F = TypeVar("F", bound=Callable[..., Any])
 """A function that is on its way to become a command."""

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.documents.notices import AssetNotice, NoticeCollector, NotificationMessage, build_messages
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, LateEntry, SuccessEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.runs import RunRequest
 from sparkassets.core.spec.model import NotifyRule
 from sparkassets.core.validations import RuleVerdict
+from sparkassets.features.notifications.notices import AssetNotice, NoticeCollector, NotificationMessage, build_messages
 from tests.builders import Story, asset, project, source
 
 ALL = ("failure", "withheld", "late", "recovery")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry
-from sparkassets.core.openlineage.events import Event, invocation_event, run_events
-from sparkassets.core.openlineage.facet_builder import FacetBuilder
-from sparkassets.core.openlineage.names import RunName
 from sparkassets.errors import InputError
+from sparkassets.features.openlineage.events import Event, invocation_event, run_events
+from sparkassets.features.openlineage.facet_builder import FacetBuilder
+from sparkassets.features.openlineage.names import RunName
 from sparkassets.ports import JournalCommit
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.authoring.packages import import_from
-from sparkassets.core.documents.notices import NoticeCollector
 from sparkassets.errors import InputError, SparkAssetsError, describe_error
+from sparkassets.features.notifications.notices import NoticeCollector
 
 if TYPE_CHECKING:
-    from sparkassets.core.documents.notices import NotificationMessage
     from sparkassets.core.spec.model import NotifyRule, PythonBody
     from sparkassets.core.spec.project_spec import ProjectSpec
+    from sparkassets.features.notifications.notices import NotificationMessage
     from sparkassets.ports import JournalCommit
 
 SEND_SECONDS: Final = 4.0
@@ -67,7 +67,7 @@ class NotificationSink:
         notices = following.notices(project)
         if not notices:
             return
-        from sparkassets.core.documents.notices import build_messages
+        from sparkassets.features.notifications.notices import build_messages
 
         sending = _PendingDeliveries()
         for rule, message in build_messages(notices, project):

@@ -1,4 +1,4 @@
 """OpenLineage events of a project as plain values, in the words of its specification.
 
-The form is that of https://openlineage.io/docs/spec; `sparkassets.emit` sends the events.
+The form is that of https://openlineage.io/docs/spec; `OpenLineageSink` sends the events.
 """

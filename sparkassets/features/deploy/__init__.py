@@ -1,8 +1,8 @@
 """Builds files that start a project elsewhere, for people to read and own; uses no network."""
 
-from sparkassets.deploy.deployment_kinds import DeploymentSpec, Kind, build_files
-from sparkassets.deploy.owned_files import WrittenFiles, write_owned
-from sparkassets.deploy.wheel import ProjectWheel, build_wheel, requirements_of
+from sparkassets.features.deploy.deployment_kinds import DeploymentSpec, Kind, build_files
+from sparkassets.features.deploy.owned_files import WrittenFiles, write_owned
+from sparkassets.features.deploy.wheel import ProjectWheel, build_wheel, requirements_of
 
 __all__ = [
     "DeploymentSpec",

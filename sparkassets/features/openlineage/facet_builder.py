@@ -11,7 +11,13 @@ from sparkassets.core.derivation.column_uses import ColumnComparison, ColumnUse,
 from sparkassets.core.instants import format_instant, from_unix
 from sparkassets.core.journal.entries import ClaimEntry, OutletEntry, SuccessEntry
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.openlineage.facets import (
+from sparkassets.core.partitions import UNPARTITIONED
+from sparkassets.core.runs import InletPin
+from sparkassets.core.spec.model import AssetSpec, SqlBody
+from sparkassets.core.spec.project_spec import ProjectSpec
+from sparkassets.core.validations import RuleVerdict, qualified_rule_name
+from sparkassets.core.writes import WriteMode
+from sparkassets.features.openlineage.facets import (
     Facet,
     Facets,
     assertions_facet,
@@ -26,14 +32,15 @@ from sparkassets.core.openlineage.facets import (
     symlinks_facet,
     tests_facet,
 )
-from sparkassets.core.openlineage.names import DatasetName, RunName, dataset_name, job_name, name_of_identity, run_id
-from sparkassets.core.openlineage.subset_conditions import input_condition, output_condition
-from sparkassets.core.partitions import UNPARTITIONED
-from sparkassets.core.runs import InletPin
-from sparkassets.core.spec.model import AssetSpec, SqlBody
-from sparkassets.core.spec.project_spec import ProjectSpec
-from sparkassets.core.validations import RuleVerdict, qualified_rule_name
-from sparkassets.core.writes import WriteMode
+from sparkassets.features.openlineage.names import (
+    DatasetName,
+    RunName,
+    dataset_name,
+    job_name,
+    name_of_identity,
+    run_id,
+)
+from sparkassets.features.openlineage.subset_conditions import input_condition, output_condition
 from sparkassets.frozen import frozen
 
 Columns = Mapping[str, str]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from sparkassets.core.derivation.column_uses import ColumnUses, QueryDerivation
-from sparkassets.core.openlineage.names import DatasetName
 from sparkassets.core.partitions import Partitioning
 from sparkassets.core.validations import NotNullCheck, RuleVerdict, ValidationRule
+from sparkassets.features.openlineage.names import DatasetName
 
 Facet = Mapping[str, Any]
 Facets = dict[str, Facet]

@@ -20,10 +20,10 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
 )
 from sparkassets.core.journal.state import AssetState, ClaimState
-from sparkassets.core.openlineage.facet_builder import FacetBuilder
-from sparkassets.core.openlineage.facets import PRODUCER, SPECIFICATION, Facets
-from sparkassets.core.openlineage.names import job_name, run_id
 from sparkassets.core.redaction import redact_json
+from sparkassets.features.openlineage.facet_builder import FacetBuilder
+from sparkassets.features.openlineage.facets import PRODUCER, SPECIFICATION, Facets
+from sparkassets.features.openlineage.names import job_name, run_id
 
 Event = Mapping[str, Any]
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT", "OTHER"]

@@ -13,9 +13,9 @@ from typing import Any, Final, Literal
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from sparkassets.core.crons.cron import LAST, DayFields, expand
-from sparkassets.deploy.owned_files import OwnedContent
-from sparkassets.deploy.wheel import ProjectWheel
 from sparkassets.errors import InputError
+from sparkassets.features.deploy.owned_files import OwnedContent
+from sparkassets.features.deploy.wheel import ProjectWheel
 from sparkassets.frozen import frozen
 
 _QUARTZ_DAYS: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")

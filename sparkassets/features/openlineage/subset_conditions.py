@@ -10,11 +10,11 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from sparkassets.core.derivation.column_uses import ColumnComparison, RowFilter
-from sparkassets.core.openlineage.names import dataset_folder
 from sparkassets.core.partitions import Partitioning, PartitionSet, TimePartition
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.runs import InletPin, TablePosition, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
+from sparkassets.features.openlineage.names import dataset_folder
 from sparkassets.frozen import frozen
 
 Condition = Mapping[str, Any]

@@ -1,1 +1,0 @@
-"""Sinks and watchers that report commits and runs to other systems."""

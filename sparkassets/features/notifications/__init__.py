@@ -1,0 +1,1 @@
+"""Who is notified of what: a message for each receiver when an invocation ends."""

@@ -1,0 +1,1 @@
+"""How programs follow runs: metrics, traces, and logs by run."""
