@@ -149,7 +149,7 @@ class AssetCommands:
             RunFailedError: It could not be committed; it holds the summary.
         """
         from sparkassets.app.history import publishing_asset
-        from sparkassets.core.planner.batch.requested_runs import plan_rollback
+        from sparkassets.core.planner.batch.iterations import plan_rollback
         from sparkassets.runtime.driver_work import RollbackWork
 
         self._context.refuse_scope("iterations --rollback")

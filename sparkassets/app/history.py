@@ -12,7 +12,7 @@ from sparkassets.errors import InputError
 from sparkassets.ports import HistoryQuery
 
 if TYPE_CHECKING:
-    from sparkassets.core.documents.records import ListedIteration
+    from sparkassets.core.documents.iterations import ListedIteration
     from sparkassets.core.journal.codec.rows import JournalRow
     from sparkassets.core.journal.entries import NumberedEntry
     from sparkassets.core.journal.history import RunRecord, RunStatus
@@ -100,7 +100,7 @@ class HistoryCommands:
         Raises:
             InputError: There is no such asset, or it does not publish.
         """
-        from sparkassets.core.documents.records import list_iterations
+        from sparkassets.core.documents.iterations import list_iterations
         from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
         from sparkassets.core.spec.outlets import list_outlet_names
 

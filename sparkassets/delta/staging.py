@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from sparkassets.core.runs import ITERATIONS, ROWS, iteration_folder, iteration_name
+from sparkassets.core.iterations import ITERATIONS, ROWS, iteration_folder, iteration_name
 from sparkassets.delta.commit import CommitRequest, create
 from sparkassets.delta.file_statistics import FileStatistics, read_footers
 from sparkassets.delta.log import DeltaLog

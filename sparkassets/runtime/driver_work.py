@@ -16,7 +16,8 @@ from sparkassets.core.planner.batch.backfill import (
     redoable_partitions,
 )
 from sparkassets.core.planner.batch.budgets import plan_within_budget
-from sparkassets.core.planner.batch.requested_runs import plan_attended, plan_rebuild, plan_rollback
+from sparkassets.core.planner.batch.iterations import plan_rollback
+from sparkassets.core.planner.batch.requested_runs import plan_attended, plan_rebuild
 from sparkassets.core.planner.batch.schema_conflicts import explain_schema_conflict, plan_within_schema
 from sparkassets.core.planner.due.redo_requests import open_request
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner

@@ -11,11 +11,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sparkassets.core.iterations import iteration_name
 from sparkassets.core.journal.entries import Entry, OutletEntry, SuccessEntry
-from sparkassets.core.journal.retention import retire_iterations
 from sparkassets.core.journal.state import AssetState, State
-from sparkassets.core.planner.batch.requested_runs import find_iteration, iteration_event_extra, keeps_newest_iteration
-from sparkassets.core.runs import RunRequest, iteration_name
+from sparkassets.core.planner.batch.iterations import (
+    find_iteration,
+    iteration_event_extra,
+    keeps_newest_iteration,
+    retire_iterations,
+)
+from sparkassets.core.runs import RunRequest
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.ports import DataCommit
 from sparkassets.runtime.execution import RunExecution

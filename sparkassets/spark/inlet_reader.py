@@ -10,8 +10,9 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import Duration
+from sparkassets.core.iterations import ROWS, iteration_folder
 from sparkassets.core.patterns import FileSlot, KnownTable, known_tables
-from sparkassets.core.runs import ROWS, InletPin, TablePosition, iteration_folder
+from sparkassets.core.runs import InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
 from sparkassets.core.spec.source import path_columns
 from sparkassets.core.spec.source_views import TableSet

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.events import to_record
 from sparkassets.core.instants import find_zone
+from sparkassets.core.iterations import FILES, iteration_folder
 from sparkassets.core.partitions import NOTHING
-from sparkassets.core.runs import FILES, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, PythonBody
 from sparkassets.delta.staging import StagingAttempt, discard, iteration_rows, open_folder
 from sparkassets.errors import RunError

@@ -51,22 +51,43 @@ FEATURES = {
         ("features.branches", "cli.commands.diff", "cli.commands.promote", "cli.commands.drop"),
         ("core.derivation", "core.spec.shape_checks", "delta.file_statistics"),
     ),
-    "iterations": (r"(?<!stop_)iterations?", ("features.iterations", "cli.commands.iterations"), ()),
+    "iterations": (
+        r"(?<!stop_)iterations?",
+        (
+            *("core.iterations", "core.journal.fold.iterations", "core.planner.batch.iterations"),
+            *("core.documents.iterations", "runtime.iterations", "spark.iterations", "cli.commands.iterations"),
+        ),
+        (),
+    ),
     "marks": (
         r"marks|mark_(entry|kind|request|result|document)|(partition|instance|skip)_marks?|marked_ticks",
-        ("features.marks", "cli.commands.mark"),
+        (
+            *("core.journal.marks", "core.journal.fold.marks", "core.planner.due.instance_marks"),
+            *("core.planner.explain.partition_marks", "cli.commands.mark"),
+        ),
         ("core.partitions", "core.derivation", "core.spec", "deploy", "project", "spark"),
     ),
-    "withheld": (r"withh[a-z]*", ("features.validations", "cli.commands.accept"), ()),
-    "runtime segments": (r"(known|unlisted|new|added|open)_segments", ("features.segments",), ()),
+    "withheld": (
+        r"withh[a-z]*",
+        (
+            *("core.validations", "core.journal.withheld_records", "core.journal.fold.unpublished_partitions"),
+            *("core.planner.due.withheld_partitions", "cli.commands.accept"),
+        ),
+        (),
+    ),
+    "runtime segments": (
+        r"(known|unlisted|new|added|open)_segments",
+        ("core.journal.known_segments", "core.journal.fold.segments", "core.spec.unlisted_segments"),
+        (),
+    ),
     "aligned inlets": (
         r"align(ed|ment)?(_(inlets?|instance|group|runs|candidates|crons))?",
-        ("features.alignment", "cli.commands.align"),
+        ("core.planner.gates.aligned_inlets", "core.planner.gates.aligned_runs", "cli.commands.align"),
         ("cli", "core.partitions"),
     ),
     "lateness": (
         r"late|lateness",
-        ("features.lateness",),
+        ("core.planner.explain.lateness",),
         (
             *("core.partitions", "spark", "cli.app", "cli.progress", "runtime.attempt_threads", "emit.traces"),
             *("core.journal.fold.segments", "core.journal.fold.specs"),

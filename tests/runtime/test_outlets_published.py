@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from sparkassets.core.iterations import visible_iterations
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.journal.iterations import visible_iterations
-from sparkassets.core.planner.batch.requested_runs import plan_rollback
+from sparkassets.core.planner.batch.iterations import plan_rollback
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.strategies import EveryInstance, FullRefresh
 from sparkassets.core.writes import PublishWrite

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.journal.retention import retire_iterations
-from sparkassets.core.planner.batch.requested_runs import plan_rollback
+from sparkassets.core.planner.batch.iterations import plan_rollback, retire_iterations
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.strategies import FullRefresh
 from sparkassets.core.writes import PublishWrite

@@ -11,7 +11,7 @@ import click
 
 from sparkassets.cli.options import AssetNameParam, json_option, open_project, project_option
 from sparkassets.cli.output import TableCell, TableColumn, Terminal, print_json, print_table
-from sparkassets.core.documents.records import ListedIteration, iteration_document
+from sparkassets.core.documents.iterations import ListedIteration, iteration_document
 from sparkassets.core.instants import format_zoned, from_unix
 from sparkassets.core.planner.wording import label_partitions
 

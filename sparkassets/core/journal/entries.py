@@ -10,8 +10,8 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
+from sparkassets.core.iterations import RetiredEntry
 from sparkassets.core.journal.fold_specs import FoldSpec
-from sparkassets.core.journal.iterations import RetiredEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.table_findings import TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet

@@ -10,6 +10,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from sparkassets.core.instants import to_unix
+from sparkassets.core.iterations import PublishedIteration
 from sparkassets.core.journal.asset_records import (
     AddedPartitions,
     AlignedInstance,
@@ -33,7 +34,6 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
 )
 from sparkassets.core.journal.fold_specs import FoldSpec
-from sparkassets.core.journal.iterations import PublishedIteration
 from sparkassets.core.journal.marks import InstanceMark, MarkEntry, PartitionMark
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.recovery_questions import RecoveryQuestion

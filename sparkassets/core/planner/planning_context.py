@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.conditions import UpdateLeaf
 from sparkassets.core.instants import format_zoned, from_unix
+from sparkassets.core.iterations import sole_visible_iteration
 from sparkassets.core.journal.fold_specs import build_fold_spec
-from sparkassets.core.journal.iterations import sole_visible_iteration
 from sparkassets.core.journal.known_segments import with_known_segments
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State

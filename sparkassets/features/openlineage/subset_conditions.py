@@ -10,9 +10,10 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from sparkassets.core.derivation.column_uses import ColumnComparison, RowFilter
+from sparkassets.core.iterations import iteration_folder
 from sparkassets.core.partitions import Partitioning, PartitionSet, TimePartition
 from sparkassets.core.patterns import PathPattern
-from sparkassets.core.runs import InletPin, TablePosition, iteration_folder
+from sparkassets.core.runs import InletPin, TablePosition
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
 from sparkassets.features.openlineage.names import dataset_folder
 from sparkassets.frozen import frozen

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sparkassets.core.runs import ROWS, iteration_folder
+from sparkassets.core.iterations import ROWS, iteration_folder
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RunJudgement
 from sparkassets.core.writes import is_merge

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import from_unix
+from sparkassets.core.iterations import visible_iterations
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
 from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, SuccessEntry
 from sparkassets.core.journal.fold.dispatch import fold
-from sparkassets.core.journal.iterations import visible_iterations
 from sparkassets.core.journal.lineage import trace_lineage
-from sparkassets.core.journal.retention import retire_iterations
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.planner.batch.iterations import retire_iterations
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.runs import InletPin, RunRequest, TablePosition
 from sparkassets.core.strategies import EveryInstance, FullRefresh

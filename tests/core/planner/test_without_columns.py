@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from sparkassets.core.iterations import visible_iterations
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.journal.iterations import visible_iterations
-from sparkassets.core.journal.retention import retire_iterations
 from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.planner.batch.requested_runs import keeps_newest_iteration
+from sparkassets.core.planner.batch.iterations import keeps_newest_iteration, retire_iterations
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import AppendWrite, PublishWrite

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from sparkassets.core.iterations import RetiredEntry
 from sparkassets.core.journal.codec.formats import decode_body, encode_body
 from sparkassets.core.journal.codec.rows import (
     JournalRow,
@@ -42,7 +43,6 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
     TickPassedEntry,
 )
-from sparkassets.core.journal.iterations import RetiredEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.table_findings import TargetEntry
 from sparkassets.core.partitions.json_form import from_plain, to_plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from sparkassets.core.iterations import RetiredEntry
 from sparkassets.core.journal.entries import (
     BackfillEntry,
     ClaimEntry,
@@ -23,9 +24,17 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
     TickPassedEntry,
 )
-from sparkassets.core.journal.fold import cause_consumption, datasets, marks, outlets, outputs, runs, segments, specs
+from sparkassets.core.journal.fold import (
+    cause_consumption,
+    datasets,
+    iterations,
+    marks,
+    outlets,
+    runs,
+    segments,
+    specs,
+)
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
-from sparkassets.core.journal.iterations import RetiredEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.state import State
 from sparkassets.core.journal.table_findings import TargetEntry
@@ -55,7 +64,7 @@ _HANDLERS: Mapping[type[Entry], Callable[[FoldWorkspace, Any, NumberedEntry], No
     MarkEntry: marks.fold_mark,
     SegmentEntry: segments.fold_segments,
     BackfillEntry: cause_consumption.fold_backfill_request,
-    RetiredEntry: outputs.fold_retirement,
+    RetiredEntry: iterations.fold_retirement,
     LateEntry: runs.fold_lateness,
     TickPassedEntry: runs.fold_passed_tick,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import marks
 from sparkassets.core.journal.entries import NumberedEntry, OutletEntry
-from sparkassets.core.journal.fold import datasets, outputs, segments
+from sparkassets.core.journal.fold import datasets, iterations, segments
 from sparkassets.core.journal.fold.runs import former_after_run, last_run, record_instance
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.table_losses import record_table_version, replaced_table_finding
@@ -41,7 +41,7 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
         last=last_run(asset, entry, claim, numbered),
         former=former_after_run(asset, entry, claim),
         marks=marks.marks_after_success(asset.marks, entry.partitions, through=entry.token),
-        iterations=outputs.add_published_iteration(after, entry, numbered),
+        iterations=iterations.add_published_iteration(after, entry, numbered),
     )
     datasets.publish_event(work, numbered)
     if entry.unchanged:
@@ -56,6 +56,7 @@ def _fold_outlet_rollback(work: FoldWorkspace, entry: OutletEntry, numbered: Num
     asset, maker = work.assets[entry.asset], work.assets.get(entry.maker)
     recorder_claim = maker.claim_state(entry.recorder) if maker is not None else None
     after = record_table_version(asset, entry, numbered.seq, claim=recorder_claim)
-    iterations = outputs.iterations_after_rollback(asset, entry)
-    work.assets[entry.asset] = replace(after, done=max(asset.done, entry.token), iterations=iterations)
+    work.assets[entry.asset] = replace(
+        after, done=max(asset.done, entry.token), iterations=iterations.iterations_after_rollback(asset, entry)
+    )
     datasets.publish_event(work, numbered)

@@ -1,4 +1,4 @@
-"""Folds what an asset's runs left: outputs by definition, published iterations, rows whose input was removed.
+"""Folds what an asset's runs left: outputs by definition, and rows whose input was removed.
 
 Definitions are ordered by their first appearance in the journal. One that comes back, from another checkout or after a
 change was reverted, keeps its place. So drivers with different code agree on which definition is newer, and an older
@@ -13,14 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.asset_records import DefinitionOutput
-from sparkassets.core.journal.entries import NumberedEntry, OutletEntry, SuccessEntry
-from sparkassets.core.journal.fold.workspace import FoldWorkspace
+from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.journal.fold_specs import FoldInlet, FoldSpec
-from sparkassets.core.journal.iterations import PublishedIteration, RetiredEntry, restore_iteration
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.journal.table_losses import record_table_version
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.runs import RunRequest
 from sparkassets.frozen import replace
@@ -141,61 +137,6 @@ def _merge_older_outputs(made: Sequence[DefinitionOutput]) -> Sequence[Definitio
         else each
         for each in made
     ]
-
-
-def add_published_iteration(
-    asset: AssetState, entry: SuccessEntry | OutletEntry, numbered: NumberedEntry
-) -> tuple[PublishedIteration, ...]:
-    """The asset's iterations after a success that may have published one."""
-    if not entry.iteration or entry.version is None:
-        return asset.iterations
-    shown = () if entry.beside else (entry.version,)
-    partitioning = asset.spec.partitioning
-    hides = NOTHING if partitioning.has_columns else partitioning.widen_to_rows(entry.published_partitions)
-    published = PublishedIteration(
-        run=entry.run,
-        name=entry.iteration,
-        version=entry.version,
-        seq=numbered.seq,
-        at=to_unix(numbered.at),
-        partitions=entry.published_partitions,
-        interval=entry.interval,
-        shown=shown,
-        hides=hides,
-    )
-    return (*asset.iterations, published)
-
-
-def roll_back_iteration(asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
-    """The asset after a rollback made an older iteration the newest again.
-
-    It computes nothing, so due and stale partitions and used events stay as they were.
-    """
-    after = record_table_version(asset, entry, seq, claim=asset.claim_state(entry.recorder))
-    return replace(
-        after,
-        done=max(asset.done, entry.token),
-        chain=asset.chain_without_slot(entry.recorder),
-        iterations=iterations_after_rollback(asset, entry),
-    )
-
-
-def iterations_after_rollback(asset: AssetState, entry: SuccessEntry | OutletEntry) -> tuple[PublishedIteration, ...]:
-    """The iterations after a rollback, with the restored one visible to readers."""
-    return restore_iteration(asset.iterations, entry.restores, entry.version if entry.version is not None else 0)
-
-
-def fold_retirement(work: FoldWorkspace, entry: RetiredEntry, _: NumberedEntry) -> None:
-    """Forgets retired iterations, whose folders may be removed at any time."""
-    asset = work.assets.get(entry.asset)
-    if asset is not None:
-        retired_versions = {each.version for each in asset.iterations if each.run in entry.runs}
-        remaining = tuple(each for each in asset.iterations if each.run not in entry.runs)
-        work.assets[entry.asset] = replace(
-            asset,
-            iterations=remaining,
-            instances=tuple(each for each in asset.instances if each.version not in retired_versions),
-        )
 
 
 def keep_removed_rows(

@@ -26,7 +26,13 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
     TickPassedEntry,
 )
-from sparkassets.core.journal.fold import cause_consumption, datasets, outputs, segments, unpublished_partitions
+from sparkassets.core.journal.fold import (
+    cause_consumption,
+    datasets,
+    iterations,
+    segments,
+    unpublished_partitions,
+)
 from sparkassets.core.journal.fold.outputs import clear_kept_and_owed, record_definition
 from sparkassets.core.journal.fold.unpublished_partitions import add_failure, clear_failures
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
@@ -189,7 +195,7 @@ def _fold_rollback(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, 
     if entry.token < asset.placed:
         work.assets[entry.asset] = replace(asset, chain=asset.chain_without_slot(entry.recorder))
         return
-    work.assets[entry.asset] = outputs.roll_back_iteration(asset, entry, numbered.seq)
+    work.assets[entry.asset] = iterations.roll_back_iteration(asset, entry, numbered.seq)
     datasets.publish_event(work, numbered)
 
 
@@ -279,7 +285,7 @@ def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry,
         costs=_add_cost(asset, entry),
         redo=cause_consumption.answer_requests(asset.redo, entry),
         marks=marks.marks_after_success(asset.marks, entry.partitions, through=entry.token),
-        iterations=outputs.add_published_iteration(asset, entry, numbered),
+        iterations=iterations.add_published_iteration(asset, entry, numbered),
         taken=promoted_after_run(asset.taken, entry.published_partitions, _promotion_of(claim)),
     )
     return cause_consumption.drop_unknown_requests(settled)

@@ -9,8 +9,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.iterations import iteration_of_version
 from sparkassets.core.journal.asset_records import AlignedInstance
-from sparkassets.core.journal.iterations import iteration_of_version
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
