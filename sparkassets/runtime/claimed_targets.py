@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from sparkassets.ports import (
@@ -134,14 +134,3 @@ class ClaimedTargets:
         for target, commit in zip(self.targets, self.commits, strict=True):
             with suppress(Exception):
                 target.remove_staged(runs, upto=self._order.token, keep=commit)
-
-    def remove_iterations(self, kept: Sequence[tuple[Collection[str], range]], *, unsettled: Collection[int]) -> None:
-        """Removes iterations that nobody reads any more, where the storage lets it.
-
-        Args:
-            kept: For each target the names of iterations that stay, and the tokens of claims whose others may go.
-            unsettled: Tokens of the chain's claims.
-        """
-        for target, (names, tokens) in zip(self.targets, kept, strict=True):
-            with suppress(Exception):
-                target.remove_iterations(keep=names, unsettled=unsettled, tokens=tokens)

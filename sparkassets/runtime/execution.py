@@ -17,7 +17,7 @@ A driver that dies before the first commit has decided nothing.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import reduce
 
@@ -116,9 +116,10 @@ class RunExecution:
     def _cancel_engine(self) -> None:
         self._engine.cancel(self._computed_order.run)
 
-    def remove_iterations(self, *, kept: Sequence[tuple[Collection[str], range]], unsettled: Collection[int]) -> None:
-        """Removes iterations that nobody reads any more, as `ClaimedTargets.remove_iterations` does."""
-        self._targets.remove_iterations(kept, unsettled=unsettled)
+    @property
+    def targets(self) -> Sequence[Target]:
+        """The targets that the run writes, one a table."""
+        return self._targets.targets
 
     def execute(self) -> Outcome:
         """Executes the protocol; never raises, whatever the run's code does."""

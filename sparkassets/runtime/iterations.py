@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from sparkassets.core.planner.batch.iterations import (
 )
 from sparkassets.core.runs import RunRequest
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.ports import DataCommit
+from sparkassets.ports import DataCommit, Target
 from sparkassets.runtime.execution import RunExecution
 from sparkassets.runtime.ledger import JournalLedger
 
@@ -94,6 +95,21 @@ def _retained_iterations(asset: AssetState) -> tuple[Collection[str], range]:
     return {each.name for each in asset.iterations}, range(asset.placed, asset.done + 1)
 
 
+def _remove_iterations(
+    targets: Sequence[Target], retained: Sequence[tuple[Collection[str], range]], unsettled: Collection[int]
+) -> None:
+    """Removes iterations that nobody reads any more, where the storage lets it.
+
+    Args:
+        targets: The tables of the asset.
+        retained: For each of them what `_retained_iterations` says.
+        unsettled: Fence tokens of the asset's unsettled claims.
+    """
+    for target, (names, tokens) in zip(targets, retained, strict=True):
+        with suppress(Exception):
+            target.remove_iterations(keep=names, unsettled=unsettled, tokens=tokens)
+
+
 class IterationRemovals:
     """Removes iterations after newer ones are recorded; used by the thread that owns the journal."""
 
@@ -115,8 +131,8 @@ class IterationRemovals:
         unsettled = {link.token for link in states[asset.name].chain}
         retained = [_retained_iterations(states[name]) for name in asset.written_assets]
         thread = threading.Thread(
-            target=execution.remove_iterations,
-            kwargs={"kept": retained, "unsettled": unsettled},
+            target=_remove_iterations,
+            args=(execution.targets, retained, unsettled),
             name=f"{asset.name}-iterations",
             daemon=True,
         )

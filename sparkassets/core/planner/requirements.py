@@ -51,7 +51,7 @@ def lacking_partitions(
     Inlet partitions that can never exist, by the declared bounds of all upstream assets, are not required. ``emptied``
     counts removed inlet partitions as present, see `countable_partitions`.
     """
-    if inlet.require.kind == "none" or inlet.aligned:  # an aligned inlet waits for its own run
+    if not inlet.requires_partitions:
         return NOTHING
     dependency = context.dependency(asset, inlet)
     if not dependency.is_mapped:

@@ -150,6 +150,16 @@ class InletSpec:
         return self.view is None and not self.aligned and (self.require.kind == "none" or self.tolerance is not None)
 
     @property
+    def requires_partitions(self) -> bool:
+        """Whether a run waits until ``require`` is met; an aligned inlet waits for its own run instead."""
+        return self.require.kind != "none" and not self.aligned
+
+    @property
+    def reads_present_rows(self) -> bool:
+        """Whether a run reads the rows that are there, not those that are new or those of one run of the inlet."""
+        return self.read is None and not self.aligned
+
+    @property
     def by_values(self) -> str | None:
         """The column by whose values partitions are mapped; None where they are not mapped by value."""
         if self.view is None:

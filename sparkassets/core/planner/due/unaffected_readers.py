@@ -81,7 +81,7 @@ def _is_read_as_before(context: PlanningContext, asset: AssetSpec, inlet: InletS
 
     Where updates make single partitions stale, `_is_current` has checked that already.
     """
-    if inlet.read is not None or inlet.aligned:
+    if not inlet.reads_present_rows:
         return False
     newest_seq, done_seq = context.dataset(inlet).seq, context.state_of(asset).done
     return (inlet.on_update == "rerun" or newest_seq < since) and (
@@ -124,5 +124,5 @@ def _may_read(consumer: AssetSpec, asset: AssetSpec, touched: frozenset[str]) ->
 
 def _is_read_plainly(inlet: InletSpec) -> bool:
     """Whether only the query reads the inlet, so that the query tells which columns matter."""
-    has_other_use = inlet.waits_only or inlet.is_foreign_key_only or inlet.aligned or inlet.rules
-    return inlet.read is None and inlet.view is None and not has_other_use
+    has_other_use = inlet.waits_only or inlet.is_foreign_key_only or inlet.rules
+    return inlet.reads_present_rows and inlet.view is None and not has_other_use

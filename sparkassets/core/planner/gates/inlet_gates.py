@@ -292,7 +292,7 @@ def _require_one_update(query: _GateQuery, inlet: InletSpec, gated: GateResult) 
     read.
     """
     context, asset = query.context, query.asset
-    if inlet.require.kind == "none" or inlet.aligned or context.dataset(inlet).seq:
+    if not inlet.requires_partitions or context.dataset(inlet).seq:
         return gated
     tolerance_over = (
         tolerance_end(inlet, context.now if query.due is None else query.due, asset) if inlet.waits_only else None
