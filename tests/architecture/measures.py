@@ -82,7 +82,10 @@ FEATURES = {
     ),
     "aligned inlets": (
         r"align(ed|ment)?(_(inlets?|instance|group|runs|candidates|crons))?",
-        ("core.planner.gates.aligned_inlets", "core.planner.gates.aligned_runs", "cli.commands.align"),
+        (
+            *("core.journal.fold.aligned_instances", "core.planner.gates.aligned_inlets"),
+            *("core.planner.gates.aligned_runs", "cli.commands.align"),
+        ),
         ("cli", "core.partitions"),
     ),
     "lateness": (

@@ -120,8 +120,7 @@ class InletSpec:
         fresh_within: How old its last update may be.
         tolerance: How long past due ``require`` is waited for.
         settle_seconds: How long it must have been quiet.
-        on_removed: Whether what was computed from a partition that is removed keeps its rows, or is computed again
-            without it; the emptied partition counts as there then.
+        on_removed: Whether rows made of a removed partition stay, or are computed again as if it were there, empty.
         rules: Validations of its rows before the run reads them.
         is_foreign_key_only: Neither the YAML nor the code names it, but foreign keys do: they alone read it.
     """
@@ -156,7 +155,7 @@ class InletSpec:
 
     @property
     def reads_present_rows(self) -> bool:
-        """Whether a run reads the rows that are there, not those that are new or those of one run of the inlet."""
+        """Whether a run reads the rows that are there, not only new ones or those of one run of the inlet."""
         return self.read is None and not self.aligned
 
     @property

@@ -7,15 +7,9 @@ from sparkassets.core.journal import marks, table_losses, withheld_records
 from sparkassets.core.journal.asset_records import AlignedInstance, LastSkip
 from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, SkippedEntry
 from sparkassets.core.journal.fold import cause_consumption, datasets, outputs, unpublished_partitions
+from sparkassets.core.journal.fold.aligned_instances import record_aligned_instance, skip_instance, want_instance
 from sparkassets.core.journal.fold.outputs import clear_kept_and_owed
-from sparkassets.core.journal.fold.runs import (
-    forget_failures,
-    later_interval,
-    record_aligned_instance,
-    skip_instance,
-    stale_after_run,
-    want_instance,
-)
+from sparkassets.core.journal.fold.runs import forget_failures, later_interval, stale_after_run
 from sparkassets.core.journal.fold.unpublished_partitions import clear_failures, failures_without_events, forget_failed
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.marks import InstanceMark, MarkEntry, PartitionMark, add_instance_mark, add_mark

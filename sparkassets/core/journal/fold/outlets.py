@@ -6,7 +6,8 @@ from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import marks
 from sparkassets.core.journal.entries import NumberedEntry, OutletEntry
 from sparkassets.core.journal.fold import datasets, iterations, segments
-from sparkassets.core.journal.fold.runs import former_after_run, last_run, record_instance
+from sparkassets.core.journal.fold.aligned_instances import record_instance
+from sparkassets.core.journal.fold.runs import former_after_run, last_run
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.table_losses import record_table_version, replaced_table_finding
 from sparkassets.frozen import replace

@@ -17,27 +17,17 @@ from sparkassets.core.planner.due.condition_causes import (
 )
 from sparkassets.core.planner.due.instance_marks import describe_instance_mark
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
-from sparkassets.core.planner.due.pending_partitions import (
-    find_pending,
-    resolve_partitions,
-)
+from sparkassets.core.planner.due.pending_partitions import find_pending, resolve_partitions
 from sparkassets.core.planner.due.ready_partitions import evaluate_readiness
-from sparkassets.core.planner.due.withheld_partitions import (
-    find_withheld,
-    instance_span,
-    quarantine_path,
-)
+from sparkassets.core.planner.due.withheld_partitions import quarantine_path
 from sparkassets.core.planner.explain.explanation_nodes import (
     ExplanationNode,
     describe_failure,
     explain_partitions,
-    explain_withheld,
+    explain_withheld_runs,
 )
 from sparkassets.core.planner.explain.lateness import read_watermark
-from sparkassets.core.planner.gates.inlet_gates import (
-    explain_stale_inlet,
-    unquiet_until,
-)
+from sparkassets.core.planner.gates.inlet_gates import explain_stale_inlet, unquiet_until
 from sparkassets.core.planner.gates.table_losses import describe_table, explain_lost_input
 from sparkassets.core.planner.gates.upstream_waits import find_upstream_waits
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
@@ -87,7 +77,7 @@ def explain_planned_asset(
     children += [
         *_explain_code(context, asset, state),
         *_explain_failures(context, state),
-        *_explain_withheld_runs(context, asset, state),
+        *explain_withheld_runs(context, asset, state),
     ]
     children.append(_explain_last_run(context, asset, state))
     return ExplanationNode(asset.name, runs, tuple(children))
@@ -422,12 +412,6 @@ def _explain_failures(context: PlanningContext, state: AssetState) -> list[Expla
     """Nodes for unresolved failures of the whole asset; failures of partitions are shown with the partitions."""
     whole = (item for item in state.failed if item.partitions.is_everything)
     return [ExplanationNode(f"failed last in {describe_failure(context, item)}", holds=False) for item in whole]
-
-
-def _explain_withheld_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
-    """Nodes for withheld runs of an asset without partitions."""
-    records = () if asset.partitioning.is_partitioned else find_withheld(context, asset, state).records
-    return [explain_withheld(asset, record, parts, span=instance_span(context, record)) for record, parts in records]
 
 
 def _explain_last_run(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:

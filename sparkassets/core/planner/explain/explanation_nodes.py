@@ -18,13 +18,8 @@ from sparkassets.core.planner.due.pending_partitions import (
     partitions_by_mark,
 )
 from sparkassets.core.planner.due.redo_requests import remaining_request, requested_partitions
-from sparkassets.core.planner.due.withheld_partitions import (
-    restrict_record,
-)
-from sparkassets.core.planner.gates.inlet_gates import (
-    describe_removed_input,
-    find_kept_partitions,
-)
+from sparkassets.core.planner.due.withheld_partitions import find_withheld, instance_span, restrict_record
+from sparkassets.core.planner.gates.inlet_gates import describe_removed_input, find_kept_partitions
 from sparkassets.core.planner.planner import find_upcoming_partitions
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import label_partitions, label_prefix, name_partitions, plural
@@ -201,3 +196,9 @@ def describe_failure(context: PlanningContext, item: FailedPartitions) -> str:
     """The run that failed, its error, and when it was planned."""
     at = f" (planned at {context.format_instant(item.planned)})" if item.planned else ""
     return f"{item.run}: {item.error}{at}"
+
+
+def explain_withheld_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
+    """Nodes for withheld runs of an asset without partitions."""
+    records = () if asset.partitioning.is_partitioned else find_withheld(context, asset, state).records
+    return [explain_withheld(asset, record, parts, span=instance_span(context, record)) for record, parts in records]
