@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.measures import (
+    FEATURES,
     PARTICLES,
     ast,
     circles,
     imports,
     is_bare_participle,
     is_one_word,
+    mentions,
     names,
     source_files,
 )
@@ -55,6 +57,21 @@ def test_circles_through_functions_and_types_are_found():
         "pack.b": "if TYPE_CHECKING:\n    from pack.a import f\n",
     }
     assert circles(imports(Path("pack"), texts)) == [{"pack.a", "pack.b"}]
+
+
+def test_a_feature_is_mentioned_by_identifiers_outside_of_its_own_modules():
+    texts = {
+        "pack.spine": 'def f(state):\n    """Marks."""\n    return state.marks\n',
+        "pack.other": "# marks\nx = 'marks'\n",
+        "pack.core.journal.marks": "marks = ()\n",
+        "pack.user": "from pack.core.journal.marks import MarkEntry as Entry\n",
+    }
+    assert mentions(texts, "marks") == {"spine", "user"}
+
+
+def test_the_modules_of_a_feature_are_there(files):
+    own = {module for _, modules, _ in FEATURES.values() for module in modules}
+    assert {module for module in own if f"sparkassets.{module}" not in files} == set()
 
 
 def test_no_function_is_named_by_a_bare_participle_or_particle(modules_by_name):
