@@ -20,9 +20,10 @@ from sparkassets.core.spec.project_spec import ProjectSpec
 from sparkassets.core.validations import NotNullCheck, ValidationRule
 from sparkassets.errors import InputError
 from sparkassets.features.branches.branch_project import base_uri
-from sparkassets.features.branches.branch_state import Branch, BranchWork, JournalReader
+from sparkassets.features.branches.branch_state import Branch, JournalReader
+from sparkassets.features.branches.branch_work import BranchWork, PromotionWork
 from sparkassets.ports import RunOrder
-from sparkassets.runtime.driver_work import DriverWork, DueWork, PromotionWork
+from sparkassets.runtime.driver_work import DriverWork, DueWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.depth import histories
 from tests.runtime.fakes import Result
