@@ -34,6 +34,7 @@ class SessionCapabilities:
         groups_by_all: It knows ``GROUP BY ALL``.
         rebalances: It follows the hint ``rebalance``, by which one task writes all rows of a folder.
         checks_headers: It compares the headers of CSV files with the schema.
+        reads_null_values: It follows the option ``nullValue`` of text files.
         csv_options: Options by which it reads CSV files as Spark does without options.
         parses_json_strictly: Its ``from_json`` takes ISO times, and fails for values of another type.
     """
@@ -47,6 +48,7 @@ class SessionCapabilities:
     groups_by_all: bool = True
     rebalances: bool = True
     checks_headers: bool = True
+    reads_null_values: bool = True
     csv_options: Mapping[str, str] = field(default_factory=dict)
     parses_json_strictly: bool = True
 
@@ -62,6 +64,7 @@ _OF_SAIL: Final = SessionCapabilities(
     groups_by_all=False,
     rebalances=False,
     checks_headers=False,
+    reads_null_values=False,
     csv_options={"escape": "\\"},
     parses_json_strictly=False,
 )

@@ -9,21 +9,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet
-from sparkassets.core.patterns import FileSlot, PathPattern, file_key, fingerprint, path_of_key
-from sparkassets.core.phrases import escape_unwritable, few
+from sparkassets.core.partitions import Partitioning, PartitionSet
+from sparkassets.core.patterns import FileSlot
+from sparkassets.core.phrases import escape_unwritable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.source import path_columns
 from sparkassets.core.suggestions import suggest_close
 from sparkassets.delta.file_parts import FileParts
 from sparkassets.delta.partition_columns import columns_of
-from sparkassets.errors import RunError, SourceChangedError, SourceError
-from sparkassets.files import list_files
-from sparkassets.frozen import frozen
+from sparkassets.errors import RunError, SourceError
 from sparkassets.ports import FileContent
 from sparkassets.spark import predicates, sqltext
 from sparkassets.spark.capabilities import capabilities_of, union_all
-from sparkassets.spark.failures import describe_header_difference, first_line, run_error
+from sparkassets.spark.failures import first_line, run_error
+from sparkassets.spark.pinned_files import FoundFile, PinnedFiles, find_root, parse_pattern
+from sparkassets.spark.reader_gaps import check_headers, format_paths, group_files, load_typed, refuse_folder_columns
 from sparkassets.spark.row_partitions import RowParts
 from sparkassets.spark.schemas import declared_schema
 from sparkassets.spark.workplace import SparkWorkplace
@@ -75,11 +75,9 @@ def _suggest_fix(name: str, columns: Sequence[str]) -> str | None:
     return suggest_close(name, columns)
 
 
-_GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
 _PATH = "__sparkassets_path"
 _SCHEME = re.compile("^(?:[A-Za-z][A-Za-z0-9+.-]*:)?/*")
 """Spark writes ``file:/a`` or ``file:///a``, depending on the reader."""
-_MOST_SHOWN = 5
 
 
 def without_scheme(path: str) -> str:
@@ -89,114 +87,6 @@ def without_scheme(path: str) -> str:
     True
     """
     return _SCHEME.sub("", path)
-
-
-@frozen
-class FoundFile:
-    """A file that a source's pattern matches.
-
-    Attributes:
-        path: As Spark reads and names it, with its scheme.
-        relative: The path from the pattern's root.
-        size: Bytes.
-        changed: Time of the last change, in nanoseconds since 1970.
-        slot: The slot that the file belongs to.
-    """
-
-    path: str
-    relative: str
-    size: int
-    changed: int
-    slot: FileSlot
-
-
-@frozen
-class PinnedFiles:
-    """The files of one inlet, as they were when the run was planned.
-
-    Attributes:
-        parts: The partitions to read; `EVERYTHING` for all files.
-        seen: The source's fingerprints at that time, by slot, or by file where values of rows tell the partitions;
-            None if nobody had looked.
-    """
-
-    asset: AssetSpec
-    parts: PartitionSet = EVERYTHING
-    seen: Mapping[str, str] | None = None
-
-    def list_files(self) -> list[FoundFile]:
-        """The files of the pinned partitions, by path.
-
-        Slots that appeared after the plan are left out: another run will read them.
-
-        Raises:
-            SourceError: The folder vanished or cannot be listed.
-        """
-        if self.asset.storage is None:
-            raise SourceError(f"the source {self.asset.name!r} has no path")
-        pattern = _parse_pattern(self.asset, self.asset.storage.path)
-        listed = list_files(pattern)
-        if listed is None:
-            raise SourceError(f"the source {self.asset.name!r} vanished: '{pattern.root}' is no longer there")
-        files = (self._match_file(pattern, *each) for each in listed)
-        pinned = (
-            file
-            for file in files
-            if file is not None and (self.seen is None or self._fingerprint_key(file) in self.seen)
-        )
-        return sorted(pinned, key=lambda file: file.path)
-
-    def check(self, files: Sequence[FoundFile]) -> None:
-        """Refuses files that are others than those that were observed when the run was planned.
-
-        Raises:
-            SourceChangedError: Some differ; names their partitions.
-        """
-        groups: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
-        for file in files:
-            groups[self._fingerprint_key(file)].append((file.relative, file.size, file.changed))
-        seen = self.seen or {}
-        differing = [key for key in seen if key not in groups or fingerprint(groups[key]) != seen[key]]
-        if differing:
-            raise SourceChangedError(
-                f"the files of {self.asset.name!r} changed before they were read{self._describe_slots(differing)}",
-                source=self.asset.name,
-                hint="the run is planned again with what is there; 'settle' leaves alone what is still being written",
-            )
-
-    def _fingerprint_key(self, file: FoundFile) -> str:
-        """The key of the file's fingerprint: its slot's, or its own where values of rows tell the partitions."""
-        return file.slot.key if self.asset.in_paths is None else file_key(file.relative)
-
-    def _match_file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
-        """The file as the run reads it; None if it matches no partition of the run, or surely holds no row.
-
-        Where values of rows, not paths, tell the partitions, every matching file is read.
-        """
-        text, partitioning, source = pattern.match(relative), self.asset.path_partitioning, self.asset.source
-        if text is None or (source is not None and source.files is not None and source.files.is_rowless(size)):
-            return None
-        segment, time = pattern.segments_of_path(relative), pattern.time_of_text(text, partitioning)
-        if segment is None or time is None:
-            return None
-        is_mapped_by_path = partitioning.is_partitioned and self.asset.in_paths is None
-        if is_mapped_by_path and not self.parts.overlaps(PartitionSet.from_slots([(segment, time)])):
-            return None
-        slot = FileSlot(segment, None if partitioning.time is None else time[0])
-        root = _find_root(pattern)
-        path = root if root.endswith(f"/{relative}") and not pattern.is_pattern else f"{root}/{relative}"
-        return FoundFile(path, relative, size, changed, slot)
-
-    def _describe_slots(self, keys: Sequence[str]) -> str:
-        """The end of a message that names the first partitions, or files, of these keys; empty without partitions."""
-        if self.asset.in_paths is not None:
-            return f": {few([escape_unwritable(path_of_key(key)) for key in sorted(keys)], most=_MOST_SHOWN)}"
-        partitioning = self.asset.partitioning
-        if not partitioning.is_partitioned:
-            return ""
-        slots = [FileSlot.of_key(key, partitioning) for key in sorted(keys)[:_MOST_SHOWN]]
-        keys_shown = ", ".join(slot.partition_key(partitioning) for slot in slots if slot is not None)
-        return f": {keys_shown}" + (", …" if len(keys) > _MOST_SHOWN else "")
 
 
 def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
@@ -210,26 +100,16 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
     """
     options = _reader_options(asset)
     try:
-        _check_headers(session, files, asset=asset, options=options)
+        check_headers(session, files, asset=asset, options=options)
         frames = [
             _add_path_fields(session, _read_rows(session, group, asset=asset, options=options), group, asset=asset)
-            for group in _group_files(session, files, asset=asset)
+            for group in group_files(session, files, asset=asset)
         ]
         return union_all(frames)
     except (RunError, SourceError):
         raise
     except Exception as error:
         raise run_error(error, what=f"the source {asset.name!r} cannot be read") from error
-
-
-def _group_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> list[Sequence[FoundFile]]:
-    """The files that are read at once: all, or those with equal fields of paths where rows do not name their files."""
-    if not path_columns(asset) or not files or capabilities_of(session).names_files:
-        return [files]
-    groups: dict[FileSlot, list[FoundFile]] = {}
-    for file in files:
-        groups.setdefault(file.slot, []).append(file)
-    return list(groups.values())
 
 
 def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
@@ -262,10 +142,10 @@ def _read_rows(
                 hint=f"declare the 'columns' of {asset.name!r}",
             )
         return session.createDataFrame([], declared_schema(session, declared))
-    paths = _format_paths(session, files, asset=asset.name)
+    paths = format_paths(session, files, asset=asset.name)
     base_path = _find_base_path(files, asset)
     if base_path and not capabilities_of(session).names_folders:
-        _refuse_folder_columns(files, asset=asset.name)
+        refuse_folder_columns(files, asset=asset.name)
     file_format = asset.file_format
     defaults = capabilities_of(session).csv_options if file_format.reader == "csv" else {}
     options = {**defaults, **base_path, **options}
@@ -273,8 +153,9 @@ def _read_rows(
     if file_format.has_header(options):
         return _read_with_header(session, reader, paths, declared, asset=asset, options=options)
     if file_format.columns != "own" and declared:
-        reader = reader.schema(declared_schema(session, declared))
-    frame = reader.load(paths)
+        frame = load_typed(session, reader, declared_schema(session, declared), paths, options=options)
+    else:
+        frame = reader.load(paths)
     if file_format.expressions:
         frame = frame.selectExpr(*file_format.expressions)
     if file_format.columns == "own" and declared:
@@ -305,76 +186,16 @@ def _read_with_header(
         raise missing_column_error(
             missing, paths, asset=asset.name, header=lambda path: lenient_reader.load(path).columns
         )
-    return reader.schema(declared_schema(session, {name: declared.get(name, "string") for name in names})).load(paths)
-
-
-def _check_headers(
-    session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, options: Mapping[str, str]
-) -> None:
-    """Refuses files whose headers differ, where the session itself would read their columns by position.
-
-    Raises:
-        RunError: For the first that differs.
-    """
-    if not asset.file_format.has_header(options) or capabilities_of(session).checks_headers:
-        return
-    reader = session.read.format(asset.file_format.reader).options(**options)
-    headers = ((file, reader.load(_format_paths(session, [file], asset=asset.name)).columns) for file in files)
-    written = [(file, columns) for file, columns in headers if columns]
-    for file, columns in written[1:]:
-        if columns != written[0][1]:
-            difference = describe_header_difference(columns, written[0][1])
-            path = file.path.removeprefix("file://")
-            failure = RunError(f"the source {asset.name!r} cannot be read: the header of {path} {difference}")
-            failure.is_data_error, failure.files = True, (path,)
-            raise failure
+    schema = declared_schema(session, {name: declared.get(name, "string") for name in names})
+    return load_typed(session, reader, schema, paths, options=options)
 
 
 def _find_base_path(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, str]:
     """The option that makes columns of folders such as ``country=nl``, for a source that is a folder; else empty."""
     if asset.storage is None or not any("/" in file.relative for file in files):
         return {}
-    pattern = _parse_pattern(asset, asset.storage.path)
-    return {} if pattern.is_pattern else {"basePath": _find_root(pattern)}
-
-
-def _format_paths(session: SparkSession, files: Sequence[FoundFile], *, asset: str) -> list[str]:
-    """The paths of the files as the session's readers take them.
-
-    Raises:
-        RunError: A path looks like a pattern, and the session has no way to say that it is none.
-    """
-    if capabilities_of(session).escapes_patterns:
-        return [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
-    if pattern := next((file for file in files if _GLOB_CHARACTERS.search(file.path)), None):
-        raise RunError(
-            f"the file '{escape_unwritable(pattern.relative)}' of {asset!r} has a name that Sail takes for a pattern",
-            hint="rename it, or run it with Spark: --engine spark",
-        )
-    return [file.path.removeprefix("file://") for file in files]  # in a URI, Sail decodes what a name has after `%`
-
-
-def _refuse_folder_columns(files: Sequence[FoundFile], *, asset: str) -> None:
-    """Refuses folders such as ``country=nl``, whose columns the session would leave out.
-
-    Raises:
-        RunError: For the first.
-    """
-    folder = next((each for file in files for each in file.relative.split("/")[:-1] if "=" in each), None)
-    if folder is not None:
-        raise RunError(
-            f"the source {asset!r} has a column in the name of the folder '{folder}', which only Spark reads",
-            hint="run it with Spark: --engine spark; or write the column as a field: path: …/country={country}/*.csv",
-        )
-
-
-def _parse_pattern(asset: AssetSpec, path: str) -> PathPattern:
-    return PathPattern.parse(path, asset.path_partitioning.segment_columns)
-
-
-def _find_root(pattern: PathPattern) -> str:
-    """The root as Spark reads it, with its scheme."""
-    return pattern.root if "://" in pattern.root else f"file://{pattern.root}"
+    pattern = parse_pattern(asset, asset.storage.path)
+    return {} if pattern.is_pattern else {"basePath": find_root(pattern)}
 
 
 def _reader_options(asset: AssetSpec) -> dict[str, str]:

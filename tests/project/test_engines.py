@@ -49,12 +49,12 @@ def test_what_only_spark_does_is_refused_by_the_name_of_the_asset(shop, keys, me
 
 
 def test_options_of_a_reader_that_sail_ignores_are_refused(shop):
-    options = "{header: 'false', sep: ';', nullValue: NA}"
+    options = "{header: 'false', sep: ';', dateFormat: d/M/y}"
     write(shop, {"assets/orders.yml": f"asset: orders\nsource: csv\npath: in/*.csv\noptions: {options}\n"})
     with pytest.raises(SpecError) as error:
         load_project(shop, {"SPARKASSETS_ENGINE": "sail"})
     (problem,) = error.value.problems
-    assert problem.message == "asset 'orders' has the option 'nullValue' of its reader, which Sail cannot do"
+    assert problem.message == "asset 'orders' has the option 'dateFormat' of its reader, which Sail cannot do"
 
 
 def test_a_state_that_a_session_keeps_is_refused(shop):

@@ -44,6 +44,11 @@ def shop(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def stored(shop: Path) -> list[tuple]:
+    read = pa.table(DeltaTable(shop / "warehouse/daily").scan().read_all())
+    return [tuple(row[name] for name in ("day", "shop", "total")) for row in read.to_pylist()]
+
+
 def test_days_of_csv_files_are_summed_and_recorded(shop):
     project = Project.load(shop)
     summary = project.run()
@@ -62,6 +67,15 @@ def test_texts_in_quotes_are_read_as_by_spark(shop):
     with Project.load(shop) as project:
         project.run()
     assert [shop for (shop,) in rows(shop / "warehouse/daily", "shop")] == ["a", 'p"q', 'x"y']
+
+
+def test_a_text_that_stands_for_null_is_an_option(shop):
+    write(shop, {"orders.yml": SHOP["orders.yml"] + "options: {nullValue: NA}\n"})
+    write(shop, {"landing/2025-01-01.csv": "shop,amount\nNA,1\nb,NA\n"})
+    with Project.load(shop) as project:
+        project.run()
+    first = {row[1:] for row in stored(shop) if row[0].day == 1}
+    assert first == {(None, 1), ("b", None)}
 
 
 def test_files_with_another_header_are_refused(shop):

@@ -14,7 +14,7 @@ from sparkassets.frozen import replace
 _READERS: Final = frozenset({"csv", "json", "parquet", "text"})
 """The formats of files that Sail reads."""
 _OPTIONS: Final = frozenset(
-    ["comment", "delimiter", "enforceschema", "escape", "header", "mode", "multiline", "quote", "sep"]
+    ["comment", "delimiter", "enforceschema", "escape", "header", "mode", "multiline", "nullvalue", "quote", "sep"]
 )
 """The options of readers, in lower case, that Sail follows, or without which it fails rather than reads other rows."""
 _HINT: Final = "run it with Spark: --engine spark"

@@ -1,0 +1,103 @@
+"""Files for sessions whose readers do otherwise than Spark's: paths, headers, texts of NULL, columns of folders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sparkassets.core.patterns import FileSlot
+from sparkassets.core.phrases import escape_unwritable
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.source import path_columns
+from sparkassets.errors import RunError
+from sparkassets.spark import sqltext
+from sparkassets.spark.capabilities import capabilities_of
+from sparkassets.spark.failures import describe_header_difference
+from sparkassets.spark.pinned_files import FoundFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructType
+
+_GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
+
+
+def group_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> list[Sequence[FoundFile]]:
+    """The files that are read at once: all, or those with equal fields of paths where rows do not name their files."""
+    if not path_columns(asset) or not files or capabilities_of(session).names_files:
+        return [files]
+    groups: dict[FileSlot, list[FoundFile]] = {}
+    for file in files:
+        groups.setdefault(file.slot, []).append(file)
+    return list(groups.values())
+
+
+def check_headers(
+    session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, options: Mapping[str, str]
+) -> None:
+    """Refuses files whose headers differ, where the session itself would read their columns by position.
+
+    Raises:
+        RunError: For the first that differs.
+    """
+    if not asset.file_format.has_header(options) or capabilities_of(session).checks_headers:
+        return
+    reader = session.read.format(asset.file_format.reader).options(**options)
+    headers = ((file, reader.load(format_paths(session, [file], asset=asset.name)).columns) for file in files)
+    written = [(file, columns) for file, columns in headers if columns]
+    for file, columns in written[1:]:
+        if columns != written[0][1]:
+            difference = describe_header_difference(columns, written[0][1])
+            path = file.path.removeprefix("file://")
+            failure = RunError(f"the source {asset.name!r} cannot be read: the header of {path} {difference}")
+            failure.is_data_error, failure.files = True, (path,)
+            raise failure
+
+
+def format_paths(session: SparkSession, files: Sequence[FoundFile], *, asset: str) -> list[str]:
+    """The paths of the files as the session's readers take them.
+
+    Raises:
+        RunError: A path looks like a pattern, and the session has no way to say that it is none.
+    """
+    if capabilities_of(session).escapes_patterns:
+        return [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
+    if pattern := next((file for file in files if _GLOB_CHARACTERS.search(file.path)), None):
+        raise RunError(
+            f"the file '{escape_unwritable(pattern.relative)}' of {asset!r} has a name that Sail takes for a pattern",
+            hint="rename it, or run it with Spark: --engine spark",
+        )
+    return [file.path.removeprefix("file://") for file in files]  # in a URI, Sail decodes what a name has after `%`
+
+
+def refuse_folder_columns(files: Sequence[FoundFile], *, asset: str) -> None:
+    """Refuses folders such as ``country=nl``, whose columns the session would leave out.
+
+    Raises:
+        RunError: For the first.
+    """
+    folder = next((each for file in files for each in file.relative.split("/")[:-1] if "=" in each), None)
+    if folder is not None:
+        raise RunError(
+            f"the source {asset!r} has a column in the name of the folder '{folder}', which only Spark reads",
+            hint="run it with Spark: --engine spark; or write the column as a field: path: …/country={country}/*.csv",
+        )
+
+
+def load_typed(
+    session: SparkSession, reader: DataFrameReader, schema: StructType, paths: list[str], *, options: Mapping[str, str]
+) -> DataFrame:
+    """The rows of text files, typed; a session that ignores the option ``nullValue`` reads texts, and casts them."""
+    from pyspark.sql import functions as sql
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    null = next((value for key, value in options.items() if key.lower() == "nullvalue"), None)
+    if null is None or capabilities_of(session).reads_null_values:
+        return reader.schema(schema).load(paths)
+    texts = StructType([StructField(name, StringType()) for name in schema.names])
+    columns = (
+        sql.nullif(sql.col(sqltext.name(each.name)), sql.lit(null)).cast(each.dataType).alias(each.name)
+        for each in schema.fields
+    )
+    return reader.schema(texts).load(paths).select(*columns)
