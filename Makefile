@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check test test-core test-sail test-spark deep crash model lint bench measure schema lock clean java always
+.PHONY: help demo check test test-core test-sail test-spark matrix deep crash model lint bench measure schema lock clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -27,6 +27,7 @@ help:
 	@echo 'make demo     run the demo project on real flights (ENGINE=sail: without Java)'
 	@echo 'make check    lint, and for a minute the tests nearest to what changed since main (SINCE=main)'
 	@echo 'make test     tests without Spark, lint, tests with Sail, tests with Spark'
+	@echo 'make matrix   the tests of the main path on each version of Spark, or on one: SPARK=3.5'
 	@echo 'make deep     what is random, thirty times as long and elsewhere; what takes long, and more variants'
 	@echo 'make crash    drivers killed at every moment of a run, of which `make test` takes a sample'
 	@echo 'make model    the protocol of a run, its right rules and its wrong ones, in every state it can come to'
@@ -58,6 +59,9 @@ test-spark: java .venv/.ready
 	@echo '== tests with Spark'
 	@.venv/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash and not deep' $(CORE_TESTS:%=--ignore=%) tests
 	@.venv/bin/python -m pytest -q --doctest-modules sparkassets/spark
+
+matrix: java .venv/.ready
+	@.venv/bin/python -m tests.matrix $(SPARK) $(if $(ONLY),--$(ONLY))
 
 deep: java .venv-core/.ready
 	@FUZZ_COUNT=2000 .venv-core/bin/python -m pytest $(TWO_PROCESSES) --timeout 7200 -m 'not crash' $(CORE_TESTS)
@@ -97,7 +101,7 @@ lock: .venv/.ready
 	@.venv/bin/uv lock --default-index https://pypi.org/simple
 
 clean:
-	@rm -rf .venv .venv-core .venv.log .venv-core.log .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-core .matrix .venv.log .venv-core.log .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@rm -rf .import_linter_cache spark-warehouse metastore_db derby.log dist build
 	@find jobs sparkassets tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -56,6 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for harmless in (
         "ignore:unclosed <socket.socket:ResourceWarning",  # py4j leaves its sockets to the garbage collector
         "ignore:PySpark does not yet fully support pandas:FutureWarning",
+        "ignore:distutils Version classes are deprecated:DeprecationWarning",  # Spark 3.5 compares versions by them
+        "ignore:The distutils package is deprecated:DeprecationWarning",
     ):
         config.addinivalue_line("filterwarnings", harmless)
 

@@ -29,6 +29,7 @@ from sparkassets.spark.functions import source_of
 from sparkassets.spark.open_tables import CatalogTable
 from sparkassets.spark.schemas import spark_schema
 from sparkassets.spark.table_locations import read_feed, read_rows
+from sparkassets.spark.versions import is_variant
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -242,16 +243,16 @@ def is_comparable(schema: StructType) -> bool:
 
 def _has_comparable_bytes(kind: DataType) -> bool:
     """Whether equal values of the type are the same bytes: not so for maps, variants and text with a collation."""
-    from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
     match kind:
         case StructType():
             return is_comparable(kind)
         case ArrayType():
             return _has_comparable_bytes(kind.elementType)
-        case MapType() | VariantType():
+        case MapType():
             return False
-    return " collate " not in kind.simpleString().lower()
+    return " collate " not in kind.simpleString().lower() and not is_variant(kind)
 
 
 # --------------------------------------------------------------------------- by the files that came

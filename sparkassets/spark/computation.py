@@ -25,6 +25,7 @@ from sparkassets.spark.open_tables import TableDescription
 from sparkassets.spark.own_session import is_remote
 from sparkassets.spark.partition_guard import guard_for
 from sparkassets.spark.upserts.staged_rows import KeptRows
+from sparkassets.spark.versions import dataset_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,8 +46,7 @@ def cache_common_plan(frames: Sequence[DataFrame]) -> Any | None:  # noqa: ANN40
         return None
     with suppress(Exception):  # a platform's own Spark may have no such classes: nothing is held then
         common = _find_common_plan([frame._jdf.queryExecution().analyzed() for frame in frames])  # noqa: SLF001  no other way
-        jvm, session = frames[0].sparkSession._jvm, frames[0]._jdf.sparkSession()  # noqa: SLF001
-        return None if common is None else jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, common).persist()
+        return None if common is None else dataset_of(frames[0], common).persist()
     return None
 
 

@@ -26,6 +26,7 @@ from sparkassets.spark.pinned_files import FoundFile, PinnedFiles, find_root, pa
 from sparkassets.spark.reader_gaps import check_headers, format_paths, group_files, load_typed, refuse_folder_columns
 from sparkassets.spark.row_partitions import RowParts
 from sparkassets.spark.schemas import declared_schema
+from sparkassets.spark.versions import from_arrow
 from sparkassets.spark.workplace import SparkWorkplace
 
 if TYPE_CHECKING:
@@ -227,9 +228,7 @@ def _add_path_fields(
     import pyarrow as pa
 
     paths = pa.array([without_scheme(file.path) for file in files])
-    table = session.createDataFrame(
-        pa.table({_PATH: paths, **_build_field_arrays([file.slot for file in files], asset)})
-    )
+    table = from_arrow(session, pa.table({_PATH: paths, **_build_field_arrays([file.slot for file in files], asset)}))
     encoded = sql.replace(sql.col("_metadata.file_path"), sql.lit("+"), sql.lit("%2B"))
     read_from = sql.regexp_replace(sql.url_decode(encoded), _SCHEME.pattern, "")
     unlisted = sql.raise_error(sql.concat(sql.lit("a file that was not listed was read: "), sql.col(_PATH)))

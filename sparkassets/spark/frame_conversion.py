@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.errors import RunError
+from sparkassets.spark.versions import from_arrow, to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,13 +44,13 @@ def to_library(frame: Any, kind: str | None) -> Any:  # noqa: ANN401  a class of
         return frame
     match kind:
         case "pandas":
-            return _drop_time_zones(frame.toArrow()).to_pandas()
+            return _drop_time_zones(to_arrow(frame)).to_pandas()
         case "arrow":
-            return frame.toArrow()
+            return to_arrow(frame)
         case "polars" | "lazy polars":
             import polars as pl
 
-            found: Any = pl.from_arrow(frame.toArrow())
+            found: Any = pl.from_arrow(to_arrow(frame))
             return found if kind == "polars" else found.lazy()
     return frame
 
@@ -102,7 +103,7 @@ def to_spark(
         name: _convert_column(values, name, asset, types.get(name), known_types.get(name))
         for name, values in columns.items()
     }
-    return session.createDataFrame(pa.table(typed), _make_schema(typed, types))
+    return from_arrow(session, pa.table(typed), _make_schema(typed, types))
 
 
 def _find_library(value: object) -> str | None:

@@ -25,12 +25,14 @@ from sparkassets.cache import cache_folder, used_files
 from sparkassets.errors import SparkUnavailableError
 from sparkassets.frozen import frozen
 
-OLDEST: Final = (4, 0)
+OLDEST: Final = (3, 5)
 NEWEST: Final = (4, 2)
-"""The Spark versions that the tests run with."""
-_OLDEST_DELTA: Final = (((4, 1), (4, 1)), ((4, 0), (4, 0)))
+"""The Spark versions that `make matrix` runs the tests with."""
+_TOO_NEW: Final = (5,)
+"""The first version of which nobody can say whether it works."""
+_OLDEST_DELTA: Final = (((4, 1), (4, 1)), ((4, 0), (4, 0)), ((3, 5), (3, 2)))
 """The oldest Delta for each Spark, newest first: 4.0 asks for a Spark below 4.1."""
-_SUPPORTED_TEXT: Final = "sparkassets works with Spark 4.0 to 4.2"
+_SUPPORTED_TEXT: Final = "sparkassets works with Spark 3.5 to 4.2"
 _BOUND: Final = re.compile(r"(<=|>=|==|!=|<|>)\s*(\d+(?:\.\d+)*)")
 
 
@@ -45,7 +47,7 @@ def check_spark(spark: str) -> None:
     """
     release = version_numbers(spark)[:2]
     if release and release < OLDEST:
-        hint = "pip install 'sparkassets[spark]' brings one; of Databricks take a runtime from 17.3 LTS on"
+        hint = "pip install 'sparkassets[spark]' brings one; of Databricks take a runtime from 15.4 LTS on"
         raise SparkUnavailableError(f"Spark {spark} is too old: {_SUPPORTED_TEXT}", hint=hint)
     if release > NEWEST:
         text = f"Spark {spark} is newer than what was tried: {_SUPPORTED_TEXT}"
@@ -122,8 +124,8 @@ def _refuse_other_age(installation: str, spark: str, *, hint: str) -> None:
     Raises:
         SparkUnavailableError: It is too old or too new.
     """
-    if not OLDEST <= version_numbers(spark)[:2] <= NEWEST:
-        age = "old" if version_numbers(spark)[:2] < OLDEST else "new"
+    if not OLDEST <= version_numbers(spark) < _TOO_NEW:
+        age = "old" if version_numbers(spark) < OLDEST else "new"
         raise SparkUnavailableError(f"{installation} is too {age}: {_SUPPORTED_TEXT}", hint=hint)
 
 
@@ -150,8 +152,9 @@ def _is_within(text: str, requirement: str) -> bool:
 
 
 SUPPORTED = (17, 21, 25)
-"""Supported major versions; 25 needs Spark 4.2."""
-_SPARK_FOR_JAVA_25 = (4, 2)
+"""Supported major versions."""
+_OLDEST_SPARK: Final = {17: (3, 5), 21: (4, 0), 25: (4, 2)}
+"""The oldest Spark for each Java."""
 _JAVA_HINT = "install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to it"
 
 
@@ -186,13 +189,11 @@ def find_java() -> JavaRuntime:
     if version not in SUPPORTED:
         described = f"Java {version}" if version else "of an unknown version"
         raise SparkUnavailableError(f"Spark needs Java 17, 21 or 25, but {found} is {described}", hint=_JAVA_HINT)
-    if (
-        version == SUPPORTED[-1]
-        and (spark := _find_pyspark_version())
-        and version_numbers(spark)[:2] < _SPARK_FOR_JAVA_25
-    ):
-        message = f"{found} is Java {version}, which Spark takes from 4.2 on, and pyspark is {spark}"
-        raise SparkUnavailableError(message, hint="install Java 17 or 21, or a newer Spark")
+    oldest = _OLDEST_SPARK[version]
+    if (spark := _find_pyspark_version()) and version_numbers(spark) < oldest:
+        wanted = ".".join(map(str, oldest))
+        message = f"{found} is Java {version}, which Spark takes from {wanted} on, and pyspark is {spark}"
+        raise SparkUnavailableError(message, hint="install Java 17, or a newer Spark")
     return JavaRuntime(command, build)
 
 

@@ -12,6 +12,7 @@ from sparkassets.authoring import is_in_function
 from sparkassets.errors import RunError, SparkUnavailableError
 from sparkassets.spark.failures import ignore_lacking, is_lacking, is_out_of_reach
 from sparkassets.spark.session_settings import OF_RUNS, TIME_ZONE, is_local, small_table_settings
+from sparkassets.spark.versions import ANSI, lacks_ansi, list_settings
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -59,12 +60,11 @@ def settings_of(session: SparkSession) -> Mapping[str, str]:
     from pyspark.errors import PySparkException
 
     try:
-        settings: Mapping[str, str] = session.conf.getAll
+        return list_settings(session)
     except PySparkException as error:
         if is_out_of_reach(error):
             raise
         return {}
-    return settings
 
 
 def context_of(session: SparkSession) -> SparkContext | None:
@@ -103,6 +103,9 @@ def open_own_session(session: SparkSession) -> SparkSession:
         if key not in settings:
             copy.conf.set(key, value)
     copy.conf.set(TIME_ZONE, "UTC")
+    if lacks_ansi(copy) and given_setting(session, ANSI) is None:
+        with contextlib.suppress(PySparkException):  # likewise
+            copy.conf.set(ANSI, "true")
     for key, value in OF_RUNS.items():
         with contextlib.suppress(PySparkException):  # a serverless session takes few settings
             copy.conf.set(key, value)
@@ -166,9 +169,9 @@ def copy_for_run(session: SparkSession) -> SparkSession:
     if (
         session not in _CHANGED_SETTINGS
     ):  # nobody changes it, and asking for all settings takes longer than making a session
-        defaults = copy.conf.getAll
+        defaults = list_settings(copy)
         _CHANGED_SETTINGS[session] = {
-            key: value for key, value in session.conf.getAll.items() if defaults.get(key) != value
+            key: value for key, value in list_settings(session).items() if defaults.get(key) != value
         }
     for key, value in _CHANGED_SETTINGS[session].items():
         with contextlib.suppress(PySparkException):  # what no session may change is the same in all of them
@@ -216,8 +219,8 @@ def _copy_session(session: SparkSession) -> SparkSession | None:
     from pyspark.errors import PySparkException
 
     copy = session.newSession()
-    defaults = copy.conf.getAll
-    for key, value in session.conf.getAll.items():
+    defaults = list_settings(copy)
+    for key, value in list_settings(session).items():
         if defaults.get(key) != value:
             with contextlib.suppress(PySparkException):  # what no session may change is the same in all of them
                 copy.conf.set(key, value)

@@ -27,6 +27,7 @@ from sparkassets.spark.capabilities import capabilities_of
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.table_locations import location_of, table_sql
+from sparkassets.spark.versions import from_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -240,7 +241,7 @@ class _TemplateRelations:
     def _make_partitions_frame(self) -> DataFrame:
         """The run's partitions; segments as text, or in the column's declared type."""
         partitioning, partitions = self._listed_partitions()
-        frame = self.session.createDataFrame(predicates.partitions_table(partitioning, partitions))
+        frame = from_arrow(self.session, predicates.partitions_table(partitioning, partitions))
         declared = {name.lower(): kind for name, kind in self._order.asset.columns.items()}
         typed = {each.column: declared.get(each.column.lower(), "string") for each in partitioning.segments}
         for name, kind in typed.items():

@@ -22,6 +22,7 @@ from sparkassets.core.writes import ReplaceWrite
 from sparkassets.errors import FileLocation
 from sparkassets.ports import CommitMarker, RunComputation, RunOrder, Target
 from sparkassets.spark.engine import SparkEngine, SparkTargetFactory
+from sparkassets.spark.versions import to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -137,7 +138,7 @@ def execute(engine: SparkEngine, order: RunOrder, **more: Any) -> RunComputation
 def save(frame: DataFrame, asset: AssetSpec, *, mode: Mode = "append", again: bool = False) -> None:
     """Somebody else's write, without Spark's second for a commit; ``again`` lets it change the columns."""
     assert asset.storage is not None
-    write_deltalake(asset.storage.path, frame.toArrow(), mode=mode, schema_mode="overwrite" if again else None)
+    write_deltalake(asset.storage.path, to_arrow(frame), mode=mode, schema_mode="overwrite" if again else None)
 
 
 def save_by_spark(frame: DataFrame, asset: AssetSpec, *, mode: Mode = "append", **options: Any) -> None:

@@ -139,12 +139,13 @@ def test_what_is_wrong_with_one_outlet_is_written_to_none(spark, tmp_path, retur
 def test_outlets_of_sql_by_day_and_a_table_that_vanishes(spark, tmp_path, commit):
     lake(tmp_path, days=3)
     source = "asset: examples\nsource: delta\npath: lake/examples\npartition: {by: day, column: day}\n"
+    pipe = "SELECT *" if spark.version.startswith("3.") else "|>"  # new in Spark 4
     split = f"""
         commit: {commit}
         partition: {{by: day, column: day}}
         outlets:
           even: {{path: lake/even}}
-          odd: {{sql: "FROM {{{{ inlets.examples }}}} |> WHERE id % 2 = 1"}}
+          odd: {{sql: "FROM {{{{ inlets.examples }}}} {pipe} WHERE id % 2 = 1"}}
         """
     project = made(
         tmp_path,

@@ -25,6 +25,7 @@ from sparkassets.spark.own_session import open_own_session, require_utc
 from sparkassets.spark.session import open_session
 from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets.spark_commit import write
+from sparkassets.spark.versions import list_settings
 from sparkassets.spark.writes import plan_write
 from tests.integration.orders import execute, marker, order, project, rows, save, sql, table
 
@@ -166,7 +167,7 @@ def test_a_session_of_the_users_is_served_beside_it_and_stays_as_it_is(spark, tm
     for key, value in given.items():
         theirs.conf.set(key, value)
     assert theirs.catalog.currentCatalog() == "spark_catalog"  # Delta's catalog has settings of its own once it is used
-    before = theirs.conf.getAll
+    before = dict(list_settings(theirs))
     engine = SparkEngine(project(), theirs)
     daily = table("daily", tmp_path, by="day", **sql("SELECT CAST(TIMESTAMP'2013-01-01T20:00:00Z' AS DATE) AS day"))
     execute(engine, order(daily, keys="2013-01-01"))
@@ -177,7 +178,7 @@ def test_a_session_of_the_users_is_served_beside_it_and_stays_as_it_is(spark, tm
         RunError, match=r"^daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing"
     ):
         execute(engine, order(daily, keys="2013-01-02"))
-    assert theirs.conf.getAll == before
+    assert dict(list_settings(theirs)) == before
     own = open_own_session(theirs)
     assert {key: own.conf.get(key) for key in given} == {
         **given,

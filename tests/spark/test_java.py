@@ -38,7 +38,8 @@ def fake(tmp_path, monkeypatch):
         {"said": 'openjdk version "25.0.3" 2026-04-21 LTS'},
     ],
 )
-def test_a_java_of_17_21_or_25_is_taken(fake, saying):
+def test_a_java_of_17_21_or_25_is_taken(fake, saying, monkeypatch):
+    monkeypatch.setattr("sparkassets.spark.installation.package_version", lambda _: "4.2.0")
     home = fake(**saying)
     found = find_java()
     assert found.command == home / "bin" / "java"
@@ -87,8 +88,10 @@ def test_links_are_followed_to_the_release_file(fake, tmp_path, monkeypatch):
     assert find_java().command == home / "bin" / "java"
 
 
-def test_java_25_is_for_spark_4_2(fake, monkeypatch):
-    fake(said='openjdk version "25.0.3" 2026-04-21 LTS')
-    monkeypatch.setattr("sparkassets.spark.installation.package_version", lambda _: "4.1.1")
-    with pytest.raises(SparkUnavailableError, match=r"is Java 25, which Spark takes from 4.2 on, and pyspark is 4.1.1"):
+@pytest.mark.parametrize(("java", "oldest", "spark"), [("25.0.3", "4.2", "4.1.1"), ("21.0.1", "4.0", "3.5.9")])
+def test_a_newer_java_is_for_a_newer_spark(fake, monkeypatch, java, oldest, spark):
+    fake(said=f'openjdk version "{java}" 2026-04-21 LTS')
+    monkeypatch.setattr("sparkassets.spark.installation.package_version", lambda _: spark)
+    refused = rf"is Java {java[:2]}, which Spark takes from {oldest} on, and pyspark is {spark}"
+    with pytest.raises(SparkUnavailableError, match=refused):
         find_java()

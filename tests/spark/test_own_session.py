@@ -77,6 +77,8 @@ class Settings(dict):
 class Connect:
     """A session of Spark Connect, without one."""
 
+    version = "4.2.0"
+
     def __init__(self, *, zone="UTC", copies=True, is_gone=False):
         self.conf = Settings({ZONE: zone})
         self.calls = []

@@ -29,11 +29,11 @@ def installed(monkeypatch):
 
 
 def test_a_session_that_is_too_old_is_refused():
-    with pytest.raises(SparkUnavailableError, match=r"^Spark 3\.5\.1 is too old: sparkassets works with Spark 4\.0 to"):
-        check_spark("3.5.1")
+    with pytest.raises(SparkUnavailableError, match=r"^Spark 3\.4\.1 is too old: sparkassets works with Spark 3\.5 to"):
+        check_spark("3.4.1")
 
 
-@pytest.mark.parametrize("version", ["4.0.0", "4.1.2", "4.2.0.dev1", "client"])
+@pytest.mark.parametrize("version", ["3.5.1", "4.0.0", "4.1.2", "4.2.0.dev1", "client"])
 def test_one_that_is_supported_or_says_nothing_is_taken(version):
     check_spark(version)
 
@@ -44,7 +44,8 @@ def test_one_that_is_newer_is_taken_with_a_warning():
 
 
 @pytest.mark.parametrize(
-    ("delta", "spark", "oldest"), [("3.3.2", "4.0.1", "4.0"), ("4.0.0", "4.1.0", "4.1"), ("4.0.1", "4.2.0", "4.1")]
+    ("delta", "spark", "oldest"),
+    [("3.1.0", "3.5.1", "3.2"), ("3.3.2", "4.0.1", "4.0"), ("4.0.0", "4.1.0", "4.1"), ("4.0.1", "4.2.0", "4.1")],
 )
 def test_delta_that_is_too_old_for_the_spark_of_a_session_is_refused(delta, spark, oldest):
     told = f"Delta {delta} in the session is too old: Spark {spark} takes Delta from {oldest} on"
@@ -52,7 +53,9 @@ def test_delta_that_is_too_old_for_the_spark_of_a_session_is_refused(delta, spar
         check_delta(delta, spark=spark)
 
 
-@pytest.mark.parametrize(("delta", "spark"), [("4.0.0", "4.0.2"), ("4.4.0", "4.2.0"), ("5.0", "4.2.0"), ("", "4.2.0")])
+@pytest.mark.parametrize(
+    ("delta", "spark"), [("3.2.0", "3.5.0"), ("4.0.0", "4.0.2"), ("4.4.0", "4.2.0"), ("5.0", "4.2.0"), ("", "4.2.0")]
+)
 def test_other_delta_is_taken(delta, spark):
     check_delta(delta, spark=spark)
 
@@ -60,7 +63,7 @@ def test_other_delta_is_taken(delta, spark):
 @pytest.mark.parametrize(
     ("spark", "delta", "wanted", "told"),
     [
-        ("3.5.3", "3.2.0", "pyspark<3.6.0,>=3.5.3", "pyspark 3.5.3 is too old: sparkassets works with"),
+        ("3.4.4", "2.4.0", "pyspark<3.5.0,>=3.4.0", "pyspark 3.4.4 is too old: sparkassets works with"),
         ("5.0.0", "4.4.0", "pyspark<=4.2.0,>=4.0.1", "pyspark 5.0.0 is too new"),
         ("4.2.0", "4.0.0", "pyspark (<4.1.0,>=4.0.0)", "delta-spark 4.0.0 does not go with pyspark 4.2.0"),
         ("4.0.0", "4.4.0", "pyspark<=4.2.0,>=4.0.1", "it is made for pyspark <=4.2.0,>=4.0.1"),
@@ -74,7 +77,16 @@ def test_packages_that_do_not_belong_together_are_refused(installed, spark, delt
     assert "pip install 'sparkassets[spark]'" in error.value.hint
 
 
-@pytest.mark.parametrize("given", [("4.2.0",), ("4.0.1", "4.4.0"), (None,), ("4.2.0", None)])
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("4.2.0",),
+        ("3.5.9", "3.3.3", "pyspark<3.6.0,>=3.5.3"),
+        ("4.3.0", "4.5.0", "pyspark<=4.3.0"),
+        (None,),
+        ("4.2.0", None),
+    ],
+)
 def test_others_are_taken(installed, given):
     installed(*given)
     check_installed()
@@ -84,7 +96,8 @@ def test_others_are_taken(installed, given):
     ("jar", "message"),
     [
         (None, "there is no Spark at SPARK_HOME={home}"),
-        ("spark-core_2.12-3.5.1.jar", "Spark 3.5.1 at SPARK_HOME={home} is too old: sparkassets works with"),
+        ("spark-core_2.12-3.4.1.jar", "Spark 3.4.1 at SPARK_HOME={home} is too old: sparkassets works with"),
+        ("spark-core_2.12-3.5.1.jar", "Spark 3.5.1 at SPARK_HOME={home} does not go with pyspark 4.2.0"),
         ("spark-core_2.13-5.0.0.jar", "Spark 5.0.0 at SPARK_HOME={home} is too new"),
         ("spark-core_2.13-4.0.1.jar", "Spark 4.0.1 at SPARK_HOME={home} does not go with pyspark 4.2.0"),
     ],
@@ -108,5 +121,5 @@ def test_a_spark_home_that_fits_or_does_not_say_is_taken(tmp_path, jar):
 
 def test_what_is_said_is_what_is_installed_by_the_extra():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    assert project["optional-dependencies"]["spark"][0] == "pyspark>=4.0.1,<4.3"
-    assert (installation.OLDEST, installation.NEWEST) == ((4, 0), (4, 2))
+    assert project["optional-dependencies"]["spark"][0] == "pyspark>=3.5,<5"
+    assert (installation.OLDEST, installation.NEWEST) == ((3, 5), (4, 2))

@@ -28,6 +28,7 @@ from sparkassets.spark.targets.file_merge import FileMerge, plan_file_merge
 from sparkassets.spark.targets.unchanged_partitions import find_unchanged_before_commit
 from sparkassets.spark.upserts.key_merge import KeyMerge
 from sparkassets.spark.validation import RowRules
+from sparkassets.spark.versions import rebalance
 from sparkassets.spark.writes import PlannedWrite, layout_of
 
 if TYPE_CHECKING:
@@ -365,9 +366,10 @@ def _write_parquet(planned: PlannedWrite, rows: DataFrame, folder: str, layout: 
         null = sqltext.text(NULL_FOLDER)
         if texts:  # Spark Connect refuses to add no columns
             rows = rows.withColumns({name: sql.expr(f"nullif({sqltext.name(name)}, {null})") for name in texts})
-        columns = [sqltext.name(name) for name in layout]
-        can_rebalance = capabilities_of(rows.sparkSession).rebalances
-        rows = rows.hint("rebalance", *columns) if can_rebalance else rows.repartition(*columns)
+        if capabilities_of(rows.sparkSession).rebalances:
+            rows = rebalance(rows, layout)
+        else:
+            rows = rows.repartition(*map(sqltext.name, layout))
     options = {**KEEPS_BOUNDS, **scratch.staging_options(rows.sparkSession, folder)}
     writer = rows.write.format("parquet").mode("error").options(**options)
     try:

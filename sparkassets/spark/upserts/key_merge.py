@@ -16,10 +16,11 @@ from sparkassets.spark.failures import is_lacking
 from sparkassets.spark.own_session import given_setting, open_brief_session
 from sparkassets.spark.table_locations import table_sql
 from sparkassets.spark.upserts.staged_rows import DELETED, StagedRows
+from sparkassets.spark.versions import is_variant
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 _SOURCE: Final = "sparkassets_upsert"
 _TRANSACTION_KEYS: Final = ("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion")
@@ -180,7 +181,7 @@ def _order_sql(names: Sequence[str], view_columns: Mapping[str, str] | None = No
     return f"named_struct({fields})"
 
 
-def _differs_sql(names: Sequence[str], view_columns: Mapping[str, str], types: Mapping[str, object]) -> str:
+def _differs_sql(names: Sequence[str], view_columns: Mapping[str, str], types: Mapping[str, DataType]) -> str:
     """SQL that is true of a matched row if some value differs; empty where Spark cannot compare some type."""
     if not all(_is_comparable(types[name]) for name in names):
         return ""
@@ -188,18 +189,18 @@ def _differs_sql(names: Sequence[str], view_columns: Mapping[str, str], types: M
     return f"NOT ({same})"
 
 
-def _is_comparable(kind: object) -> bool:
+def _is_comparable(kind: DataType) -> bool:
     """Whether Spark can compare values of the type, to leave out rows that are the same: not maps and variants."""
-    from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
+    from pyspark.sql.types import ArrayType, MapType, StructType
 
     match kind:
-        case MapType() | VariantType():
+        case MapType():
             return False
         case ArrayType():
             return _is_comparable(kind.elementType)
         case StructType():
             return all(_is_comparable(each.dataType) for each in kind.fields)
-    return True
+    return not is_variant(kind)
 
 
 def _view_column(number: int) -> str:

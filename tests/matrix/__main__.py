@@ -1,0 +1,138 @@
+"""Runs the tests of the main path on each version of Spark, each in an environment of its own, and writes what passed.
+
+``python -m tests.matrix`` runs all versions; ``python -m tests.matrix 3.5`` one. ``--main`` runs the few tests that
+continuous integration runs at every change, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from sparkassets.frozen import frozen
+
+ROOT: Final = Path(__file__).parents[2]
+PAGE: Final = ROOT / "docs" / "spark-versions.md"
+_ROW: Final = re.compile(r"^\| (\d+\.\d+)\.\d+ \|.*$", re.MULTILINE)
+
+MAIN: Final = ("tests/integration/test_examples.py",)
+"""What continuous integration runs."""
+FILES: Final = (
+    *MAIN,
+    "tests/spark",
+    "tests/e2e/test_demo.py",
+    *(
+        f"tests/integration/test_{name}.py"
+        for name in (
+            *("writes", "registered_writes", "target_contract", "upsert_contract", "upserts", "who_commits"),
+            *("reads", "changes", "functions", "polars", "templates", "sql_values", "odd_columns", "session"),
+            *("publish", "validations", "withholding", "outlets", "outlets_published", "backfills", "branches"),
+            *("catalogs", "catalog_contract", "state_by_session", "segments", "unchanged", "histories"),
+        )
+    ),
+)
+"""Every write mode, reads, history, publishing, outlets, backfills, branches, catalogs, and what differs by version."""
+
+
+@frozen
+class SparkRelease:
+    """A version of Spark to test with.
+
+    Attributes:
+        pyspark: Its version.
+        delta: The version of Delta that goes with it.
+        packages: What else it needs.
+    """
+
+    pyspark: str
+    delta: str
+    packages: tuple[str, ...] = ("pandas", "numpy")
+
+    @property
+    def name(self) -> str:
+        """The release without its patch, such as ``3.5``."""
+        return self.pyspark.rpartition(".")[0]
+
+
+RELEASES: Final = (
+    SparkRelease("3.5.9", "3.3.3", ("pandas<3", "numpy", "setuptools<81")),  # it imports distutils
+    SparkRelease("4.0.5", "4.0.1"),
+    SparkRelease("4.1.4", "4.1.0"),
+    SparkRelease("4.2.0", "4.4.0"),
+)
+
+
+@frozen
+class Outcome:
+    """How many tests passed, failed and were skipped, and in how many seconds."""
+
+    passed: int
+    failed: int
+    skipped: int
+    seconds: float
+
+
+def main(*arguments: str) -> int:
+    """Runs the tests on the named versions, or on all; 1 where one failed."""
+    names = [each for each in arguments if not each.startswith("-")]
+    files = MAIN if "--main" in arguments else FILES
+    failed = False
+    for release in RELEASES:
+        if names and release.name not in names:
+            continue
+        outcome = run(release, files)
+        row = render_row(release, outcome)
+        print(row, flush=True)
+        failed |= outcome.failed > 0 or not outcome.passed
+        if files is FILES:
+            PAGE.write_text(with_row(PAGE.read_text(encoding="utf-8"), release, row), encoding="utf-8")
+    return int(failed)
+
+
+def run(release: SparkRelease, files: tuple[str, ...]) -> Outcome:
+    """Installs the version into ``.matrix/`` and runs the tests there."""
+    folder = f".matrix/{release.name}"
+    packages = (f"pyspark[connect]=={release.pyspark}", f"delta-spark=={release.delta}", *release.packages)
+    print(f"== Spark {release.pyspark} with Delta {release.delta}", flush=True)
+    subprocess.run([".ci/setup", "matrix", folder, *packages], cwd=ROOT, check=True)
+    report = ROOT / folder / "tests.xml"
+    report.unlink(missing_ok=True)
+    command = [f"{folder}/bin/python", "-m", "pytest", "-q", "--numprocesses", "2", "-m", "not crash and not deep"]
+    began = time.monotonic()
+    subprocess.run([*command, f"--junitxml={report}", *files], cwd=ROOT, check=False)
+    return read_report(report, time.monotonic() - began)
+
+
+def read_report(report: Path, seconds: float) -> Outcome:
+    """What a JUnit report counts; no tests where there is none."""
+    if not report.exists():
+        return Outcome(0, 0, 0, seconds)
+    suites = list(ET.parse(report).iter("testsuite"))  # noqa: S314 - pytest wrote it just now
+    tests, failures, errors, skipped = (
+        sum(int(suite.get(name, 0)) for suite in suites) for name in ("tests", "failures", "errors", "skipped")
+    )
+    return Outcome(tests - failures - errors - skipped, failures + errors, skipped, seconds)
+
+
+def render_row(release: SparkRelease, outcome: Outcome) -> str:
+    """The version's row of the page's table."""
+    cells = (
+        *(release.pyspark, release.delta, platform.python_version()),
+        *(str(outcome.passed), str(outcome.failed), str(outcome.skipped), f"{outcome.seconds / 60:.0f} min"),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def with_row(page: str, release: SparkRelease, row: str) -> str:
+    """The page with the version's row replaced."""
+    return _ROW.sub(lambda found: row if found[1] == release.name else found[0], page)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
