@@ -69,8 +69,10 @@ def settings_of(session: SparkSession) -> Mapping[str, str]:
 
 def context_of(session: SparkSession) -> SparkContext | None:
     """The context of a classic session, which leads to its JVM; None on Spark Connect."""
-    context: SparkContext | None = getattr(session, "sparkContext", None)
-    return context
+    try:
+        return session.sparkContext
+    except (AttributeError, NotImplementedError):  # the second from clients of Spark Connect 3.5
+        return None
 
 
 def is_remote(session: SparkSession) -> bool:

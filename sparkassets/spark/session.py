@@ -18,6 +18,7 @@ from sparkassets.spark.installation import check_delta, check_installed, check_s
 from sparkassets.spark.own_session import is_remote
 from sparkassets.spark.sail import open_sail_session
 from sparkassets.spark.session_settings import CATALOG, EXTENSION, start_settings
+from sparkassets.spark.versions import takes_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,8 +87,13 @@ def check_session(session: SparkSession) -> None:
         SparkUnavailableError: With what to do about it.
     """
     check_spark(session.version)
-    if is_remote(session):
-        return  # Spark Connect: what the server was started with is not this client's to judge
+    if is_remote(session):  # what the server was started with is not this client's to judge
+        if not takes_connect():
+            raise SparkUnavailableError(
+                "sparkassets needs a client of Spark Connect 4.0 or newer: that of 3.5 takes no frames in SQL",
+                hint="pip install 'pyspark-client>=4', or give it a session that is not remote",
+            )
+        return
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         return  # its Delta has versions of its own
     if EXTENSION in (session.conf.get("spark.sql.extensions", "") or ""):

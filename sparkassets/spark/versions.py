@@ -24,12 +24,19 @@ def lacks_ansi(session: SparkSession) -> bool:
     return str(session.version).startswith("3.")
 
 
+def takes_connect() -> bool:
+    """Whether the client of Spark Connect can do what runs need: that of 3.5 takes no frames in SQL."""
+    from pyspark.sql import DataFrame
+
+    return hasattr(DataFrame, "toArrow")
+
+
 def list_settings(session: SparkSession) -> Mapping[str, str]:
-    """All settings of a session; none from a client of Spark Connect 3.5, which can only ask for one by its name."""
+    """All settings of a session."""
     if hasattr(type(session.conf), "getAll"):
         return cast("Mapping[str, str]", session.conf.getAll)
-    java_session = getattr(session, "_jsparkSession", None)
-    return {} if java_session is None else dict(java_session.sessionState().conf().settings())
+    older: Any = session
+    return dict(older._jsparkSession.sessionState().conf().settings())  # noqa: SLF001 - no public way
 
 
 def to_arrow(frame: DataFrame) -> pa.Table:
@@ -40,10 +47,7 @@ def to_arrow(frame: DataFrame) -> pa.Table:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     older: Any = frame
-    if hasattr(type(frame), "_collect_as_arrow"):
-        return pa.Table.from_batches(older._collect_as_arrow(), to_arrow_schema(frame.schema))  # noqa: SLF001 - no public way
-    client = older._session.client  # noqa: SLF001 - likewise
-    return client.to_table(older._plan.to_proto(client))[0]  # noqa: SLF001 - likewise
+    return pa.Table.from_batches(older._collect_as_arrow(), to_arrow_schema(frame.schema))  # noqa: SLF001 - no public way
 
 
 def from_arrow(session: SparkSession, table: pa.Table, schema: StructType | None = None) -> DataFrame:
@@ -65,11 +69,6 @@ def from_arrow(session: SparkSession, table: pa.Table, schema: StructType | None
 
 def _make_frame(session: Any, table: pa.Table, schema: StructType) -> Any:  # noqa: ANN401 - parts that have no types
     """A frame of an Arrow table in Spark 3.5, by the steps that Spark 4 takes for it."""
-    if not hasattr(session, "_jsparkSession"):
-        from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
-        from pyspark.sql.connect.plan import LocalRelation
-
-        return ConnectFrame.withPlan(LocalRelation(table, schema=schema.json()), session)
     from pyspark.sql import DataFrame
     from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 
@@ -81,21 +80,16 @@ def _make_frame(session: Any, table: pa.Table, schema: StructType) -> Any:  # no
 
 
 def rebalance(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """The same rows, those of equal values in as few tasks as their size allows.
-
-    On Spark Connect 3.5 they are in one task, however many they are.
-    """
-    from pyspark.sql import DataFrame as ClassicFrame
+    """The same rows, those of equal values in as few tasks as their size allows."""
+    from pyspark.sql import DataFrame
     from pyspark.sql import functions as sql
 
     names = [sqltext.name(column) for column in columns]
-    if hasattr(ClassicFrame, "toArrow"):  # Spark 3.5 takes a hint's text for a literal, and no column of Python's
+    if hasattr(DataFrame, "toArrow"):  # Spark 3.5 takes a hint's text for a literal, and no column of Python's
         return frame.hint("rebalance", *names)
-    if not isinstance(frame, ClassicFrame):
-        return frame.repartition(*names)
     older: Any = frame
     hint_columns = older._jseq([sql.col(name)._jc.expr() for name in names])  # noqa: SLF001 - no public way
-    return ClassicFrame(older._jdf.hint("rebalance", hint_columns), frame.sparkSession)  # noqa: SLF001 - likewise
+    return DataFrame(older._jdf.hint("rebalance", hint_columns), frame.sparkSession)  # noqa: SLF001 - likewise
 
 
 def dataset_of(frame: Any, plan: Any) -> Any:  # noqa: ANN401 - of the JVM

@@ -7,7 +7,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from sparkassets.errors import SparkUnavailableError
 from sparkassets.spark.own_session import open_own_session
+from sparkassets.spark.session import check_session
 from sparkassets.spark.versions import ANSI, from_arrow, list_settings, rebalance, to_arrow
 
 pytestmark = pytest.mark.spark
@@ -46,6 +48,13 @@ def test_rows_of_one_value_are_in_few_tasks_by_any_name(spark):
     frame = spark.range(3).withColumnRenamed("id", "a `b.c")
     plan = rebalance(frame, ["a `b.c"])._jdf.queryExecution().toString()
     assert "REBALANCE_PARTITIONS_BY_COL" in plan
+
+
+def test_a_client_of_spark_connect_3_5_is_refused(monkeypatch):
+    remote = type("Remote", (), {"version": "4.0.0"})()
+    monkeypatch.delattr("pyspark.sql.DataFrame.toArrow", raising=False)
+    with pytest.raises(SparkUnavailableError, match=r"needs a client of Spark Connect 4\.0 or newer"):
+        check_session(remote)
 
 
 def test_all_settings_of_a_session_are_listed(spark):
