@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check test test-core test-sail test-spark matrix deep crash model lint bench measure schema lock clean java always
+.PHONY: help demo check test test-core test-sail test-spark matrix deep crash model lint bench peers measure schema lock clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -33,6 +33,7 @@ help:
 	@echo 'make model    the protocol of a run, its right rules and its wrong ones, in every state it can come to'
 	@echo 'make lint     ruff, mypy, import-linter, drift of what is generated: JSON Schema, docs'
 	@echo 'make bench    the benchmarks, and docs/performance.md from them'
+	@echo 'make peers    the same pipeline by SQLMesh, dbt, Dagster and Airflow, for that page'
 	@echo 'make measure  sizes, names and circles of the source'
 	@echo 'make schema   write conf/schema.json, docs/reference.md and docs/cli.md anew'
 	@echo 'make clean    remove everything that these commands made'
@@ -92,6 +93,9 @@ measure: .venv/.ready
 bench: java .venv/.ready
 	@.venv/bin/python -m tests.benchmark
 
+peers: java .venv/.ready
+	@.venv/bin/python -m tests.benchmark.peers $(or $(PEERS),.peers)
+
 schema: .venv/.ready
 	@.venv/bin/sparkassets schema > conf/schema.json
 	@.venv/bin/sparkassets schema --markdown > docs/reference.md
@@ -101,7 +105,7 @@ lock: .venv/.ready
 	@.venv/bin/uv lock --default-index https://pypi.org/simple
 
 clean:
-	@rm -rf .venv .venv-core .matrix .venv.log .venv-core.log .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-core .matrix .peers .venv.log .venv-core.log .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@rm -rf .import_linter_cache spark-warehouse metastore_db derby.log dist build
 	@find jobs sparkassets tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

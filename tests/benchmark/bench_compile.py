@@ -23,10 +23,12 @@ EDITED_GOAL = 0.4
 """Seconds of CPU, from nothing and after an edit."""
 
 WORK = """
-import resource, sys
+import gc, resource, sys
 from pathlib import Path
+from sparkassets.cli import OBJECTS_BETWEEN_LOOKS
 from sparkassets.project.project_loader import load_project
 import sparkassets.project.project_folder
+gc.set_threshold(OBJECTS_BETWEEN_LOOKS)  # as the command does
 folder, cache = Path(sys.argv[1]), Path(sys.argv[2])
 before = resource.getrusage(resource.RUSAGE_SELF)
 project = load_project(folder, {}, cache=cache)

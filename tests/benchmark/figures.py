@@ -83,7 +83,7 @@ def record(
         what, value, unit, against, (values[0], values[-1]) if values else None, goal, limit, module, section
     )
     verdict = "" if goal is None else f"   goal {_number(goal)} {unit} {'ok' if figure.meets_goal else 'MISSED'}"
-    print(f"{what}: {_value(figure)}{f' of {against}' if against else ''}{verdict}")
+    print(f"{what}: {_value(figure)}{f' beside {against}' if against else ''}{verdict}")
     if path := os.environ.get(RECORDED_IN):
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps({name: getattr(figure, name) for name in Figure.__annotations__}) + "\n")
@@ -152,17 +152,17 @@ def render_page(
 
 
 _TABLE_HEAD: Final = (
-    "| what | measured | spread | goal | met | what bounds it | benchmark |",
-    "|---|---|---|---|---|---|---|",
+    "| what | measured | beside | spread | goal | met | what bounds it | benchmark |",
+    "|---|---|---|---|---|---|---|---|",
 )
 
 
 def _row(figure: Figure) -> str:
-    measured = f"{_number(figure.value)} {figure.unit}{f' of {figure.against}' if figure.against else ''}"
+    measured = f"{_number(figure.value)} {figure.unit}"
     spread = " to ".join(map(_number, figure.spread)) if figure.spread else ""
     goal = "" if figure.goal is None else f"{_number(figure.goal)} {figure.unit}"
     met = "" if figure.goal is None else "yes" if figure.meets_goal else "**no**"
-    cells = (figure.what, measured, spread, goal, met, figure.limit, f"`{figure.benchmark}`")
+    cells = (figure.what, measured, figure.against, spread, goal, met, figure.limit, f"`{figure.benchmark}`")
     return f"| {' | '.join(cells)} |"
 
 

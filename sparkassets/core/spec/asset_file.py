@@ -291,6 +291,8 @@ def _find_identity(at: DocumentPlace, keys: AssetFile, storage: StorageLocation 
 
 
 def _check_extra(at: DocumentPlace, keys: AssetFile) -> None:
+    if not keys.extra:
+        return
     for path, secret in secrets_in(keys.extra):
         place = at / "extra"
         for step in path:
