@@ -6,6 +6,7 @@ Each line is CPU time of one process, measured for n and for 2n in turn: a ratio
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -30,12 +31,14 @@ from sparkassets.core.planner.explain.status import asset_status, partition_grid
 from sparkassets.core.planner.gates.aligned_inlets import group_by_upstream_runs
 from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.spec.model import InletSpec
+from tests.benchmark.figures import record
 from tests.builders import Story, asset, at, project, source, timed
 
 HOUR, DAY = 3600, 86_400
 START = at("2000-01-01")
 SIZES = (43_800, 87_600)
 REPEATS = 3
+MOST_GROWTH = 1.1
 HOURS, DAYS = Partitioning(TimePartition("hour", "UTC")), Partitioning(TimePartition("day", "UTC"))
 TRAILING = WindowMapping.trailing(Duration(seconds=DAY))
 
@@ -181,6 +184,9 @@ def main() -> None:
         low, high = (statistics.median(each) * 1000 for each in zip(*pairs, strict=True))
         plain = f"{seconds(PLAIN[name](SIZES[1])) * 1000:8.0f}" if name in PLAIN else ""
         print(f"{name:<38} {low:8.1f} {high:8.1f} {high / max(low, 0.001):6.2f} {plain}")
+        exponents = [math.log2(max(last, 1e-6) / max(first, 1e-6)) for first, last in pairs]
+        what = f"{SIZES[1]:,} fragments: {name}: growth of CPU time"
+        record(what, statistics.median(exponents), "exponent", spread=exponents, goal=MOST_GROWTH)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a run over fifty million rows costs against the plain Delta write that a person would have written by hand.
+"""What a run over ten million rows costs against the plain Delta write that a person would have written by hand.
 
 Both take turns in one session with the settings that sparkassets starts one with; medians, with the spread.
 """
@@ -17,7 +17,7 @@ from sparkassets.core.writes import AppendWrite, ReplaceWrite
 from sparkassets.spark.engine import SparkEngine
 from tests.benchmark.bench_runs import alternate, asset, project_of, source
 
-ROWS = 50_000_000
+ROWS = 10_000_000
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def large(spark: Any, root: Path) -> None:
-    """Fifty million rows, added or in place of all that is there."""
+    """Many rows, added or in place of all that is there."""
     query = f"SELECT id, id % 1000 AS k, CAST(id AS STRING) AS t FROM range({ROWS})"
     for write in (ReplaceWrite(), AppendWrite()):
         place = root / write.name
@@ -52,8 +52,7 @@ def large(spark: Any, root: Path) -> None:
         def run(ours: Project = ours) -> None:
             assert [result.status for result in ours.run(spark).runs] == ["success"]
 
-        print(f"{ROWS // 1_000_000} million rows, {write.name}")
-        alternate(touch, by_hand, run, warm=0)
+        alternate(f"{write.name} of {ROWS:,} rows", touch, by_hand, run)
         files = [len(DeltaTable(str(place / name)).file_uris()) for name in ("hand", "rows")]
         print(f"  files {files[1]}, by hand {files[0]}")
 

@@ -1,6 +1,6 @@
 """Publishing beside the plain write: the same rows by ``publish`` and by ``replace``, in turns; medians and the ratio.
 
-Run with ``python -m tests.benchmark.bench_publish``; the budget is 1.1.
+Run with ``python -m tests.benchmark.bench_publish``.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from sparkassets.core.spec.model import Schedule
 from sparkassets.core.writes import PublishWrite, ReplaceWrite, WriteMode
 from sparkassets.spark.engine import SparkEngine
 from tests.benchmark.bench_runs import asset, project_of
+from tests.benchmark.figures import record
 
 MODES: tuple[WriteMode, ...] = (ReplaceWrite(), PublishWrite(3))
 REPEATS = 5
-SIZES = {"1,000 rows": 1_000, "5 million rows": 5_000_000}
+GOAL = 1.1
+SIZES = {"1,000 rows": 1_000, "2 million rows": 2_000_000}
 
 
 def main() -> None:
-    """Prints a line for each size and write."""
+    """Records a ratio for each size."""
     with tempfile.TemporaryDirectory() as folder:
         engine = SparkEngine(project_of(Path(folder), {}))
         engine.start()
@@ -44,10 +46,9 @@ def main() -> None:
                     if turn > 1:
                         seconds[write.name].append(time.perf_counter() - begin)
                     assert result.status == "success", result.error
-            plain = statistics.median(seconds["replace"])
-            for name, each in seconds.items():
-                told, spread = statistics.median(each), f"{min(each):.2f}-{max(each):.2f}"
-                print(f"{title:<16} {name:<8} median {told:6.2f} s  spread {spread:<12} ratio {told / plain:.2f}")
+            ratios = [ours / plain for plain, ours in zip(seconds["replace"], seconds["publish"], strict=True)]
+            what, ratio = f"publish {title}", statistics.median(ratios)
+            record(what, ratio, "x", against="`replace`", spread=ratios, goal=GOAL)
         engine.close()
 
 

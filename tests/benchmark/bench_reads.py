@@ -19,6 +19,7 @@ from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, 
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.engine import SparkEngine
 from sparkassets.spark.predicates import partition_predicate
+from tests.benchmark.figures import record
 from tests.integration.orders import project
 
 REPEATS = 9
@@ -74,7 +75,8 @@ def compare(spark: SparkSession, what: str, path: str, parts: PartitionSet) -> N
     print(what)
     for way, each in spent.items():
         print(f"  {way:<12} median {statistics.median(each):7.0f} ms   spread {min(each):.0f}-{max(each):.0f}")
-    print(f"  ratio {statistics.median(spent['from files']) / statistics.median(spent['by Delta']):.2f}")
+    ratios = [files / delta for files, delta in zip(*spent.values(), strict=True)]
+    record(f"an inlet's read: {what}", statistics.median(ratios), "x", against="Delta's own read", spread=ratios)
 
 
 if __name__ == "__main__":

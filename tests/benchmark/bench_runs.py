@@ -27,6 +27,7 @@ from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.writes import ReplaceWrite
 from sparkassets.spark import gateway
 from sparkassets.spark.engine import SparkEngine
+from tests.benchmark.figures import record
 from tests.builders import HERE, project
 
 WAVE = 50
@@ -70,8 +71,7 @@ def small(spark: Any, root: Path) -> None:
     def run() -> None:
         assert [result.status for result in ours.run(spark).runs] == ["success"]
 
-    print("one small run in a warm process, from planning to the record")
-    alternate(touch, by_hand, run, warm=WARM, repeats=SMALL_REPEATS)
+    alternate("a full refresh of one small table, warm", touch, by_hand, run, warm=WARM, repeats=SMALL_REPEATS)
 
 
 def wave(spark: Any, root: Path) -> None:
@@ -102,8 +102,7 @@ def wave(spark: Any, root: Path) -> None:
         summary = ours.run(spark)
         assert [result.status for result in summary.runs] == ["success"] * WAVE
 
-    print(f"wave of {WAVE} runs, {PARALLEL} side by side")
-    alternate(touch, by_hand, run)
+    alternate(f"a wave of {WAVE} small runs, {PARALLEL} in parallel", touch, by_hand, run)
 
 
 def year(spark: Any, root: Path) -> None:
@@ -132,8 +131,7 @@ def year(spark: Any, root: Path) -> None:
         summary = ours.backfills.run(BackfillRequest("daily", "2013-01-01..2013-12-31", force=True), spark)
         assert [result.status for result in summary.runs] == ["success"]
 
-    print("backfill of 365 days, one fused job")
-    alternate(lambda: None, by_hand, run)
+    alternate("a fused backfill of 365 days", lambda: None, by_hand, run)
 
 
 def year_by_segment(spark: Any, root: Path) -> None:
@@ -160,18 +158,23 @@ def year_by_segment(spark: Any, root: Path) -> None:
         assert [result.status for result in summary.runs] == ["success"]
 
     all_days = "day >= '2013-01-01' AND day < '2014-01-01'"
-    for title, where, partitions in (
-        ("backfill of 365 days x 10 segments, one fused job", all_days, "2013-01-01..2013-12-31,*"),
-        ("backfill of one segment of one day of these", "day = '2013-06-15' AND k = '7'", "2013-06-15,7"),
+    for title, where, partitions, goal in (
+        ("a fused backfill of 365 days x 10 segments", all_days, "2013-01-01..2013-12-31,*", 0.9),
+        ("a backfill of one segment of one day of these", "day = '2013-06-15' AND k = '7'", "2013-06-15,7", None),
     ):
-        print(title)
-        alternate(lambda: None, lambda where=where: by_hand(where), lambda parts=partitions: run(parts))
-        for name in ("hand", "spend"):
-            files = [path.stat().st_size for path in map(Path, DeltaTable(str(root / name)).file_uris())]
-            print(f"  {name}: {len(files):,} files of {sum(files) // len(files):,} bytes")
+        alternate(
+            title,
+            lambda: None,
+            lambda where=where: by_hand(where),
+            lambda each=partitions: run(each),
+            goals=(goal, None),
+        )
+        hand, ours = (len(DeltaTable(str(root / name)).file_uris()) for name in ("hand", "spend"))
+        record(f"{title}: files", ours / hand, "x", against=f"{hand:,} by hand", goal=1)
 
 
 def alternate(
+    what: str,
     touch: Callable[[], None],
     by_hand: Callable[[], None],
     run: Callable[[], None],
@@ -179,8 +182,21 @@ def alternate(
     warm: int = 1,
     repeats: int = REPEATS,
     names: tuple[str, str] = ("by hand", "sparkassets"),
+    goals: tuple[float | None, float | None] = (None, None),
 ) -> None:
-    """Prints what both take by turns, each pair after a ``touch`` that is not counted."""
+    """Records the ratios of what both take by turns, each pair after a ``touch`` that is not counted.
+
+    Args:
+        what: What is compared, for people.
+        touch: Prepares a pair.
+        by_hand: The work to compare with.
+        run: The work that is measured.
+        warm: Pairs before the measured ones.
+        repeats: Pairs that are measured.
+        names: What the two are called.
+        goals: The largest ratios of time and of CPU time that meet a goal.
+    """
+    print(what)
     pairs: list[tuple[_Cost, _Cost]] = []
     for turn in range(warm + repeats):
         touch()
@@ -191,11 +207,9 @@ def alternate(
         seconds = [cost.seconds for cost in costs]
         spread, used = f"{min(seconds):.2f}-{max(seconds):.2f}", statistics.median(cost.used for cost in costs)
         print(f"  {name:<12} median {statistics.median(seconds):7.2f} s   spread {spread:<13} CPU {used:.2f} s")
-    clock, cpu = (
-        statistics.median(getattr(ours, what) / getattr(hand, what) for hand, ours in pairs)
-        for what in ("seconds", "used")
-    )
-    print(f"  ratio {clock:.3f}   of CPU {cpu:.3f}", flush=True)
+    for title, cost, goal in zip((what, f"{what}: CPU"), ("seconds", "used"), goals, strict=True):
+        ratios = [getattr(ours, cost) / getattr(hand, cost) for hand, ours in pairs]
+        record(title, statistics.median(ratios), "x", against=names[0], spread=ratios, goal=goal)
 
 
 class _Cost(NamedTuple):

@@ -33,7 +33,7 @@ from sparkassets.spark.engine import SparkEngine
 from tests.benchmark.bench_runs import SMALL_DATA, alternate, asset, project_of, source
 
 ROWS, BATCH = 100_000, 100
-WARM, REPEATS = 4, 11
+WARM, REPEATS = 4, 7
 CHECKS: Final = (
     NotNullCheck(("id",)),
     NotNullCheck(("name", "amount")),
@@ -58,7 +58,6 @@ def main(*names: str) -> None:
 
         spark = SparkSession.getActiveSession()
         for name in names or KINDS:
-            print(f"{name}: {BATCH} rows to {ROWS:,}", flush=True)
             KINDS[name](spark, root / name)
         engine.close()
 
@@ -92,7 +91,7 @@ class _Batches:
     def run(self) -> None:
         assert [result.status for result in self._ours.run(self.spark).runs] == ["success"]
 
-    def measure(self, *statements: str) -> None:
+    def measure(self, what: str, *statements: str, goals: tuple[float, float | None]) -> None:
         """Compares with these statements about ``{hand}`` and ``{new}``, the rows of the newest batch."""
 
         def by_hand() -> None:
@@ -100,7 +99,8 @@ class _Batches:
             for statement in statements:
                 self.spark.sql(statement.format(hand=f"delta.`{self.root / 'hand'}`", new=new)).collect()
 
-        alternate(self.touch, by_hand, self.run, warm=WARM, repeats=REPEATS)
+        title = f"{what}, {BATCH} rows to {ROWS:,}, warm"
+        alternate(title, self.touch, by_hand, self.run, warm=WARM, repeats=REPEATS, goals=goals)
         hand, ours = (self.spark.read.format("delta").load(str(self.root / name)) for name in ("hand", "rows"))
         assert hand.exceptAll(ours).isEmpty()
         assert ours.exceptAll(hand).isEmpty()
@@ -110,16 +110,18 @@ def append(spark: Any, root: Path) -> None:
     """Rows that come to those that are there."""
     columns = "id, name, amount, at"
     batches = _Batches(spark, root, AppendWrite(), columns)
-    batches.measure(f"INSERT INTO {{hand}} SELECT {columns} FROM {{new}}")
+    batches.measure("append", f"INSERT INTO {{hand}} SELECT {columns} FROM {{new}}", goals=(0.3, 0.5))
 
 
 def upsert(spark: Any, root: Path) -> None:
     """Rows that take the place of those with the same keys."""
     batches = _Batches(spark, root, UpsertWrite(("id",), ("at",)), "id, name, amount, at")
     batches.measure(
+        "upsert",
         "MERGE INTO {hand} t USING {new} s ON t.id = s.id "
         "WHEN MATCHED AND s.at >= t.at THEN UPDATE SET name = s.name, amount = s.amount, at = s.at "
-        "WHEN NOT MATCHED THEN INSERT (id, name, amount, at) VALUES (s.id, s.name, s.amount, s.at)"
+        "WHEN NOT MATCHED THEN INSERT (id, name, amount, at) VALUES (s.id, s.name, s.amount, s.at)",
+        goals=(0.5, None),
     )
 
 
@@ -128,13 +130,15 @@ def history(spark: Any, root: Path) -> None:
     write = UpsertWrite(("id",), ("at",), history=HistoryColumns("valid_from", "valid_to", "is_current"))
     batches = _Batches(spark, root, write, "id, name, amount, at")
     batches.measure(
+        "SCD 2",
         "MERGE INTO {hand} t USING ("
         "SELECT id AS key, * FROM {new} UNION ALL "
         "SELECT NULL AS key, s.* FROM {new} s JOIN {hand} t ON s.id = t.id AND t.is_current) s "
         "ON t.id = s.key AND t.is_current "
         "WHEN MATCHED THEN UPDATE SET valid_to = s.at, is_current = false "
         "WHEN NOT MATCHED THEN INSERT (id, name, amount, at, valid_from, valid_to, is_current) "
-        "VALUES (s.id, s.name, s.amount, s.at, s.at, NULL, true)"
+        "VALUES (s.id, s.name, s.amount, s.at, s.at, NULL, true)",
+        goals=(0.6, None),
     )
 
 
@@ -150,8 +154,16 @@ def rules(spark: Any, root: Path) -> None:
         (result,) = project.backfills.run(BackfillRequest("made", force=True), spark).runs
         assert result.status == "success", result.error
 
-    names = ("without", "ten rules")
-    alternate(lambda: None, lambda: run(plain), lambda: run(checked), warm=WARM, repeats=REPEATS, names=names)
+    alternate(
+        "publish 1,000 rows with ten rules",
+        lambda: None,
+        lambda: run(plain),
+        lambda: run(checked),
+        warm=WARM,
+        repeats=REPEATS,
+        names=("without rules", "ten rules"),
+        goals=(1.25, None),
+    )
 
 
 def _make_publishing(place: Path, sql: str, rules: tuple[ValidationRule, ...]) -> Project:
