@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import sys
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
@@ -38,19 +39,29 @@ def submitted_settings() -> dict[str, str]:
 
 
 def has_class(name: str) -> bool:
-    """Whether the running JVM can load a class."""
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it has no types
+    """Whether the running JVM can load a class.
 
-    try:
-        _class_loader().loadClass(name)
-    except Py4JJavaError:
-        return False
-    return True
+    Its file is looked for, because py4j takes eighty calls to report that a class cannot be loaded.
+    """
+    return _class_loader().getResource(f"{name.replace('.', '/')}.class") is not None
+
+
+def read_settings(session: SparkSession) -> dict[str, str]:
+    """All settings of a classic session, in a few calls; a Python ``dict`` of them takes a call for each."""
+    from py4j.java_gateway import get_method  # type: ignore[import-untyped]  # it has no types
+
+    jvm, separator = _gateway().jvm, uuid.uuid4().hex  # which no setting contains
+    copied = jvm.java.util.HashMap(session._jsparkSession.sessionState().conf().settings())  # noqa: SLF001  no other way
+    # `copied.values` would be Python's, which asks for each value
+    keys, values = (
+        jvm.String.join(separator, get_method(copied, name)()).split(separator) for name in ("keySet", "values")
+    )
+    return dict(zip(keys, values, strict=True))
 
 
 def delta_version(session: SparkSession) -> str:
     """The version of a classic session's Delta jars; empty where they do not say."""
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # likewise
 
     try:
         package = getattr(session.sparkContext._jvm.io.delta, "package")  # noqa: B009, SLF001  pyspark has no other way
@@ -122,7 +133,7 @@ def _make_array(kind: Any, values: Iterable[Any]) -> Any:  # noqa: ANN401 - py4j
 
 
 def _class_loader() -> Any:  # noqa: ANN401 - py4j has no types
-    return _gateway().jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    return _gateway().jvm.Thread.currentThread().getContextClassLoader()
 
 
 def _gateway() -> Any:  # noqa: ANN401 - py4j has no types

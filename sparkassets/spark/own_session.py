@@ -168,13 +168,8 @@ def copy_for_run(session: SparkSession) -> SparkSession:
         keep_running(session)
         return session
     copy = session.newSession()
-    if (
-        session not in _CHANGED_SETTINGS
-    ):  # nobody changes it, and asking for all settings takes longer than making a session
-        defaults = list_settings(copy)
-        _CHANGED_SETTINGS[session] = {
-            key: value for key, value in list_settings(session).items() if defaults.get(key) != value
-        }
+    if session not in _CHANGED_SETTINGS:  # nobody changes it
+        _CHANGED_SETTINGS[session] = _find_changed_settings(session, copy)
     for key, value in _CHANGED_SETTINGS[session].items():
         with contextlib.suppress(PySparkException):  # what no session may change is the same in all of them
             copy.conf.set(key, value)
@@ -221,13 +216,17 @@ def _copy_session(session: SparkSession) -> SparkSession | None:
     from pyspark.errors import PySparkException
 
     copy = session.newSession()
-    defaults = list_settings(copy)
-    for key, value in list_settings(session).items():
-        if defaults.get(key) != value:
-            with contextlib.suppress(PySparkException):  # what no session may change is the same in all of them
-                copy.conf.set(key, value)
+    for key, value in _find_changed_settings(session, copy).items():
+        with contextlib.suppress(PySparkException):  # what no session may change is the same in all of them
+            copy.conf.set(key, value)
     _set_current_schema(session, copy)
     return copy
+
+
+def _find_changed_settings(session: SparkSession, new: SparkSession) -> dict[str, str]:
+    """The settings of a session that a new session of its application has not, or has with another value."""
+    defaults = settings_of(new)
+    return {key: value for key, value in settings_of(session).items() if defaults.get(key) != value}
 
 
 def _clone_session(session: SparkSession) -> SparkSession | None:

@@ -189,9 +189,11 @@ class ScratchRows:
             numbered = session.table(self._table)
         else:
             numbered = session.read.schema(number_columns(schema)).parquet(self._folder)
-        fields = enumerate(schema.fields)
-        return numbered.select(
-            *(sql.col(staged_name(number)).alias(column.name, metadata=column.metadata) for number, column in fields)
+        rows = numbered.toDF(*schema.names)
+        if not any(column.metadata for column in schema.fields):
+            return rows
+        return rows.select(
+            *(sql.col(sqltext.name(each.name)).alias(each.name, metadata=each.metadata) for each in schema.fields)
         )
 
     def read_footers(self) -> list[FileMetaData] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from sparkassets.spark import sqltext
+from sparkassets.spark import gateway, sqltext
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,10 +33,9 @@ def takes_connect() -> bool:
 
 def list_settings(session: SparkSession) -> Mapping[str, str]:
     """All settings of a session."""
-    if hasattr(type(session.conf), "getAll"):
-        return cast("Mapping[str, str]", session.conf.getAll)
-    older: Any = session
-    return dict(older._jsparkSession.sessionState().conf().settings())  # noqa: SLF001 - no public way
+    if hasattr(session, "_jsparkSession"):
+        return gateway.read_settings(session)
+    return cast("Mapping[str, str]", session.conf.getAll)
 
 
 def to_arrow(frame: DataFrame) -> pa.Table:

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from py4j.clientserver import JavaClient
 
 from sparkassets.cache import cache_folder
 from sparkassets.core.writes import ReplaceWrite
@@ -19,9 +20,9 @@ from sparkassets.errors import RunError, SparkUnavailableError
 from sparkassets.processes import is_alive, read_start_time
 from sparkassets.spark import session
 from sparkassets.spark.engine import SparkEngine
-from sparkassets.spark.gateway import delta_version
+from sparkassets.spark.gateway import delta_version, has_class
 from sparkassets.spark.open_tables import describe_table, open_table
-from sparkassets.spark.own_session import open_own_session, require_utc
+from sparkassets.spark.own_session import open_own_session, require_utc, settings_of
 from sparkassets.spark.session import open_session
 from sparkassets.spark.table_locations import path_of
 from sparkassets.spark.targets.spark_commit import write
@@ -154,6 +155,30 @@ def test_the_shared_session_is_small_and_in_utc(spark):
     }
     assert {key: spark.conf.get(key) for key in wanted} == wanted
     assert open_session({}, name="x") == (spark, False)
+
+
+def test_all_settings_of_a_session_are_read_in_a_few_calls_of_its_jvm(spark, monkeypatch):
+    session = spark.newSession()
+    for key, value in {"a.text": "two\nlines, = and 'quotes'", "a.blank": "", "a.letter": "ü"}.items():
+        session.conf.set(key, value)
+    commands = []
+
+    def record_command(client, command, *args, **kwargs):
+        commands.append(command)
+        return send(client, command, *args, **kwargs)
+
+    send = JavaClient.send_command
+    expected = session.conf.getAll
+    monkeypatch.setattr(JavaClient, "send_command", record_command)
+    assert settings_of(session) == expected
+    assert len(expected) > 20
+    assert len(commands) < 20
+
+
+def test_a_class_is_found_in_the_jars_of_the_session(spark):
+    assert has_class("org.apache.spark.SparkContext")
+    assert has_class("io.delta.sql.DeltaSparkSessionExtension")
+    assert not has_class("org.apache.spark.NoSuchClass")
 
 
 def test_a_session_of_the_users_is_served_beside_it_and_stays_as_it_is(spark, tmp_path):

@@ -217,8 +217,6 @@ def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverSta
 
 def _read_again(staged: DriverStaging, files: Sequence[StagedFile]) -> DataFrame:
     """The rows of these staged files, in the table's columns."""
-    from pyspark.sql import functions as sql
-
     session, schema = staged.planned_write.landing.rows.sparkSession, _spark_schema(staged.fields)
     if not files:
         return session.createDataFrame([], schema)
@@ -226,7 +224,7 @@ def _read_again(staged: DriverStaging, files: Sequence[StagedFile]) -> DataFrame
     if capabilities_of(session).names_folders:
         reader = session.read.schema(schema).option("basePath", staged.folder)
         frame = reader.parquet(*(f"{path}/{file.path}" for file in files))
-        return frame.select(*(sql.col(sqltext.name(name)) for name in schema.names))
+        return frame.selectExpr(*map(sqltext.name, schema.names))
     return union_all([_read_file(session, f"{path}/{file.path}", schema, file.partition) for file in files])
 
 
@@ -344,11 +342,9 @@ def rows_to_stage(
     None, so that Spark has to commit, if only Delta can read these files, or if the table has a column named like one
     that separates rows.
     """
-    from pyspark.sql import functions as sql
-
     spelling = {name.lower(): sqltext.name(name) for name in planned.landing.rows.columns}
-    rows = planned.landing.rows.select(
-        *(sql.col(spelling[each["name"].lower()]).alias(each["name"]) for each in fields)
+    rows = planned.landing.rows.selectExpr(
+        *(f"{spelling[each['name'].lower()]} AS {sqltext.name(each['name'])}" for each in fields)
     )
     marked = staging_layout.mark_taken(rows, rules)
     if marked is None or table is None or not mixed:

@@ -123,8 +123,8 @@ class UpsertRows:
             f"WHEN {_TIED} THEN raise_error({sqltext.text(_AMBIGUOUS)}) ELSE {first} END"
         )
         chosen = self._choose_newest()
-        return chosen.withColumn(self.keys[0], sql.expr(guard)).select(
-            *(sql.col(sqltext.name(name)) for name in [*self.frame.columns, DELETED])
+        return chosen.withColumn(self.keys[0], sql.expr(guard)).selectExpr(
+            *map(sqltext.name, [*self.frame.columns, DELETED])
         )
 
     def _choose_newest(self) -> DataFrame:
@@ -284,7 +284,7 @@ class KeptRows:
     def read_rows(self, session: SparkSession) -> DataFrame:
         """The rows that are to land, in any session."""
         rows = self.place.read_rows(session, self.schema).filter(self.where)
-        return rows.select(*map(sqltext.name, self.columns))
+        return rows.selectExpr(*map(sqltext.name, self.columns))
 
 
 @frozen
