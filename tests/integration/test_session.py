@@ -198,6 +198,7 @@ def test_a_session_of_the_users_is_served_beside_it_and_stays_as_it_is(spark, tm
     execute(engine, order(daily, keys="2013-01-01"))
     execute(engine, order(daily, keys="2013-01-01"))
     assert theirs.getActiveSession() is theirs
+    assert theirs._jvm.SparkSession.getActiveSession().get().equals(theirs._jsparkSession)
     assert rows(spark, daily) == [(date(2013, 1, 1),)]
     with pytest.raises(
         RunError, match=r"^daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing"

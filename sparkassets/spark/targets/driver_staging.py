@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 _SECOND_PART = "again"
 """The folder within an attempt's for rows that are staged a second time, without withheld ones."""
+_ONE_TASK = 8 * 2**20
+"""Staged files of up to so many bytes are read by one task."""
 _NULLABLE_KEYS = ("nullable", "containsNull", "valueContainsNull")
 
 
@@ -173,7 +175,10 @@ def own_rows(staged: DriverStaging) -> DataFrame:
         schema = schema.add(name, kind)
     if not staged.files:
         return session.createDataFrame([], schema)
-    return staging_layout.drop_copied(session.read.schema(schema).parquet(staged.folder), kinds)
+    rows = session.read.schema(schema).parquet(staged.folder)
+    if sum(file.size for file in staged.files) <= _ONE_TASK:  # rules then take one job without a shuffle
+        rows = rows.coalesce(1)
+    return staging_layout.drop_copied(rows, kinds)
 
 
 def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverStaging:

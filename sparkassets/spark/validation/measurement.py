@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -34,7 +34,7 @@ from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.validation.partition_grouping import PartitionGrouping
-from sparkassets.spark.validation.row_rules import TAKEN, RowRules, as_column, rule_error
+from sparkassets.spark.validation.row_rules import STAYS, TAKEN, RowRules, as_column, rule_error
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
@@ -125,7 +125,8 @@ class _RuleMeasurement:
 
     def aggregate_shared(self, plans: Sequence[tuple[ValidationRule, _RulePlan]]) -> DataFrame:
         """The one aggregation for all plans: a row for each partition, a column for each figure."""
-        return self._aggregate_by_partition(self._frame, [column for _, plan in plans for column in plan.columns])
+        columns = {name: column for _, plan in plans for name, column in plan.columns.items()}
+        return self._aggregate_by_partition(self._frame, columns)
 
     def _find_faulty_rule(self, plans: Sequence[tuple[ValidationRule, _RulePlan]], error: Exception) -> RunError:
         """The error for the first rule that also fails alone, because Spark's error about all of them names none."""
@@ -157,6 +158,7 @@ class _RuleMeasurement:
     def _plan_rule(self, rule: ValidationRule) -> _RulePlan:
         """The aggregates that measure one rule, under names of their own, so that all rules share one job.
 
+        They are SQL as far as possible: py4j takes some twenty calls for each method of a column, and three for a text.
         Counts the rows that the rule looks at, and, by its kind, the failing rows, the newest time or the value of its
         condition. A condition joins the shared job only if it judges the same groups of rows; else it needs one of its
         own.
@@ -164,23 +166,22 @@ class _RuleMeasurement:
         from pyspark.sql import functions as sql
 
         check, applies_to = rule.check, self._rules.applies_to_condition(rule, has_taken=self._has_taken)
-        checked = next(self._names)
-        rows = sql.count(sql.lit(1)) if applies_to is None else sql.count_if(applies_to)
-        columns = [rows.alias(checked)]
+        checked = _ROW_COUNT if applies_to is None else next(self._names)
+        columns = {} if applies_to is None else {checked: sql.count_if(applies_to)}
         if isinstance(check, RowCountCheck):
             return _RulePlan(checked, columns)
         if check.scope == "row":
             failing = next(self._names)
-            return _RulePlan(checked, [*columns, sql.count_if(self._failing_condition(rule)).alias(failing)], failing)
+            return _RulePlan(checked, {**columns, failing: sql.count_if(self._failing_condition(rule))}, failing)
         if isinstance(check, FreshnessCheck):
             newest = next(self._names)
             micros = self._microseconds(rule, check.column)
-            return _RulePlan(checked, [*columns, sql.max(_null_unless(micros, applies_to)).alias(newest)], newest)
+            return _RulePlan(checked, {**columns, newest: sql.max(_null_unless(micros, applies_to))}, newest)
         own = None
         in_shared = applies_to is None and (check.scope == "partition" or not self._keys.keys)
         if in_shared and isinstance(check, SqlCheck | RegisteredCheck) and check.condition:
             own = next(self._names)
-            columns.append(sql.expr(check.condition).alias(own))
+            columns[own] = sql.expr(check.condition)
         return _RulePlan(checked, columns, own, applies_to=applies_to)
 
     def _failing_condition(self, rule: ValidationRule) -> Column:
@@ -193,9 +194,9 @@ class _RuleMeasurement:
 
         removing_rules = row_removing_rules(self._rules.rules)
         if rule in removing_rules and self._has_taken:
-            return sql.col(TAKEN) == removing_rules.index(rule) + 1
+            return sql.expr(f"{TAKEN} = {removing_rules.index(rule) + 1}")
         failing = self._rules.bad_rows(rule, self._frame)
-        return (sql.col(TAKEN) == 0) & failing if self._has_taken else failing
+        return sql.expr(f"{TAKEN} = {STAYS}") & failing if self._has_taken else failing
 
     def _microseconds(self, rule: ValidationRule, column: str) -> Column:
         """The column's date or time as microseconds since 1970; one without a zone is read in the rules' zone."""
@@ -207,12 +208,13 @@ class _RuleMeasurement:
             time = f"to_utc_timestamp({time}, {sqltext.text(self._rules.timezone)})"
         return sql.expr(f"unix_micros({time})")
 
-    def _aggregate_by_partition(self, frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
-        """Aggregates the columns for each partition that has rows."""
+    def _aggregate_by_partition(self, frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+        """Aggregates the columns, by name, for each partition that has rows."""
         from pyspark.sql import functions as sql
 
-        keys = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(self._keys.keys)]
-        return frame.groupBy(*keys).agg(sql.count(sql.lit(1)).alias(_ROW_COUNT), *columns)
+        keys = [sql.expr(key) for key in self._keys.keys]
+        aggregated = frame.groupBy(*keys).agg(sql.expr("count(1)"), *columns.values())
+        return aggregated.toDF(*(f"k{number}" for number in range(len(keys))), _ROW_COUNT, *columns)
 
     def _read_figures(self, rows: Sequence[Row]) -> dict[PartitionSet, Figures]:
         """The measured numbers by partition, from one row of aggregates each.
@@ -285,7 +287,7 @@ class _RuleMeasurement:
             (self._keys.find_partition(tuple(row)[: len(keys)]) if keys else self._run_partitions): row["failing"] or 0
             for row in counted
         }
-        for tally in self.tally_counts(rule, _RulePlan(plan.checked, []), shared):
+        for tally in self.tally_counts(rule, _RulePlan(plan.checked), shared):
             yield RuleTally(rule.name, tally.partition, tally.checked, failing.get(tally.partition, 0))
 
     def _find_repeated(
@@ -307,7 +309,7 @@ class _RuleMeasurement:
         self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
     ) -> Iterator[RuleTally]:
         """The measurement of a rule whose condition on aggregates must be true; without rows it holds."""
-        counted = list(self.tally_counts(rule, _RulePlan(plan.checked, []), shared))
+        counted = list(self.tally_counts(rule, _RulePlan(plan.checked), shared))
         if plan.own is not None:
             answers = {partition: row[plan.own] for partition, row in shared.items()}
         else:
@@ -344,7 +346,7 @@ class _RuleMeasurement:
                 return {self._run_partitions: True if answer is None else answer}
             (row,) = frame.agg(answer.alias("told")).collect()
             return {self._run_partitions: row["told"]}
-        aggregated = self._aggregate_by_partition(frame, [as_column(answer, rule).alias("told")])
+        aggregated = self._aggregate_by_partition(frame, {"told": as_column(answer, rule)})
         return {partition: row["told"] for partition, row in self._read_figures(aggregated.collect()).items()}
 
     def add_samples(self, tallies: Sequence[RuleTally]) -> list[RuleTally]:
@@ -375,7 +377,7 @@ class _RuleMeasurement:
     ) -> Mapping[PartitionSet, Sequence[FailingRow]]:
         """Examples of values that several rows share, by partition; for a rule of the run under all its partitions."""
         keys = self._keys.keys if check.scope == "partition" else ()
-        plan = _RulePlan("", [], applies_to=self._rules.applies_to_condition(rule, has_taken=self._has_taken))
+        plan = _RulePlan("", applies_to=self._rules.applies_to_condition(rule, has_taken=self._has_taken))
         names = [self._rules.column(rule, self._frame, name)[0] for name in check.columns]
         key_names = [f"k{number}" for number in range(len(keys))]
         values = [self._format_column(name, of=f"v{number}") for number, name in enumerate(names)]
@@ -414,13 +416,13 @@ class _RulePlan:
 
     Attributes:
         checked: The name of the number of rows that the rule looks at.
-        columns: The rule's columns in the shared aggregation.
+        columns: The rule's own columns in the shared aggregation, by name.
         own: The name of the rule's result, such as the number of failing rows; None if it takes another aggregation.
         applies_to: The condition of rows that the rule looks at; None for all.
     """
 
     checked: str
-    columns: Sequence[Column]
+    columns: Mapping[str, Column] = field(default_factory=dict)
     own: str | None = None
     applies_to: Column | None = None
 

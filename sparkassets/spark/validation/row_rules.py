@@ -122,12 +122,12 @@ class RowRules:
         """Whether the rule looks at a row; None where it looks at all."""
         from pyspark.sql import functions as sql
 
-        terms = [sql.expr(f"({rule.where})")] if rule.where else []
+        terms = [f"({rule.where})"] if rule.where else []
         if has_taken:
-            row_stays, removing_rules = sql.col(TAKEN) == STAYS, row_removing_rules(self.rules)
-            taken_later = sql.col(TAKEN) >= removing_rules.index(rule) + 1 if rule in removing_rules else None
-            terms.append(row_stays if taken_later is None else row_stays | taken_later)
-        return None if not terms else terms[0] if len(terms) == 1 else terms[0] & terms[1]
+            removing_rules = row_removing_rules(self.rules)
+            taken_later = f" OR {TAKEN} > {removing_rules.index(rule)}" if rule in removing_rules else ""
+            terms.append(f"({TAKEN} = {STAYS}{taken_later})")
+        return sql.expr(" AND ".join(terms)) if terms else None
 
     def column(self, rule: ValidationRule, frame: DataFrame, name: str) -> tuple[str, str]:
         """The spelling and the type of a column that the rule names.
