@@ -32,6 +32,7 @@ from sparkassets.spark.workplace import SparkWorkplace
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructType
 
 _SEPARATORS = {";": "';'", "\t": '"\\t"', "|": "'|'", ",": "','"}
 _MOST_FILES = 20
@@ -101,11 +102,14 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
     """
     options = _reader_options(asset)
     try:
-        check_headers(session, files, asset=asset, options=options)
-        frames = [
-            _add_path_fields(session, _read_rows(session, group, asset=asset, options=options), group, asset=asset)
-            for group in group_files(session, files, asset=asset)
-        ]
+        is_alike = check_headers(session, files, asset=asset, options=options)
+        first, *others = group_files(session, files, asset=asset)
+        rows = _read_rows(session, first, asset=asset, options=options)
+        frames = [_add_path_fields(session, rows, first, asset=asset)]
+        schema = rows.schema if others and is_alike and asset.file_format.columns != "own" else None
+        for group in others:
+            rows = _read_rows(session, group, asset=asset, options=options, schema=schema)
+            frames.append(_add_path_fields(session, rows, group, asset=asset, schema=schema))
         return union_all(frames)
     except (RunError, SourceError):
         raise
@@ -127,9 +131,16 @@ def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: 
 
 
 def _read_rows(
-    session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, options: Mapping[str, str]
+    session: SparkSession,
+    files: Sequence[FoundFile],
+    *,
+    asset: AssetSpec,
+    options: Mapping[str, str],
+    schema: StructType | None = None,
 ) -> DataFrame:
     """The rows of the files without the columns of their paths; no rows, in the declared columns, without files.
+
+    ``schema`` is theirs, where it is known already.
 
     Raises:
         RunError: There are no files and no declared columns, or the files do not fit the declared ones.
@@ -151,6 +162,8 @@ def _read_rows(
     defaults = capabilities_of(session).csv_options if file_format.reader == "csv" else {}
     options = {**defaults, **base_path, **options}
     reader = session.read.format(file_format.reader).options(**options)
+    if schema is not None:
+        return load_typed(session, reader, schema, paths, options=options)
     if file_format.has_header(options):
         return _read_with_header(session, reader, paths, declared, asset=asset, options=options)
     if file_format.columns != "own" and declared:
@@ -206,9 +219,16 @@ def _reader_options(asset: AssetSpec) -> dict[str, str]:
 
 
 def _add_path_fields(
-    session: SparkSession, frame: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec
+    session: SparkSession,
+    frame: DataFrame,
+    files: Sequence[FoundFile],
+    *,
+    asset: AssetSpec,
+    schema: StructType | None = None,
 ) -> DataFrame:
     """The rows with the fields of their file's path as columns, in place of columns of the same names.
+
+    ``schema`` is that of the rows, where it is known already.
 
     If all files have the same fields these are constants. Otherwise each row is joined to its file by Spark's
     ``_metadata.file_path``, which is encoded as a URL; a file that was not listed fails the job.
@@ -219,7 +239,8 @@ def _add_path_fields(
     if not fields:
         return frame
     names = {name.lower() for name in fields}
-    other_columns = [sqltext.name(column) for column in frame.columns if column.lower() not in names]
+    columns = frame.columns if schema is None else schema.names
+    other_columns = [sqltext.name(column) for column in columns if column.lower() not in names]
     slots = {file.slot for file in files}
     if len(slots) <= 1:
         literals = field_literals(slots.pop() if slots else None, asset)
@@ -232,14 +253,14 @@ def _add_path_fields(
     encoded = sql.replace(sql.col("_metadata.file_path"), sql.lit("+"), sql.lit("%2B"))
     read_from = sql.regexp_replace(sql.url_decode(encoded), _SCHEME.pattern, "")
     unlisted = sql.raise_error(sql.concat(sql.lit("a file that was not listed was read: "), sql.col(_PATH)))
-    columns = [
+    field_columns = [
         sql.coalesce(sql.col(sqltext.name(name)), unlisted).cast(kind.lower()).alias(name)
         for name, kind in fields.items()
     ]
     return (
         frame.select(*other_columns, read_from.alias(_PATH))
         .join(sql.broadcast(table), _PATH, "left")
-        .select(*other_columns, *columns)
+        .select(*other_columns, *field_columns)
     )
 
 

@@ -35,14 +35,16 @@ def group_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Ass
 
 def check_headers(
     session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, options: Mapping[str, str]
-) -> None:
+) -> bool:
     """Refuses files whose headers differ, where the session itself would read their columns by position.
+
+    Returns whether all files surely have the same columns: a blank one has no header.
 
     Raises:
         RunError: For the first that differs.
     """
     if not asset.file_format.has_header(options) or capabilities_of(session).checks_headers:
-        return
+        return True
     reader = session.read.format(asset.file_format.reader).options(**options)
     headers = ((file, reader.load(format_paths(session, [file], asset=asset.name)).columns) for file in files)
     written = [(file, columns) for file, columns in headers if columns]
@@ -53,6 +55,7 @@ def check_headers(
             failure = RunError(f"the source {asset.name!r} cannot be read: the header of {path} {difference}")
             failure.is_data_error, failure.files = True, (path,)
             raise failure
+    return len(written) == len(files)
 
 
 def format_paths(session: SparkSession, files: Sequence[FoundFile], *, asset: str) -> list[str]:
