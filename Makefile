@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo check test test-core test-sail test-spark matrix deep crash model lint bench peers measure schema lock clean java always
+.PHONY: help demo docs pictures check test test-core test-sail test-spark matrix deep crash model lint bench peers measure schema lock clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -35,11 +35,19 @@ help:
 	@echo 'make bench    the benchmarks, and docs/performance.md from them'
 	@echo 'make peers    the same pipeline by SQLMesh, dbt, Dagster and Airflow, for that page'
 	@echo 'make measure  sizes, names and circles of the source'
+	@echo 'make docs     the pages as a site in dist/site; broken links and anchors are errors'
+	@echo 'make pictures the pictures of the pages, from the demo project (needs Chromium)'
 	@echo 'make schema   write conf/schema.json, docs/reference.md and docs/cli.md anew'
 	@echo 'make clean    remove everything that these commands made'
 
 demo: $(if $(filter sail,$(ENGINE)),,java) .venv/.ready
 	@$(if $(ENGINE),SPARKASSETS_ENGINE=$(ENGINE)) .venv/bin/python -m jobs.demo
+
+docs: .venv-docs/.ready
+	@.venv-docs/bin/python -m jobs.site
+
+pictures: java .venv/.ready
+	@.venv/bin/python -m jobs.pictures
 
 # The everyday check: .venv alone, no Java.
 check: .venv/.ready
@@ -105,7 +113,7 @@ lock: .venv/.ready
 	@.venv/bin/uv lock --default-index https://pypi.org/simple
 
 clean:
-	@rm -rf .venv .venv-core .matrix .peers .venv.log .venv-core.log .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-core .venv-docs .matrix .peers .venv.log .venv-core.log .venv-docs.log .demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@rm -rf .import_linter_cache spark-warehouse metastore_db derby.log dist build
 	@find jobs sparkassets tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -122,6 +130,10 @@ java:
 .venv-core/.ready: .venv/.ready $(call made,.venv-core)
 	$(info Installing the Python packages without Spark into .venv-core)
 	$(call stop_if,$(shell PYTHON='$(PYTHON)' .ci/setup venv .venv-core --no-default-groups --group core-test))
+	@touch $@
+
+.venv-docs/.ready: .venv/.ready $(call made,.venv-docs)
+	$(call stop_if,$(shell PYTHON='$(PYTHON)' .ci/setup venv .venv-docs --only-group docs))
 	@touch $@
 
 always:

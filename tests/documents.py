@@ -11,6 +11,11 @@ from pathlib import Path
 from sparkassets.cli import main
 
 ROOT = Path(__file__).parents[1]
+RECIPES = sorted(
+    f"docs/cookbook/{path.name}" for path in (ROOT / "docs/cookbook").glob("*.md") if path.stem != "README"
+)
+TUTORIALS = ["docs/tutorial.md", "docs/segments.md", *RECIPES]
+"""Pages that make a project and run it, command by command."""
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _NAMED = re.compile(r"(?:#|--) (\S+\.(?:yml|sql|py))\n")
 
@@ -37,6 +42,12 @@ def code_blocks(name, *languages):
     """The blocks of a page in these languages (default: all), in order."""
     found = [Block(language, text, _path(text)) for language, text in _BLOCK.findall(page(name))]
     return [block for block in found if not languages or block.language in languages]
+
+
+def tutorial_blocks(name):
+    """The blocks of a tutorial; those of a recipe begin with the project file that all recipes share."""
+    shared = code_blocks("docs/cookbook/README.md") if name in RECIPES else []
+    return [*shared, *code_blocks(name)]
 
 
 def _path(text):
@@ -69,8 +80,17 @@ def printed(command):
     return done.stdout + done.stderr
 
 
+def write_block(block):
+    """Writes a block to the file that it names, below the current folder."""
+    path = Path(block.path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block.text, encoding="utf-8")
+
+
 def agrees(told, found):
-    """Whether a text is what a page tells, in which ``…`` stands for any part of a line and blanks for any blanks."""
+    """Whether a text is what a page tells: ``…`` is any part of a line, alone any text; blanks are any blanks."""
+    if told.strip() == "…":
+        return True
     lines = [" ".join(line.split()) for line in found.strip("\n").splitlines()]
     told_lines = [" ".join(line.split()) for line in told.strip("\n").splitlines()]
     patterns = [re.escape(line).replace("…", ".*") for line in told_lines]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import agrees, code_blocks, printed, steps
+from tests.documents import TUTORIALS, agrees, printed, steps, tutorial_blocks, write_block
 
 pytestmark = pytest.mark.spark
 
@@ -14,14 +14,14 @@ STARTING = re.compile(r"^\S+ starting Spark\n", re.MULTILINE)
 """There is a session already."""
 
 
-@pytest.mark.parametrize("name", ["docs/tutorial.md", "docs/segments.md"])
+@pytest.mark.parametrize("name", TUTORIALS)
 def test_every_command_prints_what_is_told(name, spark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
-    for block in code_blocks(name):
+    for block in tutorial_blocks(name):
         if block.path is not None:
-            Path(block.path).write_text(block.text)
+            write_block(block)
         for command, told in steps(block) if block.language == "console" else ():
             found, expected = (STARTING.sub("", text) for text in (printed(command), told))
             assert agrees(expected, found), f"$ {command}\n{found}"

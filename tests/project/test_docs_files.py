@@ -8,9 +8,10 @@ import yaml
 from sparkassets.core.spec.inlet_models import InletMap
 from sparkassets.core.spec.project_models import ProjectFile
 from sparkassets.project import load_project
-from tests.documents import code_blocks, page
+from tests.documents import ROOT, code_blocks, page
 
-PROJECT, *_ = code_blocks("docs/concepts.md", "yaml")
+(PROJECT,) = code_blocks("docs/project-file.md", "yaml")
+CONCEPTS = sorted(f"docs/concepts/{path.name}" for path in (ROOT / "docs/concepts").glob("*.md"))
 ORDERS = "asset: orders\nsource: csv\npath: landing/{day}.csv\npartition: {by: day, column: day}\n"
 
 
@@ -38,11 +39,13 @@ def test_the_project_file_is_valid_and_has_every_key(tmp_path):
 
 
 def test_every_key_of_an_inlet_is_among_the_gates():
-    gates = page("docs/concepts.md").partition("\n## Gates\n")[2].partition("\n## ")[0]
+    gates = page("docs/concepts/gates.md").partition("\n## The keys of an inlet\n")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| `(\w+):", gates, flags=re.MULTILINE)) == set(InletMap.model_fields)
 
 
-@pytest.mark.parametrize("name", ["docs/concepts.md", "docs/sources.md"])
+@pytest.mark.parametrize(
+    "name", [*CONCEPTS, "docs/coming-from.md", "docs/every-instance.md", "docs/late-rows.md", "docs/sources.md"]
+)
 def test_assets_are_valid(name, project):
     for number, block in enumerate(each for each in code_blocks(name, "yaml") if each.text.startswith("asset:")):
         assert project(all_dot_yml=block.text), number

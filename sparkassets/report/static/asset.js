@@ -1,6 +1,6 @@
 // One asset: how it stands, its slices, runs, lineage, validations and definition.
 
-const TABS = [["", "Overview"], ["slices", "Slices"], ["runs", "Runs and events"], ["lineage", "Lineage"], ["validations", "Validations"], ["definition", "Definition"]];
+const TABS = [["", "Overview"], ["slices", "Partitions"], ["runs", "Runs and events"], ["lineage", "Lineage"], ["validations", "Validations"], ["definition", "Definition"]];
 
 async function assetPage({ parts, query }) {
   const [, name, tab = ""] = parts;
@@ -27,7 +27,7 @@ async function aboutTab(row, page) {
       row.error && h("div", { class: "alarm" }, badge("failed"), " ", h("span", { class: "error" }, row.error)),
       (row.notes || []).map((note) => h("div", { class: "note" }, note)),
       waits.map((item) => h("div", { class: "note" }, badge("waiting"), " ", slicesOf(item), " ", item.reason, item.until ? [" until ", moment(item.until)] : "")),
-      page.slices && section("Slices", h("a", { href: address(["asset", row.name, "slices"]) }, "Open"), stack(row.counts || {}, { words: true }), slicesOfAsset(row, page).element),
+      page.slices && section("Partitions", h("a", { href: address(["asset", row.name, "slices"]) }, "Open"), stack(row.counts || {}, { words: true }), slicesOfAsset(row, page).element),
       section("Why it runs, or does not", null, tree(page.why)),
       section("Last runs", h("a", { href: address(["asset", row.name, "runs"]) }, "All"), runTable(runs, { own: true, none: row.source ? "Others write it: it has no runs." : "It has not run yet." }))),
     h("aside", null,
@@ -56,24 +56,24 @@ async function slicesTab(row, page, query) {
   return h("div", null, made.element,
     query.slice && (await slicePanel(row, page, made.map, query.slice)),
     section("What is not as it should be", all > some.length && quiet(`the first ${number(some.length)} of ${number(all)}`), table([
-      { title: "Slices", cell: (each) => h("a", { class: "mono", href: address(["asset", row.name, "slices"], { slice: each.first }) }, each.text) },
+      { title: "Partitions", cell: (each) => h("a", { class: "mono", href: address(["asset", row.name, "slices"], { slice: each.first }) }, each.text) },
       { title: "How many", cell: (each) => number(each.count), right: true, fit: true, wide: true },
       { title: "State", cell: (each) => badge(each.status), fit: true },
       { title: "Cause", cell: (each) => each.cause },
-    ], some, { none: "Every slice that is wanted is there and current." })));
+    ], some, { none: "Every partition that is wanted is there and current." })));
 }
 
 /** One slice: how it stands and why, what computed it, and what it was made of and went into. */
 async function slicePanel(row, page, map, key) {
   const spot = map.find(key);
   const told = spot && page.slices.codes[map.code(spot.row, spot.time)];
-  if (!told) return h("div", { class: "panel" }, h("h3", { class: "mono" }, key), empty("The report has no such slice.", "It may be older than what the report shows."));
+  if (!told) return h("div", { class: "panel" }, h("h3", { class: "mono" }, key), empty("The report has no such partition.", "It may be older than what the report shows."));
   const [status, cause, origin] = told;
   const from = page.slices.origins[origin];
   const { byRun } = await history_();
   const run = from?.run && byRun.get(from.run);
   return h("div", { class: "panel", id: "slice" },
-    h("header", { class: "head" }, h("h3", { class: "mono" }, key), badge(status), h("div", { class: "aside" }, h("a", { href: address(["asset", row.name, "lineage"], { slice: key }) }, "Lineage of this slice"))),
+    h("header", { class: "head" }, h("h3", { class: "mono" }, key), badge(status), h("div", { class: "aside" }, h("a", { href: address(["asset", row.name, "lineage"], { slice: key }) }, "Lineage of this partition"))),
     cause >= 0 && h("p", null, page.slices.causes[cause]),
     facts([
       [from?.kind === "run" ? "Computed by" : "Came by", from && [from.run ? runLink(from.run) : `${from.kind}${from.seq ? `, entry ${from.seq}` : ""}`, from.note ? quiet(` ${from.note}`) : ""]],
@@ -106,10 +106,10 @@ async function lineageTab(row, page, query) {
   if (!page.slices || !key) {
     return h("div", null,
       graphView(site.index.graph, { focus: row.name, depth: 2, tall: 360 }),
-      page.slices ? section("By slice", null, quiet("Choose a slice to see what it was made of, and what it went into."), slicesOfAsset(row, page).element.firstChild && grid(page.slices, { label: row.name, pick: (each) => (location.hash = address(["asset", row.name, "lineage"], { slice: each })) }).element) : section("As a whole", null, facts([["Reads", page.inlets.map((inlet) => h("div", null, assetLink(inlet.name), " ", quiet(inlet.mapping)))], ["Read by", row.readers.map((name) => h("div", null, assetLink(name)))]])));
+      page.slices ? section("By partition", null, quiet("Choose a partition to see what it was made of, and what it went into."), slicesOfAsset(row, page).element.firstChild && grid(page.slices, { label: row.name, pick: (each) => (location.hash = address(["asset", row.name, "lineage"], { slice: each })) }).element) : section("As a whole", null, facts([["Reads", page.inlets.map((inlet) => h("div", null, assetLink(inlet.name), " ", quiet(inlet.mapping)))], ["Read by", row.readers.map((name) => h("div", null, assetLink(name)))]])));
   }
   return h("div", null,
-    h("p", { class: "crumbs" }, h("a", { href: address(["asset", row.name, "lineage"]) }, "All slices"), " / ", h("b", { class: "mono" }, key)),
+    h("p", { class: "crumbs" }, h("a", { href: address(["asset", row.name, "lineage"]) }, "All partitions"), " / ", h("b", { class: "mono" }, key)),
     h("div", { class: "split even" },
       section("Made of", null, h("ul", { class: "tree" }, await lineageNode(row.name, key, "up", 2))),
       section("Went into", null, h("ul", { class: "tree" }, await lineageNode(row.name, key, "down", 2)))));
@@ -169,7 +169,7 @@ async function lineageNode(name, text, way, depth) {
 function way_(link, key) {
   if (link.kind === "same") return [key, ""];
   const [text] = link.of?.[key] || [""];
-  return text ? [text, ""] : ["", { all: "all of it", newest: "its newest partition", some: "no slice that the report tells" }[link.kind]];
+  return text ? [text, ""] : ["", { all: "all of it", newest: "its newest partition", some: "no partition that the report knows" }[link.kind]];
 }
 
 function validationsTab(row, page) {
@@ -179,7 +179,7 @@ function validationsTab(row, page) {
   const told = failing.filter(({ values }) => values.some((each) => each.value));
   return h("div", null,
     withheld.length > 0 && section("Withheld now", null, withheld.map((each) => h("div", { class: "panel" },
-      h("header", { class: "head" }, badge("withheld"), h("b", { class: "mono" }, each.slices || "all of it"), each.count > 1 ? quiet(plural(each.count, "slice")) : "", h("div", { class: "aside" }, runLink(each.run), " ", moment(each.at))),
+      h("header", { class: "head" }, badge("withheld"), h("b", { class: "mono" }, each.slices || "all of it"), each.count > 1 ? quiet(plural(each.count, "partition")) : "", h("div", { class: "aside" }, runLink(each.run), " ", moment(each.at))),
       verdictTable(each.rules),
       each.rules.filter((rule) => rule.samples).map((rule) => samples(rule)),
       h("p", { class: "quiet" }, "Published all the same by ", h("code", null, each.accept))))),
@@ -234,7 +234,7 @@ function definitionTab(row, page) {
         ], schedule.next) : quiet(schedule.reason)),
       section("Inlets", null, table([
         { title: "Asset", cell: (inlet) => assetLink(inlet.name) },
-        { title: "A slice needs", cell: (inlet) => [inlet.mapping, [inlet.read, ...inlet.gates, inlet.on_update === "ignore" && "its updates start nothing"].filter(Boolean).map((text) => h("div", { class: "quiet" }, text))] },
+        { title: "A partition needs", cell: (inlet) => [inlet.mapping, [inlet.read, ...inlet.gates, inlet.on_update === "ignore" && "its updates start nothing"].filter(Boolean).map((text) => h("div", { class: "quiet" }, text))] },
       ], page.inlets, { none: "It reads no other asset." })),
       page.watermarks.length > 0 && section("How far it has read", null, facts(page.watermarks)),
       section("Settings", null, facts(page.facts)),

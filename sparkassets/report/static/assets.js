@@ -33,7 +33,7 @@ function assetsPage({ query }) {
 const ASSET_COLUMNS = [
   { title: "Asset", cell: (row) => [assetLink(row.name), row.description && h("div", { class: "quiet line" }, row.description)] },
   { title: "State", cell: (row) => badge(assetState(row)), fit: true },
-  { title: "Slices", cell: (row) => (row.partitions ? stack(row.counts || {}) : ""), wide: true },
+  { title: "Partitions", cell: (row) => (row.partitions ? stack(row.counts || {}) : ""), wide: true },
   { title: "Schedule", cell: (row) => h("span", { class: "line quiet", title: row.schedule }, row.schedule), wide: true },
   { title: "Owner", cell: (row) => h("span", { class: "line owner quiet", title: row.owner }, row.owner || ""), wide: true },
   { title: "Updated", cell: (row) => moment(row.last_at), fit: true },

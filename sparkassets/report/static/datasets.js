@@ -11,7 +11,7 @@ function datasetsPage({ query }) {
       { title: "Dataset", cell: (each) => [h("span", { class: "mono break" }, each.uri), each.assets.some((name) => name !== each.uri) && h("div", null, each.assets.map((name) => [assetLink(name), " "]))] },
       { title: "Written by", cell: (each) => (each.writers.length ? list(each.writers) : quiet("others")), fit: true },
       { title: "Read by", cell: (each) => (each.readers.length ? list(each.readers) : quiet("nobody")), fit: true },
-      { title: "Slices there", cell: (each) => (each.slices === undefined || each.slices === null ? "" : number(each.slices)), right: true, fit: true, wide: true },
+      { title: "Partitions there", cell: (each) => (each.slices === undefined || each.slices === null ? "" : number(each.slices)), right: true, fit: true, wide: true },
       { title: "Updated", cell: (each) => moment(each.updated), fit: true, wide: true },
     ], rows, { none: "No dataset is like that." }));
   };

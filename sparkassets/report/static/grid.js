@@ -137,12 +137,12 @@ function drawCell(pen, x, y, status, tone, colour) {
  */
 function grid(slices, { pick, chosen, label }) {
   const map = sliceMap(slices);
-  if (!map.rows.length) return { element: empty("No slice is wanted or there yet."), map };
+  if (!map.rows.length) return { element: empty("No partition is wanted or there yet."), map };
   const place = lattice(slices, map);
   const only = new Set();
   const canvas = h("canvas");
   const spacer = h("div", { class: "spacer" });
-  const box = h("div", { class: "grid", tabindex: "0", role: "application", "aria-label": `Slices of ${label}: arrow keys move, Enter opens`, "aria-describedby": "slice-read" }, h("div", { class: "pane" }, canvas), spacer);
+  const box = h("div", { class: "grid", tabindex: "0", role: "application", "aria-label": `Partitions of ${label}: arrow keys move, Enter opens`, "aria-describedby": "slice-read" }, h("div", { class: "pane" }, canvas), spacer);
   const said = h("p", { class: "read", id: "slice-read", "aria-live": "polite" });
   const pen = canvas.getContext("2d");
   pen.font = "11px ui-monospace, monospace";
@@ -152,7 +152,7 @@ function grid(slices, { pick, chosen, label }) {
   let over = null;
 
   const tell = (spot) => {
-    if (!spot) return show(said, quiet("Point at a slice, or use the arrow keys."));
+    if (!spot) return show(said, quiet("Point at a partition, or use the arrow keys."));
     const told = slices.codes[map.code(spot.row, spot.time)];
     const key = map.keyOf(map.rows[spot.row], spot.time) || "all";
     return show(said, h("b", { class: "mono" }, key), " ", told ? badge(told[0]) : quiet("not wanted"), told && told[1] >= 0 ? ` ${slices.causes[told[1]]}` : "");

@@ -59,7 +59,7 @@ function overviewPage() {
 function failedTable(rows) {
   return table([
     { title: "Asset", cell: (row) => assetLink(row.name), fit: true },
-    { title: "Slices", cell: (row) => (row.counts?.failed ? number(row.counts.failed) : "all"), right: true, fit: true, wide: true },
+    { title: "Partitions", cell: (row) => (row.counts?.failed ? number(row.counts.failed) : "all"), right: true, fit: true, wide: true },
     { title: "Error", cell: (row) => h("span", { class: "error" }, row.error || "") },
     { title: "Last success", cell: (row) => moment(row.last_at), fit: true, wide: true },
   ], rows, FIRST);
@@ -68,7 +68,7 @@ function failedTable(rows) {
 function withheldTable(rows) {
   return table([
     { title: "Asset", cell: (row) => assetLink(row.name, { tab: "validations" }), fit: true },
-    { title: "Slices", cell: (row) => (row.counts?.withheld ? number(row.counts.withheld) : "all"), right: true, fit: true },
+    { title: "Partitions", cell: (row) => (row.counts?.withheld ? number(row.counts.withheld) : "all"), right: true, fit: true },
     { title: "Why", cell: (row) => (row.withheld || []).join("; ") },
   ], rows, FIRST);
 }
@@ -85,7 +85,7 @@ function lateTable(rows) {
 function waitingTable(rows) {
   return table([
     { title: "Asset", cell: (row) => assetLink(row.asset), fit: true },
-    { title: "Slices", cell: slicesOf, wide: true, fit: true },
+    { title: "Partitions", cell: slicesOf, wide: true, fit: true },
     { title: "Waits for", cell: (row) => row.reason },
     { title: "Until", cell: (row) => (row.until ? moment(row.until) : ""), fit: true, wide: true },
   ], rows, FIRST);
@@ -94,7 +94,7 @@ function waitingTable(rows) {
 function plannedTable(rows) {
   return table([
     { title: "Asset", cell: (row) => assetLink(row.asset), fit: true },
-    { title: "Slices", cell: slicesOf, wide: true, fit: true },
+    { title: "Partitions", cell: slicesOf, wide: true, fit: true },
     { title: "Because", cell: (row) => row.reason },
   ], rows, FIRST);
 }

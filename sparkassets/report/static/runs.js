@@ -4,7 +4,7 @@ const RUN_COLUMNS = [
   { title: "Started", cell: (run) => h("a", { href: address(["run", run.run]), title: run.run }, moment(run.started)), fit: true },
   { title: "Asset", cell: (run) => assetLink(run.asset), fit: true },
   { title: "Status", cell: (run) => [badge(run.status, run.adopted ? "adopted" : undefined), run.kind === "backfill" ? quiet(" backfill") : ""], fit: true },
-  { title: "Slices", cell: (run) => [slicesOf(run), run.unchanged ? quiet(` ${number(run.unchanged)} unchanged`) : "", run.withheld ? [" ", badge("withheld", `${number(run.withheld)} withheld`)] : ""], wide: true },
+  { title: "Partitions", cell: (run) => [slicesOf(run), run.unchanged ? quiet(` ${number(run.unchanged)} unchanged`) : "", run.withheld ? [" ", badge("withheld", `${number(run.withheld)} withheld`)] : ""], wide: true },
   { title: "Rows", cell: (run) => (run.rows === undefined ? "" : number(run.rows)), right: true, fit: true, wide: true },
   { title: "Took", cell: (run) => (run.seconds === undefined ? "" : duration(run.seconds)), right: true, fit: true },
   { title: "Because", cell: (run) => (run.error ? h("span", { class: "error line", title: run.error }, run.error) : h("span", { class: "quiet line", title: run.skipped || run.reason }, run.skipped || run.reason || "")), wide: true },
@@ -18,7 +18,7 @@ function eventTable(events) {
   return table([
     { title: "At", cell: (event) => moment(unixOf(event.at)), fit: true },
     { title: "Event", cell: (event) => h("span", { class: "mono" }, `#${event.seq}`), right: true, fit: true, wide: true },
-    { title: "Slices", cell: slicesOf },
+    { title: "Partitions", cell: slicesOf },
     { title: "By", cell: (event) => (event.run ? runLink(event.run, "a run") : quiet(event.extra?.mark ? "a person" : "others")), fit: true },
     { title: "Caused", cell: (event) => [(event.triggered || []).map((run) => h("div", null, runLink(run))), (event.included_in || []).map((run) => h("div", { class: "quiet" }, "read by ", runLink(run)))] },
     { title: "Extra", cell: (event) => quiet(Object.entries(event.extra || {}).map(([name, value]) => `${name}: ${value}`).join(", ")), wide: true },
@@ -58,7 +58,7 @@ async function runPage({ parts }) {
     h("div", { class: "split even" },
       h("div", null, section("What it was", null, facts([
         ["Because", run.reason],
-        ["Slices", run.slices && h("span", { class: "mono" }, run.slices)],
+        ["Partitions", run.slices && h("span", { class: "mono" }, run.slices)],
         ["How many", run.count !== undefined && number(run.count)],
         ["Unchanged", run.unchanged && number(run.unchanged)],
         ["Interval", run.interval && `${clock(run.interval[0])} – ${clock(run.interval[1])}`],
@@ -75,7 +75,7 @@ async function runPage({ parts }) {
       h("div", null,
         section("What it read", null, table([
           { title: "Asset", cell: (each) => assetLink(each.asset), fit: true },
-          { title: "Slices", cell: (each) => h("span", { class: "mono" }, each.slices || "all of it") },
+          { title: "Partitions", cell: (each) => h("span", { class: "mono" }, each.slices || "all of it") },
           { title: "Version", cell: (each) => (each.version === undefined ? "" : number(each.version)), right: true, fit: true },
         ], run.reads || [], { none: "It read no other asset." })))),
     section("Caused by", null, eventTable(causes)),
@@ -87,7 +87,7 @@ function verdictTable(verdicts) {
     { title: "Rule", cell: (each) => h("span", { class: "mono" }, each.rule), fit: true },
     { title: "Outcome", cell: (each) => badge(each.outcome), fit: true },
     { title: "Failing", cell: (each) => each.checked === undefined ? "" : `${number(each.failing || 0)} of ${number(each.checked)}`, right: true, fit: true },
-    { title: "Slices", cell: slicesOf, wide: true },
+    { title: "Partitions", cell: slicesOf, wide: true },
     ...(verdicts.some((each) => each.observed) ? [{ title: "Observed", cell: (each) => each.observed || "", wide: true }] : []),
   ], verdicts);
 }
