@@ -27,9 +27,9 @@ from tests.crash.driver import Orders, PlainProject
 from tests.crash.plain import SALES, Computed, PlainEngine
 from tests.crash.processes import Started, server
 
-ASSETS = 32
+ASSETS = 16
 SLEEP_SECONDS = 0.5
-REPEATS = 3
+REPEATS = 1
 DRIVERS = (1, 2, 4)
 
 

@@ -22,7 +22,7 @@ from sparkassets.spark.predicates import partition_predicate
 from tests.benchmark.figures import record
 from tests.integration.orders import project
 
-REPEATS = 9
+REPEATS = 5
 DAYS = Partitioning(TimePartition("day", "UTC", column="day"))
 FIRST = date(2013, 1, 1)
 

@@ -30,7 +30,7 @@ from sparkassets.spark.engine import SparkEngine
 from tests.benchmark.figures import record
 from tests.builders import HERE, project
 
-WAVE = 50
+WAVE = 16
 REPEATS = 3
 PARALLEL = 4
 WARM = 3

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.benchmark.figures import record
 
-REPEATS = 3
+REPEATS = 2
 
 PLAIN = """
 import sys, time

@@ -8,7 +8,7 @@ from typing import Final
 
 from sparkassets.frozen import frozen
 
-SAMPLE = 3
+SAMPLE = 2
 """Days of a backfill by a tool that starts a process for each; scaled to the year."""
 
 CLEAN = "SELECT day, carrier, delay FROM {landed} WHERE delay IS NOT NULL{days}"
