@@ -21,7 +21,7 @@ def describe_error(error: BaseException) -> str:
     try:
         lines = str(error).strip().splitlines()
     except BaseException:  # noqa: BLE001  the author's own `__str__`
-        return f"{kind}, which cannot say what it is"
+        return f"{kind}, whose text is not available"
     text = f"{kind}: {lines[0]}" if lines else kind
     nested: object = getattr(error, "exceptions", ()) if issubclass(type(error), BaseExceptionGroup) else ()
     return f"{text}: {describe_error(nested[0])}" if isinstance(nested, tuple) and nested else text

@@ -50,7 +50,7 @@ class PartitionSelection:
         """
         if asset.partitioning.is_partitioned and (self.run or self.interval is not None):
             option = "--run" if self.run else "--interval"
-            raise InputError(f"asset {asset.name!r} has partitions: leave {option} out, which is for those without")
+            raise InputError(f"asset {asset.name!r} has partitions, but {option} is for assets without")
         return parse_interval(asset, self.interval)
 
 
@@ -84,8 +84,11 @@ class AssetCommands:
             spec = self._context.runnable_asset(name, "resume")
             if spec.paused:
                 raise InputError(
-                    f"asset {name!r} is paused by `paused: true` in {spec.location.file}, which `resume` cannot change",
-                    hint="take that line out",
+                    (
+                        f"asset {name!r} is paused by `paused: true` in {spec.location.file}; `resume` cannot "
+                        "change that"
+                    ),
+                    hint="remove that line",
                 )
         return self._set_paused(assets, paused=False)
 
@@ -157,15 +160,16 @@ class AssetCommands:
         spec = publishing_asset(self._context.spec, asset)
         if spec.maker:
             message = (
-                f"{asset!r} is published together with the other outlets of {spec.maker!r}: it cannot go back alone"
+                f"{asset!r} cannot be rolled back alone: it is published together with the other outlets of "
+                f"{spec.maker!r}"
             )
-            hint = f"all of them go back by `sparkassets iterations {spec.maker} --rollback {run}`"
+            hint = f"`sparkassets iterations {spec.maker} --rollback {run}` rolls back all of them"
             raise InputError(message, hint=hint)
         context = self._context.look()
         plan = plan_rollback(context, context.asset(asset), run)
         if not plan.runs:
             reasons = "; ".join(dict.fromkeys(each.reason for each in plan.waiting))
-            raise InputError(f"nothing is rolled back: {asset}: {reasons}")
+            raise InputError(f"not rolled back: {asset}: {reasons}")
         open_engine = partial(self._runner.open_lazy_engine, spark)
         return self._runner.run([RollbackWork(spec, run)], spark, check=check, open_engine=open_engine)
 
@@ -209,7 +213,7 @@ class AssetCommands:
         if self._context.runnable_asset(asset, verb).source is not None:
             raise InputError(
                 f"asset {asset!r} is a source: others write it, so there is nothing to {verb}",
-                hint="`sparkassets events add` tells of an update",
+                hint="`sparkassets events add` records an update",
             )
         spec = self._context.known_project(verb).assets[asset]
         partitions = (

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sparkassets.runtime.driver_work import BackfillWork, DriverWork, RebuildWork
     from sparkassets.runtime.progress import Progress
 
-_ALL_ALONE = "--all computes all that is wanted: leave --partition, --interval and --segment out"
+_ALL_ALONE = "--all excludes --partition, --interval and --segment: it computes every expected partition"
 
 
 @frozen
@@ -93,7 +93,7 @@ def _requested_partitions(asset: AssetSpec, request: BackfillRequest) -> Partiti
         return partitions
     selected = partitions & asset.partitioning.parse_segments(request.segments)
     if not selected:
-        raise InputError(f"--partition {request.partition} names none of the segments of --segment")
+        raise InputError(f"--partition {request.partition} and --segment have no segment in common")
     return selected
 
 
@@ -102,10 +102,10 @@ def _refuse_wrong_range(asset: AssetSpec, request: BackfillRequest) -> None:
     if request.whole and request.has_range:
         raise InputError(_ALL_ALONE)
     if request.interval is not None and request.partition is not None:
-        raise InputError(f"asset {asset.name!r} has partitions: leave --interval out, which is for those without")
+        raise InputError(f"asset {asset.name!r} has partitions, but --interval is for assets without")
     if request.interval is not None or not (request.whole or request.has_range):
         keys = asset.partitioning.placeholder
-        raise InputError(f"asset {asset.name!r} has partitions: say which with --partition {keys}, or --all")
+        raise InputError(f"asset {asset.name!r} has partitions: name them by --partition {keys}, or pass --all")
     if request.segments and not asset.partitioning.segments:
         raise InputError(f"asset {asset.name!r} has no segments: leave --segment out")
 
@@ -113,7 +113,9 @@ def _refuse_wrong_range(asset: AssetSpec, request: BackfillRequest) -> None:
 def _refuse_partition_options(asset: AssetSpec, request: BackfillRequest) -> None:
     """Raises `InputError` for options that only make sense for an asset with partitions."""
     if request.partition is not None:
-        raise InputError(f"asset {asset.name!r} has no partitions: use --interval A..B, or nothing for all of it")
+        raise InputError(
+            f"asset {asset.name!r} has no partitions: pass --interval A..B, or no option to compute all of it"
+        )
     if request.whole and request.interval is not None:
         raise InputError(_ALL_ALONE)
     options = {
@@ -123,7 +125,7 @@ def _refuse_partition_options(asset: AssetSpec, request: BackfillRequest) -> Non
     }
     option = next((name for name, value in options.items() if value), None)
     if option is not None:
-        raise InputError(f"asset {asset.name!r} has no partitions: {option} is for those that have")
+        raise InputError(f"asset {asset.name!r} has no partitions, so {option} does not apply")
 
 
 def parse_interval(asset: AssetSpec, interval: str | None) -> tuple[int, int] | None:
@@ -155,25 +157,23 @@ def _make_rebuild(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | 
 def _refuse_rebuild(asset: AssetSpec, request: BackfillRequest) -> None:
     """Raises `InputError` for a rebuild of part of a table, or of a table that one run cannot compute again."""
     if request.whole or request.has_range:
-        raise InputError("--rebuild computes all of the table: leave --partition, --segment, --interval and --all out")
+        raise InputError("--rebuild excludes --partition, --segment, --interval and --all: it computes the whole table")
     if request.newest_first or request.max_runs is not None:
-        raise InputError("--rebuild is one run: leave --newest-first and --max-runs out")
+        raise InputError("--rebuild excludes --newest-first and --max-runs: it is a single run")
     if not asset.is_recomputable:
-        raise InputError(
-            f"asset {asset.name!r} appends: what it holds cannot be computed again, so there is no rebuild"
-        )
+        raise InputError(f"asset {asset.name!r} appends and cannot be rebuilt: its rows cannot be recomputed")
     if asset.writes_itself:
-        hint = "`backfill --force` has its code run again for the partitions that you name"
-        raise InputError(f"asset {asset.name!r} writes its table itself, so that no run makes it again", hint=hint)
+        hint = "`backfill --force` runs its code again for the partitions that you name"
+        raise InputError(f"asset {asset.name!r} cannot be rebuilt: its own code writes its table", hint=hint)
     if asset.segment_params is not None:
-        raise InputError(f"asset {asset.name!r} has params for each segment, so no one run can compute all of it")
+        raise InputError(f"asset {asset.name!r} cannot be rebuilt in one run: it has params for each segment")
 
 
 def refuse_empty_rebuild(plan: Plan) -> None:
     """Raises `InputError`, with the reasons, if the plan of a rebuild has no run."""
     if not plan.runs:
         reasons = "; ".join(f"{wait.asset}: {wait.reason}" for wait in plan.waiting) or "there is nothing to compute"
-        raise InputError(f"nothing is rebuilt: {reasons}")
+        raise InputError(f"not rebuilt: {reasons}")
 
 
 def named_partitions(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
@@ -184,7 +184,7 @@ def named_partitions(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
     """
     if asset.partitioning.is_partitioned and not keys:
         option = f"--partition {asset.partitioning.placeholder}"
-        raise InputError(f"asset {asset.name!r} has partitions: say which with {option}")
+        raise InputError(f"asset {asset.name!r} has partitions: name them by {option}")
     return PartitionSet.union(partitions_of(asset, each) for each in keys) if keys else EVERYTHING
 
 
@@ -221,7 +221,7 @@ def partitions_of(asset: AssetSpec, keys: str) -> PartitionSet:
     except PartitionError as error:
         if not asset.partitioning.is_open or not _lacks_a_segment(asset, keys):
             raise
-        add = f"`sparkassets partitions {asset.name} add KEY` makes a segment known"
+        add = f"`sparkassets partitions {asset.name} add KEY` adds a segment"
         raise PartitionError(str(error.args[0]), hint=f"{error.hint}; {add}" if error.hint else add) from None
 
 
@@ -259,7 +259,7 @@ class BackfillCommands:
         asset = self._context.runnable_asset(request.asset, "backfill")
         if asset.runs_elsewhere:
             hint = "start its job, which records itself by `project.run_of`"
-            raise InputError(f"asset {asset.name!r} has no code here: its own job runs it", hint=hint)
+            raise InputError(f"asset {asset.name!r} has no code in this project: its own job runs it", hint=hint)
         if asset.partitioning.is_open:
             asset = self._context.look(at=at).asset(asset.name)
         works: list[DriverWork] = [make_backfill(asset, request)]

@@ -110,8 +110,8 @@ def _matching_assets(project: ProjectSpec, name: str) -> list[str]:
         if matching:
             return matching
         raise InputError(
-            f"no asset of project {project.name!r} fits {name!r}",
-            hint="`sparkassets status` lists them; put a pattern in quotes, or the shell may replace it",
+            f"no asset of project {project.name!r} matches {name!r}",
+            hint="`sparkassets status` lists the assets; quote patterns so that the shell does not expand them",
         )
     raise project.unknown_asset_error(name)
 
@@ -173,7 +173,7 @@ class ProjectContext:
             self.scope.check(name, verb)
         asset = self.spec.asset(name)
         if asset.maker:
-            message = f"{name!r} is an outlet: the runs of {asset.maker!r} write it, with all that they write"
+            message = f"{name!r} is an outlet, and is written by the runs of {asset.maker!r}"
             raise InputError(message, hint=f"`sparkassets {verb} {asset.maker}`")
         return asset
 
@@ -195,7 +195,7 @@ class ProjectContext:
         """Raises `InputError` for a command that only makes sense for the whole project, if this is a part of one."""
         if self.scope is not None:
             message = f"`{verb}` is for the project itself, not for {self.scope.title}"
-            raise InputError(message, hint="what is changed in the base reaches the branch when it runs")
+            raise InputError(message, hint="the branch picks up changes of the base when it runs")
 
     def resolve_time(self, at: datetime | str | None) -> datetime:
         """The instant that ``at`` means, by default now; aware, UTC."""

@@ -62,7 +62,7 @@ class HistoryCommands:
         claims = self.rows(kinds=("claim",), run=run, last=1)
         if not claims:
             hint = "; ".join(filter(None, ["`sparkassets runs` lists them", self.cut_note()]))
-            raise InputError(f"no run {run!r} in project {spec.name!r}", hint=hint)
+            raise InputError(f"unknown run {run!r} in project {spec.name!r}", hint=hint)
         lost = self._context.lost_claims(self._context.read_state("runs"))
         name = claims[0].asset if claims[0].asset in spec.assets else None
         store = self._context.adapters.store
@@ -106,7 +106,7 @@ class HistoryCommands:
 
         spec = publishing_asset(self._context.spec, asset)
         if spec.outlets:
-            message = f"{asset!r} is a multi-asset, which holds no data: its outlets have iterations"
+            message = f"{asset!r} is a multi-asset without data of its own: ask for the iterations of an outlet"
             raise InputError(message, hint=f"name {list_outlet_names(spec.outlets)}")
         asset_state = self._context.read_state("iterations").assets.get(asset)
         if asset_state is None or not asset_state.iterations:
@@ -151,7 +151,7 @@ class HistoryCommands:
 
         oldest = find_oldest_entry(store)
         when = format_zoned(oldest[1], self._context.spec.timezone, seconds=True) if oldest is not None else "now"
-        return f"what was before {when} is not kept (`retention` of the state)"
+        return f"entries before {when} are no longer kept (`retention` of the state)"
 
     def _recorded_name(self, asset: str) -> str:
         """The name under which the journal has an asset's runs: the multi-asset of an outlet, else its own.
@@ -173,5 +173,7 @@ def publishing_asset(spec: ProjectSpec, name: str) -> AssetSpec:
     """
     asset = spec.asset(name)
     if not asset.publishes:
-        raise InputError(f"asset {name!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
+        raise InputError(
+            f"asset {name!r} has no iterations", hint="write: {publish: {keep: 10}} keeps one for each run"
+        )
     return asset

@@ -51,7 +51,7 @@ class LineageCommands:
         outlets = self._context.spec.asset(asset).outlets
         if outlets:
             raise InputError(
-                f"the runs of {asset!r} write {listing(outlets, last='and')}: ask where these came from",
+                f"the runs of {asset!r} write {listing(outlets, last='and')}: ask for the lineage of these",
                 hint=f"`sparkassets lineage {outlets[0]}`",
             )
         project, state = self._context.read_with_segments("lineage")

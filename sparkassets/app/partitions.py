@@ -109,7 +109,7 @@ class PartitionCommands:
         self._context.spec.asset(name)
         spec = context.asset(name)
         if not spec.partitioning.is_partitioned:
-            raise InputError(f"asset {name!r} has no partitions", hint="`sparkassets status` tells what is known")
+            raise InputError(f"asset {name!r} has no partitions", hint="`sparkassets status` shows the asset")
         return spec
 
     def _record(self, name: str, keys: Sequence[str], dimension: str | None, *, adds: bool) -> list[str]:

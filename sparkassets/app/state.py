@@ -107,7 +107,9 @@ class StateCommands:
         store, snapshot = self._context.adapters.store, decode(image.snapshot, journal_id=image.journal_id)
         rows, seq = store.read_base()
         if seq + 1 < store.oldest_seq():
-            problem = f"what was known before entry {store.oldest_seq()} is not there, and the snapshot alone tells it"
+            problem = (
+                f"the record of everything before entry {store.oldest_seq()} is missing; only the snapshot still has it"
+            )
             yield StateDamage(problem, "restore the state's `base` from a backup; do not remove `watermarks`")
             return
         state = replace(decode(rows, journal_id=image.journal_id), seq=seq)
@@ -116,9 +118,9 @@ class StateCommands:
         if state.seq == image.snapshot_seq and (names := find_differences(state, snapshot)):
             from sparkassets.core.phrases import few
 
-            problem = f"the snapshot of entry {image.snapshot_seq} is not what the journal comes to, of {few(names)}"
+            problem = f"the snapshot at entry {image.snapshot_seq} differs from the journal for {few(names)}"
             yield StateDamage(
-                problem, "stop the drivers and remove the state's `watermarks`: it is rebuilt from the journal"
+                problem, "stop all drivers and remove the state's `watermarks`; it is rebuilt from the journal"
             )
 
     def export_lines(self) -> Iterator[dict[str, Any]]:
@@ -161,7 +163,7 @@ class StateCommands:
         store.check(project=self._context.spec.name)
         if damages := store.find_damages():
             message = f"the state is damaged: {damages[0].problem}"
-            raise StateError(message, hint=f"{damages[0].repair}; `sparkassets state verify` tells all of it")
+            raise StateError(message, hint=f"{damages[0].repair}; `sparkassets state verify` lists all damage")
         return store.migrate(FormatUpgrade(upgrade_entry_row, upgrade_snapshot_row))
 
     def report(self, *, at: datetime | str | None = None) -> ReportDocuments:

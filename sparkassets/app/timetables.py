@@ -32,7 +32,7 @@ class TimetableCommands:
         from sparkassets.core.planner.explain.preview import MOST_RUNS, preview_schedule
 
         if not 1 <= count <= MOST_RUNS:
-            raise InputError(f"cannot tell the next {count} runs of an asset; expected 1 to {MOST_RUNS:,}")
+            raise InputError(f"cannot preview {count} runs of an asset; expected 1 to {MOST_RUNS:,}")
         specs = [self._context.spec.asset(name) for name in assets] or list(self._context.spec.assets.values())
         since, asset_states = self._context.resolve_time(start), self._context.read_state("preview").assets
         paused = {name for name, state in asset_states.items() if state.paused}

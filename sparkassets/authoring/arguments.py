@@ -169,13 +169,13 @@ def _text(value: object) -> str:
             return value.isoformat()
         case PurePath():
             return value.as_posix()
-    raise TypeError(f"a {type(value).__name__} cannot stand in the declaration of an asset; expected plain values")
+    raise TypeError(f"a {type(value).__name__} is not allowed in the declaration of an asset; expected plain values")
 
 
 def _key(key: object) -> str:
     name = to_plain(key)
     if not isinstance(name, str):
-        raise TypeError(f"the key {key!r} cannot stand in the declaration of an asset; expected text or an asset")
+        raise TypeError(f"the key {key!r} is not allowed in the declaration of an asset; expected text or an asset")
     return name
 
 
@@ -183,9 +183,11 @@ def _duration(value: timedelta) -> str:
     """Whole seconds, as elapsed time."""
     of_calendar = not hasattr(value, "start") and any(getattr(value, unit, 0) for unit in ("years", "months"))
     if of_calendar:  # only pendulum's durations have these, and its intervals, whose length is exact
-        raise ValueError(f"{value} cannot stand in the declaration of an asset: months have no fixed length; say days")
+        raise ValueError(
+            f"{value} is not allowed in the declaration of an asset: months have no fixed length; use days"
+        )
     if value.microseconds:
-        raise ValueError(f"{value} cannot stand in the declaration of an asset; expected whole seconds")
+        raise ValueError(f"{value} is not allowed in the declaration of an asset; expected whole seconds")
     return f"{value.days * 86_400 + value.seconds}s"
 
 
@@ -238,7 +240,7 @@ class Asset(ConditionExpression):
 
     def __post_init__(self) -> None:
         if self.name is None and self.uri is None:
-            raise ValueError("an asset has a name or a uri: Asset('orders'), Asset(uri='x-drop://inbox')")
+            raise ValueError("pass either a name or a uri: Asset('orders'), Asset(uri='x-drop://inbox')")
         if self.name is not None and self.uri is not None:
             for hook in REFERENCE_HOOKS:
                 hook(self, sys._getframe(2))  # noqa: SLF001  where it stands: above this and the dataclass's own
@@ -254,7 +256,7 @@ class Asset(ConditionExpression):
 
     def __getitem__(self, column: str) -> AssetColumn:
         if self.name is None:
-            raise TypeError("a column belongs to an asset by its name: Asset('orders').amount")
+            raise TypeError("only an asset with a name has columns: Asset('orders').amount")
         return AssetColumn(self.name, column)
 
 

@@ -19,8 +19,7 @@ def get_current_context() -> Any:  # noqa: ANN401  the `Context` of Spark's laye
     found = _CURRENT.get(None)
     if found is None:
         raise RuntimeError(
-            "there is no current run here: get_current_context() is for an asset's function while a run calls it, "
-            "and for what that calls in its own thread"
+            "no current run: call get_current_context() only from an asset's function, on the thread that runs it"
         )
     return found
 

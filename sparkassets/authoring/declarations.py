@@ -38,8 +38,8 @@ R = TypeVar("R")
 OTHERWISE: Final = {"name": "asset", "at": "path"}
 """The keys of YAML for arguments of another name."""
 _NOT_HERE: Final = {
-    "python": "the function below is what the asset runs: @asset takes no 'python'",
-    "asset": "the name of an asset is 'name' here, or the first argument: @asset('orders')",
+    "python": "@asset takes no 'python': the asset runs the decorated function",
+    "asset": "pass the asset's name as 'name' or as the first argument: @asset('orders')",
 }
 AT_ONCE: Final = frozenset({"sql", "source"})
 """With either there is no function to decorate: the call declares the asset."""
@@ -167,7 +167,7 @@ _FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {}
 _SINKS: list[Callable[[AssetDeclaration], None]] = []
 _UNUSED: dict[int, AssetDeclaration] = {}
 """Decorators created during discovery that decorate no function yet."""
-_DECLARES_NOTHING: Final = "asset() declares nothing here: it stands above no function, and has no 'sql' or 'source'"
+_DECLARES_NOTHING: Final = "asset() declares nothing: it decorates no function and has no 'sql' or 'source'"
 
 
 @overload
@@ -191,7 +191,7 @@ def asset(name: Any = None, /, **keys: Any) -> Any:
         return _make_declaration(DeclaredKeys({}), place)(name)
     given = declared_keys(keys, name)
     if given.values.pop("outlets", None) is not None or "outlets" in keys:
-        given.refuse("outlets", "several outlets are declared by @multi_asset")
+        given.refuse("outlets", "use @multi_asset to declare several outlets")
     return _make_declaration(given, place)
 
 
@@ -218,7 +218,7 @@ def multi_asset(
         given.refuse("outlets", str(error))
     declaration = _make_declaration(given, place)
     if not callable(declaration):
-        raise TypeError("@multi_asset stands above a function")
+        raise TypeError("@multi_asset must decorate a function")
     found: Callable[[Callable[P, R]], AssetFunction[P, R]] = declaration
     return found
 
@@ -229,7 +229,7 @@ def outlets_of(given: object) -> dict[str, Any]:
     if isinstance(said, list) and all(isinstance(each, str) for each in said):
         return {each: {} for each in said}
     if not isinstance(said, dict):
-        raise TypeError("the outlets of @multi_asset are a map by their names, or a list of names")
+        raise TypeError("'outlets' of @multi_asset must be a dict by name, or a list of names")
     return {name: {} if keys is None else _rename_keys(keys) for name, keys in said.items()}
 
 
@@ -282,10 +282,10 @@ def _make_declaration(given: DeclaredKeys, place: DeclarationPlace | None) -> An
     def decorate(function: Callable[P, R]) -> AssetFunction[P, R]:
         _UNUSED.pop(id(unused), None)
         if not callable(function):
-            raise TypeError(f"@asset stands above a function, not a {type(function).__name__}")
+            raise TypeError(f"@asset must decorate a function, not a {type(function).__name__}")
         name = own or getattr(function, "__name__", None)
         if not isinstance(name, str):
-            raise TypeError("@asset needs the name of the asset here: @asset('orders')")
+            raise TypeError("@asset needs the name of the asset: @asset('orders')")
         module = place.module if place is not None else getattr(function, "__module__", "")
         _FUNCTIONS[module, name] = function
         _record_declaration(AssetDeclaration(name, keys, function, place, tuple(given.problems)))
@@ -308,17 +308,17 @@ def declared_keys(keys: Mapping[str, Any], name: object = None) -> DeclaredKeys:
     """
     found = DeclaredKeys({})
     if name is not None and "name" in keys:
-        found.refuse("name", "asset() is given its name twice")
+        found.refuse("name", "asset() got the name twice")
     for key, value in {**keys, **({"name": name} if name is not None else {})}.items():
         own = OTHERWISE.get(key, key)
         if key in _NOT_HERE:
             found.refuse(key, _NOT_HERE[key])
         elif key not in AssetKeys.__annotations__ and key != "outlets" and not _SINKS:
-            raise TypeError(f"asset() has no key {key!r}{_suggest_key(key)}")
+            raise TypeError(f"asset() got the unknown key {key!r}{_suggest_key(key)}")
         elif value is None and key in AssetKeys.__annotations__:
             continue
         elif own in found.values:
-            found.refuse(key, f"asset() is given both 'at' and {own!r}, which are one key")
+            found.refuse(key, f"asset() got both 'at' and {own!r}, which set the same key")
         else:
             try:
                 make_plain: Callable[[Any], Any] = _PLAIN.get(own, to_plain)

@@ -225,7 +225,7 @@ class _ImportObserver:
                 self.folders_listed.add(folder)
         elif event == "subprocess.Popen" and _starts_jvm(args[0], args[1]):
             raise RuntimeError(
-                "Spark is started where the module is imported; start it in a function, which is given `spark`"
+                "the module starts Spark on import; use the argument `spark` of the asset's function instead"
             )
 
 

@@ -33,7 +33,7 @@ COMMANDS = {
     "run": "Run everything that is due.",
     "backfill": "Compute missing or stale partitions of an asset.",
     "diff": "Compare a branch's tables with the base's.",
-    "promote": "Promote a branch's results to the base without computing them again.",
+    "promote": "Promote a branch's results to the base without recomputing them.",
     "drop": "Delete a branch and its tables.",
     "impact": "Show everything downstream that a change of partitions affects.",
     "lineage": "Trace partitions or columns back to their sources.",
@@ -72,7 +72,7 @@ class LazyGroup(click.Group):
             return None
         command = import_module(f"sparkassets.cli.commands.{cmd_name}").command
         if not isinstance(command, click.Command):
-            raise TypeError(f"{cmd_name} is no command")
+            raise TypeError(f"unknown command {cmd_name}")
         return command
 
     def resolve_command(
@@ -208,7 +208,7 @@ def script(shell: str, program: click.Command) -> str:
 
     kind = get_completion_class(shell)
     if kind is None:
-        raise ValueError(f"click completes nothing in {shell!r}")
+        raise ValueError(f"no completion for the shell {shell!r}")
     # the method of the base class: that of bash asks the bash of this machine for its version first
     return ShellComplete.source(kind(program, {}, PROGRAM, VARIABLE))
 

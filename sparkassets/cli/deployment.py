@@ -118,9 +118,9 @@ def _check(request: DeployRequest, project: ProjectSpec) -> None:
     """Raises `InputError` for options that a run there would refuse, or that would have no effect."""
     for place in (str(request.out.absolute()), project.root):
         if escape_unwritable(place) != place:
-            raise InputError(f"the path {escape_unwritable(place)} is not UTF-8, as what is written has to name it")
+            raise InputError(f"the path {escape_unwritable(place)} is not UTF-8, but the generated files must name it")
         if not place.isprintable():
-            raise InputError(f"the path {place!r} has a line break or the like, and what is written names it in a line")
+            raise InputError(f"the path {place!r} contains a control character such as a line break")
     select_assets(project, request.select)
     expand(request.cron)
     find_zone(request.timezone or project.timezone)
@@ -174,7 +174,7 @@ def _arguments(select: Sequence[str], set_variables: Mapping[str, str]) -> tuple
     """
     for name, value in set_variables.items():
         if secret_in_text(f"{name}={value}") or secret_in_text(value):
-            hint = "let the file name a variable of the environment there"
+            hint = "use an environment variable there"
             raise InputError(f"--set {name} would write a credential into a file", hint=hint)
     chosen = [word for each in select for word in ("--select", each)]
     return (*chosen, *(word for name, value in set_variables.items() for word in ("--set", f"{name}={value}")))
@@ -189,7 +189,7 @@ def _seconds(timeout: str) -> int:
     duration = Duration.parse(timeout)
     seconds = duration.days * 86_400 + duration.seconds
     if duration.months or seconds <= 0:
-        raise InputError(f"--timeout {timeout} is no time that a start may take; expected one such as 6h or 1d")
+        raise InputError(f"invalid --timeout {timeout}; expected a duration such as 6h or 1d")
     return seconds
 
 
@@ -214,8 +214,8 @@ def _targets(
         InputError: A profile cannot run there, or there is none.
     """
     if not project.profiles:
-        hint = "write `profiles: {dev: {…}, prod: {…}}` into project.yml, each with a state and a warehouse of its own"
-        raise InputError("a bundle has a target for each profile, and the project has no `profiles`", hint=hint)
+        hint = "write `profiles: {dev: {…}, prod: {…}}` into project.yml, each with its own state and warehouse"
+        raise InputError("a bundle needs a target for each profile, but the project has no `profiles`", hint=hint)
     from sparkassets.wiring import Project
 
     requested_profile = environment.get(PROFILE)
@@ -231,7 +231,7 @@ def _targets(
         targets.append(name)
     if not targets:
         raise next(iter(refused.values()))
-    return tuple(targets), [f"no target {name!r}: {error.args[0]}" for name, error in refused.items()]
+    return tuple(targets), [f"unknown target {name!r}: {error.args[0]}" for name, error in refused.items()]
 
 
 def _refuse_unset(project: ProjectSpec, set_variables: Mapping[str, str]) -> None:
@@ -239,12 +239,14 @@ def _refuse_unset(project: ProjectSpec, set_variables: Mapping[str, str]) -> Non
     name = project.profile
     missing = sorted(project.variables.keys() - set_variables.keys() - project.secrets.keys())
     if missing:
-        hint = f"let `variables` of the profile say {listing(missing, last='and')}, or give --set"
-        raise InputError(f"profile {name!r} takes {few(missing)} from the environment, which a task has not", hint=hint)
+        hint = f"set {listing(missing, last='and')} under `variables` of the profile, or by --set"
+        raise InputError(
+            f"profile {name!r} takes {few(missing)} from the environment, which tasks do not have", hint=hint
+        )
     receivers = {each for asset in project.assets.values() for rule in asset.notify for each in rule.to}
     if unknown := sorted(receivers - project.secrets.keys() - project.given.keys() - set_variables.keys()):
-        hint = f"say where it is: `secrets: {{{unknown[0]}: {{scope: …, key: …}}}}`"
-        raise InputError(f"`notify` names {few(unknown)}, which a task's environment has not", hint=hint)
+        hint = f"declare it: `secrets: {{{unknown[0]}: {{scope: …, key: …}}}}`"
+        raise InputError(f"`notify` names {few(unknown)}, which is not set in a task's environment", hint=hint)
 
 
 def _refuse_inside(project: ProjectSpec) -> None:
@@ -259,7 +261,9 @@ def _refuse_inside(project: ProjectSpec) -> None:
             under = f" under profile {project.profile!r}" if project.profile else ""
             shown = os.path.relpath(place, project.root)
             hint = "give it an absolute path or a URI, such as /Volumes/main/ops/shop or s3://lake/shop"
-            raise InputError(f"{subject}{under} is in the project's folder ({shown}), which runs elsewhere", hint=hint)
+            raise InputError(
+                f"{subject}{under} is in the project's folder ({shown}), but the deployment runs elsewhere", hint=hint
+            )
 
 
 _BYTECODE_FOLDER = "__pycache__"
@@ -285,8 +289,8 @@ def collect_files(project: ProjectSpec, env: Mapping[str, str]) -> dict[str, byt
     for path in sorted(paths):
         if not path.is_relative_to(root.parent):
             raise InputError(
-                f"{str(path)!r} is part of the project and lies outside {str(root.parent)!r}",
-                hint="what is taken elsewhere lies in the project's folder or beside it",
+                f"{str(path)!r} is part of the project, but outside {str(root.parent)!r}",
+                hint="deployed files must be in the project's folder or beside it",
             )
         files[path.relative_to(root.parent).as_posix()] = path.read_bytes()
     size = sum(map(len, files.values()))

@@ -29,13 +29,13 @@ def refuse_placeholders(args: Sequence[str]) -> None:
     """
     for argument in args:
         if "\0" in argument:
-            raise InputError(f"argument {argument!r} holds the character U+0000")
+            raise InputError(f"argument {argument!r} contains the character U+0000")
         if not _has_bytes(argument):
-            raise InputError(f"argument {argument!r} holds half a character (a lone surrogate)")
+            raise InputError(f"argument {argument!r} contains half of a surrogate pair")
         if "{{" in argument:
             raise InputError(
-                f"argument {argument!r} still holds '{{{{'",
-                hint="the job's parameter reference was not replaced; is its name right?",
+                f"argument {argument!r} still contains '{{{{'",
+                hint="the job's parameter reference was not replaced; check its name",
             )
 
 
@@ -159,7 +159,7 @@ def _asset_hint(context: click.Context, message: str) -> str | None:
     if extra is None or not option:
         return None
     names = ",".join(filter(None, [extra[1], *(extra[2] or "").split()])) if option == "--select" else extra[1]
-    return f"assets are named by {option}: {context.command_path} {option} {names}"
+    return f"name assets by {option}: {context.command_path} {option} {names}"
 
 
 def _option_hint(error: click.NoSuchOption) -> str | None:
@@ -208,7 +208,7 @@ def _wrap_unexpected(error: Exception) -> SparkAssetsError:
         ) as file:
             file.write(traceback_text)
     except OSError:
-        return SparkAssetsError(f"unexpected {first_line}", hint="this is a bug of sparkassets: please report it")
+        return SparkAssetsError(f"unexpected {first_line}", hint="this is a bug in sparkassets: please report it")
     return SparkAssetsError(
-        f"unexpected {first_line}", hint=f"this is a bug of sparkassets: please report it with {file.name}"
+        f"unexpected {first_line}", hint=f"this is a bug in sparkassets: please report it with {file.name}"
     )

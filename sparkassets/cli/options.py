@@ -199,9 +199,7 @@ def _refuse_several(_: click.Context, __: click.Parameter, values: tuple[str, ..
         InputError: There are several.
     """
     if len(values) > 1:
-        raise InputError(
-            f"--partition is given {len(values)} times, and this command takes one", hint="name a range: A..B"
-        )
+        raise InputError(f"--partition is given {len(values)} times; expected once", hint="use a range: A..B")
     return values[0] if values else None
 
 
@@ -307,7 +305,7 @@ def explain_no_runs(base: Project, otherwise: str) -> str:
     """The text for no runs: that the branch equals the base, or else ``otherwise``."""
     branch = click.get_current_context().meta[_BRANCH]
     equals_base = branch is not None and not base.branches.differs(branch)
-    return "nothing differs from the base: the branch computes nothing" if equals_base else otherwise
+    return "nothing differs from the base, so the branch computes nothing" if equals_base else otherwise
 
 
 def open_project(folder: Path, *, tables: bool = False) -> Project:
@@ -318,8 +316,8 @@ def open_project(folder: Path, *, tables: bool = False) -> Project:
         SpecError: Something is wrong with its files.
     """
     if folder in USUAL_FOLDERS and not any(map(has_project, USUAL_FOLDERS)):
-        hint = "give the project's folder with --project, or make one: sparkassets init"
-        raise InputError("there is no project: neither conf/project.yml nor ./project.yml exists", hint=hint)
+        hint = "give the project's folder by --project, or create one: sparkassets init"
+        raise InputError("no project found: neither conf/project.yml nor ./project.yml exists", hint=hint)
     from sparkassets.cli.failures import hide_values
     from sparkassets.wiring import Project
 

@@ -74,7 +74,7 @@ def _figure(verb: str, known_text: str, totals: CostTotals, name: str) -> str:
     count = totals.unknown.get(name, 0)
     if count == totals.runs > 0:
         return f"{verb} unknown" + (" rows" if name == "rows" else "")
-    return f"{verb} {known_text}" + (f" (not known of {plural(count, 'run')})" if count else "")
+    return f"{verb} {known_text}" + (f" (unknown for {plural(count, 'run')})" if count else "")
 
 
 def print_late(late: Sequence[AssetLateness], project: ProjectSpec, terminal: Terminal) -> None:

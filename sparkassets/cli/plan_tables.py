@@ -89,7 +89,7 @@ def print_plan(
 
 
 def _print_unseen(unseen: Mapping[str, str], terminal: Terminal) -> None:
-    terminal.print("", "only a Spark session can see these as they are now (`plan --spark` starts one):")
+    terminal.print("", "only a Spark session can read the current state of these (`plan --spark` starts one):")
     rows: list[Row] = [[TableCell(name, "yellow"), why] for name, why in unseen.items()]
     print_table(terminal, [TableColumn("asset"), TableColumn("why", wraps=True)], rows)
 
@@ -126,7 +126,7 @@ def _print_runs(plan: Plan, project: ProjectSpec, terminal: Terminal) -> None:
     terminal.print("", totals_line(plan.totals))
     for run in plan.runs:
         for unknown in run.estimate.unknown if run.estimate is not None else ():
-            terminal.print(f"not known what {run.asset} reads of {unknown}")
+            terminal.print(f"unknown how much {run.asset} reads of {unknown}")
 
 
 def print_downstream(
@@ -137,7 +137,7 @@ def print_downstream(
 ) -> None:
     """Writes what a backfill would make due downstream, with costs estimated from the present tables."""
     if not after:
-        terminal.print("", "nothing downstream follows it")
+        terminal.print("", "nothing is downstream of it")
         return
     terminal.print("", "would then be due downstream:")
     from sparkassets.cli.plan_details import COST_COLUMNS, sum_cells
@@ -197,10 +197,10 @@ def print_summary(
         print_table(terminal, _ENDED_COLUMNS, [_ended_row(result, project) for result in summary.runs])
         terminal.print("", summary_line(summary))
     else:
-        terminal.print("interrupted; no run ended" if summary.interrupted else idle)
+        terminal.print("interrupted before any run ended" if summary.interrupted else idle)
     _print_outcomes(summary, project, terminal)
     if summary.faults:
-        terminal.print("", terminal.paint("sources and tables that could not be looked at:", "red"))
+        terminal.print("", terminal.paint("sources and tables that could not be observed:", "red"))
         rows: list[Row] = [[few(assets), fault] for assets, fault in summary.shared_faults]
         print_table(terminal, [TableColumn("asset"), TableColumn("reason", wraps=True)], rows)
     if summary.interrupted:
@@ -246,7 +246,7 @@ def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", 
         if hint:
             print_text(terminal, f"hint: {hint}", indent=2)
         if details:
-            terminal.print(f"  the whole story: {details}")
+            terminal.print(f"  details: {details}")
 
 
 def print_skipped(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
@@ -307,10 +307,10 @@ def print_preview(previews: Sequence[SchedulePreview], now: datetime, terminal: 
     if rows:
         print_table(terminal, [TableColumn("asset"), *SLOT_COLUMNS, TableColumn("from now")], rows)
     else:
-        terminal.print("time alone starts no run")
+        terminal.print("no run is scheduled by time")
     idle = [preview for preview in previews if not preview.slots]
     if idle:
-        terminal.print("", terminal.paint("without a coming run:", "dim"))
+        terminal.print("", terminal.paint("no further run:", "dim"))
         reasons = [
             [TableCell(preview.asset, "dim"), TableCell(preview.reason + _paused_suffix(preview), "dim")]
             for preview in idle

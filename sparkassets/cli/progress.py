@@ -200,7 +200,7 @@ def ended_line(result: RunResult, project: ProjectSpec, terminal: Terminal) -> s
     if outcome := outcome_text(result, project):
         facts.append(outcome)
     if result.adopted:
-        facts.append(f"recorded {result.adopted}, which was found in the target")
+        facts.append(f"recorded {result.adopted}, which had already committed")
     if result.error or result.skipped:
         facts.append(strip_controls(result.error or result.skipped))
     return f"{status} {run_label(result, project)}: {', '.join(facts)}"

@@ -72,7 +72,7 @@ class GuardedStream:
                 raise
 
 
-STOPPING = "stopping: cancelling runs; again to quit at once"
+STOPPING = "stopping: cancelling runs; press again to quit immediately"
 
 
 _HANGUP = getattr(signal, "SIGHUP", None)

@@ -36,30 +36,32 @@ def parse_uri(text: str) -> str:
     's3://Example/Dataset'
     """
     if not text:
-        raise AssetError("a dataset URI is empty")
+        raise AssetError("the dataset URI is empty")
     if len(text) > URI_CHARACTERS:
         raise AssetError(f"the dataset URI has {len(text):,} characters; expected at most {URI_CHARACTERS:,}")
     from sparkassets.core.credentials import secret_in_text  # a look at a compiled project parses no URI
 
     if secret := secret_in_text(text):
-        raise AssetError(f"the dataset URI holds {secret}; events are clear text", hint="leave it out of the identity")
+        raise AssetError(
+            f"the dataset URI contains {secret}; events are clear text", hint="leave it out of the identity"
+        )
     _refuse_patterns(text)
     valid = _RFC_3986.match(text)
     end = valid.end() if valid else 0
     if end < len(text):
         found = text[end]
         hint = "'%' must be followed by two hexadecimal digits" if found == "%" else f"write it as {quote(found)}"
-        raise AssetError(f"the dataset URI {text!r} holds {found!r}, which RFC 3986 does not allow", hint=hint)
+        raise AssetError(f"the dataset URI {text!r} contains {found!r}, which RFC 3986 does not allow", hint=hint)
     scheme = _SCHEME.match(text)
     if not scheme:
         if wrong := _BEFORE_SLASHES.match(text):
-            hint = "a scheme is letters, digits, '+', '-' and '.', beginning with a letter"
-            raise AssetError(f"the dataset URI {text!r} has {wrong[1]!r} for its scheme", hint=hint)
+            hint = "a scheme consists of letters, digits, '+', '-' and '.', and begins with a letter"
+            raise AssetError(f"the dataset URI {text!r} has the invalid scheme {wrong[1]!r}", hint=hint)
         return text
     if scheme[1].lower() == RESERVED_SCHEME:
         raise AssetError(f"the dataset URI {text!r} uses the scheme '{RESERVED_SCHEME}', which is reserved")
     if not text[scheme.end() :].strip("/"):
-        raise AssetError(f"the dataset URI {text!r} names nothing after its scheme")
+        raise AssetError(f"the dataset URI {text!r} is empty after its scheme")
     return lower_scheme(text)
 
 
@@ -81,6 +83,6 @@ def _refuse_patterns(text: str) -> None:
     mark = _PATTERN_MARKS.search(host.replace("[", "").replace("]", "")) or _PATTERN_MARKS.search(text, skipped)
     if mark:
         raise AssetError(
-            f"the dataset URI {text!r} looks like a glob or a regular expression because of {mark[0]!r}",
-            hint="an identity names one dataset",
+            f"the dataset URI {text!r} contains {mark[0]!r}, as in a glob or a regular expression",
+            hint="a URI identifies a single dataset",
         )

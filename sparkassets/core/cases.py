@@ -171,7 +171,7 @@ def _documents(files: Iterable[SourceFile], problems: list[SpecProblem]) -> Iter
                 yield YamlDocument(file, root)
             elif root.value:
                 place = root.start_mark.line + 1, root.start_mark.column + 1
-                problems.append(file.problem(*place, "a test is a map of keys; expected 'test: <name>' first"))
+                problems.append(file.problem(*place, "expected a map of keys that begins with 'test: <name>'"))
 
 
 class _CaseReader:
@@ -192,7 +192,7 @@ class _CaseReader:
             lacking = "expect" if keys.asset is not None else "asset"
             if lacking not in self._document.failed:
                 hint = "a test has 'asset', 'given' and 'expect', or 'steps'"
-                self._at.add_problem(f"the key {lacking!r} is missing in test {keys.test!r}", hint=hint)
+                self._at.add_problem(f"missing key {lacking!r} in test {keys.test!r}", hint=hint)
             return None
         asset = self._find_asset(self._at / "asset", keys.asset)
         return self._read_row_case(asset, keys) if asset is not None else None
@@ -200,14 +200,14 @@ class _CaseReader:
     def _find_asset(self, at: DocumentPlace, name: str) -> AssetSpec | None:
         found = self._project.assets.get(name)
         if found is None:
-            at.add_problem(f"there is no asset {name!r}", hint=did_you_mean(name, self._project.assets))
+            at.add_problem(f"unknown asset {name!r}", hint=did_you_mean(name, self._project.assets))
         return found
 
     # ------------------------------------------------------------------ rows
 
     def _read_row_case(self, asset: AssetSpec, keys: CaseFile) -> RowCase | None:
         if asset.source is not None or asset.maker:
-            what = "a source, which nothing computes" if asset.source else f"an outlet of {asset.maker!r}; test that"
+            what = "a source, which no run computes" if asset.source else f"an outlet of {asset.maker!r}; test that"
             (self._at / "asset").add_problem(f"{asset.name!r} is {what}")
             return None
         partitions = self._read_partitions(asset)
@@ -239,9 +239,7 @@ class _CaseReader:
         if text is None:
             if asset.partitioning.is_partitioned:
                 hint = f"write partition: {asset.partitioning.placeholder}"
-                self._at.add_problem(
-                    f"the test does not say which partitions of {asset.name!r} are computed", hint=hint
-                )
+                self._at.add_problem(f"the test lacks 'partition': asset {asset.name!r} has partitions", hint=hint)
             return EVERYTHING
         return self._parts(at, asset, text)
 
@@ -258,7 +256,7 @@ class _CaseReader:
             return None
         start, dots, end = text.partition("..")
         if not dots:
-            at.add_problem(f"{text!r} is no interval", hint="write A..B, two times")
+            at.add_problem(f"{text!r} is not an interval", hint="write two times, as A..B")
             return None
         low, high = self._instant(at, start), self._instant(at, end)
         if high < low:
@@ -283,17 +281,17 @@ class _CaseReader:
         for name in read if "given" not in self._document.failed else ():
             if name not in self._keys.given:
                 hint = f"write {name}: [] for none"
-                self._at.add_problem(f"the rows of {name!r}, which {asset.name!r} reads, are not given", hint=hint)
+                self._at.add_problem(f"'given' lacks the rows of {name!r}, which {asset.name!r} reads", hint=hint)
 
     def _read_given(self, at: DocumentPlace, inlet: AssetSpec, given: Sequence[Row] | GivenMap) -> GivenRows:
         keys = given if isinstance(given, GivenMap) else GivenMap(rows=list(map(dict, given)))
         rows = at / "rows" if isinstance(given, GivenMap) else at
         if (keys.rows is None) == (keys.file is None) and "given" not in self._document.failed:
-            at.add_problem("the rows are given by 'rows' or by 'file', one of them")
+            at.add_problem("give either 'rows' or 'file'")
         self._check_types(at, keys)
         if keys.file is not None and keys.file.rpartition(".")[2] not in FORMATS:
             (at / "file").add_problem(
-                f"{keys.file!r} is no {listing([f'.{name}' for name in FORMATS], last='or')} file"
+                f"{keys.file!r} is not a {listing([f'.{name}' for name in FORMATS], last='or')} file"
             )
         columns = {**inlet.columns, **path_columns(inlet), **keys.columns}
         if inlet.columns or keys.columns:
@@ -311,7 +309,7 @@ class _CaseReader:
     def _refuse_undeclared(self, at: DocumentPlace, row: Row, inlet: AssetSpec, columns: Mapping[str, str]) -> None:
         for name in row.keys() - columns.keys() - _HIDDEN:
             hint = did_you_mean(name, columns)
-            (at / name).add_key_problem(f"{inlet.name!r} declares no column {name!r}", hint=hint)
+            (at / name).add_key_problem(f"{inlet.name!r} does not declare a column {name!r}", hint=hint)
 
     def _check_types(self, at: DocumentPlace, keys: GivenMap) -> None:
         for name, kind in keys.columns.items():
@@ -327,14 +325,14 @@ class _CaseReader:
         if not isinstance(expect, ExpectMap):
             if asset.outlets:
                 hint = f"write expect: {{outlets: {{{asset.outlets[0]}: [...]}}}}"
-                at.add_problem(f"{asset.name!r} has outlets, whose rows are expected apart", hint=hint)
+                at.add_problem(f"{asset.name!r} has outlets: expect rows for each outlet", hint=hint)
             return ExpectedOutcome({asset.name: tuple(expect or ())})
         tables = self._read_expected_tables(asset, expect)
         has_rows = bool(tables) or expect.withheld is not None
         if expect.error is not None and has_rows:
-            (at / "error").add_key_problem("a run that fails has no rows")
+            (at / "error").add_key_problem("a run that is expected to fail has no rows")
         if expect.error is None and not has_rows:
-            at.add_problem("nothing is expected", hint="write rows, outlets, error or withheld")
+            at.add_problem("'expect' is empty", hint="write rows, outlets, error or withheld")
         withheld = None
         if expect.withheld is not None:
             texts = expect.withheld
@@ -349,7 +347,7 @@ class _CaseReader:
             (at / "outlets" / name).add_key_problem(f"{asset.name!r} has no outlet {name!r}", hint=hint)
         if expect.rows is not None:
             if asset.outlets:
-                (at / "rows").add_key_problem(f"{asset.name!r} has outlets, whose rows are expected apart")
+                (at / "rows").add_key_problem(f"{asset.name!r} has outlets: expect rows for each outlet")
             tables[asset.name] = tuple(expect.rows)
         return tables
 
@@ -363,10 +361,10 @@ class _CaseReader:
     def _read_time_case(self, written: Sequence[StepMap]) -> TimeCase:
         for key in ("asset", "partition", "at", "interval", "params", "given", "expect"):
             if (self._at / key).exists:
-                (self._at / key).add_key_problem(f"{key!r} has no meaning beside 'steps', which say when assets run")
+                (self._at / key).add_key_problem(f"{key!r} is not allowed beside 'steps'")
         steps = tuple(self._read_step(self._at / "steps" / index, each) for index, each in enumerate(written))
         if any(later.at < earlier.at for earlier, later in pairwise(steps)):
-            (self._at / "steps").add_problem("the moments of the steps must follow one another")
+            (self._at / "steps").add_problem("the times of the steps must increase")
         return TimeCase(self._keys.test, (self._at / "test").location, self._keys.description, steps)
 
     def _read_step(self, at: DocumentPlace, keys: StepMap) -> CaseStep:

@@ -119,7 +119,7 @@ class EntryPointRegistry:
             InputError: There is none, or it is built in.
         """
         if name in self.built_in:
-            message = f"'{name}' is a {self.noun} of sparkassets itself, and none that a package registers"
+            message = f"'{name}' is a built-in {self.noun}, not one that a package registers"
             raise self.raises(message, hint=self.built_in[name])
         if name not in installed:
             known = ", ".join(sorted(installed.keys() - self.built_in.keys())) or "none"
@@ -144,11 +144,8 @@ class EntryPointRegistry:
             raise self.raises(f"the parameters of {self.noun} '{name}' cannot be determined: {why}") from error
         taken = {key: each for key, each in found.items() if each.kind in _BY_KEYWORD}
         if swallowed := next((key for key in taken if key in reserved), None):
-            message = (
-                f"{self.noun} '{name}' takes a parameter '{swallowed}', a name that is reserved: a key of every "
-                f"{self.owner}"
-            )
-            raise self.raises(message, hint="its package must give the parameter another name")
+            message = f"{self.noun} '{name}' has a parameter '{swallowed}', a reserved key of every {self.owner}"
+            raise self.raises(message, hint="its package must rename the parameter")
         return taken
 
     def validate_parameters(
@@ -194,7 +191,7 @@ class EntryPointRegistry:
         first = error.errors(include_url=False)[0]
         key = str(first["loc"][0])
         if first["type"] == "missing":
-            return self.raises(f"{self.noun} '{name}' lacks its key '{key}'", lacks=True)
+            return self.raises(f"{self.noun} '{name}' needs the key '{key}'", lacks=True)
         words = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
         message = f"'{key}' of {self.noun} '{name}' is {show_value(parameters[key])}; expected {words}"
         return self.raises(message, path=(key,))
@@ -208,7 +205,7 @@ class EntryPointRegistry:
         try:
             return factory(**given)
         except (TypeError, ValueError) as error:
-            raise self.raises(f"{self.noun} '{name}' refuses its parameters: {error}") from error
+            raise self.raises(f"{self.noun} '{name}' rejected its parameters: {error}") from error
         except PLUGIN_FAILURES as error:
             raise self.raises(f"{self.noun} '{name}' failed: {describe_error(error)}") from error
 
@@ -225,10 +222,7 @@ class EntryPointRegistry:
 
     def _hint_for(self, name: str, installed: Mapping[str, Factory]) -> str:
         if re.search(r"[.:/]", name):
-            return (
-                "an import path is never used: it is the name that a package registers in the entry point group "
-                f"'{self.group}'"
-            )
+            return f"use the name that a package registers in the entry point group '{self.group}', not an import path"
         from sparkassets.core.suggestions import suggest_close
 
         install = f"install the package that registers it in the entry point group '{self.group}'"

@@ -93,10 +93,10 @@ class AttributeRecord(dict[str, Any]):
     def why_missing(self, name: str) -> str:
         """Why there is no such member."""
         if not self:
-            return f"there is no {name!r}; nothing is in it"
+            return f"{name!r} is undefined; it is empty"
         other_names = {**IN_EVENTS, **IN_SOURCE_RUNS} if self.keys() & {"source_run", "data_interval"} else {}
         hint = called_here(name, other_names) or did_you_mean(name, self)
-        return f"there is no {name!r}; {hint}" if hint else f"there is no {name!r}"
+        return f"{name!r} is undefined; {hint}" if hint else f"{name!r} is undefined"
 
 
 def to_record(value: Any) -> Any:  # noqa: ANN401
@@ -153,7 +153,7 @@ def check_extra(extra: object) -> dict[str, Any]:
 
     for path, what in secrets_in(found):
         where = f" {'.'.join(map(str, path))}" if path else ""
-        raise InputError(f"the extra{where} holds {what}; events are clear text")
+        raise InputError(f"the extra{where} contains {what}; events are clear text")
     return found
 
 
@@ -168,20 +168,20 @@ def encode_extra(extra: Mapping[str, Any]) -> str:
         size = len(text.encode())
     except UnicodeEncodeError as error:
         raise InputError(
-            f"the extra holds {error.object[error.start]!r}, half of a character, which UTF-8 cannot write",
-            hint="the text was decoded from bytes that are no text; replace what could not be read",
+            f"the extra contains {error.object[error.start]!r}, half of a surrogate pair, which is not valid Unicode",
+            hint="the text was decoded from invalid bytes; replace the characters that could not be read",
         ) from None
     except (TypeError, ValueError) as error:
         raise InputError(
             f"the extra cannot be written as JSON: {_json_problem(error)}",
-            hint="make it text, numbers, lists and dicts of these",
+            hint="use text, numbers, and lists and dicts of these",
         ) from None
     except RecursionError:
         raise nesting_error() from None
     if size > EXTRA_BYTES:
         raise InputError(
             f"the extra is {size:,} bytes of JSON; expected at most {EXTRA_BYTES:,}",
-            hint="put what is large into a file or a table, and its place into the extra",
+            hint="store large values in a file or a table, and their location in the extra",
         )
     if _depth(extra) > EXTRA_DEPTH:
         raise nesting_error()
@@ -204,4 +204,4 @@ def _depth(value: object) -> int:
 
 def nesting_error() -> InputError:
     """The error for objects and lists that are nested deeper than `EXTRA_DEPTH`, or than can be read."""
-    return InputError(f"the extra is nested too deep; expected at most {EXTRA_DEPTH} objects and lists in each other")
+    return InputError(f"the extra nests more than {EXTRA_DEPTH} objects and lists")

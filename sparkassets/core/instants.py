@@ -114,7 +114,7 @@ def _resolve_local_time(text: str, local: datetime, zone: str) -> int:
     before, after = (_clock_text(local_datetime(change.at + offset)) for offset in (change.before, change.after))
     if second < first:
         hint = f"write {_clock_text(local_datetime(first + clock.offset_at(first)))}"
-        raise InstantError(f"'{text}' does not exist in {zone}: the clocks go from {before} to {after}", hint=hint)
+        raise InstantError(f"'{text}' does not exist in {zone}: the clocks skip from {before} to {after}", hint=hint)
     both = " or ".join(_clock_text(from_unix(each).astimezone(clock.zone)) for each in (first, second))
     message = f"'{text}' happens twice in {zone}: the clocks go back from {before} to {after}"
     raise InstantError(message, hint=f"write {both}")
@@ -434,7 +434,7 @@ class Duration:
             of = local_date(day)
             year, month = divmod(of.year * 12 + of.month - 1 + self.months, 12)
             if not MINYEAR <= year <= MAXYEAR:
-                raise InstantError(f"'{self.text}' from {of} leaves the years {MINYEAR} to {MAXYEAR}")
+                raise InstantError(f"'{self.text}' from {of} is outside the years {MINYEAR} to {MAXYEAR}")
             day = day_number(date(year, month + 1, min(of.day, monthrange(year, month + 1)[1])))
         return (day + self.days) * DAY + rest
 

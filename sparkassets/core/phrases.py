@@ -123,7 +123,7 @@ def parse_size(text: str) -> int:
     """
     found = _SIZE.fullmatch(text.strip())
     if found is None:
-        raise InputError(f"{text!r} is no size", hint="write bytes, or a number with a unit such as 10GB or 512MiB")
+        raise InputError(f"{text!r} is not a size", hint="write bytes, or a number with a unit such as 10GB or 512MiB")
     from fractions import Fraction
 
     power = found["power"]

@@ -159,13 +159,13 @@ class _MemberChecker:
         """The members of one of the run's names, and the message for another one; None where they are unknown."""
         match owner:
             case "outlets":
-                return (self.asset,), f"{member!r} is no outlet of asset {self.asset!r}"
+                return (self.asset,), f"{member!r} is not an outlet of asset {self.asset!r}"
             case "params":
                 return self.params, f"unknown parameter {member!r}; 'params' has no such key"
             case "partition":
-                return self.dimensions, f"{member!r} is no partition column of asset {self.asset!r}"
+                return self.dimensions, f"{member!r} is not a partition column of asset {self.asset!r}"
             case "watermark" if not self.watermarked:
-                return (), "there is no watermark, as no inlet has 'read: {after: …}'"
+                return (), "'watermark' is undefined: no inlet has 'read: {after: …}'"
             case "watermark":
                 return _WATERMARK, f"'watermark' has no {member!r}"
         return (

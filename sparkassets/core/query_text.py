@@ -282,7 +282,9 @@ def find_write_fault(sql: str) -> StatementFault | None:
     first = _FIRST_WORD.match(words)
     if first and first[1].upper() in _QUERY and not _WRITE.search(words) and len(list(split_statements(sql))) == 1:
         found, hint = first[1], f"leave 'write: self' out, or write a statement {_WRITES}"
-        return StatementFault(first.start(1), len(found), f"the SQL begins with {found!r}, which writes nothing", hint)
+        return StatementFault(
+            first.start(1), len(found), f"the SQL begins with {found!r}, which does not write anything", hint
+        )
     return None
 
 

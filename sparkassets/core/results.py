@@ -109,7 +109,7 @@ class Summary:
             *(f"{join_nonempty(run.asset, few(run.partition_keys))} failed: {run.error}" for run in failed),
             *(f"{join_nonempty(run.asset, few(run.held))} is withheld: {run.withheld_by}" for run in self.withheld),
             *(f"{wait.asset} waits for a person: {wait.reason}" for wait in self.stuck),
-            *(f"{few(assets)} could not be looked at: {fault}" for assets, fault in self.shared_faults),
+            *(f"{few(assets)} could not be observed: {fault}" for assets, fault in self.shared_faults),
         )
 
     @property
@@ -147,7 +147,7 @@ class Summary:
         return render_tables(
             self._title(),
             HtmlTable("", ("asset", "partitions", "status", "rows", "seconds", "why"), runs),
-            HtmlTable("could not be looked at", ("asset", "reason"), self.faults),
+            HtmlTable("could not be observed", ("asset", "reason"), self.faults),
             waiting_table("waits", [each for each in self.waiting if not each.quiet]),
             note_table(self.notes),
         )

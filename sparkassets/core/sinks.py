@@ -14,8 +14,8 @@ REGISTRY: Final = EntryPointRegistry(
     "sparkassets.sinks",
     "sink",
     built_in={
-        "openlineage": "it is set up as its own client is, by a variable such as OPENLINEAGE_URL",
-        "notifications": "write `notify` for it",
+        "openlineage": "configure it like its own client, by a variable such as OPENLINEAGE_URL",
+        "notifications": "use `notify` instead",
     },
 )
 """The sinks that packages register."""

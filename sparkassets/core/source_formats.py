@@ -88,7 +88,7 @@ def build_registered_format(
     made = REGISTRY.make(name, options, installed=installed, reserved=())
     reader = getattr(made, "reader", None)
     if not isinstance(reader, str) or not reader:
-        raise RegisteredError(f"source format '{name}' has no text 'reader'; it is {kind_of(made)}")
+        raise RegisteredError(f"source format '{name}' is {kind_of(made)}; expected an object with the text 'reader'")
     given, expressions = _ask(name, made, "reader_options", {}), _ask(name, made, "expressions", (), columns)
     if not isinstance(given, Mapping) or not all(isinstance(each, str) for pair in given.items() for each in pair):
         raise RegisteredError(

@@ -64,9 +64,9 @@ def missing_module_hint(name: str, module: str) -> str:
     """
     package, own = name.partition(".")[0], module.partition(".")[0]
     if package == own:
-        return f"there is no module {name!r} in the project's package {own!r}"
-    where = f"put it beside the project's package {own!r}"
-    return f"install the package that has {package!r} where the driver runs, or {where}"
+        return f"module {name!r} not found in the project's package {own!r}"
+    where = f"move it beside the project's package {own!r}"
+    return f"install the package that provides {package!r} where the driver runs, or {where}"
 
 
 _BEFORE: Final = "data_interval_start.subtract(days=1)"

@@ -28,8 +28,8 @@ def parse_table_name(text: str) -> tuple[str, ...]:
     """
     if has_fields(text):
         raise InputError(
-            f"{text!r} stands for several tables, and one is written",
-            hint="fields in a name are for a Delta source; a part with braces in it stands in backquotes",
+            f"{text!r} names several tables; expected one",
+            hint="only a Delta source may have fields in its name; put a part with braces in backquotes",
         )
     return _parts(text)
 
@@ -53,7 +53,7 @@ def parse_tables(text: str) -> tuple[str, ...]:
         InputError: It is none, or something else than the schema and the table varies.
     """
     if "`" in text:
-        raise InputError(f"{text!r} has backquotes, and a name with fields is written without")
+        raise InputError(f"{text!r} has both fields and backquotes; write names with fields without backquotes")
     parts = tuple("".join(_lower_literals(part)) for part in _parts(text))
     if len(parts) == _MOST and "{" in parts[0]:
         raise InputError(f"the catalog of {text!r} has a field; expected fields in the schema or the name of the table")
@@ -76,17 +76,17 @@ def _parts(text: str) -> tuple[str, ...]:
         if text[position] != ".":
             break
         position += 1
-    hint = "a folder is given by 'path'" if "/" in text else "what is no plain word in it stands in backquotes"
-    raise InputError(f"{text!r} is no name of a table; expected catalog.schema.name, schema.name or name", hint=hint)
+    hint = "use 'path' for a folder" if "/" in text else "put parts that are not plain words in backquotes"
+    raise InputError(f"{text!r} is not a table name; expected catalog.schema.name, schema.name or name", hint=hint)
 
 
 def _check_parts(parts: tuple[str, ...], text: str) -> tuple[str, ...]:
     if any("/" in part for part in parts):
-        raise InputError(f"{text!r} names a folder, not a table in a catalog", hint="a folder is given by 'path'")
+        raise InputError(f"{text!r} names a folder, not a table in a catalog", hint="use 'path' for a folder")
     if len(parts) > _MOST:
         raise InputError(
             f"{text!r} has {len(parts)} parts; expected catalog.schema.name, schema.name or name",
-            hint="a dot within a part stands in backquotes",
+            hint="put a part that contains a dot in backquotes",
         )
     return parts
 

@@ -34,7 +34,7 @@ _NAMES_SPELLED: Final = """
 NAMES: Final = frozenset(_NAMES_SPELLED.split())
 """Names that a template may use (docs/design/projects.md#templates); every renderer provides a value for each."""
 
-_KNOWN: Final = "there are inlets, outlets, partitions, params, watermark, run_id and the times of the run"
+_KNOWN: Final = "known are inlets, outlets, partitions, params, watermark, run_id and the times of the run"
 
 _EVENTS: Final = ("triggering_events", "triggering_dataset_events")
 _DECIDED_BY_ASSET: Final = frozenset({"outlets", "params", "partition", "watermark", *_EVENTS})
@@ -66,7 +66,7 @@ _BLOCKS: Final = (nodes.For, nodes.If, nodes.With, nodes.Macro, nodes.CallBlock,
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_]+")
 
-_TOO_DEEP: Final = TextFault(1, 1, 1, "the template is broken: it is nested too deep")
+_TOO_DEEP: Final = TextFault(1, 1, 1, "invalid template: it is nested too deeply")
 
 
 def read_outline(text: str) -> QueryOutline:
@@ -127,7 +127,7 @@ class Template:
         except RecursionError:
             raise TemplateError(_TOO_DEEP) from None
         except ValueError:  # Python's limit for the digits of a number, which Jinja does not know
-            message = "the template is broken: a number in it has more than 4,300 digits"
+            message = "invalid template: a number in it has more than 4,300 digits"
             raise TemplateError(TextFault(1, 1, 1, message)) from None
         if found is None:
             raise TemplateError(_TOO_DEEP)
@@ -271,7 +271,7 @@ class _TemplateChecker:
         for node in self.template.find(*_LOADING):
             word = _LOADING[type(node)]
             hint = "name another asset as {{ inlets.<name> }}, or repeat the text"
-            yield self._fault(node, word, f"{word!r} cannot be used: a template stands alone", hint)
+            yield self._fault(node, word, f"{word!r} is not supported: a template cannot use other templates", hint)
 
     def names(self) -> Iterator[TextFault]:
         """Faults of names: unknown names, names of the run that are set again, and objects used without a member."""
@@ -281,7 +281,7 @@ class _TemplateChecker:
         for node in names:
             name = node.name
             if node.ctx != "load" and name in NAMES:
-                yield self._fault(node, name, f"{name!r} is a name of the run and cannot be set")
+                yield self._fault(node, name, f"{name!r} is a built-in name and cannot be set")
             elif name == "inlets" and id(node) not in with_member:
                 example = f"inlets.{next(iter(self.template.inlets), 'a')}"
                 yield self._fault(node, name, f"{name!r} must be followed by the name of an asset, such as {example}")
@@ -328,7 +328,7 @@ class _TemplateChecker:
                 yield self._fault(block, "{%", NO_FILTERED_BLOCK, "apply the filter to the values in it")
         for node in self.template.find(nodes.Filter):
             if node.name == "join" and node.args and _holds_quote(node.args[0]):
-                message = "a list that is printed is separated and quoted; quotes in 'join' would be part of one text"
+                message = "lists are separated and quoted automatically; 'join' would make one quoted text"
                 yield self._fault(node, "join", message, "write IN ({{ … }}), without quotes and 'join'")
 
     def members(self) -> Iterator[TextFault]:
@@ -341,7 +341,7 @@ class _TemplateChecker:
     def _member_faults(self, node: Member, member: str) -> Iterator[TextFault]:
         if _leaves_sandbox(node, member):
             hint = None if member.startswith("__") else f"write [{member!r}] for a column of that name"
-            yield self._fault(node, member, f"{member!r} cannot be used: it would leave the template's sandbox", hint)
+            yield self._fault(node, member, f"{member!r} is not allowed in the template's sandbox", hint)
         elif isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name) and node.node.name in _TIMES:
             known = _time_members()
             if member not in known:
@@ -374,7 +374,7 @@ def _syntax_fault(text: str, error: TemplateSyntaxError) -> TextFault:
     """Jinja's syntax error as a fault of its line; Jinja reports no columns."""
     line = _line(text.splitlines(), error.lineno)
     column = len(line) - len(line.lstrip()) + 1
-    message = f"the template is broken: {(error.message or '').rstrip('.')}"
+    message = f"invalid template: {(error.message or '').rstrip('.')}"
     return TextFault(error.lineno, column, max(1, len(line.strip())), message)
 
 

@@ -50,8 +50,8 @@ def refuse_unknown(environment: Mapping[str, str], names: Collection[str]) -> No
         if name not in named:
             from sparkassets.core.suggestions import did_you_mean  # for messages
 
-            hint = did_you_mean(name, named - {PROFILE}) or "--set gives `${NAME}` in the project's files a value"
-            raise InputError(f"nothing in the project names ${{{name}}}", hint=hint)
+            hint = did_you_mean(name, named - {PROFILE}) or ("--set sets the value of `${NAME}` in the project's files")
+            raise InputError(f"the project does not use ${{{name}}}", hint=hint)
 
 
 def requested_names(environment: Mapping[str, str]) -> list[str]:

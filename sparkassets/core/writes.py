@@ -88,9 +88,9 @@ class AppendWrite(WriteMode):
         """Why a strategy does not go with it."""
         del partitioned  # earlier rows stay in any case
         return {
-            "full_refresh": "every run would append all rows once more",
-            "date_range": "a partition that is computed again would be there twice",
-            "segments": "a segment that is computed again would be there twice",
+            "full_refresh": "every run would append all rows again",
+            "date_range": "recomputing a partition would duplicate its rows",
+            "segments": "recomputing a segment would duplicate its rows",
         }.get(strategy)
 
 
@@ -115,7 +115,7 @@ class PublishWrite(WriteMode):
         """Why a strategy does not go with it."""
         del partitioned  # an iteration stays in any case
         if strategy in ("date_range", "segments"):
-            return "an iteration is of one run, which computes many; 'strategy: every_instance' has one for each"
+            return "each run publishes one iteration, but computes many partitions; use 'strategy: every_instance'"
         return None
 
 
@@ -130,9 +130,9 @@ class ReplaceWrite(WriteMode):
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it."""
         if strategy == "latest_only":
-            return "a run has only what is new and would destroy what is there"
+            return "a run has only the new rows and would overwrite all others"
         if strategy == "every_instance" and not partitioned:
-            return "every run would destroy what the runs before it wrote"
+            return "every run would overwrite the rows of earlier runs"
         return None
 
 
@@ -209,7 +209,7 @@ class UpsertWrite(WriteMode):
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it."""
         del partitioned  # keys tell rows apart in any case
-        return "what is not among the rows any more would stay" if strategy == "full_refresh" else None
+        return "rows that a recomputation no longer returns would stay" if strategy == "full_refresh" else None
 
     def parts(self) -> Mapping[str, object]:
         """All options except ``keep_deletes``, which changes no rows."""
@@ -284,7 +284,7 @@ class RegisteredWrite(WriteMode):
         del partitioned  # rows that are there are combined with, not lost
         if self.recomputable or strategy in ("latest_only", "every_instance"):
             return None
-        return "what is computed again would be combined once more, and the mode is not 'repeatable'"
+        return "recomputed rows would be combined again, and the mode is not 'repeatable'"
 
     def parts(self) -> Mapping[str, object]:
         """The parameters."""
@@ -314,7 +314,7 @@ def build_combiner(name: str, parameters: Mapping[str, object], *, installed: Ma
     made = REGISTRY.make(name, parameters, installed=installed, reserved=RESERVED)
     if not isinstance(made, RowCombiner):
         raise RegisteredError(
-            f"write mode '{name}' lacks 'repeatable' or 'combine(rows, there)'; it is {kind_of(made)}"
+            f"write mode '{name}' is {kind_of(made)}; expected an object with 'repeatable' and 'combine(rows, there)'"
         )
     return made
 

@@ -69,7 +69,7 @@ def table_changes(path: str, position: TablePosition, version: int) -> TableChan
     for number in range(position.version + 1, version + 1):
         content = log.read_content(number)
         if content is None:
-            return _lost_changes(f"its log no longer holds version {number}")
+            return _lost_changes(f"its log no longer has version {number}")
         commits.append(log.parse_commit(number, content))
     walk = _CommitWalk(position, commits)
     row_changes = [commit for commit in commits if commit.files or commit.changes]
@@ -78,7 +78,7 @@ def table_changes(path: str, position: TablePosition, version: int) -> TableChan
     metadata_version = walk.metadata_version(version)
     metadata = log.read_metadata(metadata_version)
     if metadata is None:
-        return _lost_changes(f"its log no longer tells what it was in version {metadata_version}")
+        return _lost_changes(f"its log no longer has the metadata of version {metadata_version}")
     walk.begin(metadata)
     changes = walk.find_changes()
     if (
@@ -145,9 +145,9 @@ class _CommitWalk:
     def _apply_metadata(self, commit: LogCommit, metadata: Mapping[str, Any]) -> TableChanges | None:
         """Applies new metadata; returns the finding if changes across it cannot be read, else None."""
         if metadata["id"] != self.position.table_id:
-            return _lost_changes(f"another table stands there since version {commit.version}")
+            return _lost_changes(f"the table was replaced by another in version {commit.version}")
         if not _keeps_columns(self.fields, _parse_fields(metadata)):
-            return _lost_changes(f"its columns are others since version {commit.version}")
+            return _lost_changes(f"its columns changed in version {commit.version}")
         self.begin(metadata)
         return None
 

@@ -134,7 +134,7 @@ def refuse_conflicts(path: str, table: DeltaTable, change: CommitRequest, *, sin
         return
     commits = [other for other in DeltaLog(path).read_after(since) if other.version <= table.version()]
     if len(commits) != table.version() - since:
-        raise _make_conflict(change.owner, "committed so much that the log no longer tells what")
+        raise _make_conflict(change.owner, "made more commits than the log still has")
     for other in commits:
         conflict = _find_conflict(other, change)
         if conflict is not None:
@@ -196,7 +196,7 @@ def _sync_files(path: str, change: CommitRequest, names: Iterable[str]) -> None:
     try:
         durability.sync_files(Path(folder), names)
     except OSError as error:
-        failure = RunError(f"{change.owner}: the disk does not keep what is written to its table: {error}")
+        failure = RunError(f"{change.owner}: the disk lost writes to its table: {error}")
         failure.retryable = True
         raise failure from error
 
@@ -239,7 +239,7 @@ def _load_newest(path: str, known: DeltaTable, change: CommitRequest) -> DeltaTa
     except TableNotFoundError as error:
         raise _make_conflict(change.owner, "removed the table") from error
     if newest.metadata().id != known.metadata().id or newest.version() < known.version():
-        raise _make_conflict(change.owner, "made the table again")
+        raise _make_conflict(change.owner, "re-created the table")
     return newest
 
 
@@ -269,10 +269,10 @@ def _checkpoint_if_due(path: str, properties: Mapping[str, str | None], *, versi
 
 
 def _make_conflict(owner: str, what: str) -> CommitConflictError:
-    return CommitConflictError(f"{owner}: another writer {what} meanwhile")
+    return CommitConflictError(f"{owner}: another writer {what} during the run")
 
 
 def _make_write_error(owner: str, error: Exception) -> RunError:
-    failure = RunError(f"{owner}: its table cannot be committed to: {reason(error)}")
+    failure = RunError(f"{owner}: cannot commit to its table: {reason(error)}")
     failure.retryable = True
     return failure

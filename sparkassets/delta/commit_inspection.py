@@ -70,7 +70,9 @@ class CommitInspector(ABC):
 
     def judge_gap(self, version: int) -> TableFinding:
         """The finding where commits up to a version are unknown."""
-        description = f"something (the log no longer tells what came after version {self.known.accounted_version})"
+        description = (
+            f"an unknown change (the log no longer has the commits after version {self.known.accounted_version})"
+        )
         gap = ForeignCommit(version, description, None, self.computed_partitions)
         return TableFinding(
             "changed", "", table_id=self.known.table_id, version=version, mark=self.read_mark(version), commits=(gap,)
@@ -174,7 +176,9 @@ class _CommitCollector:
         if commit.metadata is not None and commit.metadata["id"] != self.table_id:
             self.table_id = commit.metadata["id"]
             self._add_loss(
-                EVERYTHING, "replaced", f"another table stands {inspector.place_named} now ({_describe_commit(commit)})"
+                EVERYTHING,
+                "replaced",
+                f"its table {inspector.place_named} was replaced by another ({_describe_commit(commit)})",
             )
         elif is_own:
             self._settle_partitions(inspector.find_written_partitions(commit))
@@ -275,10 +279,10 @@ def check_unrecorded(asset: AssetSpec, commit: Mapping[str, Any], *, chain: Unre
         refuse_unknown(marker, version, claimed=chain.claimed, place=place)
     elif name == own_name and asset.appends and not chain.is_marked:
         message = (
-            f"its table {place} has rows that {own_name} appended under another state (version {version}, run "
-            f"{marker.get('run')}), and a run would append them again"
+            f"{own_name} appended to its table {place} under another state (version {version}, run "
+            f"{marker.get('run')}); a run would duplicate these rows"
         )
-        hint = f"bring that state back, mark what the table holds (mark {own_name} --done), or give it a new table"
+        hint = f"restore that state, mark the rows in the table (mark {own_name} --done), or use a new table"
         raise SourceError(message, hint=hint)
 
 

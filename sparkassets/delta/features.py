@@ -30,11 +30,11 @@ change feed, of which files that only come and go are all: who copies rows of a 
 _PROPERTY_REASONS: Final[Mapping[str, str]] = {
     "delta.appendOnly": "it is append-only",
     "delta.enableDeletionVectors": "it has deletion vectors",
-    "delta.autoOptimize": "Spark optimises each write to it",
+    "delta.autoOptimize": "Spark optimizes each write to it",
     "delta.autoOptimize.autoCompact": "Spark compacts it after each write",
-    "delta.autoOptimize.optimizeWrite": "Spark optimises each write to it",
+    "delta.autoOptimize.optimizeWrite": "Spark optimizes each write to it",
     "delta.compatibility.symlinkFormatManifest.enabled": "Spark writes its manifests",
-    "delta.randomizeFilePrefixes": "its files lie in folders of random names",
+    "delta.randomizeFilePrefixes": "its files are in folders with random names",
 }
 """What a property requires of a writer if it is true."""
 _COLUMN_REASONS: Final[Mapping[str, str]] = {
@@ -44,7 +44,7 @@ _COLUMN_REASONS: Final[Mapping[str, str]] = {
     "delta.columnMapping.physicalName": "stored under another name",
     "CURRENT_DEFAULT": "filled by a default",
     "__CHAR_VARCHAR_TYPE_STRING": "of limited length",
-    "__COLLATIONS": "text in an order of its own",
+    "__COLLATIONS": "text with its own collation",
 }
 """What a metadata key makes of a column."""
 _FEATURE_NAMES: Final[Mapping[str, str]] = {
@@ -92,7 +92,7 @@ def reason_of_columns(fields: Sequence[Mapping[str, Any]], table: DeltaTable | N
     if reason is not None or table is None or "timestampNtz" in (table.protocol().writer_features or ()):
         return reason
     if any(_TIME_WITHOUT_ZONE in _iterate_types(field["type"]) for _, field in _walk_fields(fields)):
-        return "it has no time without a zone yet"
+        return "it does not support timestamps without a time zone yet"
     return None
 
 
@@ -151,7 +151,7 @@ def _find_property_reason(properties: Mapping[str, str | None]) -> str | None:
     if properties.get("delta.universalFormat.enabledFormats"):
         return "Spark keeps it readable as another format"
     if properties.get("delta.parquet.format.version"):
-        return "it names the version of Parquet that its files are of"
+        return "it sets the Parquet version of its files"
     return None
 
 
@@ -234,7 +234,7 @@ def spark_commit_reason(asset: AssetSpec, table: DeltaTable | None) -> str | Non
     if asset.storage is not None and asset.storage.table:
         return "its table is in a catalog"
     if asset.storage is None or not _can_commit_at(asset.storage.path):
-        return "its table is neither on a disk nor on S3"
+        return "its table is neither on a local disk nor on S3"
     return None if table is None else reason_for_spark(table)
 
 

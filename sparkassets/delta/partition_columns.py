@@ -117,15 +117,15 @@ def _find_time_column(fields: Mapping[str, Any], partition: TimePartition, *, so
     """
     if partition.column is None:
         raise SourceError(
-            f"the partition of the source '{source}' names no column",
-            hint="write 'partition: {by: …, column: …}': a Delta table tells its partitions by a column",
+            f"the partition of the source '{source}' lacks its column",
+            hint="write 'partition: {by: …, column: …}': a Delta table needs a partition column",
         )
     time_field = _find_field(fields, partition.column, source=source)
     if not _tells_time(time_field, partition):
         dates = "a date, " if partition.has_dates else ""
         raise SourceError(
-            f"the column '{partition.column}' of the source '{source}' is of type {_read_type(time_field)},"
-            f" which tells no {partition.noun}; expected {dates}a timestamp or the partition's key as text"
+            f"the column '{partition.column}' of the source '{source}' is {_read_type(time_field)}; a partition by "
+            f"{partition.noun} needs {dates}a timestamp or the key as text"
         )
     return _make_column(time_field)
 
@@ -140,15 +140,15 @@ def _find_segment_column(fields: Mapping[str, Any], partition: SegmentPartition,
     kind = _read_type(segment_field)
     if not holds_segments(kind):
         raise SourceError(
-            f"the column '{partition.column}' of the source '{source}' is of type {kind}, which tells no segment;"
-            " expected a string, an integer, a decimal, a date or a boolean"
+            f"the column '{partition.column}' of the source '{source}' is {kind}; segments need a string, integer, "
+            "decimal, date or boolean"
         )
     for key in partition.keys:
         if segment_value(key, kind) is None:
             usual_spelling = segment_of(key, kind)
             raise SourceError(
-                f"the segment '{escape_unwritable(key)}' is no value of the column '{partition.column}' of the source"
-                f" '{source}', which is of type {kind}",
+                f"the segment '{escape_unwritable(key)}' is not a value of the column '{partition.column}' of the "
+                f"source '{source}', which is {kind}",
                 hint=f"write '{usual_spelling}'" if usual_spelling is not None else None,
             )
     return _make_column(segment_field)

@@ -134,7 +134,7 @@ def find_damage(path: str) -> SourceError | None:
         return None
     fault, torn = fault_of(Path(local)), find_torn_files(Path(local))
     if fault is None and torn and torn[0].name == LAST_CHECKPOINT:
-        fault = f"{torn[0]} names a checkpoint that is not there: move that file away"
+        fault = f"{torn[0]} names a missing checkpoint: move that file away"
     return None if fault is None else SourceError(f"cannot read the Delta table at '{path}': {fault}")
 
 
@@ -144,7 +144,7 @@ def unreadable(path: str, error: BaseException) -> SourceError:
     if _CATALOG_MANAGED in str(error):
         return SourceError(
             message,
-            hint="its catalog has its newest commits: read and write it by its name, 'table: catalog.schema.name'",
+            hint="its newest commits are in its catalog: read and write it by its name, 'table: catalog.schema.name'",
         )
     if (feature := re.search(_UNSUPPORTED_FEATURE, str(error))) is not None:
         return SessionNeededError(message, why=f"it has {feature[1]}")

@@ -177,8 +177,8 @@ def open_store(uri: str) -> tuple[FileSystem, str]:
     arrow_scheme = _ARROW_SCHEMES.get(scheme.lower())
     if arrow_scheme is None:
         raise SourceError(
-            f"cannot look at '{uri}': no store of files is known for '{scheme}://'",
-            hint="known are paths on a disk, file://, s3:// and s3a://, gs://, abfss:// and az://, hdfs://",
+            f"cannot read '{uri}': unsupported scheme '{scheme}://'",
+            hint="supported are local paths, file://, s3:// and s3a://, gs://, abfss:// and az://, hdfs://",
         )
     access = find_bucket_access(uri)
     try:
@@ -188,7 +188,7 @@ def open_store(uri: str) -> tuple[FileSystem, str]:
             return _open_azure(uri, rest)
         store, path = fs.FileSystem.from_uri(f"{arrow_scheme}://{quote(rest, safe='/@:~')}")
     except (ArrowInvalid, ArrowNotImplementedError, OSError) as error:
-        raise SourceError(f"cannot look at '{uri}': {_first_line(error)}") from error
+        raise SourceError(f"cannot read '{uri}': {_first_line(error)}") from error
     return store, path
 
 
@@ -208,7 +208,7 @@ def _open_azure(uri: str, rest: str) -> tuple[FileSystem, str]:
     account = account or os.environ.get("AZURE_STORAGE_ACCOUNT_NAME", "")
     if not account:
         raise SourceError(
-            f"cannot look at '{uri}': nothing says of which account the container is",
+            f"cannot read '{uri}': the account of the container is unknown",
             hint=f"write abfss://{container}@<account>.dfs.core.windows.net/…, or set AZURE_STORAGE_ACCOUNT_NAME",
         )
     options: dict[str, Any] = {"account_key": os.environ.get("AZURE_STORAGE_ACCOUNT_KEY")}

@@ -266,7 +266,7 @@ class DataCommit(MeasuredRun):
     def stamped_version(self) -> int:
         """The version of a commit found in a history."""
         if self.version is None:
-            raise TypeError(f"{self.run} was not found in a history")
+            raise TypeError(f"{self.run} was not found in any history")
         return self.version
 
     @property

@@ -74,7 +74,7 @@ class CompileTrace:
         )
         self.name_count += len(names or ())
         if names and self.name_count > MOST_NAMES:
-            raise OSError(errno.E2BIG, f"the folders of the project hold more than {MOST_NAMES:,} files")
+            raise OSError(errno.E2BIG, f"the project's folders contain more than {MOST_NAMES:,} files")
         return names
 
     def record_packages(self) -> None:
@@ -172,7 +172,7 @@ def _read_regular_file(path: Path | str) -> bytes:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "it is no file, but a pipe, a socket or a device")
+        raise OSError(errno.EINVAL, "it is not a regular file, but a pipe, a socket or a device")
     if status.st_size > MOST_BYTES:
         raise OSError(errno.EFBIG, f"it has {status.st_size:,} bytes; expected at most {MOST_BYTES:,}")
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123  as above

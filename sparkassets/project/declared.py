@@ -119,7 +119,7 @@ def _run_import(request: str, env: Mapping[str, str]) -> str:
     return f"the process that imported it ended with exit code {process.returncode}"
 
 
-_IMPORT_HINT: Final = "modules that declare assets are imported to find these, in a process of their own"
+_IMPORT_HINT: Final = "modules that declare assets are imported in a separate process to find them"
 _POSSIBLE_NAME: Final = re.compile(r"\basset\(\s*['\"](\w+)|\bname\s*=\s*['\"](\w+)|\bdef\s+(\w+)")
 
 
@@ -174,7 +174,7 @@ def declared_assets(
     unreadable: set[str] = set()
     for broken in modules.find_broken():
         line, column, message = find_syntax_fault(broken.file)
-        problems.append(broken.file.problem(line, column, f"this is not Python: {message}"))
+        problems.append(broken.file.problem(line, column, f"invalid Python: {message}"))
         unreadable |= _possible_names(broken.file)
     declaring = modules.find_declaring()
     result = import_all(declaring) if declaring else ImportResult()
@@ -276,8 +276,10 @@ class _ReportedDeclaration:
         if reported is None:
             return None
         if function is None:
-            subject = f"asset {self._reported['name']!r} is made by {reported['name']}"
-            self._add_problem(spot, f"{subject}; expected a function by 'def' in the project's packages")
+            subject = f"asset {self._reported['name']!r} is computed by {reported['name']}"
+            self._add_problem(
+                spot, f"{subject}; expected a function that is defined by 'def' in the project's packages"
+            )
             return f"{self._module.name}:unknown", spot
         module, node = function
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

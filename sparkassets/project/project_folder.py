@@ -261,7 +261,7 @@ def _asset_paths(project: ProjectDraft, reader: SourceReader) -> Iterable[Path]:
         elif reader.exists(path):
             paths[path] = None
         elif (assets_key := project.at / "assets").exists:
-            (assets_key / index).add_problem(f"there is no folder {entry!r} in the project's folder")
+            (assets_key / index).add_problem(f"the folder {entry!r} does not exist in the project's folder")
     paths.pop(reader.root / PROJECT_FILE, None)
     return paths
 
@@ -282,7 +282,7 @@ def _find_unread(project: ProjectDraft, reader: SourceReader) -> Iterator[SpecPr
             package = ".".join(subfolder.parts) or path.stem
             yield SpecProblem(
                 FileLocation(_shown_path(path), text.count("\n", 0, declaration.start()) + 1, 1),
-                "assets in Python are only read in packages that the project file allows, and this is in none",
+                "this Python module declares assets, but is in no package that the project file allows",
                 hint=f"write python: [{package}] in {PROJECT_FILE}",
             )
 

@@ -150,7 +150,8 @@ def load_project(
     if not holds_project(folder):
         missing = "there is no folder" if not os.path.isdir(folder) else f"there is no {PROJECT_FILE} in"  # noqa: PTH112
         raise InputError(
-            f"{missing} {show_value(str(folder))}", hint="give the project's folder, or make one: sparkassets init"
+            f"{missing} {show_value(str(folder))}",
+            hint="give the project's folder, or create a project: sparkassets init",
         )
     root = folder.resolve()
     compiled_cache = CompiledCache(cache, ProjectSpec, of=(str(root),)) if cache else None

@@ -165,7 +165,7 @@ def find_syntax_fault(file: SourceFile) -> tuple[int, int, str]:
         return 1, 1, str(error)
     except (RecursionError, MemoryError):  # Python's parser says either of what overflows its stack
         pass
-    return 1, 1, "it is nested too deep"
+    return 1, 1, "it is nested too deeply"
 
 
 def describe_function(

@@ -89,8 +89,8 @@ def _before(folder: FileFolder, place: str) -> bytes | None:
     if page is None and not others:  # nothing, or what is left of one that never came to its end
         return None
     if page is None or _MADE_BY.encode() not in page:
-        hint = "give a folder that does not exist yet, or one that a report was written to"
-        raise InputError(f"'{place}' holds something that is no report, which is left alone", hint=hint)
+        hint = "give a new folder, or one with an earlier report"
+        raise InputError(f"'{place}' contains files that are not a report; nothing was written", hint=hint)
     return page
 
 

@@ -222,7 +222,7 @@ class BackfillWork(DriverWork):
             return (entry,) if self._recorded_partitions else ()
         self.remaining = self._recorded_partitions = request.left
         count = plural(asset.partitioning.count(request.left), "partition")
-        text = f"continues with the backfill that was asked {context.format_instant(request.at)}: {count} left"
+        text = f"continues the backfill requested at {context.format_instant(request.at)}: {count} left"
         self._notes = (AssetNote(asset.name, text, request.left),)
         if (request.newest_first, request.limited) == (self._newest_first, is_limited):
             return ()
@@ -305,7 +305,7 @@ class BackfillWork(DriverWork):
         left_out = PartitionSet.union(run.partitions for run in plan.runs[room:])
         if not left_out:
             return replace(plan, runs=plan.runs[:room])
-        reason = f"left by --max-runs {self._max_runs}; the same command continues with it"
+        reason = f"left by --max-runs {self._max_runs}; run the same command again to continue"
         waiting = (*plan.waiting, Waiting(self._asset.name, reason, None, left_out))
         return replace(plan, runs=plan.runs[:room], waiting=waiting)
 

@@ -51,7 +51,7 @@ class ProcessEnlistment:
                 refusal = "its driver has ended"
                 break
         if refusal:
-            raise RunError(f"{asset}: nothing may be committed for its run: {refusal}")
+            raise RunError(f"{asset}: its run may not commit: {refusal}")
 
     def _answer_request(self, asset: str, token: int, answer: queue.SimpleQueue[str | None]) -> None:
         """Answers on the driver's thread; an error there answers too, or the run's thread would wait for ever."""
@@ -78,8 +78,8 @@ class ProcessEnlistment:
 
         self._ledger.commit(decide)
         if rivals:
-            return f"Spark of another driver commits to the table, for {rivals[0]}"
-        return None if self._ledger.state.assets[asset].is_newest(token) else "its claim is over"
+            return f"the Spark session of another driver is committing to the table, for {rivals[0]}"
+        return None if self._ledger.state.assets[asset].is_newest(token) else "its claim has expired"
 
     def _rival_runs(self, state: State, asset: str, token: int) -> list[str]:
         """Live runs for which the Spark of another driver may commit to the asset's table.

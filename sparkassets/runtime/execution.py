@@ -214,8 +214,8 @@ class RunExecution:
             self._computed_order = self._computed_order.with_new_segments(error.keys)
             return self._attempt()  # with their rows, which is no retry
         raise error or RunError(
-            f"{self._order.asset.name}: the write returned, but its commit is not in the table's history",
-            hint="another writer may have taken its place; look at DESCRIBE HISTORY of the target",
+            f"{self._order.asset.name}: the write finished, but its commit is missing from the table's history",
+            hint="another writer may have replaced it; see DESCRIBE HISTORY of the target",
         )
 
     def _compute_and_write(self, attempt: int) -> BaseException | None:

@@ -195,8 +195,8 @@ def find_unmounted(
             from shlex import quote
 
             faults[asset.name] = (
-                f"the folder {outermost} is not there, but tables were written to it: is its volume mounted?"
-                f" to compute them again, make the folder: mkdir -p {quote(str(outermost))}"
+                f"the folder {outermost} is missing, but had tables: mount its volume, or recompute them after "
+                f"`mkdir -p {quote(str(outermost))}`"
             )
     return faults
 
@@ -211,8 +211,8 @@ RunLookup = Callable[[str, int], bool]
 """Takes a run's name and the fence token of its commit; returns whether the journal knows the run."""
 
 _RESTORE_HINT = (
-    "what was restored from a backup, or copied, is older than what ran since: bring back the newest state, or tables "
-    "that are as old; where there are none, remove the state, and all is computed again"
+    "a restored or copied state is older than its tables: restore the newest state, or tables of the same age; "
+    "without either, remove the state, and everything is recomputed"
 )
 
 
@@ -258,7 +258,7 @@ def look_at_targets(
         elif isinstance(finding, SourceError):
             faults[name] = error_line(finding)
         elif finding is not None and name in lost_before and _is_new_loss(finding, recorded):
-            faults[name] = f"{finding.reason}, again, after it was computed again; look who removes it"
+            faults[name] = f"{finding.reason}, again, after it was recomputed; find out who removes it"
         elif check.known is not None and (entry := build_target_entry(check.asset, recorded, finding)) is not None:
             entries.append(entry)
     return ObservationReport(entries, faults, {}, _session_reasons(concerned, observer))
@@ -294,7 +294,7 @@ def _refuse_unknown_run(asset: str, error: UnknownRunError, knows_run: RunLookup
     Not if another driver claimed that run after the state was read, which ``knows_run`` says.
     """
     if not knows_run(error.run, error.token):
-        message = f"the state is older than the table of {asset}: {error.args[0]}, of which the journal knows nothing"
+        message = f"the state is older than the table of {asset}: {error.args[0]}, which the journal does not record"
         raise StateError(message, hint=_RESTORE_HINT)
 
 

@@ -140,7 +140,8 @@ def ask_to_complete(
         outlet_order.asset.name for outlet_order, commit in zip(order.table_orders, commits, strict=True) if commit
     ]
     situation = (
-        f"{asset.name}: {run} is in {listing(committed_names, last='and')} alone, and is completed with what it read"
+        f"{asset.name}: {run} committed only to {listing(committed_names, last='and')}; the rest is written "
+        "from the same inputs"
     )
     question = recovery_question(order, older, (run,))
     only_adds = asset.write is not None and asset.write.only_adds

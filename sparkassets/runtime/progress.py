@@ -123,7 +123,9 @@ class GuardedProgress:
             self._progress = SilentProgress()
             with contextlib.suppress(Warning):
                 warnings.warn(
-                    f"the progress raised {describe_error(error)}; it is told no more", RuntimeWarning, stacklevel=4
+                    f"the progress listener raised {describe_error(error)} and is now ignored",
+                    RuntimeWarning,
+                    stacklevel=4,
                 )
 
 

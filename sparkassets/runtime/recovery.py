@@ -68,7 +68,7 @@ class ChainRecovery:
             return self._order_to_complete(self._targets.first_commit.run)
         self.is_settled = True
         if not self._order.partitions:
-            lost = RunError(f"{', '.join(runs)} never ended and left nothing")
+            lost = RunError(f"{', '.join(runs)} never ended and committed nothing")
             return FailedRun("lost", lost, fenced=True, attempts=0)
         return self._order
 
@@ -78,7 +78,7 @@ class ChainRecovery:
         order = replace(self._with_discovered(self._reorder(self.completed_claim)), token=self._order.token)
         if order.changed_file_inlets:
             inlets = listing(order.changed_file_inlets, last="and")
-            raise RunError(f"the files of {inlets} are not those that {run} read")
+            raise RunError(f"the files of {inlets} changed since {run} read them")
         return order
 
     def _with_discovered(self, order: RunOrder) -> RunOrder:

@@ -114,7 +114,7 @@ class RunRecorder:
 
     def abandon(self, active: ActiveRun) -> None:
         """Reports a run that did not end in time; nothing is recorded, so the next driver finds its open claim."""
-        error = f"{INTERRUPTED}; the next start settles it"
+        error = f"{INTERRUPTED}; the next start recovers it"
         seconds = self._seconds_since_start(active)
         result = replace(open_result(active, seconds=seconds), status="cancelled", error=error)
         self.results.append(result)
@@ -161,7 +161,7 @@ class RunRecorder:
                 to_row(NumberedEntry(entry, 0, self._clock.now(), ""))
         except Exception as error:  # noqa: BLE001  whatever its measures hold
             asset = end.active.run.asset
-            lost = RunError(f"{asset}: what the run told of itself cannot be recorded: {describe_error(error)}")
+            lost = RunError(f"{asset}: the run's result cannot be recorded: {describe_error(error)}")
             return EndedRun(end.active, FailedRun("error", lost, fenced=False, attempts=outcome.attempts))
         return end
 

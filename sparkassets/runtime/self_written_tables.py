@@ -86,11 +86,9 @@ def _observe_table(
 
 def _no_table(asset: AssetSpec, storage: StorageLocation) -> RunError:
     """The error for a run whose code has ended without writing a Delta table where the asset says."""
-    where = (
-        f"{{{{ outlets.{asset.name} }}}} in SQL and context.outlets.{asset.name} in a function say where it is to be"
-    )
+    where = f"write to {{{{ outlets.{asset.name} }}}} in SQL, or to context.outlets.{asset.name} in a function"
     place = storage.display_text if storage.table else f"at {storage.display_text}"
     return RunError(
-        f"{asset.name}: its code has ended, but there is no Delta table {place}",
-        hint=f"{where}; without 'path' and 'table' it is known by its events alone",
+        f"{asset.name}: its code has ended, but did not write a Delta table {place}",
+        hint=f"{where}; without 'path' and 'table' it is known only by its events",
     )

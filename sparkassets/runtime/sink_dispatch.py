@@ -126,16 +126,12 @@ class _SinkQueue:
         name, notes = _sink_name(self._sink), []
         if self._error and not self._is_error_reported:
             self._is_error_reported = True
-            notes.append(f"the sink {name} raised {self._error}; runs are not affected, and it is told what follows")
+            notes.append(f"the sink {name} raised {self._error}; runs continue, and later commits are still sent to it")
         if self._dropped:
-            notes.append(
-                f"the sink {name} is too slow: {_entry_count_text(self._dropped)} of the journal not told to it"
-            )
+            notes.append(f"the sink {name} is too slow: {_entry_count_text(self._dropped)} of the journal dropped")
             self._dropped = 0
         if self.is_running and not self.is_behind:
-            notes.append(
-                f"the sink {name} is behind by {_entry_count_text(self._entries)}; nothing waits for it any longer"
-            )
+            notes.append(f"the sink {name} is behind by {_entry_count_text(self._entries)}, which are dropped")
         self.is_behind = self.is_running
         return notes
 

@@ -33,7 +33,7 @@ class UnsettledSources:
         Each look would record another change, and the runs that failed because of the last one would be planned again,
         for ever.
         """
-        reason = f"it changed {MAX_CHANGES} times while it was read; 'settle' leaves alone what is still being written"
+        reason = f"it changed {MAX_CHANGES} times while it was read; 'settle' skips files that are still being written"
         return {source: reason for (_, source), times in self._failed.items() if times >= MAX_CHANGES}
 
     def is_change_recorded(self, outcome: Outcome, pins: Mapping[str, InletPin], state: State) -> bool:

@@ -63,7 +63,7 @@ class DeltaObserver:
                 return None
             return self._with_views(inspection, None)
         except (DeltaError, SourceError) as error:  # its inspection look says what is wrong with the table
-            note = f"what its rows have is not told: {str(error).partition(chr(10))[0]}"
+            note = f"its columns are unknown: {str(error).partition(chr(10))[0]}"
             return Observation(inspection.asset.name, NOTHING, notes=(note,))
 
     def _with_views(self, inspection: TableInspection, table_observation: Observation | None) -> Observation | None:

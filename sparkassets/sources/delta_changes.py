@@ -279,10 +279,10 @@ class TableParts:
         dimensions, columns = self.file_parts.dimension_names, self.file_parts.columns.quoted_names
         pronoun = "it" if len([*self.file_parts.columns]) == 1 else "them"
         raise SourceError(
-            f"the log of the source '{self.source}' does not tell the {dimensions} in '{escape_unwritable(path)}', "
-            f"and the file cannot be read: {reason}",
-            hint=f"let its log have statistics of {columns} (delta.dataSkippingStatsColumns), "
-            f"or be partitioned by {pronoun}",
+            f"the {dimensions} in '{escape_unwritable(path)}' of the source '{self.source}' are in neither its log "
+            f"nor a readable file: {reason}",
+            hint=f"collect statistics of {columns} (delta.dataSkippingStatsColumns), or partition the table by "
+            f"{pronoun}",
         )
 
     def _part(self, file: FileAction) -> FilePart:
@@ -331,7 +331,7 @@ def kept_rows(table: DeltaTable) -> dict[str, Array]:
             for uri, rows in zip(batch.column("filepath").to_pylist(), batch.column("selection_vector"), strict=True):
                 masks[paths[_SCHEME.sub("", uri)]] = rows.values
     except (DeltaError, KeyError) as error:
-        raise SourceError(f"deltalake does not tell which rows deletion vectors delete: {error}") from error
+        raise SourceError(f"deltalake cannot read deletion vectors: {error}") from error
     return masks
 
 

@@ -71,7 +71,7 @@ class FileValues:
             reason = str(error).partition("\n")[0]
             raise SourceError(
                 f"the file '{escape_unwritable(path)}' of the source '{self.asset.name}' cannot be read: {reason}",
-                hint="take it away or write it again; 'settle' leaves alone what is still being written",
+                hint="remove it or write it again; 'settle' skips files that are still being written",
             ) from error
         excluded = {column: sorted(values) for column, values in parts.ignored_values.items()}
         return FileContent(PartitionSet.from_slots(cells), excluded)

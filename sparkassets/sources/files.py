@@ -176,7 +176,7 @@ class FileObserver:
         changes = observe_views(asset, files_by_slot, unsettled=unsettled, last=last, texts=self._texts)
         if not changes.unread or asset.source is None:
             return changes
-        note = f"{_unread_files(changes.unread)}: Spark alone reads {asset.source.kind} (`plan --spark` starts it)"
+        note = f"{_unread_files(changes.unread)}: only Spark reads {asset.source.kind} (`plan --spark` starts it)"
         return replace(changes, notes=(*changes.notes, note))
 
 
@@ -279,7 +279,7 @@ def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _IgnoredFiles, un
     if empty:
         notes.append(f"{_count(len(empty), 'empty file')} without rows left out: {_name_some(empty)}")
     if names := ignored.unnamed:
-        notes.append(f"{_count(len(names), 'file')} whose name tells no {by} left out: {_name_some(names)}")
+        notes.append(f"{_count(len(names), 'file')} whose name has no {by} left out: {_name_some(names)}")
     if names := ignored.out_of_range:
         years = f"of the years {YEARS[0]} to {YEARS[-1]}"
         notes.append(f"{_count(len(names), 'file')} of no {by} {years} left out: {_name_some(names)}")
@@ -324,9 +324,9 @@ def _find_unsettled(asset: AssetSpec, slots: Mapping[str, _SlotFiles], now: date
         for path, _, changed in slot.files:
             if changed > latest_possible:
                 raise SourceError(
-                    f"the file '{escape_unwritable(path)}' of the source '{asset.name}' was changed in the future, "
-                    "so 'settle' never ends for it",
-                    hint="set its time (touch it), and the clock of who wrote it",
+                    f"the file '{escape_unwritable(path)}' of the source '{asset.name}' never settles: its "
+                    "modification time is in the future",
+                    hint="touch the file, and correct the clock of its writer",
                 )
     return {key for key, slot in slots.items() if any(changed > latest_settled for _, _, changed in slot.files)}
 
@@ -356,9 +356,9 @@ def _check_readable(name: str, form: FileFormat, files: Sequence[File]) -> None:
     for path, size, _ in files:
         if size == 0 and not form.empty_is_rowless:
             raise SourceError(
-                f"the file '{escape_unwritable(path)}' of the source '{name}' is empty (0 bytes), "
-                f"which is no {form.name} file",
-                hint="write it again or take it away; 'settle' leaves alone what is still being written",
+                f"the file '{escape_unwritable(path)}' of the source '{name}' is empty (0 bytes) and not a "
+                f"{form.name} file",
+                hint="write it again or remove it; 'settle' skips files that are still being written",
             )
 
 

@@ -32,12 +32,12 @@ def missing_root(source: str, pattern: PathPattern, *, seen: bool) -> str:
         empty = "a file without rows" if is_file else "an empty folder"
         raise SourceError(
             f"the source '{source}' vanished: '{pattern.root}' is no longer there",
-            hint=f"bring it back; if its data is gone for good, leave {empty} in its place",
+            hint=f"restore it; if its data is gone for good, put {empty} in its place",
         )
     if local is None:
-        return f"'{pattern.root}' holds no files yet"
+        return f"'{pattern.root}' contains no files yet"
     if is_file and path.parent.is_dir():
-        return f"the file '{pattern.root}' is not there yet"
+        return f"the file '{pattern.root}' does not exist yet"
     folder = path.parent if is_file else path
     raise SourceError(f"the source '{source}' has no folder '{folder}'", hint=_hint(folder))
 
@@ -51,7 +51,7 @@ def missing_table(source: str, path: str) -> str:
     local = local_path(path)
     if local is not None and not Path(local).parent.is_dir():
         raise SourceError(f"the source '{source}' has no folder '{Path(local).parent}'", hint=_hint(Path(local).parent))
-    return f"there is no Delta table at '{path}' yet"
+    return f"no Delta table at '{path}' yet"
 
 
 def missing_storage(project: ProjectSpec) -> tuple[SpecProblem, ...]:
@@ -84,13 +84,13 @@ def _hint(path: Path) -> str:
         names = []
     equivalent = [name for name in names if normalize("NFC", name) == normalize("NFC", path.name)]
     if equivalent:
-        return f"'{parent}' has this name composed of other characters (NFC and NFD); rename one of the two"
+        return f"'{parent}' has the same name in another Unicode form (NFC or NFD); rename one of the two"
     from difflib import get_close_matches
 
     similar = get_close_matches(path.name, names, n=1, cutoff=_SIMILAR)
     if similar:
-        return f"did you mean '{parent / similar[0]}'? if not, create the folder: an empty one is waited for"
-    return "create the folder: an empty one is waited for"
+        return f"did you mean '{parent / similar[0]}'? if not, create the folder: the source then waits for its data"
+    return "create the folder: the source then waits for its data"
 
 
 NAMED = 5

@@ -82,16 +82,16 @@ class TableInspection:
         """
         version = table.version()
         if _id(table) != self.last.table_id:
-            return self._observe_everything(table, reason="another table stands there now")
+            return self._observe_everything(table, reason="the table was replaced by another")
         if version < seen_version:
             return self._observe_everything(
                 table, reason=f"the table went back from version {seen_version} to {version}"
             )
         if "columns" in self.last.cursor and not self._same_columns():
-            return self._observe_everything(table, reason="the partition goes by another column now")
+            return self._observe_everything(table, reason="the partition's column changed")
         commits = [commit for commit in log.read_after(seen_version) if commit.version <= version]
         if len(commits) < version - seen_version:
-            return self._observe_everything(table, reason=f"the log no longer holds every version after {seen_version}")
+            return self._observe_everything(table, reason=f"the log no longer has every version after {seen_version}")
         return self._observe_commits(commits, self._columns(table), log, seen_version)
 
     def _observe_everything(self, table: DeltaTable, *, reason: str | None) -> Observation:
@@ -161,9 +161,9 @@ class TableInspection:
         """Why the commits made everything in the table news: it is another one, or has other columns; else None."""
         metadata = [commit.metadata for commit in commits if commit.metadata is not None]
         if any(each["id"] != self.last.table_id for each in metadata):
-            return "another table stands there now"
+            return "the table was replaced by another"
         if metadata and self._columns_of(metadata[-1]["schemaString"]) != columns:
-            return "the partition's column is stored in another way now"
+            return "the type of the partition's column changed"
         return None
 
     def _find_file_changes(
@@ -217,8 +217,8 @@ class TableInspection:
             raise unreadable(self.path, error) from error
         if self.last.version is not None:
             raise NoTableError(
-                f"the source '{self.asset.name}' vanished: there is no Delta table at '{self.path}' any more",
-                hint="bring it back, or take the asset and what reads it out of the project",
+                f"the source '{self.asset.name}' vanished: the Delta table at '{self.path}' no longer exists",
+                hint="restore it, or remove the asset and its readers from the project",
             )
         local = Path(self.path)
         if "://" not in self.path and (local.is_file() or (local.is_dir() and any(local.iterdir()))):
@@ -345,16 +345,16 @@ def _describe_uncertainty(changes: PartitionChanges, columns: PartitionColumns) 
     exact = f"in a table partitioned by {columns.quoted_names}"
     if changes.unknown_files:
         return {
-            "reason": f"files are gone and do not tell what they held; they do {exact}",
+            "reason": f"the rows of removed files are unknown; not so {exact}",
             "untold": changes.unknown_files,
         }
     if not changes.rewritten_files:
         return {}
     files = changes.rewritten_files
-    subject = "a file that was rewritten holds" if files == 1 else f"{files:,} files that were rewritten hold"
+    subject = "a rewritten file spans" if files == 1 else f"{files:,} rewritten files span"
     reason = (
-        f"{subject} several partitions, all of which count as changed; those alone whose rows changed do {exact}, or "
-        f"one that keeps a change feed ({FEED} = true)"
+        f"{subject} several partitions, which all count as changed; not so {exact}, or with a change feed ({FEED} "
+        "= true)"
     )
     return {"reason": reason, "rewritten": files}
 

@@ -62,7 +62,7 @@ def _schema_between(log: DeltaLog, version: int, after: int) -> dict[str, str] |
     for number in range(version, after, -1):
         content = log.read_content(number)
         if content is None:
-            raise SourceError(f"version {number} of the Delta table at '{log.path}' is not in its log any more")
+            raise SourceError(f"version {number} of the Delta table at '{log.path}' is no longer in its log")
         if b'"metaData"' in content and (metadata := log.parse_commit(number, content).metadata) is not None:
             return parse_columns(metadata["schemaString"])
     return None

@@ -254,7 +254,7 @@ def _notes_unseen(unseen: Mapping[str, str]) -> tuple[str, ...]:
     if not unseen:
         return ()
     reasons = few([*unseen.values()], most=_MOST_NAMED)
-    return (f"not looked at without a Spark session (`plan --spark` starts one): {reasons}",)
+    return (f"not observed without a Spark session (`plan --spark` starts one): {reasons}",)
 
 
 def _notes(
@@ -266,7 +266,7 @@ def _notes(
     columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)
     reasons = (
         (left_out.without_table, noun, not_a_table),
-        (left_out.unnamed, noun, f"whose name tells no {by}"),
+        (left_out.unnamed, noun, f"whose name has no {by}"),
         (left_out.unlisted, noun, f"of no segment of {columns}"),
         (skipped.undecodable, noun, "whose name is not UTF-8"),
         (skipped.outside, "link", "out of the source's folder"),

@@ -64,7 +64,7 @@ class DeltaTargetObserver:
         try:
             table = load_table(asset.storage.path)
             if asset.write is not None and asset.write.by_keys and keeps_feed(table.metadata().configuration):
-                reason = "its rows are merged by their keys, and it keeps a change feed"
+                reason = "its rows are merged by keys, and it has a change feed"
             return spark_commit_reason(asset, table) or reason
         except TableNotFoundError:
             return spark_creation_reason(asset)
@@ -97,7 +97,7 @@ class DeltaTargetObserver:
         except (DeltaError, OSError) as error:
             refusal = unreadable(path, error)
             if isinstance(refusal, SessionNeededError):
-                reason = f"{refusal.why}, which only Spark's own reader knows"
+                reason = f"{refusal.why}, which only Spark can read"
                 message = f"no run can write to the Delta table at '{path}': {reason}"
                 raise SourceError(message, hint="register it in a catalog, and write to it by its name") from error
             raise refusal from error
@@ -160,10 +160,9 @@ def _find_torn_log(path: str) -> SourceError | None:
     if not broken:
         return None
     if broken[0].name == LAST_CHECKPOINT:
-        return SourceError(f"{broken[0]} names a checkpoint that is not there: move that file away")
+        return SourceError(f"{broken[0]} names a missing checkpoint: move that file away")
     return SourceError(
-        f"{broken[0]} is not whole, as a power failure leaves it: move that file away, and what the table has lost "
-        "is computed again"
+        f"{broken[0]} is truncated, as after a power failure: move that file away; lost partitions are recomputed"
     )
 
 
@@ -222,10 +221,10 @@ class _PathCommitInspector(CommitInspector):
         """
         table = self._table()
         if table is None:
-            return TableFinding("gone", f"its table at {self.path} is gone", EVERYTHING)
+            return TableFinding("gone", f"its table at {self.path} was deleted", EVERYTHING)
         version, seen_version = table.version(), self.known.accounted_version
         if str(table.metadata().id) != self.known.table_id:
-            return self._all_lost("replaced", f"another table stands at {self.path} now", table)
+            return self._all_lost("replaced", f"its table at {self.path} was replaced by another", table)
         if version < self.known.version:
             reason = f"its table at {self.path} went back from version {self.known.version} to {version}"
             return self._all_lost("restored", reason, table)

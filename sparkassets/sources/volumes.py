@@ -126,11 +126,11 @@ def _load_files(path: str, table_id: str | None, version: int) -> TableFiles | s
     try:
         table = load_table(path, version=version)
         if table_id is not None and str(table.metadata().id) != table_id:
-            return "the table was made again since"
+            return "the table was re-created since"
         return TableFiles.load_files(table)
     except TableNotFoundError:
         exists = is_table(path)
-        return f"its log has no version {version} any more" if exists else f"there is no Delta table at '{path}'"
+        return f"its log no longer has version {version}" if exists else f"there is no Delta table at '{path}'"
     except SourceError as error:
         return str(error.args[0])
     except (DeltaError, OSError, ValueError) as error:
@@ -146,7 +146,7 @@ def _list_slots(asset: AssetSpec) -> list[_Slot] | str:
     except SourceError as error:
         return str(error.args[0])
     if files is None:
-        return f"'{pattern.root}' is not there"
+        return f"'{pattern.root}' does not exist"
     files_with_rows = [file for file in files if not asset.file_format.is_rowless(file[1])]
     slots = slots_of(pattern, asset.path_partitioning, files_with_rows)
     if asset.in_paths is not None:

@@ -100,8 +100,8 @@ class TriggeringEvents(Mapping[str, Sequence[Event]]):
             RunError: No event did, or events of several datasets.
         """
         if len(self._names) != 1:
-            ask = "ask 'triggering_events' for one of them" if self._names else "'triggering_events' is empty then"
-            message = f"'triggering_event' is of the one dataset that triggered the run, and {self._describe_events()}"
+            ask = "use 'triggering_events' for one of them" if self._names else "'triggering_events' is empty then"
+            message = f"'triggering_event' needs exactly one triggering dataset, but {self._describe_events()}"
             raise RunError(f"{message}; {ask}")
         return self._events[self._names[0]][-1]
 

@@ -90,7 +90,7 @@ def _look_in_session(
         except SourceError:
             raise
         except Exception as error:
-            raise SourceError(f"{subject} cannot be looked at: {first_line(error)}") from error
+            raise SourceError(f"{subject} cannot be read: {first_line(error)}") from error
 
 
 def unseen(asset: AssetSpec, why: str) -> Observation:
@@ -100,7 +100,7 @@ def unseen(asset: AssetSpec, why: str) -> Observation:
         asset: The source.
         why: Why only a session can see it, as the end of a sentence.
     """
-    note = f"not looked at: {why}, so that a Spark session alone sees it (`plan --spark` starts one)"
+    note = f"not observed: {why}, so only a Spark session can read it (`plan --spark` starts one)"
     return Observation(asset.name, NOTHING, notes=(note,), session_needed_reason=why)
 
 
@@ -122,16 +122,16 @@ class _CatalogInspection:
         table = find_catalog_table(self.session, location)
         place = location.display_text
         if table is None and self.last.version is None:
-            return Observation(name, NOTHING, notes=(f"there is no table {place} yet",))
+            return Observation(name, NOTHING, notes=(f"the table {place} does not exist yet",))
         if table is None:
             raise NoTableError(
-                f"the source '{name}' vanished: there is no table {place} any more",
-                hint="bring it back, or take the asset and what reads it out of the project",
+                f"the source '{name}' vanished: the table {place} no longer exists",
+                hint="restore it, or remove the asset and its readers from the project",
             )
         if self.last.version is None:
             return self._observe_everything(table, None)
         if table.table_id != self.last.table_id:
-            return self._observe_everything(table, f"another table has the name {place} now")
+            return self._observe_everything(table, f"the table {place} was replaced by another")
         if table.version < self.last.version:
             return self._observe_everything(
                 table, f"the table went back from version {self.last.version} to {table.version}"
@@ -139,11 +139,11 @@ class _CatalogInspection:
         if self.last.cursor.get("by") != self._describe_partitioning():
             was_recorded = "by" in self.last.cursor
             return self._observe_everything(
-                table, "the partitions are others now" if was_recorded else "a Spark session alone sees it now"
+                table, "its partitions changed" if was_recorded else "only a Spark session can read it now"
             )
         commits = commits_since(table, self.last.version)
         if commits is None:
-            reason = f"its history no longer tells every version after {self.last.version}"
+            reason = f"its history no longer has every version after {self.last.version}"
             return self._observe_everything(table, reason)
         return self._observe_since(table, commits)
 
@@ -224,7 +224,7 @@ class _CatalogInspection:
         """A note for each column with values that name no partition: their rows are left out."""
         shown = {column: [escape_unwritable(each) or "''" for each in values] for column, values in unnamed.items()}
         return tuple(
-            f"rows left out whose '{column}' names no partition: {few(values, most=_MOST_SHOWN_VALUES)}"
+            f"rows left out, because their '{column}' is not a partition key: {few(values, most=_MOST_SHOWN_VALUES)}"
             for column, values in shown.items()
         )
 
@@ -334,7 +334,7 @@ class CatalogTargetObserver:
 
         def compare(table: CatalogTable | None) -> TableFinding | None:
             if table is None:
-                return TableFinding("gone", f"its table {location_of(asset).given} is gone", EVERYTHING)
+                return TableFinding("gone", f"its table {location_of(asset).given} was deleted", EVERYTHING)
             return _CatalogCommitInspector(asset, known, "", table).detect_changes()
 
         return self._look_at_table(asset, compare)
@@ -375,7 +375,7 @@ class _CatalogCommitInspector(CommitInspector):
         """Differences to the record."""
         table, known = self.table, self.known
         if table.table_id != known.table_id:
-            return self._report_total_loss("replaced", f"another table stands {self.place_named} now")
+            return self._report_total_loss("replaced", f"its table {self.place_named} was replaced by another")
         if table.version < known.version:
             reason = f"{self.table_named} went back from version {known.version} to {table.version}"
             return self._report_total_loss("restored", reason)
@@ -450,4 +450,4 @@ class UnknownVolumes:
     def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: object) -> InletVolume:
         """An unknown volume."""
         del pin, known
-        return InletVolume(None, None, f"{asset.name} is in a catalog, which does not tell it")
+        return InletVolume(None, None, f"{asset.name} is in a catalog, which does not provide it")

@@ -80,7 +80,7 @@ def read_changes(
     read_position = TablePosition.parse(pin.low)
     if read_position is None or read_position.table_id != position.table_id or read_position.version > version:
         raise SourceChangedError(
-            f"{owner} was read up to {pin.low}, from where its changes cannot be determined", source=name
+            f"the changes of {owner} after {pin.low}, up to which it was read, cannot be determined", source=name
         )
     changes = table_changes(path, read_position, version)
     if changes.availability.kind != "available":
@@ -116,10 +116,10 @@ def refuse_ignored_kinds(inlets: Mapping[str, InletChanges], asset: AssetSpec, c
             version, kind = first
             what = "a delete" if kind == "delete" else "an update"
             raise RunError(
-                f"{asset.name}: version {version} of the inlet {name!r} has {what}, but {code} does not name "
-                f"{CHANGE_TYPE}, so that it would be taken for a new row",
-                hint=f"{CHANGE_TYPE} is insert, update_preimage, update_postimage or delete: tell them apart by it, as "
-                f"in WHERE {CHANGE_TYPE} <> 'update_preimage'",
+                f"{asset.name}: version {version} of the inlet {name!r} has {what}, which {code} would take for a "
+                f"new row: it does not use {CHANGE_TYPE}",
+                hint=f"distinguish {CHANGE_TYPE} insert, update_preimage, update_postimage and delete, as in WHERE "
+                f"{CHANGE_TYPE} <> 'update_preimage'",
             )
 
 
@@ -175,7 +175,7 @@ def refuse_change_columns(columns: Sequence[str], owner: str) -> None:
     for column in columns:
         if column.lower() in CHANGE_COLUMNS:
             raise RunError(
-                f"{owner} has a column {column!r}, which is what its changes are told by",
+                f"{owner} has a column {column!r}, a name that the change feed reserves",
                 hint="rename it, or read it by {after: <column>}",
             )
 
@@ -200,7 +200,7 @@ def _read_feed(
         rows = _read_feed_by_driver(session, feed_range, schema, path=path, name=name)
     present = {column.lower() for column in rows.columns}
     if missing := [column for column in schema.names if column.lower() not in present]:
-        raise SourceChangedError(f"the inlet {name!r} has no column {missing[0]!r} any more", source=name)
+        raise SourceChangedError(f"the inlet {name!r} no longer has the column {missing[0]!r}", source=name)
     rows = rows.select(*(sqltext.name(column) for column in [*schema.names, *CHANGE_COLUMNS]))
     return drop_equal_pairs(rows, by_keys=by_keys) if feed_range.replaced and is_comparable(schema) else rows
 
@@ -319,7 +319,7 @@ def read_catalog_changes(
     read_position = TablePosition.parse(pin.low)
     if read_position is None or read_position.table_id != position.table_id or read_position.version > version:
         raise SourceChangedError(
-            f"{owner} was read up to {pin.low}, from where its changes cannot be determined", source=name
+            f"the changes of {owner} after {pin.low}, up to which it was read, cannot be determined", source=name
         )
     availability, commits = find_readable_changes(table, read_position, version)
     if availability.kind != "available":
@@ -347,10 +347,10 @@ def find_readable_changes(
 ) -> tuple[ChangeAvailability, Sequence[Mapping[str, Any]]]:
     """Whether changes after a position, up to ``version``, can be read; and the commits that changed rows."""
     if after.table_id != table.table_id:
-        return ChangeAvailability("lost", "another table has its name by now"), ()
+        return ChangeAvailability("lost", "the table was replaced by another of the same name"), ()
     later = commits_since(table, after.version)
     if later is None:
-        return ChangeAvailability("lost", f"its history no longer tells what came after version {after.version}"), ()
+        return ChangeAvailability("lost", f"its history no longer has the commits after version {after.version}"), ()
     commits = [each for each in later if each["version"] <= version and changes_rows(each)]
     rewriting = next((each for each in commits if not only_appends(each)), None)
     if rewriting is not None and not keeps_feed(table.properties):

@@ -12,7 +12,7 @@ from sparkassets.ports import DataCommit, HistoryGoneError
 from sparkassets.spark.commit_markers import read_marker, read_own_marker
 from sparkassets.spark.open_tables import CatalogTable, OpenedTable, parameter
 
-_RECOVERY_HINT = "the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
+_RECOVERY_HINT = "the next `sparkassets run` fences the unfinished run, and then asks for its outcome"
 
 
 @frozen
@@ -75,8 +75,8 @@ def find_commits(
                 break
             if restored:
                 raise HistoryGoneError(
-                    f"{asset.name}: its table was restored after version {commit['version']},"
-                    f" which holds run {own_marker['run']}",
+                    f"{asset.name}: its table was restored after version {commit['version']} of run "
+                    f"{own_marker['run']}",
                     hint=_RECOVERY_HINT,
                     found=_make_data_commit(own_marker, commit, table_id=table.table_id),
                 )
@@ -113,8 +113,8 @@ def _iterate_own_commits(
     if version > 0:
         named = ", ".join(sorted(missing_runs))
         raise HistoryGoneError(
-            f"{asset.name}: its table's log begins at version {version}; "
-            f"whether run {named} is in it cannot be determined",
+            f"{asset.name}: whether run {named} committed cannot be determined: its table's log begins at version "
+            f"{version}",
             hint=_RECOVERY_HINT,
         )
 

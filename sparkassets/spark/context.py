@@ -155,7 +155,7 @@ class RunOutlets(dict[str, RunOutlet]):
     def __getattr__(self, name: str) -> RunOutlet:
         if name in self:
             return self[name]
-        raise AttributeError(f"the run writes no {name!r}; it writes {', '.join(self)}")
+        raise AttributeError(f"the run has no outlet {name!r}; it writes {', '.join(self)}")
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def read_promoted_rows(
     table_id, version = promotion.tables.get(asset.name, ("", 0))
     table = open_table(path)
     if table is None or str(table.metadata().id) != table_id:
-        raise RunError(f"{owner} is gone: there is no table of id {table_id}", hint="run the branch again")
+        raise RunError(f"{owner} is gone: no table has the id {table_id}", hint="run the branch again")
     frame, is_exact = read_version(
         session, table, version, path=path, parts=order.partitions, partitioning=partitioning
     )
@@ -384,6 +384,6 @@ class _PriorTarget:
         if asset.columns:
             return self._session.createDataFrame([], declared_schema(self._session, asset.columns))
         raise RunError(
-            f"the outlet {asset.name!r} is not there before its first run, so its columns are unknown",
+            f"the outlet {asset.name!r} does not exist before its first run, so its columns are unknown",
             hint="declare its 'columns'",
         )

@@ -30,16 +30,16 @@ _WRAPPERS = ("[TASK_WRITE_FAILED", "Job aborted due to stage failure")
 _WORKER_TRACEBACK = "Traceback (most recent call last)"
 """How a Python worker's report of an error in a user's function begins."""
 _HINTS = {
-    "[MALFORMED_RECORD_IN_PARSING": "a value there is not of the type that `columns` of the source declares: mend the "
-    "file, or declare the column as string and take what fits by try_cast",
-    "[FAILED_READ_FILE.FILE_NOT_EXIST]": "bring the file back; where it is of an asset's table, `sparkassets backfill "
-    "ASSET --rebuild` makes that again",
+    "[MALFORMED_RECORD_IN_PARSING": "a value does not have the type that `columns` of the source declares: fix the "
+    "file, or declare the column as string and use try_cast",
+    "[FAILED_READ_FILE.FILE_NOT_EXIST]": "restore the file; if it belongs to an asset's table, `sparkassets "
+    "backfill ASSET --rebuild` recomputes that",
 }
 """What to do about a file that cannot be read, by text in the message or that of a cause."""
 _NO_S3 = re.compile(r"S3AFileSystem not found|No FileSystem for scheme \"?s3")
 _S3_HINT = (
-    "Spark lacks the jar hadoop-aws, of the version of its Hadoop: say something of the bucket under `storage`, and a "
-    "session that sparkassets starts brings it; else spark.jars.packages: org.apache.hadoop:hadoop-aws:<version>"
+    "Spark lacks the jar hadoop-aws: declare the bucket under `storage`, and a session that sparkassets starts "
+    "loads it; or set spark.jars.packages: org.apache.hadoop:hadoop-aws:<version of its Hadoop>"
 )
 _LONGEST = 1000
 _FRAME = re.compile(r'\s+File "([^"]+)", line (\d+)')

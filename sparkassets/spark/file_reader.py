@@ -73,7 +73,7 @@ def _suggest_fix(name: str, columns: Sequence[str]) -> str | None:
         }
         if separator_counts:
             separator = max(separator_counts, key=lambda each: separator_counts[each])
-            return f"its separator is probably {_SEPARATORS[separator]}: options: {{sep: {_SEPARATORS[separator]}}}"
+            return f"the separator is probably {_SEPARATORS[separator]}: options: {{sep: {_SEPARATORS[separator]}}}"
     return suggest_close(name, columns)
 
 
@@ -325,7 +325,7 @@ class SparkTextFileReader:
         files = {each.relative: each for each in PinnedFiles(asset).list_files()}
         if missing := [path for path in paths if path not in files]:
             raise SourceError(
-                f"the file '{escape_unwritable(missing[0])}' of the source '{asset.name}' went while it was looked at"
+                f"the file '{escape_unwritable(missing[0])}' of the source '{asset.name}' disappeared while it was read"
             )
         with workplace.enter_session(asset) as session:
             return _find_contents(session, asset, view, [files[path] for path in paths])
@@ -353,7 +353,7 @@ def _find_contents(
             raise SourceError(f"{error.args[0]} (in the file '{path}')", hint=error.hint) from error
         raise SourceError(
             f"the file '{path}' of the source '{asset.name}' cannot be read: {first_line(error)}",
-            hint="take it away or write it again; 'settle' leaves alone what is still being written",
+            hint="remove it or write it again; 'settle' skips files that are still being written",
         ) from error
 
 

@@ -96,7 +96,7 @@ def to_spark(
     if not columns:
         columns = {name: pa.chunked_array([pa.nulls(0)]) for name in types}
     if not columns:
-        hint = "declare its 'columns', which rows that are none then have"
+        hint = "declare its 'columns' for empty results"
         raise RunError(f"{asset}: the function returned rows without columns", hint=hint)
     known_types = {} if table_schema is None else {field.name: field.dataType for field in table_schema.fields}
     typed = {
@@ -135,12 +135,12 @@ def _read_pandas(rows: Any, asset: str, types: Mapping[str, DataType]) -> dict[s
 
     if index_names := [name for name in rows.index.names if name is not None]:
         raise RunError(
-            f"{asset}: the rows have the index {', '.join(map(repr, index_names))}, which no table has",
+            f"{asset}: the rows have the index {', '.join(map(repr, index_names))}, which a table cannot store",
             hint="return rows.reset_index(), or rows.reset_index(drop=True) without it",
         )
     for name in rows.columns:
         if not isinstance(name, str):
-            raise RunError(f"{asset}: the rows have the column {name!r}, whose name is no text")
+            raise RunError(f"{asset}: the rows have the column {name!r}, whose name is not text")
     _refuse_doubled(asset, list(rows.columns))
     columns = {}
     for name in rows.columns:

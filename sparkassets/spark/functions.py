@@ -297,8 +297,8 @@ def run_function(
         if not is_rows(frame):
             named = f" for outlet {name!r}" if name else ""
             raise RunError(
-                f"{place} returned {_describe_result(frame)}{named}, but a table needs rows: "
-                "a DataFrame of Spark, pandas or Polars, or a table of Arrow",
+                f"{place} returned {_describe_result(frame)}{named}; expected a DataFrame of Spark, pandas or "
+                "Polars, or an Arrow table",
                 hint=_AS_ROWS if isinstance(frame, list) else None,
             )
     _refuse_all_unrecordable(context, body, outlets)
@@ -319,7 +319,7 @@ def select_outlets(result: object, outlets: Sequence[str], *, place: str) -> Map
     if lacking:
         faults.append(f"lacks {listing([repr(name) for name in lacking], last='and')}")
     if unknown:
-        faults.append(f"has {listing([show_value(key) for key in unknown], last='and')}, which is no outlet")
+        faults.append(f"has {listing([show_value(key) for key in unknown], last='and')}, which is not an outlet")
         hint = suggest_close(str(unknown[0]), lacking)
     if faults:
         raise RunError(f"{place} returned a dict that {' and '.join(faults)}; expected {expected}", hint=hint)
@@ -378,7 +378,7 @@ def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, *, of: str 
         except (TypeError, ValueError):
             raise RunError(
                 f"{body.location}: {of}[{key!r}] is {kind_of(value)}, which cannot be recorded",
-                hint="make it text, a number, a list or a dict of these",
+                hint="use text, numbers, or lists or dicts of these",
             ) from None
     try:
         check_extra(extra)
@@ -457,7 +457,7 @@ def raised_by(error: BaseException, body: PythonBody, *, what: str = "") -> RunE
         missing_module_hint(error.name, body.module) if isinstance(error, ModuleNotFoundError) and error.name else None
     )
     if not is_ordinary:
-        hint = "return, or raise an Exception that says what is wrong: other runs share the process"
+        hint = "return, or raise an exception with a message: other runs share the process"
     failure = RunError(": ".join(filter(None, [place, what, text])), hint=hint)
     failure.retryable = is_ordinary and is_retryable
     failure.is_data_error = is_ordinary and is_data_error

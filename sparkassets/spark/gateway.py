@@ -170,7 +170,7 @@ def raise_engine_loss(asset: str) -> Iterator[None]:
         loss = _describe_lost_engine(error)
         if loss is None:
             raise
-        hint = "was there memory enough? see the log of the cluster or of the system; the next start goes on by itself"
+        hint = "it may have run out of memory: see the log of the cluster or system; the next start continues"
         raise EngineLostError(f"{asset}: {loss}", hint=hint) from error
 
 

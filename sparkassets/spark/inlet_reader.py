@@ -62,7 +62,7 @@ def read_tables(session: SparkSession, asset: AssetSpec, pinned: Mapping[str, An
     try:
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     except Exception as error:
-        raise run_error(error, what=f"the tables of the source {asset.name!r} do not fit each other") from error
+        raise run_error(error, what=f"the tables of the source {asset.name!r} have incompatible schemas") from error
 
 
 def _read_pinned_table(session: SparkSession, asset: AssetSpec, tables: TableSet, pinned: KnownTable) -> DataFrame:
@@ -154,8 +154,11 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
             case ReadAfter(column, overlap):
                 if pin.low is not None and pin.column not in ("", column):
                     raise RunError(
-                        f"the inlet {name!r} was read up to {pin.column} {pin.low}, which is no value of {column!r}",
-                        hint=f"read it `after: {pin.column}` again until the run that never ended is settled",
+                        (
+                            f"the inlet {name!r} was read up to {pin.column} {pin.low}, which is not a value of "
+                            f"{column!r}"
+                        ),
+                        hint=f"restore `after: {pin.column}` until the unfinished run is recovered",
                     )
                 newer = None if pin.low is None else NewerRows(column, pin.low, overlap)
                 frame = _open_inlet(session, order, name, read, newer=newer)
@@ -194,7 +197,7 @@ def _open_inlet(
     asset, pin = order.inlets[name], order.pins[name]
     source = asset.source
     if asset.is_known_by_events:
-        raise RunError(f"the inlet {asset.name!r} is only known by its events: there is nothing to read")
+        raise RunError(f"the inlet {asset.name!r} is known only by its events and cannot be read")
     if source is not None and source.kind == "tables":
         return read_tables(session, asset, order.files.get(name, {}))
     if source is not None and source.kind != "delta":
@@ -228,7 +231,7 @@ def _read_delta_table(session: SparkSession, asset: AssetSpec, pin: InletPin, ne
     table = _find_pinned_table(session, asset, pin)
     frame, is_exact = table.read_rows(session, pin.version, parts=pin.parts, partitioning=partitioning, newer=newer)
     if not pin.parts.is_everything and not partitioning.has_columns:
-        raise RunError(f"{owner} has partitions without a column, so they cannot be determined apart")
+        raise RunError(f"the partitions of {owner} have no column, so they cannot be read separately")
     predicate = partition_predicate(frame.schema, pin.parts, partitioning=partitioning, owner=owner)
     return frame if predicate is None or is_exact else frame.filter(predicate)
 
@@ -257,7 +260,7 @@ def _find_pinned_table(session: SparkSession, asset: AssetSpec, pin: InletPin) -
     owner, location = f"the inlet {asset.name!r}", location_of(asset)
     table = find_table(session, location)
     if table is None:
-        raise SourceError(f"{owner} vanished: there is no Delta table at {location.display_text}")
+        raise SourceError(f"{owner} vanished: no Delta table at {location.display_text}")
     if pin.table_id is not None and table.table_id != pin.table_id:
         raise SourceChangedError(f"{owner} was re-created since the run was planned", source=asset.name)
     return table
@@ -272,7 +275,7 @@ def _read_iteration(session: SparkSession, asset: AssetSpec, name: str) -> DataF
     path = f"{path_of(asset).rstrip('/')}/{iteration_folder(name, ROWS)}"
     table = open_table(path)
     if table is None:
-        raise SourceError(f"the iteration of the inlet {asset.name!r} is gone: there is no Delta table at {path}")
+        raise SourceError(f"the iteration of the inlet {asset.name!r} is gone: no Delta table at {path}")
     return read_version(session, table, table.version(), path=path)[0]
 
 
@@ -319,11 +322,11 @@ def read_above(
     if kind not in _WATERMARK_TYPES and not kind.startswith("decimal"):
         raise RunError(
             f"the column {column!r} of {owner} is {kind.upper()}, which cannot be a watermark",
-            hint="take a date, a timestamp, a whole number, a decimal or a string",
+            hint="use a date, a timestamp, a whole number, a decimal or a string",
         )
     if low is not None and TablePosition.parse(low) is not None:
         raise RunError(
-            f"{owner} was read up to {low}, which is no value of its column {column!r}",
+            f"{owner} was read up to {low}, which is not a value of its column {column!r}",
             hint="read it by its changes again",
         )
     quoted = sqltext.name(column)
@@ -370,8 +373,8 @@ def _overlap_start_sql(low: str, overlap: Duration, *, column: str, kind: str, o
     """
     if not kind.startswith(("date", "timestamp")):
         raise RunError(
-            f"the column {column!r} of {owner} is {kind.upper()}, of which 'overlap' takes no time off",
-            hint="take a date or a timestamp, or leave 'overlap' out",
+            f"the column {column!r} of {owner} is {kind.upper()}, but 'overlap' needs a date or a timestamp",
+            hint="use a date or timestamp column, or leave 'overlap' out",
         )
     time_type = "timestamp" if kind == "date" else kind
     interval = f"make_interval(0, {overlap.months}, 0, {overlap.days}, 0, 0, {overlap.seconds})"

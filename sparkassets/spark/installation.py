@@ -50,7 +50,7 @@ def check_spark(spark: str) -> None:
         hint = "pip install 'sparkassets[spark]' brings one; of Databricks take a runtime from 15.4 LTS on"
         raise SparkUnavailableError(f"Spark {spark} is too old: {_SUPPORTED_TEXT}", hint=hint)
     if release > NEWEST:
-        text = f"Spark {spark} is newer than what was tried: {_SUPPORTED_TEXT}"
+        text = f"Spark {spark} is too new and untested: {_SUPPORTED_TEXT}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
@@ -71,7 +71,7 @@ def check_delta(delta: str, *, spark: str) -> None:
     if release and release < oldest:
         wanted = ".".join(map(str, oldest))
         raise SparkUnavailableError(
-            f"Delta {delta} in the session is too old: Spark {spark} takes Delta from {wanted} on",
+            f"Delta {delta} in the session is too old: Spark {spark} needs Delta {wanted} or later",
             hint="start the session with newer jars, or stop it and let sparkassets start one",
         )
 
@@ -82,7 +82,7 @@ def check_installed() -> None:
     Raises:
         SparkUnavailableError: With what is installed, and what is expected.
     """
-    hint = "pip install 'sparkassets[spark]' brings versions that belong together"
+    hint = "pip install 'sparkassets[spark]' installs matching versions"
     try:
         spark, delta = version("pyspark"), version("delta-spark")
     except PackageNotFoundError:
@@ -92,7 +92,7 @@ def check_installed() -> None:
     if not _is_within(spark, wanted):
         made_for = wanted.removeprefix("pyspark").strip().strip("()")
         raise SparkUnavailableError(
-            f"delta-spark {delta} does not go with pyspark {spark}: it is made for pyspark {made_for}", hint=hint
+            f"delta-spark {delta} does not match pyspark {spark}: it needs pyspark {made_for}", hint=hint
         )
 
 
@@ -107,7 +107,7 @@ def check_distribution(home: Path, *, pyspark: str) -> None:
         SparkUnavailableError: With what is there, and what is expected.
     """
     place = f"SPARK_HOME={home}" if os.environ.get("SPARK_HOME") else str(home)
-    hint = "unset SPARK_HOME, so that the Spark of the Python package starts, or let it point to another one"
+    hint = "unset SPARK_HOME to use the Spark of the Python package, or set it to another installation"
     if not any((home / "jars").glob("*.jar")):
         raise SparkUnavailableError(f"there is no Spark at {place}", hint=hint)
     core = next((home / "jars").glob("spark-core_*.jar"), None)
@@ -115,7 +115,7 @@ def check_distribution(home: Path, *, pyspark: str) -> None:
         return
     _refuse_other_age(f"Spark {spark} at {place}", spark, hint=hint)
     if version_numbers(spark)[:2] != version_numbers(pyspark)[:2]:
-        raise SparkUnavailableError(f"Spark {spark} at {place} does not go with pyspark {pyspark}", hint=hint)
+        raise SparkUnavailableError(f"Spark {spark} at {place} does not match pyspark {pyspark}", hint=hint)
 
 
 def _refuse_other_age(installation: str, spark: str, *, hint: str) -> None:
@@ -155,7 +155,7 @@ SUPPORTED = (17, 21, 25)
 """Supported major versions."""
 _OLDEST_SPARK: Final = {17: (3, 5), 21: (4, 0), 25: (4, 2)}
 """The oldest Spark for each Java."""
-_JAVA_HINT = "install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to it"
+_JAVA_HINT = "install Java, such as openjdk-17-jre-headless, or set JAVA_HOME to it"
 
 
 @frozen
@@ -365,7 +365,7 @@ def _run_ivy(wanted: JarFetch, *, scratch: Path, target: Path, spark_home: Path,
     if not any(jar.name.startswith(f"{wanted.main}-") for jar in target.glob("*.jar")):
         raise SparkUnavailableError(
             f"cannot fetch {wanted.what} from {repository}: {_find_ivy_reason(output)}",
-            hint="they are fetched once; connect to the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY",
+            hint="connect to the network for this one download, or set DEFAULT_ARTIFACT_REPOSITORY to a mirror",
         )
 
 
@@ -374,7 +374,7 @@ def _find_ivy_reason(output: str) -> str:
     lines = [line.strip(" :\t") for line in output.splitlines()]
     if connection_line := next((line for line in lines if line.startswith("HttpClientHandler: ")), None):
         return f"no connection ({connection_line.removeprefix('HttpClientHandler: ').partition(' url=')[0]})"
-    return next((line for line in lines if line.endswith("not found")), lines[0] if lines else "it says nothing")
+    return next((line for line in lines if line.endswith("not found")), lines[0] if lines else "it printed nothing")
 
 
 def _make_delta_module(wanted: MavenCoordinates) -> str:

@@ -88,7 +88,7 @@ def make_restore(order: RunOrder) -> RestoreComputation:
         rows = iteration_rows(path, each.restores)
         if rows is None:
             folder = f"{path}/{iteration_folder(each.restores)}"
-            raise RunError(f"{each.asset.name}: the iteration is gone: there is nothing at {folder}")
+            raise RunError(f"{each.asset.name}: the iteration is gone: {folder} does not exist")
         measures = measures or rows.run_metadata.get("measures", {})
     return RestoreComputation(order, {key: measures[key] for key in ("extra", "outlets", "writes") if key in measures})
 
@@ -157,8 +157,8 @@ class AttemptFolder:
             written = list_run_partitions(order.asset.partitioning, parts, find_zone(order.asset.local_zone))
         if any(len(partition.segments) < len(order.asset.partitioning.segments) for partition in written):
             raise RunError(
-                f"{order.asset.name}: its function wrote files of all segments, and none is known",
-                hint="say which there are: context.add_partition(key)",
+                f"{order.asset.name}: its function wrote files for all segments, but no segment is known",
+                hint="add each segment by context.add_partition(key)",
             )
         return written
 
@@ -203,7 +203,7 @@ def read_newest_iteration(asset: AssetSpec, frame: DataFrame) -> IterationArgume
         for row in rows
     ]
     if not iterations:
-        raise RunError(f"the inlet {asset.name!r} has no iteration of the partitions that are read")
+        raise RunError(f"the inlet {asset.name!r} has no iteration of the requested partitions")
     return replace(iterations[-1], iterations=tuple(iterations))
 
 

@@ -165,8 +165,11 @@ class CatalogTable:
         """
         if self_filling := next((what for feature, what in _SELF_FILLING.items() if feature in self.features), None):
             raise SourceError(
-                f"{self.location.display_text} has {self_filling}, and a session does not tell which columns these are",
-                hint="write to a table without, or to this one by its 'path'",
+                (
+                    f"{self.location.display_text} has {self_filling}, but the session does not say which columns "
+                    "these are"
+                ),
+                hint="write to a table without such columns, or to this one by its 'path'",
             )
 
     def describe(self) -> TableDescription:
@@ -238,7 +241,7 @@ def open_table(path: str) -> DeltaTable | None:
     misread = next((character for character in path if character in _MISREAD_CHARACTERS), None)
     if misread is not None:
         raise RunError(
-            f"the path {path} holds a '{misread}', which Delta's libraries take for {_MISREAD_CHARACTERS[misread]}",
+            f"the path {path} contains '{misread}', which Delta's libraries read as {_MISREAD_CHARACTERS[misread]}",
             hint="rename the folder",
         )
     try:
@@ -287,7 +290,7 @@ def find_catalog_table(session: SparkSession, location: StorageLocation) -> Cata
         _raise_unless_missing(error, session, location)
         return None
     if detail["format"] != "delta" or not newest:
-        raise NoTableError(f"{name} is a table of {detail['format']}, not of Delta")
+        raise NoTableError(f"{name} is a {detail['format']} table, not a Delta table")
     return CatalogTable(
         session,
         location,
@@ -312,13 +315,13 @@ def _raise_unless_missing(error: Exception, session: SparkSession, location: Sto
         return
     if condition in NO_SCHEMA:
         hint = f"CREATE SCHEMA {'.'.join(location.table[:-1])}, or correct the name"
-        raise SourceError(f"{name} has no schema to be in: {first_line(error)}", hint=hint) from error
+        raise SourceError(f"the schema of {name} does not exist: {first_line(error)}", hint=hint) from error
     if condition.startswith(_VIEW_CONDITIONS):
-        raise NoTableError(f"{name} is a view, not a table of Delta") from error
+        raise NoTableError(f"{name} is a view, not a Delta table") from error
     kind = _find_provider(session, location)
     if kind not in ("", "delta"):
-        raise NoTableError(f"{name} is a {'view' if kind == 'view' else f'table of {kind}'}, not of Delta") from error
-    raise SourceError(f"{name} cannot be looked at: {first_line(error)}") from error
+        raise NoTableError(f"{name} is a {'view' if kind == 'view' else f'{kind} table'}, not a Delta table") from error
+    raise SourceError(f"{name} cannot be read: {first_line(error)}") from error
 
 
 def _find_provider(session: SparkSession, location: StorageLocation) -> str:

@@ -95,7 +95,7 @@ def open_own_session(session: SparkSession) -> SparkSession:
         if not is_utc(session):
             zone = setting(session, TIME_ZONE)
             raise SparkUnavailableError(
-                f"the Spark session's time zone is {zone}, and it cannot be copied to one in UTC",
+                f"the Spark session's time zone is {zone}, and the session cannot be copied to one in UTC",
                 hint=f'spark.conf.set("{TIME_ZONE}", "UTC")',
             )
         return session
@@ -200,7 +200,7 @@ def keep_running(shared: SparkContext | SparkSession) -> None:
 
     def stop_outside_functions() -> None:
         if is_in_function():
-            raise RuntimeError("spark.stop() would end the runs beside this one; leave the session as it is")
+            raise RuntimeError("spark.stop() would end other runs; do not stop the session")
         stop()
 
     vars(shared)["stop"] = stop_outside_functions
@@ -275,7 +275,6 @@ def require_utc(session: SparkSession, *, asset: str) -> None:
     """
     if not is_utc(session):
         raise RunError(
-            f"{asset}: the rows are of a Spark session whose time zone is {setting(session, TIME_ZONE)}, "
-            "but dates are those of UTC here",
-            hint="take the session from the function's argument `spark`, and leave its time zone as it is",
+            f"{asset}: the rows come from a Spark session in the time zone {setting(session, TIME_ZONE)}; expected UTC",
+            hint="use the session of the function's argument `spark`, and do not change its time zone",
         )

@@ -103,7 +103,7 @@ class PartitionGuard:
         if not nulls:
             return self.hint
         (name, *_) = nulls
-        hint = f"NULL is in no partition: leave these rows out, or give them a key, such as by coalesce({name}, …)"
+        hint = f"NULL belongs to no partition: filter these rows, or give them a key, as in coalesce({name}, …)"
         return hint if only_nulls else f"{hint}; {self.hint}"
 
     @property
@@ -111,9 +111,12 @@ class PartitionGuard:
         """The hint for rows outside: filter them, or convert days and midnights to the partition's own time zone."""
         hint = "filter them in the query, or join {{ partitions }}"
         if isinstance(self.order.asset.body, PythonBody):
-            hint = "filter them by context.partitions, or write strategy: full_refresh, by which each run is of all"
+            hint = (
+                "filter them by context.partitions, or write strategy: full_refresh, which computes all partitions "
+                "in each run"
+            )
         if self.order.asset.partitioning.is_open:
-            hint += f"; segments that are to be computed: `sparkassets partitions {self.asset} add KEY…`"
+            hint += f"; to compute more segments: `sparkassets partitions {self.asset} add KEY…`"
         if (zoned_column := next(filter(self._is_zoned, self.columns), None)) is not None:
             hint = (
                 f"a TIMESTAMP is an instant, here shown in {self.timezone}, and midnight of UTC is none there: "
@@ -121,8 +124,8 @@ class PartitionGuard:
             )
         elif (day_column := next(filter(self._is_local_day, self.columns), None)) is not None:
             hint = (
-                f"{day_column.name} is a day of {self.timezone}, and Spark makes days of UTC of a TIMESTAMP: "
-                f"to_date(from_utc_timestamp(<column>, '{self.timezone}')) is the day there; else {hint}"
+                f"{day_column.name} is a day in {self.timezone}, but Spark derives UTC days from a TIMESTAMP: use "
+                f"to_date(from_utc_timestamp(<column>, '{self.timezone}')); else {hint}"
             )
         return hint
 

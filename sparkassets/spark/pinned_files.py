@@ -86,7 +86,9 @@ class PinnedFiles:
             raise SourceChangedError(
                 f"the files of {self.asset.name!r} changed before they were read{self._describe_slots(differing)}",
                 source=self.asset.name,
-                hint="the run is planned again with what is there; 'settle' leaves alone what is still being written",
+                hint=(
+                    "the run is planned again with the current files; 'settle' skips files that are still being written"
+                ),
             )
 
     def _fingerprint_key(self, file: FoundFile) -> str:

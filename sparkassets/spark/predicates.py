@@ -66,7 +66,7 @@ def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: 
         if not holds_segments(kind):
             raise RunError(
                 f"the column {column!r} of {owner} is {kind.upper()}, which cannot hold segments",
-                hint="make it STRING, a whole number, DECIMAL, DATE or BOOLEAN",
+                hint="change it to STRING, a whole number, DECIMAL, DATE or BOOLEAN",
             )
         columns.append(PredicateColumn(column, kind, is_segment=True))
     return tuple(columns)
@@ -181,8 +181,8 @@ def _segment_literal(segment: str, column: PredicateColumn, *, owner: str) -> st
     if value is None:
         nearest = segment_of(segment, column.kind)
         raise RunError(
-            f"the column {column.name!r} of {owner} is {column.kind.upper()}, which has no value for the segment "
-            f"{segment!r}",
+            f"the segment {segment!r} is not a value of the column {column.name!r} of {owner}, which is "
+            f"{column.kind.upper()}",
             hint=None if nearest is None else f"write it as {nearest!r}",
         )
     return sqltext.literal(value, column.kind)
@@ -301,7 +301,7 @@ def refuse_unfit_type(column: str, kind: str, *, partition: TimePartition, owner
     if kind == "timestamp_ntz" and (has_dates or partition.timezone == "UTC"):
         return
     wanted = "DATE, TIMESTAMP or STRING" if has_dates else "TIMESTAMP or STRING"
-    why = " (it cannot tell a repeated hour)" if kind == "timestamp_ntz" else ""
+    why = " (a repeated hour would be ambiguous)" if kind == "timestamp_ntz" else ""
     raise RunError(
         f"the column {column!r} of {owner} is {kind.upper()}, which cannot hold a partition by {partition.grain}{why}",
         hint=f"make it {wanted}",

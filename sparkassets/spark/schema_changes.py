@@ -47,15 +47,15 @@ def refuse_broken(asset: str, schema: StructType, target: TableDescription) -> N
             raise RunError(
                 f"{asset}: the constraint {name} ({expression}) of the target uses the column {used[0]!r}, "
                 "which the result no longer has",
-                hint=f"ALTER TABLE delta.`…` DROP CONSTRAINT {name}, or give the column",
+                hint=f"ALTER TABLE delta.`…` DROP CONSTRAINT {name}, or return the column",
             )
     present = {name.lower() for name in schema.names}
     for field in target.schema.fields:
         if field.name.lower() not in present and is_generated(field) and GENERATED not in field.metadata:
             raise RunError(
-                f"{asset}: Delta cannot keep the identity column {field.name!r} of the target while other columns "
-                f"go: {'; '.join(differences.phrases('the target'))}",
-                hint="give those columns, or drop the table",
+                f"{asset}: Delta cannot remove columns beside the identity column {field.name!r} of the target: "
+                f"{'; '.join(differences.phrases('the target'))}",
+                hint="return those columns, or drop the table",
             )
 
 
@@ -164,7 +164,7 @@ def refuse_misfit(asset: AssetSpec, schema: StructType, target: TableDescription
         return
     phrases = "; ".join(differences.phrases("the target"))
     raise RunError(
-        f"{asset.name}: the result does not fit the target: {phrases}", hint=_find_remedy(asset, differences)
+        f"{asset.name}: the result does not match the target: {phrases}", hint=_find_remedy(asset, differences)
     )
 
 
@@ -179,7 +179,7 @@ def _refuse_without_partitions(asset: AssetSpec, target: TableDescription) -> No
     if missing:
         shown = ", ".join(map(repr, missing))
         raise RunError(
-            f"{asset.name}: the target has no column {shown}, so its rows do not tell which partition they are of",
+            f"{asset.name}: the target has no column {shown}, so its rows cannot be assigned to partitions",
             hint=rebuild_command(asset),
         )
 

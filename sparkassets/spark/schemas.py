@@ -50,7 +50,7 @@ def declared_schema(session: SparkSession, columns: Mapping[str, str]) -> Struct
             try:
                 session.createDataFrame([], f"{sqltext.name(name)} {kind}")
             except PySparkException:
-                raise RunError(f"the column {name!r} is declared as {kind!r}, which is no type of Spark") from None
+                raise RunError(f"the column {name!r} is declared as {kind!r}, which is not a Spark type") from None
         raise
 
 
@@ -80,7 +80,7 @@ def refuse_unwritable(asset: str, schema: StructType) -> None:
     untyped = [field.name for field in schema.fields if field.dataType.simpleString() == "void"]
     if untyped:
         raise RunError(
-            f"{asset}: the column {', '.join(map(repr, untyped))} has no type, as it is NULL throughout",
+            f"{asset}: the type of the column {', '.join(map(repr, untyped))} is unknown: all values are NULL",
             hint="cast it, such as CAST(NULL AS STRING)",
         )
 
@@ -95,12 +95,12 @@ def refuse_folders(asset: str, schema: StructType, columns: Sequence[str]) -> No
         column, kind = column_type(schema, name, owner=f"the result of {asset}")
         if kind.startswith(("array", "map", "struct", "variant")):
             raise RunError(
-                f"{asset}: Delta makes no folders by the column {column!r}, which is {kind.upper()}",
-                hint="name another one in 'partitioned_by'",
+                f"{asset}: Delta cannot partition by the column {column!r}, which is {kind.upper()}",
+                hint="name another column in 'partitioned_by'",
             )
     if columns and len(columns) >= len(schema):
         raise RunError(
-            f"{asset}: 'partitioned_by' names all columns, so that the files would hold none", hint="leave one out"
+            f"{asset}: 'partitioned_by' names every column, but the files need at least one", hint="leave one out"
         )
 
 
@@ -117,9 +117,9 @@ def refuse_undeclared(asset: str, actual: StructType, declared: StructType) -> N
     if differences.changed:
         have, want = differences.changed[0]
         cast = f"CAST({have.name} AS {want.dataType.simpleString()})"
-        hint = f"cast it in the query, such as {cast}, or declare the type that comes out"
+        hint = f"cast it in the query, such as {cast}, or declare the type that the query returns"
     phrases = "; ".join(differences.phrases("the declared columns"))
-    raise RunError(f"{asset}: the result does not fit the declared columns: {phrases}", hint=hint)
+    raise RunError(f"{asset}: the result does not match the declared columns: {phrases}", hint=hint)
 
 
 @frozen

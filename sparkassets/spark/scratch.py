@@ -66,17 +66,17 @@ def find_staging_obstacle(session: SparkSession, path: str) -> str | None:
     """
     protocol, scheme = setting(session, _PROTOCOL_KEY), _find_scheme(path)
     if protocol is None:
-        return "the session does not tell how it publishes files"
+        return "the session's file committer is unknown"
     if protocol not in (_RENAMING_PROTOCOL, _CLOUD_PROTOCOL):
-        return f"the session publishes files by {protocol}"
+        return f"the session commits files by {protocol}"
     if scheme in _DISK_SCHEMES:
         return None
     if scheme not in _S3_SCHEMES:
         return f"no committer is known for {scheme}://"
     if is_remote(session):
-        return f"a session of Spark Connect does not tell whether it has a committer for {scheme}://"
+        return f"the committer of a Spark Connect session for {scheme}:// is unknown"
     if protocol != _CLOUD_PROTOCOL or not _has_magic_committer() or not _is_s3a(session, scheme):
-        return f"the session has no committer for {scheme}:// (hadoop-aws and spark-hadoop-cloud bring it)"
+        return f"the session has no committer for {scheme}:// (hadoop-aws and spark-hadoop-cloud provide it)"
     return None
 
 

@@ -100,7 +100,7 @@ def check_session(session: SparkSession) -> None:
         check_delta(delta_version(session), spark=session.version)
         return
     raise SparkUnavailableError(
-        "the active Spark session does not know Delta",
+        "the active Spark session does not support Delta",
         hint=f"start it with spark.sql.extensions={EXTENSION} and spark.sql.catalog.spark_catalog={CATALOG}, "
         "or stop it and let sparkassets start one",
     )

@@ -113,9 +113,7 @@ def _render(body: SqlBody, relations: _TemplateRelations) -> str:
     except TemplateError as error:
         raise RunError(f"{_format_place(body, error)}: {error}") from error
     except RecursionError as error:
-        raise RunError(
-            f"{_format_line(body, _find_template_line(error))}: the template calls itself too deep"
-        ) from error
+        raise RunError(f"{_format_line(body, _find_template_line(error))}: the template recurses too deeply") from error
     except Exception as error:
         raise RunError(f"{_format_line(body, _find_template_line(error))}: {type(error).__name__}: {error}") from error
 
@@ -182,9 +180,9 @@ class _TemplateRelations:
         }
         for name in ("prev_data_interval_start_success", "prev_data_interval_end_success"):
             unset[name] = _make_undefined(
-                f"no earlier run of {asset.name} that has a data interval has succeeded, so {name!r} has no value"
+                f"{name!r} has no value: no earlier run of {asset.name} with a data interval has succeeded"
             )
-        unset["watermark"] = _make_unfit("the run has no watermark, or several: not one inlet alone is read after one")
+        unset["watermark"] = _make_unfit("'watermark' needs exactly one inlet that is read above a watermark")
         return {
             **unset,
             **values,
@@ -256,7 +254,7 @@ class _TemplateRelations:
         partitioning, partitions = self._listed_partitions()
         found = list(islice(partitioning.slots(partitions), 2))
         if len(found) != 1:
-            many = f"the run has {partitioning.count(partitions)} partitions, so 'partition' is not one value"
+            many = f"'partition' has no single value: the run has {partitioning.count(partitions)} partitions"
             return _make_unfit(f"{many}; join {{{{ partitions }}}} instead")
         return for_author(predicates.name_partition(partitioning, found[0]), find_zone(asset.local_zone))
 

@@ -57,7 +57,7 @@ def _broken_reason(table: NumberedTable, file: DataFile) -> str:
     except (OSError, ValueError) as error:
         return reason(error)
     if file.count is not None and rows.num_rows != file.count:
-        return f"it has {rows.num_rows} rows and not {file.count}"
+        return f"it has {rows.num_rows} rows instead of {file.count}"
     return ""
 
 
@@ -68,7 +68,7 @@ def _gap_damages(journal: NumberedTable) -> Iterator[StateDamage]:
         if seq > expected:
             yield StateDamage(f"the entries {expected} to {seq - 1} are missing in {journal.uri}", _RESTORE)
         elif seq < expected:
-            yield StateDamage(f"the entry {seq} is there twice in {journal.uri}", _RESTORE)
+            yield StateDamage(f"the entry {seq} exists twice in {journal.uri}", _RESTORE)
         expected = max(expected, seq + 1)
 
 
@@ -122,5 +122,5 @@ def _is_there(copy: NumberedTable, table: NumberedTable) -> bool:
     except StateError as error:
         if copy is table:
             raise
-        why = f"the end of its log is not whole, and the rest cannot be read: {str(error).splitlines()[0]}"
+        why = f"its log is truncated, and the rest cannot be read: {str(error).splitlines()[0]}"
         raise refusals.damaged_error(table.uri, why) from error

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sparkassets.state.numbered_table import NumberedTable
     from sparkassets.state.snapshot_table import SnapshotTable
 
-REBUILT = f"remove the folder {WATERMARKS}, which is rebuilt from the journal"
+REBUILT = f"remove the folder {WATERMARKS}; it is rebuilt from the journal"
 
 
 class DeltaStore:

@@ -46,6 +46,4 @@ def _refuse_others(file: Path, project: str) -> None:
     except (OSError, ValueError):
         is_export = False
     if not is_export:
-        raise InputError(
-            f"{str(file)!r} is there, and is no export of project {project!r}", hint="name a file that is not there"
-        )
+        raise InputError(f"{str(file)!r} exists and is not an export of project {project!r}", hint="name a new file")

@@ -58,7 +58,7 @@ class StateLocation:
             raise ValueError(f"{self.uri!r} is not a local folder")
         if "%" in str(self.folder):
             raise StateError(
-                f"the state {self.uri} holds a '%', which Delta's libraries take for an escape", hint=_OTHER_FOLDER
+                f"the state {self.uri} contains '%', which Delta's libraries read as an escape", hint=_OTHER_FOLDER
             )
         try:
             log = self.folder / name / "_delta_log"
@@ -74,7 +74,7 @@ class StateLocation:
         file = next((each for each in (folder / JOURNAL, folder, *folder.parents) if each.exists()), folder)
         if not file.is_dir() and file.exists():
             subject = (
-                f"the state {self.uri} is" if file == folder else f"{file}, where the state {self.uri} is to be, is"
+                f"the state {self.uri} is" if file == folder else f"{file}, on the path of the state {self.uri}, is"
             )
             raise StateError(f"{subject} a file, not a folder", hint=_OTHER_FOLDER)
 
@@ -88,13 +88,13 @@ class StateLocation:
         )
         if WATERMARKS in other_names and self.holds(WATERMARKS):
             raise StateError(
-                f"the state {self.uri} has a {WATERMARKS} table but its {JOURNAL} table is gone",
+                f"the state {self.uri} has a {WATERMARKS} table, but its {JOURNAL} table is missing",
                 hint=f"restore {JOURNAL} from a backup, or remove {WATERMARKS} to start over; nothing was changed",
             )
         if other_names:
             listed = ", ".join(other_names[:_MOST_NAMED]) + (", …" if len(other_names) > _MOST_NAMED else "")
             raise StateError(
-                f"the folder {self.uri} is not a state: it has no {JOURNAL} and holds other things ({listed})",
+                f"the folder {self.uri} is not a state: it has no {JOURNAL}, but contains {listed}",
                 hint=_OTHER_FOLDER,
             )
 

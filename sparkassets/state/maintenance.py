@@ -169,7 +169,7 @@ def check_files(journal: NumberedTable) -> None:
             return
         if not attempt:
             journal.refresh()
-    repair = "restore it from a backup; `sparkassets state verify` lists all that is missing"
+    repair = "restore it from a backup; `sparkassets state verify` lists everything that is missing"
     raise refusals.damaged_error(journal.uri, f"its file {missing[0]} is missing", repair=repair)
 
 
@@ -213,7 +213,7 @@ def _check_written(journal: NumberedTable, path: str, rows: pa.Table) -> None:
     """
     if not journal.files.read_table(path).cast(rows.schema).equals(rows):
         journal.files.delete([path])
-        raise refusals.unwritable_error(journal.uri, OSError(f"{path} holds something else than was written"))
+        raise refusals.unwritable_error(journal.uri, OSError(f"{path} differs from what was written"))
 
 
 FAN_IN = 16

@@ -414,9 +414,9 @@ class NumberedTable:
         if self.version - version < LOG_KEPT or not (is_ours or has_returned):
             return is_ours
         raise StateError(
-            f"cannot tell whether commit {version} of {self.uri} is in: this driver slept while others committed "
-            f"{self.version - version} times",
-            hint="start again; what was recorded is found",
+            f"the outcome of commit {version} of {self.uri} is unknown: this driver slept through "
+            f"{self.version - version} commits of others",
+            hint="start again; committed entries are kept",
         )
 
     def _log_entry(self, version: int) -> bytes | None:

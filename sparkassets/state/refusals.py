@@ -44,9 +44,9 @@ A message about a failed listing is among them: a missing bucket or container ca
 """
 _WRITABLE_HINT = f"the state must be writable for whoever runs the project; {_NOTHING_CHANGED}"
 _WRITE_HINTS = (
-    (("no space left", "file too large", "quota"), f"make room, and start again; {_NOTHING_CHANGED}"),
+    (("no space left", "file too large", "quota"), f"free some space and start again; {_NOTHING_CHANGED}"),
     (("permission denied", "access denied", "accessdenied", "forbidden"), _WRITABLE_HINT),
-    (_OUT_OF_REACH, "the store does not answer; start again when it does: what was recorded is found"),
+    (_OUT_OF_REACH, "the store does not respond; start again once it does: committed entries are kept"),
 )
 """Parts of messages about failed writes, and what to do then."""
 
@@ -55,20 +55,20 @@ def unreachable_error(uri: str, error: BaseException) -> StateError:
     """The error for a folder, bucket or network that refuses access."""
     return StateError(
         f"the state {uri} cannot be reached: {reason(error)}",
-        hint="check that the path, the permissions and the credentials are right",
+        hint="check the path, the permissions and the credentials",
     )
 
 
 def absent_error(uri: str) -> StateError:
     """The error for a state that does not exist yet."""
-    return StateError(f"there is no state in {uri}", hint="`sparkassets run` creates it")
+    return StateError(f"no state in {uri}", hint="`sparkassets run` creates it")
 
 
 def removed_error(uri: str) -> StateError:
     """The error for a state that was removed after this process had opened it."""
     return StateError(
         f"the state {uri} was removed while this process used it",
-        hint="restore it from a backup and start again; without one, `sparkassets run` creates a new state",
+        hint="restore it from a backup and start again; without a backup, `sparkassets run` creates a new state",
     )
 
 
@@ -82,26 +82,26 @@ def damaged_error(table: str, why: str, *, repair: str | None = None) -> StateEr
 def torn_error(table: str, name: str) -> StateError:
     """The error for an incomplete end of a log, which can be put aside: its commits were never confirmed."""
     why = (
-        f"its {name} names a checkpoint that is not there"
+        f"its {name} names a missing checkpoint"
         if name == LAST_CHECKPOINT
-        else f"its newest entry {name} is not whole, as a power failure leaves it"
+        else f"its newest entry {name} is truncated, as after a power failure"
     )
     return StateError(
         f"the table {table} is damaged: {why}",
-        hint=f"the next `sparkassets run` puts it aside and goes on; {_NOTHING_CHANGED}",
+        hint=f"the next `sparkassets run` moves it aside and continues; {_NOTHING_CHANGED}",
     )
 
 
 def behind_error(table: str, last_seq: int, snapshot_seq: int) -> StateError:
     """The error for a journal that lacks entries from which the snapshot was made."""
-    return damaged_error(table, f"it ends at entry {last_seq}, but the snapshot stands for entry {snapshot_seq}")
+    return damaged_error(table, f"it ends at entry {last_seq}, but the snapshot is of entry {snapshot_seq}")
 
 
 def unsettled_error(table: str, error: BaseException) -> StateError:
     """The error for a commit that the disk accepted but could not be made to keep."""
     return StateError(
-        f"the disk does not keep what is written to the table {table}: {reason(error)}",
-        hint="look after the disk, and start again: what was recorded is found",
+        f"the disk lost writes to the table {table}: {reason(error)}",
+        hint="check the disk, and start again; committed entries are kept",
     )
 
 
@@ -129,7 +129,7 @@ def busy_error(table: str) -> StateError:
     """The error for a table that something else keeps changing, so that no commit succeeds."""
     return StateError(
         f"cannot write to the table {table}: other programs keep changing it",
-        hint="nothing but sparkassets may write to its state; stop the other program and start again",
+        hint="only sparkassets may write to its state; stop the other program and start again",
     )
 
 
@@ -179,8 +179,7 @@ def check_project(table: str, properties: Mapping[str, str], *, project: str) ->
     if owner != project:
         raise StateError(
             f"the state in {table} belongs to the project {owner!r}, not to {project!r}",
-            hint="give each project a `state` of its own, or put the old name back into project.yml; "
-            f"{_NOTHING_CHANGED}",
+            hint=f"give each project its own `state`, or restore the old name in project.yml; {_NOTHING_CHANGED}",
         )
 
 
@@ -193,7 +192,7 @@ def check_journal(table: str, properties: Mapping[str, str], *, journal_id: str)
     if properties.get(JOURNAL_PROPERTY) != journal_id:
         raise StateError(
             f"the table {table} is the snapshot of another journal",
-            hint=f"remove it, and it is rebuilt from the journal beside it; {_NOTHING_CHANGED}",
+            hint=f"remove it; it is rebuilt from the journal beside it; {_NOTHING_CHANGED}",
         )
 
 
@@ -206,7 +205,7 @@ def check_columns(table: str, found: Iterable[str], expected: Iterable[str]) -> 
     names = set(found)
     for name in expected:
         if name not in names:
-            raise damaged_error(table, f"its column {name!r} is gone")
+            raise damaged_error(table, f"its column {name!r} is missing")
 
 
 def check_append(rows: Sequence[JournalRow], *, last_seq: int) -> None:
@@ -239,7 +238,7 @@ def find_sequence_fault(tail: Sequence[JournalRow], seq: int) -> str | None:
     """The first gap or repetition in the ascending rows after ``seq``; None if each number is there exactly once."""
     for expected, row in enumerate(tail, start=seq + 1):
         if row.seq != expected:
-            return f"entry {row.seq} is there twice" if row.seq < expected else f"entry {expected} is missing"
+            return f"entry {row.seq} exists twice" if row.seq < expected else f"entry {expected} is missing"
     return None
 
 

@@ -30,9 +30,9 @@ _FEWEST_TO_MERGE: Final = 32
 _VACUUM_EVERY: Final = 1_000
 """Commits between two vacuums: a session is slow at listing files."""
 _UNSAFE_SCHEMES: Final = {
-    "file": "on a local disk Spark's commits are safe in one JVM only",
-    "s3a": "on S3 Spark's own commits are safe from one driver at a time",
-    "s3n": "on S3 Spark's own commits are safe from one driver at a time",
+    "file": "on a local disk Spark's commits are safe in only one JVM",
+    "s3a": "on S3 Spark's commits are safe from only one driver at a time",
+    "s3n": "on S3 Spark's commits are safe from only one driver at a time",
 }
 
 
@@ -59,7 +59,7 @@ class SessionStore:
         self._last_read: tuple[NumberedVersion, int] | None = None
         self._vacuumed_at = 0
         self._journal = self._table(JOURNAL, "sparkassets.journal", JOURNAL_COLUMNS)
-        repair = f"remove {self._name(WATERMARKS)[1]}, which is rebuilt from the journal"
+        repair = f"remove {self._name(WATERMARKS)[1]}; it is rebuilt from the journal"
         self._watermarks = self._table(WATERMARKS, "sparkassets.snapshot", SNAPSHOT_COLUMNS, repair)
         self._base = self._table(BASE, "sparkassets.base", SNAPSHOT_COLUMNS)
 
@@ -96,7 +96,7 @@ class SessionStore:
                 tail = self._read_tail(moment, snapshot_seq)
             last = tail[-1].seq if tail else self._last_seq(moment)
             if last < snapshot_seq:
-                why = f"it ends at entry {last}, but the snapshot stands for entry {snapshot_seq}"
+                why = f"it ends at entry {last}, but the snapshot is of entry {snapshot_seq}"
                 raise refusals.damaged_error(self._journal.display_name, why)
             self._last_read, self._vacuumed_at = (moment, last), self._vacuumed_at or moment.number
             return JournalImage(self._journal.table_id, moment.number, snapshot, snapshot_seq, tail)
@@ -191,7 +191,7 @@ class SessionStore:
         self._save_rows(self._base, rows, seq=seq)
         stored, up_to = self._read_snapshot_table(self._base)
         if up_to < seq or (up_to == seq and sorted(stored, key=str) != sorted(rows, key=str)):
-            raise self._base.damaged_error(f"it holds something else than was written for entry {seq}")
+            raise self._base.damaged_error(f"it differs from what was written for entry {seq}")
         for _ in range(_TRIES):
             if (journal.smallest_seq() or 0) > up_to:
                 return
@@ -272,7 +272,7 @@ class SessionStore:
             return (), 0
         rows = table.read_rows(SnapshotRow, version=moment.version)
         if any(row.seq != moment.number for row in rows):
-            raise table.damaged_error(f"it stands for entry {moment.number} and holds rows of others")
+            raise table.damaged_error(f"it is of entry {moment.number}, but contains rows of others")
         return rows, moment.number
 
     def _save_rows(self, table: SessionTable, rows: Sequence[SnapshotRow], *, seq: int) -> None:

@@ -231,8 +231,8 @@ class SessionTable:
             has_writes = has_writes or commit["operation"] == "WRITE"
         if oldest or has_writes:
             raise StateError(
-                f"the history of {self.display_name} does not tell the number of its last commit",
-                hint="an older release wrote it: run the project once with this one and its `state` as a path",
+                f"the history of {self.display_name} lacks the number of its last commit",
+                hint="an older release wrote it: run the project once with this release and `state` as a path",
             )
         return NumberedVersion(newest, 0)
 
@@ -279,7 +279,7 @@ class SessionTable:
         except Exception as error:  # noqa: BLE001  another process may have been quicker
             failure = error
         if not self.open():
-            raise self._unwritable_error(failure or Exception("it is not there")) from failure
+            raise self._unwritable_error(failure or Exception("it does not exist")) from failure
 
     def commit(
         self,
@@ -406,9 +406,9 @@ class SessionTable:
         if version == after + 1:
             return False
         raise StateError(
-            f"cannot tell whether a commit to {self.display_name} is in: this driver slept while others committed, "
-            f"and its history begins at version {version}",
-            hint="start again; what was recorded is found",
+            f"the outcome of a commit to {self.display_name} is unknown: others committed, and the history begins "
+            f"at version {version}",
+            hint="start again; committed entries are kept",
         )
 
     def _unreadable_error(self, error: Exception) -> StateError:

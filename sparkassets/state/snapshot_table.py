@@ -56,7 +56,7 @@ class SnapshotTable:
             seq = self.table.number
             rows = rows_from_table(SNAPSHOT_COLUMNS, self.table.scan(), SnapshotRow) if seq else []
         if any(row.seq != seq for row in rows):
-            why = f"it stands for entry {seq} and holds rows of others"
+            why = f"it is of entry {seq}, but contains rows of others"
             raise refusals.damaged_error(self.table.uri, why, repair=self.repair)
         return rows, seq
 

@@ -184,13 +184,15 @@ class RowTests:
 
         name = order.asset.name
         if order.asset.storage is None:
-            hint = "take a test with 'steps', or one of your own code"
-            raise RunError(f"{name} has no 'path' and no 'table': there are no rows to compare", hint=hint)
+            hint = "use a test with 'steps', or test your own code"
+            raise RunError(f"{name} has no 'path' or 'table', so there are no rows to compare", hint=hint)
         with self._engine.workplace.enter_session(order.asset) as session:
             table = find_table(session, location_of(order.asset))
             if table is None:
-                hint = f"let it write to context.outlets.{name}.path, or {{{{ outlets.{name} }}}}: a test has its own"
-                raise RunError(f"{name} has written nothing to the table of the test", hint=hint)
+                hint = (
+                    f"write to context.outlets.{name}.path or {{{{ outlets.{name} }}}}, which point to the test's table"
+                )
+                raise RunError(f"{name} wrote nothing to the test's table", hint=hint)
             return table.read_rows(session, table.version)[0]
 
     # ------------------------------------------------------------------ what is given
@@ -268,7 +270,7 @@ class RowTests:
         """The differences between a table's rows and the expected ones; empty if there are none."""
         asset = self._project.assets[name]
         if asset.publishes and not found.columns:
-            return f"{name} writes files, of which there are no rows"
+            return f"{name} writes files, which have no rows to compare"
         columns = list(dict.fromkeys(column for row in rows for column in row))
         if difference := _compare_columns(columns, found.columns, only=case.expected.only):
             return f"{name} {difference}"
@@ -293,7 +295,7 @@ def _compare_columns(expected: Sequence[str], found: Sequence[str], *, only: boo
             hint = did_you_mean(column, found)
             return f"has no column {column!r}" + (f"; {hint}" if hint else "")
     more = [column for column in found if column not in expected]
-    return f"has more columns: {', '.join(more)}" if only and more else ""
+    return f"has unexpected columns: {', '.join(more)}" if only and more else ""
 
 
 _SMALL = {"sparkassets.small_data": "true"}
@@ -318,7 +320,7 @@ def _describe_withheld_differences(order: RunOrder, expected: PartitionSet | Non
     why = "; ".join(each.text for each in judgement.verdicts if each.outcome == "withheld")
     lines, name = [], order.asset.name
     if more := judgement.withheld - expected:
-        lines.append(f"{name}: {describe_parts(more)} is withheld, which is not expected: {why}")
+        lines.append(f"{name}: {describe_parts(more)} is unexpectedly withheld: {why}")
     if lacking := expected - judgement.withheld:
         lines.append(f"{name}: {describe_parts(lacking)} is not withheld")
     return "\n".join(lines)

@@ -171,7 +171,7 @@ def _of_file(session: SparkSession, asset: AssetSpec, given: GivenRows) -> DataF
     from sparkassets.spark.schemas import declared_schema
 
     if not Path(given.file).is_file():
-        raise InputError(f"{given.location}: there is no file {given.file}")
+        raise InputError(f"{given.location}: the file {given.file} does not exist")
     form = FORMATS[Path(given.file).suffix[1:]]
     columns = {**asset.columns, **given.columns}
     reader = session.read.format(form.reader)

@@ -72,7 +72,7 @@ class ProjectUnderTest(Project):
         asset = self.spec.asset(source)
         if asset.source is None or asset.storage is None:
             reason = "is computed by its runs" if asset.source is None else "is only known by its events"
-            raise InputError(f"{source!r} {reason}: no rows of it can be given")
+            raise InputError(f"{source!r} {reason}, so a test cannot give it rows")
         if not isinstance(rows, DataFrame):
             types = {**asset.columns, **(columns or {})}
             rows = frame_of(self._spark, asset, GivenRows(FileLocation("the test"), tuple(rows), types))

@@ -195,7 +195,7 @@ class _RehearsalEngine:
     def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:
         del attempt
         if order.asset.name in self.failing:
-            raise RunError("it is to fail, says the test")
+            raise RunError("the test makes it fail")
         return _EmptyComputation()
 
     def cancel(self, run: str) -> None:
@@ -289,7 +289,7 @@ def _step(rehearsal: ProjectRehearsal, project: ProjectSpec, step: CaseStep) -> 
     if step.events:
         rehearsal.project.events.add_many(step.events, name=str(step.location))
     summary = rehearsal.project.run(at=step.at, check=False)
-    yield from (f"{name} cannot be looked at: {error}" for name, error in summary.faults)
+    yield from (f"{name} cannot be observed: {error}" for name, error in summary.faults)
     unlike = [] if step.runs is None else list(_describe_differences(project, step, summary.runs))
     asks = bool(step.waits) or any(name for name, _ in unlike)
     waiting = rehearsal.project.plan(at=step.at).waiting if asks else ()
@@ -303,9 +303,9 @@ def _step(rehearsal: ProjectRehearsal, project: ProjectSpec, step: CaseStep) -> 
 def _compare_reasons(asset: str, expected: str, reasons: Sequence[str]) -> Iterator[str]:
     """The difference if no reason for which the asset waits contains the expected text."""
     if not reasons:
-        yield f"{asset} does not wait; expected it to, for {expected!r}"
+        yield f"{asset} does not wait; expected it to wait for {expected!r}"
     elif not any(expected in reason for reason in reasons):
-        yield f"{asset} waits for something else than {expected!r}: {'; '.join(reasons)}"
+        yield f"{asset} does not wait for {expected!r}, but: {'; '.join(reasons)}"
 
 
 def _reasons(waiting: Iterable[Waiting], name: str) -> list[str]:
@@ -323,7 +323,7 @@ def _describe_differences(project: ProjectSpec, step: CaseStep, runs: Sequence[R
         yield from _compare_runs(project.assets[name], ran.pop(name, []), what)
     for name, own in ran.items():
         partitions = PartitionSet.union(each.partitions for each in own)
-        yield "", f"{name} runs, which is not expected: {_describe_expected(project.assets[name], partitions)}"
+        yield "", f"{name} runs unexpectedly: {_describe_expected(project.assets[name], partitions)}"
     unexpected = (each for each in runs if each.status == "failed" and each.asset not in step.fails)
     yield from (("", f"{each.asset} fails: {each.error}") for each in unexpected)
 
@@ -341,7 +341,7 @@ def _compare_runs(
         if lacking := expected - partitions:
             yield "", f"{name} does not run for {_describe_expected(asset, lacking)}"
         if more := partitions - expected:
-            yield "", f"{name} runs for {_describe_expected(asset, more)} too"
+            yield "", f"{name} also runs for {_describe_expected(asset, more)}"
 
 
 def _describe_expected(asset: AssetSpec, what: PartitionSet | int | None) -> str:

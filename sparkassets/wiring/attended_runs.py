@@ -73,8 +73,8 @@ def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str
 
     asset = context.runnable_asset(name, "run --select")
     if not asset.writes_itself:
-        hint = "write 'write: self' where the asset's own code writes its table"
-        raise InputError(f"asset {name!r} is written by sparkassets, which computes its rows itself", hint=hint)
+        hint = "write 'write: self' if the asset's own code writes its table"
+        raise InputError(f"asset {name!r} is computed and written by sparkassets, not by its own job", hint=hint)
     if asset.partitioning.is_open:
         asset = context.look().asset(name)
     partitions = named_partitions(asset, [partition] if isinstance(partition, str) else partition)
@@ -141,7 +141,7 @@ class _RunMeeting:
 
     def give_up(self) -> None:
         """Ends the cancelled run without its code, which nobody can stop; the next run records what it still writes."""
-        self._ended.put(RunError("given up before its code ended"))
+        self._ended.put(RunError("abandoned before its code ended"))
 
     def refusal(self, asset: str) -> BaseException:
         """The error that says why no run began, so that the caller's code was not started."""
@@ -150,4 +150,4 @@ class _RunMeeting:
         waiting = self.summary.waiting if self.summary is not None else ()
         why = "; ".join(dict.fromkeys(each.reason for each in waiting if each.asset == asset))
         faults = "; ".join(self.summary.failures) if self.summary is not None else ""
-        return RunError(f"no run of {asset} can begin: {why or faults or 'another driver has claimed it'}")
+        return RunError(f"no run of {asset} can start: {why or faults or 'another driver has claimed it'}")

@@ -105,13 +105,13 @@ class SecretValues(Mapping[str, str]):
         session = self._session()
         where = f"key {ref.key!r} of scope {ref.scope!r}"
         if session is None:
-            message = f"{ref.location}: the secret {name!r} is not there: the environment has no variable {name}"
+            message = f"{ref.location}: the secret {name!r} is missing: the environment variable {name} is not set"
             raise InputError(message, hint=f"set it, or {name}_FILE; on Databricks it is {where}")
         try:
             ((value,),) = session.sql(f"SELECT secret('{ref.scope}', '{ref.key}')").collect()
         except Exception as error:  # noqa: BLE001  whatever a session raises; it may hold the value
             message = f"{ref.location}: the secret {name!r} cannot be read: {where} ({type(error).__name__})"
-            hint = "whoever runs the job needs READ on the scope: databricks secrets put-acl"
+            hint = "the identity that runs the job needs READ on the scope: databricks secrets put-acl"
             raise InputError(message, hint=hint) from None
         return str(value)
 
@@ -164,8 +164,8 @@ def _credentials(options: StoreOptions, secrets: SecretValues) -> StoreCredentia
         try:
             return secrets.read_credential(name)
         except KeyError:
-            message = f"{options.location}: the environment has no variable of the name that {key!r} has here"
-            raise InputError(message, hint="set it, or say under `secrets` where it is") from None
+            message = f"{options.location}: the environment variable named by {key!r} is not set"
+            raise InputError(message, hint="set it, or declare it under `secrets`") from None
 
     token = options.session_token
     return StoreCredentials(

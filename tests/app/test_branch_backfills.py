@@ -33,8 +33,8 @@ def test_it_begins_a_branch_and_what_is_computed_is_promoted():
 
 def test_what_it_reads_of_the_base_is_refused_by_name():
     _, dev = branched()
-    with pytest.raises(InputError, match="branch 'dev' does not compute 's': it is as the base has it") as raised:
+    with pytest.raises(InputError, match="branch 'dev' does not compute 's': it is the same in the base") as raised:
         dev.branches.open("dev").backfills.run(BackfillRequest("s", partition="2025-01-01"), at=AT)
-    assert raised.value.hint == "`sparkassets backfill s` without --branch does it in the base"
+    assert raised.value.hint == "use `sparkassets backfill s` without --branch"
     with pytest.raises(InputError, match="no asset 'x' in project 'test'"):
         dev.branches.open("dev").backfills.run(BackfillRequest("x"), at=AT)

@@ -8,7 +8,7 @@ from sparkassets.app.backfills import partitions_of
 from sparkassets.core.partitions import PartitionError, Partitioning, SegmentPartition, TimePartition
 from tests.builders import asset
 
-ADD = "`sparkassets partitions a add KEY` makes a segment known"
+ADD = "`sparkassets partitions a add KEY` adds a segment"
 OPEN = replace(
     asset("a", segments={"region": "runtime"}),
     partitioning=Partitioning(TimePartition("day", "UTC"), (SegmentPartition("region", ("nl",), is_open=True),)),
@@ -18,8 +18,8 @@ OPEN = replace(
 @pytest.mark.parametrize(
     ("keys", "message", "hint"),
     [
-        ("2025-01-01,xx", "'xx' is no known segment of region", f"known is nl; {ADD}"),
-        ("2025-13-01", "partition key '2025-13-01' is not in the calendar: month must be in 1..12", None),
+        ("2025-01-01,xx", "'xx' is not a known segment of region", f"known is nl; {ADD}"),
+        ("2025-13-01", "partition key '2025-13-01' is not a valid date: month must be in 1..12", None),
         ("2025-01-01,nl,x", "'2025-01-01,nl,x' has 3 parts separated by commas; expected day,region", "name one key"),
     ],
 )

@@ -97,7 +97,7 @@ def test_one_run_at_a_time(made):
     first = threading.Thread(target=job)
     first.start()
     assert begun.wait(20)
-    with pytest.raises(RunError, match=r"no run of daily can begin: .*run"), other.run_of("daily"):
+    with pytest.raises(RunError, match=r"no run of daily can start: .*run"), other.run_of("daily"):
         raise AssertionError
     go.set()
     first.join()
@@ -108,7 +108,7 @@ def test_one_run_at_a_time(made):
 
 def test_partitions_are_its_partitions(made):
     project = made(JOB.replace("write: self", "write: self\npartition: {by: day, column: day}"))
-    with pytest.raises(InputError, match="has partitions: say which"), project.run_of("daily"):
+    with pytest.raises(InputError, match="has partitions: name them by"), project.run_of("daily"):
         raise AssertionError
     with project.run_of("daily", partition="2026-09-01..2026-09-02") as run:
         assert [partition.key for partition in run.partitions] == ["2026-09-01", "2026-09-02"]
@@ -133,24 +133,24 @@ def test_a_target_that_cannot_be_read_is_an_event_alone(made):
 
 def test_a_table_that_is_not_there_fails_the_run(made):
     project = made()
-    with pytest.raises(RunFailedError, match="its code has ended, but there is no Delta table at"):  # noqa: SIM117
+    with pytest.raises(RunFailedError, match="its code has ended, but did not write a Delta table at"):  # noqa: SIM117
         with project.run_of("daily"):
             pass
 
 
 def test_what_sparkassets_writes_is_not_attended(made):
     project = made("asset: a\nsql: SELECT 1 AS one\n")
-    with pytest.raises(InputError, match="is written by sparkassets"), project.run_of("a"):
+    with pytest.raises(InputError, match="is computed and written by sparkassets"), project.run_of("a"):
         raise AssertionError
 
 
 def test_explain_says_what_is_not_promised_and_no_backfill_runs_what_has_no_code(made):
     project = made()
     found = repr(project.explain("daily"))
-    assert "write: self, and no code here: its job records each run by `project.run_of`, at least once" in found
-    with pytest.raises(InputError, match="has no code here: its own job runs it"):
+    assert "write: self without code here: its own job records each run by `project.run_of`, at least once" in found
+    with pytest.raises(InputError, match="has no code in this project: its own job runs it"):
         project.backfills.run(BackfillRequest("daily"))
-    with pytest.raises(InputError, match="writes its table itself"):
+    with pytest.raises(InputError, match="its own code writes its table"):
         project.backfills.run(BackfillRequest("daily", rebuild=True))
 
 

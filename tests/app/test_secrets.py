@@ -56,7 +56,7 @@ def test_other_names_are_those_of_the_environment():
 
 
 def test_one_that_is_not_there_names_its_line():
-    with pytest.raises(InputError, match=r"^conf/project\.yml:4:3: the secret 'KEY' is not there") as error:
+    with pytest.raises(InputError, match=r"^conf/project\.yml:4:3: the secret 'KEY' is missing") as error:
         secrets()["KEY"]
     assert error.value.hint == "set it, or KEY_FILE; on Databricks it is key 'the-key' of scope 'ops'"
     with pytest.raises(InputError, match=r"^conf/project\.yml:4:3: the file of KEY_FILE cannot be read") as error:

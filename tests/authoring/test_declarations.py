@@ -61,21 +61,21 @@ def test_conditions():
     [
         (lambda: Asset("a") or Asset("b"), "a condition is joined by | and &, not by 'or', 'and' or 'not'"),
         (lambda: Asset("a") | 3, "a condition joins assets, texts and timetables; expected one of them, not a int"),
-        (lambda: asset(shedule="@daily"), "asset() has no key 'shedule'; did you mean 'schedule'?"),
-        (lambda: asset(at="a", path="b"), "asset() is given both 'at' and 'path', which are one key"),
-        (lambda: asset("a", name="b"), "asset() is given its name twice"),
+        (lambda: asset(shedule="@daily"), "asset() got the unknown key 'shedule'; did you mean 'schedule'?"),
+        (lambda: asset(at="a", path="b"), "asset() got both 'at' and 'path', which set the same key"),
+        (lambda: asset("a", name="b"), "asset() got the name twice"),
         (lambda: asset(sql="SELECT 1"), "asset(sql=…) and asset(source=…) need a name: asset('orders', source='csv')"),
         (
             lambda: asset(extra={1: 2}),
-            "the key 1 cannot stand in the declaration of an asset; expected text or an asset",
+            "the key 1 is not allowed in the declaration of an asset; expected text or an asset",
         ),
         (
             lambda: asset(extra={"a": object()}),
-            "a object cannot stand in the declaration of an asset; expected plain values",
+            "a object is not allowed in the declaration of an asset; expected plain values",
         ),
-        (lambda: asset("a")(3), "@asset stands above a function, not a int"),
-        (lambda: asset("a", outlets=["b"]), "several outlets are declared by @multi_asset"),
-        (lambda: asset("a", python="x:y"), "the function below is what the asset runs: @asset takes no 'python'"),
+        (lambda: asset("a")(3), "@asset must decorate a function, not a int"),
+        (lambda: asset("a", outlets=["b"]), "use @multi_asset to declare several outlets"),
+        (lambda: asset("a", python="x:y"), "@asset takes no 'python': the asset runs the decorated function"),
         (lambda: sparkassets.multi_asset("a"), "@multi_asset has no 'outlets'; expected their names"),
     ],
 )
@@ -86,7 +86,7 @@ def test_what_is_refused_when_a_module_is_imported(wrong, message):
 
 
 def test_an_asset_has_a_name_or_a_uri():
-    with pytest.raises(ValueError, match="an asset has a name or a uri"):
+    with pytest.raises(ValueError, match="pass either a name or a uri"):
         Asset()
     assert Asset("a", uri="x-a://b").plain() == "a"
 
@@ -110,7 +110,7 @@ def test_values_as_yaml_has_them():
     }
     with pytest.raises(ValueError, match="expected whole seconds"):
         to_plain(timedelta(milliseconds=1))
-    with pytest.raises(ValueError, match="months have no fixed length; say days"):
+    with pytest.raises(ValueError, match="months have no fixed length; use days"):
         to_plain(pendulum.duration(months=1))
     assert to_plain(pendulum.duration(weeks=1, hours=2)) == "612000s"
     assert to_plain(pendulum.datetime(2025, 1, 1, tz="Europe/Berlin")) == "2025-01-01T00:00:00+01:00"
@@ -128,7 +128,7 @@ def test_a_partition_at_runtime_adds_segments_while_a_run_calls_the_function():
     with set_current_context(Run()):
         customers.add_partition(key=7)
     assert added == [(7, "customer")]
-    with pytest.raises(RuntimeError, match="no current run here"):
+    with pytest.raises(RuntimeError, match="no current run"):
         customers.add_partition(key=8)
 
 
@@ -151,7 +151,7 @@ def test_all_problems_are_collected_while_declarations_are():
 
 
 def test_the_current_context():
-    with pytest.raises(RuntimeError, match="there is no current run here"):
+    with pytest.raises(RuntimeError, match="no current run"):
         get_current_context()
     with set_current_context("one"):
         with set_current_context("two"):

@@ -96,17 +96,17 @@ def test_the_help_of_a_group_says_all_of_what_its_commands_do(group, capsys):
         (
             ["plan", "x"],
             "got unexpected extra argument (x)",
-            "assets are named by --select: sparkassets plan --select x",
+            "name assets by --select: sparkassets plan --select x",
         ),
         (
             ["status", "x", "y"],
             "got unexpected extra arguments (x y)",
-            "assets are named by --select: sparkassets status --select x,y",
+            "name assets by --select: sparkassets status --select x,y",
         ),
         (
             ["runs", "a", "b"],
             "got unexpected extra argument (b)",
-            "assets are named by --asset: sparkassets runs --asset b",
+            "name assets by --asset: sparkassets runs --asset b",
         ),
         (
             ["state", "verify", "x"],
@@ -116,8 +116,8 @@ def test_the_help_of_a_group_says_all_of_what_its_commands_do(group, capsys):
         (["events"], "missing command", "`sparkassets events --help` shows what it takes"),
         (
             ["run", "--at", "{{job.parameters.day}}"],
-            "argument '{{job.parameters.day}}' still holds '{{'",
-            "the job's parameter reference was not replaced; is its name right?",
+            "argument '{{job.parameters.day}}' still contains '{{'",
+            "the job's parameter reference was not replaced; check its name",
         ),
         (
             ["run", "--loop", "soon"],
@@ -188,7 +188,7 @@ def test_what_nobody_expected_is_one_sentence_and_a_file(broken, capsys, monkeyp
     assert main(["plan"]) == 1
     (file,) = tmp_path.iterdir()
     assert capsys.readouterr().err == (
-        f"error: unexpected KeyError: 'token=***'\n  hint: this is a bug of sparkassets: please report it with {file}\n"
+        f"error: unexpected KeyError: 'token=***'\n  hint: this is a bug in sparkassets: please report it with {file}\n"
     )
     story = file.read_text("utf-8")
     assert story.startswith("Traceback")

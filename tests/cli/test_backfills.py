@@ -47,14 +47,14 @@ def test_segments_are_named_with_or_without_their_column(sales, engine, said, as
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["sales", "--segment", "rome"], "error: 'rome' is no segment of city\n  hint: known are berlin, paris\n"),
+        (["sales", "--segment", "rome"], "error: 'rome' is not a segment of city\n  hint: known are berlin, paris\n"),
         (
             ["sales", "--segment", "berlin", "--partition", "2025-01-01,paris"],
-            "error: --partition 2025-01-01,paris names none of the segments of --segment\n",
+            "error: --partition 2025-01-01,paris and --segment have no segment in common\n",
         ),
         (
             ["sales", "--segment", "berlin", "--all"],
-            "error: --all computes all that is wanted: leave --partition, --interval and --segment out\n",
+            "error: --all excludes --partition, --interval and --segment: it computes every expected partition\n",
         ),
         (
             ["daily_revenue", "--segment", "berlin"],
@@ -62,15 +62,15 @@ def test_segments_are_named_with_or_without_their_column(sales, engine, said, as
         ),
         (
             ["best_shops", "--max-runs", "1"],
-            "error: asset 'best_shops' has no partitions: --max-runs is for those that have\n",
+            "error: asset 'best_shops' has no partitions, so --max-runs does not apply\n",
         ),
         (
             ["best_shops", "--newest-first"],
-            "error: asset 'best_shops' has no partitions: --newest-first is for those that have\n",
+            "error: asset 'best_shops' has no partitions, so --newest-first does not apply\n",
         ),
         (
             ["daily_revenue", "--rebuild", "--max-runs", "1"],
-            "error: --rebuild is one run: leave --newest-first and --max-runs out\n",
+            "error: --rebuild excludes --newest-first and --max-runs: it is a single run\n",
         ),
     ],
 )
@@ -85,13 +85,13 @@ def test_so_many_runs_the_newest_first_and_the_same_command_goes_on(sales, engin
     first = asked(*args)
     assert keys(first) == [["2025-01-03..2025-01-03,paris"]]
     assert [(item["asset"], item["reason"], item["partitions"]["ranges"]) for item in first["waiting"]] == [
-        ("sales", "left by --max-runs 1; the same command continues with it", ["2025-01-01..2025-01-02,paris"])
+        ("sales", "left by --max-runs 1; run the same command again to continue", ["2025-01-01..2025-01-02,paris"])
     ]
     quiet = [item["reason"] for item in asked("plan")["waiting"] if item["asset"] == "sales"]
-    assert "2 partitions left of a backfill with --max-runs; the same command continues with it" in quiet
+    assert "2 partitions left of a backfill with --max-runs; run the same command again to continue" in quiet
     dry = asked(*args, "--dry-run")
     assert keys(dry) == [["2025-01-01..2025-01-02,paris"]]
-    assert "continues with the backfill that was asked" in dry["notes"][0]["note"]
+    assert "continues the backfill requested" in dry["notes"][0]["note"]
     assert keys(asked(*args)) == [["2025-01-01..2025-01-02,paris"]]
     assert len(engine.data("sales")) == 5
 
@@ -110,6 +110,6 @@ def test_what_a_failed_run_left_is_gone_on_with_by_the_next_run_or_given_up(sale
     (run,) = asked("plan")["runs"]
     assert run["reason"].startswith("backfill of 1 partition, 1 failed before, asked ")
     assert run["partitions"]["ranges"] == ["2025-01-03..2025-01-03,paris"]
-    assert said("backfill", "sales", "--give-up") == (0, "sales: 2025-01-03,paris given up\n", "")
+    assert said("backfill", "sales", "--give-up") == (0, "sales: 2025-01-03,paris abandoned\n", "")
     assert asked("plan")["runs"] == []
     assert asked("backfill", "sales", "--give-up") == {"given_up": {"ranges": [], "count": 0}}

@@ -33,7 +33,7 @@ def test_a_change_is_told_with_what_it_costs_and_healed(sql, said, asked):
     assert plan["runs"] == []
     (note,) = plan["notes"]
     assert (note["asset"], note["partitions"]) == ("daily_revenue", ALL)
-    assert note["note"].endswith("it stays as it is until `sparkassets backfill daily_revenue --all`")
+    assert note["note"].endswith("recompute it by `sparkassets backfill daily_revenue --all`")
     (change,) = plan["code_changes"]
     assert (change["on_code_change"], change["partitions"], change["newer"]) == ("warn", ALL, False)
     assert [line for line in change["difference"] if line[0] in "+-"] == [
@@ -45,10 +45,10 @@ def test_a_change_is_told_with_what_it_costs_and_healed(sql, said, asked):
     assert change["recompute"]["runs"] == 1
     assert change["recompute"]["downstream"] == [{"asset": "best_shops", "partitions": None}]
     text = said("plan")[1]
-    assert "code changed:\n  daily_revenue: it changes revenue; best_shops may read that; recomputing takes" in text
+    assert "code changed:\n  daily_revenue: it changes revenue, which best_shops may read; recomputing takes" in text
     assert "    + SUM(amount) * 2 AS revenue\n" in text
     assert "the code changed since" in said("status")[1]
-    assert "it changes revenue; best_shops may read that" in said("explain", "daily_revenue")[1]
+    assert "it changes revenue, which best_shops may read" in said("explain", "daily_revenue")[1]
 
     (run,) = asked("backfill", "daily_revenue", "--all", "--dry-run")["runs"]
     assert run["partitions"] == ALL
@@ -95,7 +95,7 @@ def test_all_goes_with_no_partition(said):
     code, _, err = said("backfill", "daily_revenue", "--all", "--partition", "2025-01-01")
     assert (code, err) == (
         2,
-        "error: --all computes all that is wanted: leave --partition, --interval and --segment out\n",
+        "error: --all excludes --partition, --interval and --segment: it computes every expected partition\n",
     )
 
 

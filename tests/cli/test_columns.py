@@ -45,15 +45,15 @@ def test_a_column_both_ways(said):
         "daily.total",
         "├─ made of",
         "│  └─ orders.amount: aggregated",
-        "├─ which rows there are goes by",
+        "├─ its rows depend on",
         "│  ├─ orders.amount: filters rows",
         "│  ├─ orders.email: groups rows, only a hash of it",
         "│  └─ orders.id: groups rows",
         "└─ used by",
         "   ├─ best.total: as it is",
         "   ├─ best.half: computed",
-        "   ├─ ✗ scores: not known what of it",
-        "   └─ ✗ shaped: not known what of it",
+        "   ├─ ✗ scores: columns unknown",
+        "   └─ ✗ shaped: columns unknown",
     ]
 
 
@@ -85,11 +85,11 @@ def test_what_a_query_does_not_tell_is_said(said, asked):
     assert asked("lineage", "shaped", "--columns") == {"asset": "shaped", "columns": None, "rows": None}
     assert said("lineage", "shaped", "--columns")[1].splitlines() == [
         "shaped",
-        "└─ ✗ neither its query nor a declaration tells its columns",
+        "└─ ✗ its columns are neither in its query nor declared",
     ]
     assert said("lineage", "scores.x")[1].splitlines() == [
         "scores.x",
-        "├─ ✗ its query does not tell for sure what it is made of",
+        "├─ ✗ its query does not determine what it is computed from",
         "└─ nothing reads it",
     ]
 
@@ -99,7 +99,7 @@ def test_what_a_query_does_not_tell_is_said(said, asked):
     [
         (("daily.totl",), "asset 'daily' has no column 'totl'\n  hint: did you mean 'total'?"),
         (("dayly.total",), "no asset 'dayly' in project 'shop'\n  hint: did you mean 'daily'?"),
-        (("daily.total", "--depth", "2"), "columns are told by queries, not by runs"),
+        (("daily.total", "--depth", "2"), "columns are traced by queries, not by runs"),
     ],
 )
 def test_what_is_wrong_is_said(said, args, told):

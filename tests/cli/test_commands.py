@@ -29,7 +29,7 @@ def test_validate_counts(said, asked):
 def test_a_landing_folder_that_is_not_there_is_told_by_validate_plan_and_status(shop, said, asked):
     (shop / "assets/prices.yml").write_text("asset: a\nsource: csv\npath: landign/orders\n")
     message = f"the source 'a' has no folder '{shop / 'landign/orders'}'"
-    hint = f"did you mean '{shop / 'landing'}'? if not, create the folder: an empty one is waited for"
+    hint = f"did you mean '{shop / 'landing'}'? if not, create the folder: the source then waits for its data"
     place = {"file": "conf/assets/prices.yml", "line": 1, "column": 8}
     assert asked("validate") == {"problems": [], "warnings": [{**place, "message": message, "hint": hint}]}
     code, _, err = said("validate")
@@ -53,7 +53,7 @@ def test_validate_warns_of_what_is_valid_and_probably_not_meant(shop, said, aske
         "asset: a\nsource: true\nuri: x-p://p\n---\nasset: b\nsource: true\nuri: x-p://P/\n"
     )
     message = "'x-p://P/' is not the dataset 'x-p://p' of asset 'a': a slash at the end and case differ"
-    hint = "URIs are compared as written; if one dataset is meant, write 'x-p://p'"
+    hint = "URIs are compared as written; if you mean the same dataset, write 'x-p://p'"
     for _ in range(2):  # compiled, and from the cache
         code, out, err = said("validate")
         assert (code, out) == (0, "project 'shop' is valid: 2 assets, 3 sources\n")
@@ -118,8 +118,8 @@ def test_the_project_is_in_conf_or_else_here(shop, monkeypatch, said):
     code, out, err = said("validate")
     assert (code, out) == (2, "")
     assert lines(err) == [
-        "error: there is no project: neither conf/project.yml nor ./project.yml exists",
-        "  hint: give the project's folder with --project, or make one: sparkassets init",
+        "error: no project found: neither conf/project.yml nor ./project.yml exists",
+        "  hint: give the project's folder by --project, or create one: sparkassets init",
     ]
     assert "[default: (conf, or the current folder)]" in " ".join(said("validate", "--help")[1].split())
 
@@ -239,7 +239,7 @@ def test_a_failed_run_is_told_with_its_log_and_exits_1(shop, engine, said):
     assert "more of it" not in err
     assert "Traceback" not in err
     (log,) = (shop / "state/logs").iterdir()
-    assert f"  the whole story: {log}" in lines(err)
+    assert f"  details: {log}" in lines(err)
     assert "more of it" in log.read_text()
     assert lines(err)[-2:] == [
         "  asset       reason",
@@ -301,7 +301,7 @@ def test_failed_runs_are_listed_with_their_cause_below(shop, engine, said, asked
     assert lines(said("runs")[1])[-3:] == [
         "",
         f"{run['run']} failed: ValueError: no such column",
-        f"  the whole story: {run['details']}",
+        f"  details: {run['details']}",
     ]
     assert lines(said("status")[1])[-3:] == [
         "  best_shops                             failed",
@@ -337,7 +337,7 @@ def test_partitions_share_lines(shop, said, asked):
     code, _, err = said("partitions", "best_shops")
     assert (code, err) == (
         2,
-        "error: asset 'best_shops' has no partitions\n  hint: `sparkassets status` tells what is known\n",
+        "error: asset 'best_shops' has no partitions\n  hint: `sparkassets status` shows the asset\n",
     )
 
 
@@ -354,7 +354,7 @@ def test_a_line_of_partitions_spans_no_gap(shop, said, asked):
 def test_partitions_of_nothing(shop, said):
     for file in (shop / "landing/orders").iterdir():
         file.unlink()
-    assert said("partitions", "daily_revenue") == (0, "no partition is wanted or there yet\n", "")
+    assert said("partitions", "daily_revenue") == (0, "no partition is wanted or present yet\n", "")
 
 
 # ------------------------------------------------------------------ events, backfill
@@ -410,7 +410,7 @@ def test_a_rebuild_is_of_the_whole_table_or_is_refused(engine, said, asked):
     code, _, err = said("backfill", "daily_revenue", "--rebuild", "--partition", DAYS)
     assert (code, err) == (
         2,
-        "error: --rebuild computes all of the table: leave --partition, --segment, --interval and --all out\n",
+        "error: --rebuild excludes --partition, --segment, --interval and --all: it computes the whole table\n",
     )
 
 
@@ -423,7 +423,7 @@ def test_a_dry_backfill_is_a_plan(engine, said, asked):
         "",
         "nothing due:",
         "  asset          partitions              reason",
-        "  daily_revenue  2025-01-01..2025-01-02  up to date (--force computes it again)",
+        "  daily_revenue  2025-01-01..2025-01-02  up to date (--force recomputes it)",
     ]
     forced = asked("backfill", "daily_revenue", "--partition", DAYS, "--dry-run", "--force")
     assert [run["partitions"]["count"] for run in forced["runs"]] == [2]
@@ -445,7 +445,7 @@ def test_a_dry_backfill_tells_what_would_be_due_after_it(engine, shop, said, ask
         ("best_shops", None),
         ("weekly", {"ranges": ["2025-W01..2025-W01"], "count": 1}),
     ]
-    assert lines(said(*args)[1])[-1] == "nothing downstream follows it"
+    assert lines(said(*args)[1])[-1] == "nothing is downstream of it"
     assert asked(*args)["downstream"] == []
     assert "downstream" not in asked(*args[:-1])
 
@@ -453,20 +453,20 @@ def test_a_dry_backfill_tells_what_would_be_due_after_it(engine, shop, said, ask
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["daily_revenue"], "asset 'daily_revenue' has partitions: say which with --partition A..B, or --all"),
+        (["daily_revenue"], "asset 'daily_revenue' has partitions: name them by --partition A..B, or pass --all"),
         (
             ["orders", "--partition", "2025-01-01"],
             "asset 'orders' is a source: others write it, so there is nothing to backfill",
         ),
         (
             ["daily_revenue", "--partition", "2025-01-01", "--interval", "2025-01-01..2025-01-02"],
-            "asset 'daily_revenue' has partitions: leave --interval out, which is for those without",
+            "asset 'daily_revenue' has partitions, but --interval is for assets without",
         ),
         (
             ["daily_revenue", "--partition", "2024-12-31..2025-01-01"],
             (
-                "2024-12-31 of 'daily_revenue' can have nothing, by what its inlets declare"
-                "\n  hint: --force computes it all the same"
+                "2024-12-31 of 'daily_revenue' can never have data: it lies outside the bounds that its inlets "
+                "declare\n  hint: --force computes it anyway"
             ),
         ),
         (

@@ -131,11 +131,11 @@ def test_text_tells_the_options_of_inlets():
         "  reads a (window 7d)",
         "around  (by day in UTC, date_range, replace)",
         "  reads a (window [-6d, 0s], its updates make nothing stale)",
-        "  runs by hand only",
+        "  runs only by hand",
         "after  (full_refresh, replace)",
         "  waits for a (only after the highest seen_at)",
         "manual  (by day in UTC, date_range, replace, paused)",
-        "  runs by hand only",
+        "  runs only by hand",
     ]
 
 
@@ -157,9 +157,9 @@ def test_text_tells_the_options_of_inlets():
                 "settle_seconds": 900,
             },
             [
-                "the run of the same tick or the last before",
+                "the run of the same tick, or the last one before it",
                 "fresh within 30d",
-                "waited for until 6h past due",
+                "waited for at most 6h past due",
                 "quiet for 15m",
             ],
         ),

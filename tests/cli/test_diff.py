@@ -86,7 +86,7 @@ def test_rows_without_keys_are_told_where_one_may_have_changed(counts, told, cap
     monkeypatch.setattr(Compared, "diff", lambda *_, **__: found)
     monkeypatch.setattr("sparkassets.cli.commands.diff.open_project", lambda _: Compared())
     assert run_command(["diff", "--branch", "dev"]) == 0
-    text = "a: no keys are declared, so a changed row is one removed and one added; a `unique` rule declares them\n"
+    text = "a: no keys are declared, so a changed row counts as removed and added; a `unique` rule declares keys\n"
     assert (text in capsys.readouterr().out) is told
 
 

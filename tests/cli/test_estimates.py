@@ -63,7 +63,7 @@ def test_a_dry_backfill_tells_what_earlier_runs_took_and_what_follows(shop, said
 def test_what_cannot_be_told_is_said(said):
     said("run")  # into tables that are nowhere
     out = said("backfill", "best_shops", "--dry-run")[1]
-    assert "not known what best_shops reads of daily_revenue: there is no Delta table at " in out
+    assert "unknown how much best_shops reads of daily_revenue: there is no Delta table at " in out
 
 
 def test_figures_are_told_in_units_that_fit():
@@ -72,7 +72,7 @@ def test_figures_are_told_in_units_that_fit():
     assert cost_cells(CostEstimate(None, None, 3.0, 1, (3.0, 3.0), 1)) == ["unknown", "~3.0 s"]
     assert sum_cells([one, one]) == ["24.7 GB", "~3 min in 2 runs"]
     assert sum_cells([one, CostEstimate(None, None, None, None)]) == ["unknown", "unknown in 2 runs"]
-    told = "in all 2 runs: reads 5 B in 1 file (not known of 1 run), takes ~2 min, writes ~7 rows"
+    told = "in all 2 runs: reads 5 B in 1 file (unknown for 1 run), takes ~2 min, writes ~7 rows"
     assert totals_line(CostTotals(2, 5, 1, 90.0, 7, {"bytes": 1, "files": 1})) == told
     nothing = dict.fromkeys(("bytes", "files", "seconds", "rows"), 2)
     assert (
@@ -84,7 +84,7 @@ def test_figures_are_told_in_units_that_fit():
 def test_what_is_over_budget_waits_until_it_is_let_run(shop, engine, said, asked):
     file = shop / "assets/daily_revenue.yml"
     file.write_text(f"{file.read_text()}budget: {{bytes: 10, seconds: 60}}\n")
-    held = f"over budget: reads {orders(shop)} B of at most 10 B; with --over-budget it runs"
+    held = f"over budget: reads {orders(shop)} B, budget 10 B; --over-budget runs it anyway"
     waiting = {item["asset"]: item["reason"] for item in asked("plan")["waiting"]}
     assert waiting["daily_revenue"] == held
     assert waiting["best_shops"] == f"waits for daily_revenue {DAYS}, held by its budget"

@@ -7,7 +7,7 @@ import pytest
 from sparkassets import Project
 from sparkassets.errors import InputError
 
-TOO_DEEP = "the extra is nested too deep; expected at most 100 objects and lists in each other\n"
+TOO_DEEP = "the extra nests more than 100 objects and lists\n"
 
 pytestmark = pytest.mark.usefixtures("shop", "engine")
 
@@ -25,10 +25,10 @@ def test_a_known_id_says_so(said, tmp_path):
     assert "known" not in first
     again = said("events", "add", "orders", "--id", "kafka-7")[1]
     seq = first.splitlines()[1].split()[0]
-    assert again == f"{first}known already by its id, so not recorded again: event {seq}\n"
+    assert again == f"{first}already recorded under the same id: event {seq}\n"
     (tmp_path / "x.jsonl").write_text('{"asset": "orders", "id": "kafka-7"}\n' + '{"asset": "orders", "id": "8"}\n' * 2)
     third = said("events", "add", "--file", "x.jsonl")[1].splitlines()
-    assert third[-1] == f"known already by its id, so not recorded again: events {seq}, {third[2].split()[0]}"
+    assert third[-1] == f"already recorded under the same id: events {seq}, {third[2].split()[0]}"
 
 
 def test_what_nothing_listens_to_is_recorded_and_said(shop, said, asked):
@@ -62,14 +62,17 @@ def test_the_uri_of_an_asset_is_the_asset(asked):
         (["orders", "--extra", "a"], "error: --extra 'a': expected KEY=VALUE\n"),
         (
             ["orders", "--extra", "token=abc"],
-            "error: the extra token holds a credential in 'token'; events are clear text\n",
+            "error: the extra token contains a credential in 'token'; events are clear text\n",
         ),
-        (["s3://b/c?sig=1"], "error: the dataset URI holds a credential in 'sig'; events are clear text\n"),
+        (["s3://b/c?sig=1"], "error: the dataset URI contains a credential in 'sig'; events are clear text\n"),
         (["orders", "--extra", '{"a":' + "[" * 3000 + "]" * 3000 + "}"], f"error: {TOO_DEEP}"),
         (["orders", "--extra", "a=" + "[" * 3000 + "]" * 3000], f"error: {TOO_DEEP}"),
-        (["orders", "--extra", '{"a": "\\ud800"}'], "error: the extra holds '\\ud800', half of a character, which "),
-        (["some/relative"], "error: no asset 'some/relative' in project 'shop'\n  hint: a dataset that no asset has "),
-        (["orders", "--file", "x"], "error: --file stands alone: what is updated, and all that is known of it, "),
+        (["orders", "--extra", '{"a": "\\ud800"}'], "error: the extra contains '\\ud800', half of a surrogate pair, "),
+        (
+            ["some/relative"],
+            "error: no asset 'some/relative' in project 'shop'\n  hint: announce a dataset that no asset ",
+        ),
+        (["orders", "--file", "x"], "error: --file excludes other arguments: each line of the file "),
         (["--file", "x.jsonl"], "error: cannot read 'x.jsonl': No such file or directory\n"),
     ],
 )
@@ -100,9 +103,8 @@ def test_a_file_with_a_bad_line_records_nothing(tmp_path, said, asked):
     code, out, err = said("events", "add", "--file", str(file))
     assert (code, out) == (2, "")
     assert err == (
-        "error: 2 of 3 lines cannot be taken, so nothing was recorded\n"
-        f"{file}:2: no asset 'order' in project 'shop'; did you mean 'orders'?\n"
-        f"{file}:3: not JSON: Expecting value: line 1 column 1 (char 0)\n"
+        f"error: 2 of 3 lines are invalid; nothing was recorded\n{file}:2: no asset 'order' in project 'shop'; did "
+        f"you mean 'orders'?\n{file}:3: not JSON: Expecting value: line 1 column 1 (char 0)\n"
     )
     assert asked("events", "list") == []
     file.write_bytes(b"\xff")
@@ -114,7 +116,7 @@ def test_from_python():
     first = project.events.add("orders", partition="2025-01-01", id="a", extra={"n": 1})
     assert project.events.add_many([{"asset": "orders", "id": "a"}, '{"asset": "orders"}'])[0] == first
     assert project.events.add_many([]) == []
-    with pytest.raises(InputError, match=r"^the line cannot be taken, so nothing was recorded\nlines:1: unknown key"):
+    with pytest.raises(InputError, match=r"^the line is invalid; nothing was recorded\nlines:1: unknown key"):
         project.events.add_many([{"assets": "orders"}])
     with pytest.raises(InputError, match=r"is a float|\"id\" is 1.5"):
         project.events.add_many([{"asset": "orders", "id": 1.5}])
@@ -153,7 +155,7 @@ def test_an_event_tells_nothing_to_who_goes_by_values(shop, said):
     code, _, err = said("events", "add", "raw")
     assert code == 0
     assert (
-        "late goes by the values of 'day' in raw, of which an event tells nothing: "
-        "`sparkassets mark late --missing` has partitions computed again" in err
+        "late reads raw by the values of 'day', which an event does not contain: `sparkassets mark late --missing` "
+        "recomputes partitions" in err
     )
     assert "late" not in said("events", "add", "orders", "--partition", "2025-01-01")[2]

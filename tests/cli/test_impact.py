@@ -44,7 +44,7 @@ def test_the_document(asked):
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("orders",), "asset 'orders' has partitions: say which with --partition A..B"),
+        (("orders",), "asset 'orders' has partitions: name them by --partition A..B"),
         (("orders", "--partition", "March"), "'March'"),
         (("best_shops", "--partition", "2025-03-01"), "asset 'best_shops' has no partitions"),
         (("order", "--partition", "2025-03-01"), "did you mean 'orders'?"),

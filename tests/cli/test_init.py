@@ -80,16 +80,16 @@ def test_whatever_the_folder_is_called_what_is_told_next_works(tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        *((name, "'{' has a meaning of its own in the paths of tables") for name in ("a{b}", "${HOME}/x", "{day:%Y}")),
-        ("100%", "'%' has a meaning of its own in the paths of tables"),
-        ("a/**", "'**' has a meaning of its own in the paths of tables"),
-        *((name, "its name has characters that cannot be printed") for name in ("a\nb", "caf\udce9", "a\x1b[2J")),
+        *((name, "'{' is special in the paths of tables") for name in ("a{b}", "${HOME}/x", "{day:%Y}")),
+        ("100%", "'%' is special in the paths of tables"),
+        ("a/**", "'**' is special in the paths of tables"),
+        *((name, "its name has unprintable characters") for name in ("a\nb", "caf\udce9", "a\x1b[2J")),
     ],
 )
 def test_a_folder_in_which_nothing_would_be_found_is_refused(tmp_path, monkeypatch, said, name, why):
     monkeypatch.chdir(tmp_path)
     text = str(tmp_path / name)
-    assert said("init", name) == (2, "", f"error: {text!r} cannot hold a project: {why}\n")
+    assert said("init", name) == (2, "", f"error: {text!r} cannot contain a project: {why}\n")
     assert not list(tmp_path.iterdir())
 
 
@@ -98,7 +98,7 @@ def test_an_empty_name_is_refused(tmp_path, monkeypatch, said):
     assert said("init", "") == (
         2,
         "",
-        "error: the name of the folder is empty\n  hint: for the current folder: sparkassets init .\n",
+        "error: the name of the folder is empty\n  hint: for the current folder use: sparkassets init .\n",
     )
     assert not list(tmp_path.iterdir())
 
@@ -139,5 +139,5 @@ def test_the_folder_may_be_an_option_as_elsewhere(tmp_path, monkeypatch, said):
     assert said("init", "--project", "shop")[0] == 0
     assert (tmp_path / "shop" / "project.yml").is_file()
     code, _, err = said("init", "other", "--project", "shop")
-    assert (code, "the folder is named twice" in err) == (2, True)
+    assert (code, "the folder is given twice" in err) == (2, True)
     assert not (tmp_path / "other").exists()

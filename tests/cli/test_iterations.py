@@ -54,7 +54,10 @@ def test_an_older_one_is_the_newest_again(published, said, asked):
     event = asked("events", "list", "--last", "1")[0]
     assert (event["asset"], event["extra"]["rollback"], event["extra"]["run"]) == ("snapshot", True, older["run"])
     code, _, err = said("iterations", "snapshot", "--rollback", older["run"])
-    assert (code, f"nothing is rolled back: snapshot: {older['run']} is the newest already" in err) == (2, True)
+    assert (code, f"not rolled back: snapshot: {older['run']} is already the newest iteration" in err) == (
+        2,
+        True,
+    )
 
 
 def test_a_rollback_tells_what_became_of_it(published, engine, said, asked):
@@ -71,7 +74,7 @@ def test_a_rollback_tells_what_became_of_it(published, engine, said, asked):
     engine.hooks["snapshot", "write"] = fail
     code, out, err = said("iterations", "snapshot", "--rollback", newest["run"])
     assert (code, out) == (1, "")
-    assert "snapshot: nothing is rolled back: " in err
+    assert "snapshot: not rolled back: " in err
     assert "read-only file system" in err
 
 
@@ -79,7 +82,7 @@ def test_a_rollback_tells_what_became_of_it(published, engine, said, asked):
     ("args", "told"),
     [
         (("daily_revenue",), "asset 'daily_revenue' has no iterations"),
-        (("snapshot", "--rollback", "x"), "asset 'snapshot' has no iteration of run 'x'; there is none yet"),
+        (("snapshot", "--rollback", "x"), "asset 'snapshot' has no iteration of run 'x'; it has none yet"),
         (("nothing",), "no asset 'nothing' in project"),
     ],
 )

@@ -46,7 +46,7 @@ def test_before_the_first_run_nothing_is_known(said):
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("daily_revenue",), "asset 'daily_revenue' has partitions: say which with --partition A..B"),
+        (("daily_revenue",), "asset 'daily_revenue' has partitions: name them by --partition A..B"),
         (("best_shops", "--partition", "2025-01-01"), "asset 'best_shops' has no partitions"),
         (("best_shops", "--depth", "0"), "--depth"),
     ],

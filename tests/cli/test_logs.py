@@ -37,7 +37,7 @@ def test_the_first_line_the_hint_and_the_whole_story(tmp_path):
     ("error", "text"),
     [
         (lambda: SystemExit(2), "SystemExit: 2"),
-        (HidesError, "HidesError, which cannot say what it is"),
+        (HidesError, "HidesError, whose text is not available"),
         (lambda: RunError(""), ""),
         (lambda: ExceptionGroup("both", [ValueError("a")]), "ExceptionGroup: both (1 sub-exception): ValueError: a"),
     ],

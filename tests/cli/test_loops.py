@@ -25,4 +25,4 @@ def test_what_is_the_same_is_told_once(shop, engine, said, pauses):
     pauses += [bool, bool, (shop / "nowhere").mkdir, bool]
     code, _, err = said("run", "--loop", "1s")
     assert code == 130
-    assert (err.count(" tick\n"), err.count("could not be looked at")) == (2, 1), err
+    assert (err.count(" tick\n"), err.count("could not be observed")) == (2, 1), err

@@ -28,7 +28,7 @@ def test_partitions_are_skipped_and_wanted_again(said, asked):
     keys = ("--partition", "2025-03-01", "--partition", "2025-03-02")
     assert said("mark", "daily_revenue", *keys, "--missing", "--reason", "it was open")[0] == 0
     assert said("mark", "daily_revenue", *keys, "--missing", "--reason", "it was open")[1] == (
-        "daily_revenue  2025-03-01..2025-03-02  was missing already\n"
+        "daily_revenue  2025-03-01..2025-03-02  was already missing\n"
     )
 
 
@@ -46,12 +46,12 @@ def test_what_is_done_is_an_event(said, asked):
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("daily_revenue", "--partition", "2025-03-01", "--reason", "x"), "say one of --done, --missing and --skip"),
+        (("daily_revenue", "--partition", "2025-03-01", "--reason", "x"), "pass one of --done, --missing and --skip"),
         (
             ("daily_revenue", "--partition", "2025-03-01", "--done", "--skip", "--reason", "x"),
-            "say one of --done, --missing and --skip",
+            "pass one of --done, --missing and --skip",
         ),
-        (("daily_revenue", "--done", "--reason", "x"), "asset 'daily_revenue' has partitions: say which with --part"),
+        (("daily_revenue", "--done", "--reason", "x"), "asset 'daily_revenue' has partitions: name them by --part"),
         (("daily_revenue", "--partition", "March", "--done", "--reason", "x"), "'March'"),
         (("daily_revenue", "--partition", "2025-03-01", "--done", "--reason", " "), "the reason has 0 characters"),
         (
@@ -72,7 +72,7 @@ def test_a_reason_is_asked_for_and_holds_no_credential(said):
     code, _, err = said("mark", "best_shops", "--done")
     assert (code, "--reason" in err) == (2, True)
     code, _, err = said("mark", "best_shops", "--done", "--reason", "password=hunter2hunter2")
-    assert (code, "hunter2" in err, "the reason holds" in err) == (2, False, True)
+    assert (code, "hunter2" in err, "the reason contains" in err) == (2, False, True)
 
 
 def test_refusals_are_documents_too(said):
@@ -114,5 +114,5 @@ def test_one_instance_is_named_by_its_interval(said, asked):
     assert event["extra"]["interval"] == "2025-03-03T00:00:00Z..2025-03-04T00:00:00Z"
     other = "2025-03-02T06:00..2025-03-02T08:00"
     code, _, err = said("mark", "invoices", "--interval", other, "--skip", "--reason", "x")
-    assert (code, "is no interval of its schedule 0 0 * * *" in err) == (2, True)
-    assert "near it is 2025-03-02T00:00Z" in err
+    assert (code, "is not an interval of its schedule 0 0 * * *" in err) == (2, True)
+    assert "the next interval is 2025-03-02T00:00Z" in err

@@ -61,9 +61,9 @@ def test_the_plan_says_what_a_session_alone_sees(home, asked, said):
     ]
     code, out, _ = said("plan")
     assert code == 0
-    assert "only a Spark session can see these as they are now (`plan --spark` starts one):" in out
+    assert "only a Spark session can read the current state of these (`plan --spark` starts one):" in out
     lines = {
-        line.split()[0]: line for line in out.partition("see these as they are now")[2].splitlines() if line.strip()
+        line.split()[0]: line for line in out.partition("the current state of these")[2].splitlines() if line.strip()
     }
     assert lines["far"].endswith(FAR)
     assert lines["daily"].endswith(NAMED)
@@ -76,7 +76,7 @@ def test_where_everything_is_seen_there_is_nothing_to_say(shop, asked, said):
 
 
 def test_the_status_says_it_too(home, said):
-    assert f"far: not looked at: {FAR}, so that a Spark session alone sees it" in said("status")[1]
+    assert f"far: not observed: {FAR}, so only a Spark session can read it" in said("status")[1]
 
 
 def test_of_several_tables_those_that_are_seen_are_planned(tmp_path, home, asked, said):
@@ -99,7 +99,7 @@ def test_of_several_tables_those_that_are_seen_are_planned(tmp_path, home, asked
         {"asset": "named", "reason": "its tables are in a catalog"},
     ]
     assert [(run["asset"], run["partitions"]["count"]) for run in plan["runs"]] == [("of_raw", 2)]
-    noted = f"raw: not looked at without a Spark session (`plan --spark` starts one): {table}: {FAR}"
+    noted = f"raw: not observed without a Spark session (`plan --spark` starts one): {table}: {FAR}"
     assert noted in said("status")[1].replace("\n", "")
 
 
@@ -115,4 +115,4 @@ def test_text_files_that_nobody_has_read_yet_are_counted(tmp_path, monkeypatch, 
     for name in ("a.csv", "b.csv"):
         (tmp_path / "in" / name).write_text("day\n01.02.2025\n")
     assert asked("plan")["needs_session"] == [{"asset": "raw", "reason": "2 new files not read yet"}]
-    assert "raw: 2 new files not read yet: Spark alone reads csv (`plan --spark` starts it)" in said("status")[1]
+    assert "raw: 2 new files not read yet: only Spark reads csv (`plan --spark` starts it)" in said("status")[1]

@@ -75,13 +75,13 @@ def test_what_has_to_do_with_runs_goes_by_the_asset(said, args, verb):
     code, _, err = said(*args)
     told = " ".join(err.split())
     assert code == 2
-    assert "'small' is an outlet: the runs of 'split' write it, with all that they write" in told
+    assert "'small' is an outlet, and is written by the runs of 'split'" in told
     assert f"hint: `sparkassets {verb} split`" in told
 
 
 def test_nobody_tells_of_the_asset_itself(said):
     code, _, err = said("events", "add", "split")
-    assert (code, "'split' is a multi-asset, which holds no data" in err) == (2, True)
+    assert (code, "'split' is a multi-asset without data of its own" in err) == (2, True)
     assert "name 'small' or 'large'" in err
     assert said("events", "add", "small", "--partition", "2025-03-01")[0] == 0
 

@@ -41,7 +41,7 @@ def test_a_segment_that_nobody_knows_cannot_be_removed(asked, said):
     code, _, err = said("partitions", "orders", "remove", "berlin", "pariss")
     assert (code, err) == (
         2,
-        "error: 'pariss' is no known segment of shop of asset 'orders'\n  hint: did you mean 'paris'?\n",
+        "error: 'pariss' is not a known segment of shop of asset 'orders'\n  hint: did you mean 'paris'?\n",
     )
     assert asked("partitions", "orders", "remove", "berlin")["removed"] == ["berlin"], "nothing was, of both"
 
@@ -58,6 +58,6 @@ def test_a_partition_that_is_given_twice_is_refused_where_one_is_taken(said, com
     code, _, told = said(*command, "--partition", "2025-01-01", "--partition", "2025-01-02")
     assert code == 2
     assert told.splitlines()[-2:] == [
-        "error: --partition is given 2 times, and this command takes one",
-        "  hint: name a range: A..B",
+        "error: --partition is given 2 times; expected once",
+        "  hint: use a range: A..B",
     ]

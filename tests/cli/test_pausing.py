@@ -28,7 +28,7 @@ def test_a_paused_asset_does_not_run_and_keeps_its_backlog(engine, said, asked):
 def test_pausing_twice_says_so(said, asked):
     assert asked("pause", "daily_revenue", "best_shops") == {"paused": ["daily_revenue", "best_shops"], "unchanged": []}
     assert asked("pause", "daily_revenue") == {"paused": [], "unchanged": ["daily_revenue"]}
-    assert said("pause", "daily_revenue")[1] == "daily_revenue  was paused already\n"
+    assert said("pause", "daily_revenue")[1] == "daily_revenue  was already paused\n"
     assert asked("resume", "daily_revenue") == {"resumed": ["daily_revenue"], "unchanged": []}
     assert said("resume", "daily_revenue")[1] == "daily_revenue  was not paused\n"
 
@@ -53,9 +53,9 @@ def test_what_the_yaml_pauses_only_the_yaml_resumes(shop, said):
     assert (code, json.loads(out)["error"]) == (
         2,
         {
-            "message": "asset 'daily_revenue' is paused by `paused: true` in conf/assets/daily_revenue.yml, "
-            "which `resume` cannot change",
-            "hint": "take that line out",
+            "message": "asset 'daily_revenue' is paused by `paused: true` in conf/assets/daily_revenue.yml; "
+            "`resume` cannot change that",
+            "hint": "remove that line",
         },
     )
 

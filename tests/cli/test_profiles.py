@@ -63,7 +63,7 @@ def test_what_nothing_names_cannot_be_set(profiles, said):
     for _ in range(2):  # the second time the project is not compiled again
         code, _, err = said("plan", "--set", "LAKES=x")
         assert code == 2
-        assert "nothing in the project names ${LAKES}" in err
+        assert "the project does not use ${LAKES}" in err
         assert "did you mean 'LAKE'?" in err
 
 

@@ -40,13 +40,13 @@ def test_a_plan_says_what_runs_and_below_why_the_rest_does_not(story):
     assert lines[5:7] == ["", "waits:"]
     assert any(line.startswith("  report") and "which runs first" in line for line in lines[7:])
     assert lines[-3] == "nothing due:"
-    assert lines[-1] == "  manual  manual: runs by `sparkassets backfill` only"
+    assert lines[-1] == "  manual  manual: runs only by `sparkassets backfill`"
 
 
 def test_quiet_lines_are_dimmed_where_there_is_colour(story):
     text = shown(print_plan, story.plan(), colour=True)
     assert "\x1b[2mnothing due:\x1b[0m" in text
-    assert "\x1b[2mmanual: runs by `sparkassets backfill` only\x1b[0m" in text
+    assert "\x1b[2mmanual: runs only by `sparkassets backfill`\x1b[0m" in text
 
 
 def test_a_plan_with_nothing_due(story):
@@ -84,7 +84,7 @@ def test_a_failure_has_its_first_line_and_the_name_of_the_log():
         "1 run: 1 failed",
         "",
         "delays failed: ValueError: bad day",
-        "  the whole story: /state/logs/delays-1.log",
+        "  details: /state/logs/delays-1.log",
         "",
         "waits:",
         "  asset   reason",
@@ -111,13 +111,13 @@ def test_a_source_that_vanished_is_said_once():
     fault = ("flights", "/data/flights is gone")
     text = shown(print_summary, Summary((), (Waiting(*fault),), (fault,)))
     assert text == (
-        "nothing was due\n\nsources and tables that could not be looked at:\n"
-        "  asset    reason\n  flights  /data/flights is gone\n"
+        "nothing was due\n\nsources and tables that could not be observed:\n  asset    reason\n  flights  "
+        "/data/flights is gone\n"
     )
 
 
 def test_an_interrupted_invocation_says_so():
-    assert shown(print_summary, Summary((), (), interrupted=True)) == "interrupted; no run ended\n"
+    assert shown(print_summary, Summary((), (), interrupted=True)) == "interrupted before any run ended\n"
     before_the_end = Waiting("delays", "running: delays-1 since 2025-01-09T00:00Z")
     stopped = Summary((result("delays", "cancelled"),), (before_the_end,), interrupted=True)
     assert shown(print_summary, stopped).endswith("\n1 run: 1 cancelled; interrupted\n")
@@ -137,21 +137,21 @@ def test_what_was_made_good_is_told_as_planned_anew():
 
 
 def test_what_is_wrong_with_many_in_the_same_way_is_one_line():
-    away = "the folder /mnt/lake is not there"
+    away = "the folder /mnt/lake is missing"
     text = shown(print_summary, Summary((), (), (("delays", away), ("report", away), ("flights", "vanished"))))
     assert text.splitlines()[-2:] == [f"  delays, report  {away}", "  flights         vanished"]
     summary = Summary((), (), tuple((f"a{n}", away) for n in range(9)))
-    assert summary.failures == (f"a0, a1, a2 and 6 more could not be looked at: {away}",)
+    assert summary.failures == (f"a0, a1, a2 and 6 more could not be observed: {away}",)
 
 
 def test_assets_that_wait_for_the_same_share_a_row():
     named = ("delays", "report", "manual", "flights")
-    items = [Waiting(name, "waits for raw: nothing is there yet") for name in named]
+    items = [Waiting(name, "waits for raw: no data yet") for name in named]
     items += [Waiting("delays", "failed", None, days(day)) for day in ("2025-01-01", "2025-01-03")]
     stream = io.StringIO()
     print_waiting(items, SHOP, Terminal(stream, width=100), quiet=True)
     rows = [" ".join(line.split()) for line in stream.getvalue().splitlines()]
     assert rows[3:] == [
-        "delays, report, manual and 1 more waits for raw: nothing is there yet",
+        "delays, report, manual and 1 more waits for raw: no data yet",
         "delays 2025-01-01, 2025-01-03 failed",
     ]

@@ -49,9 +49,9 @@ def test_before_anything_ran(said, tmp_path):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((), "say where the report is to be written"),
-        (("--out", "conf"), "'conf' holds something that is no report, which is left alone"),
-        (("--out", "ftp://x/y"), "no store of files is known for 'ftp://'"),
+        ((), "the output folder is missing"),
+        (("--out", "conf"), "'conf' contains files that are not a report; nothing was written"),
+        (("--out", "ftp://x/y"), "unsupported scheme 'ftp://'"),
         (("--out", "site", "--watch", "0s"), "--watch 0s: expected at least a second"),
         (("--out", "site", "--serve", "70000"), "70000"),
     ],
@@ -94,7 +94,7 @@ def test_what_goes_wrong_while_it_watches_is_said_and_tried_again(monkeypatch, c
 
     monkeypatch.setattr(command.time, "sleep", sleep)
     assert main(["report", "--out", "site", "--watch"]) == 130
-    assert capsys.readouterr().err.count("not rewritten: 'site' holds something that is no report") == 2
+    assert capsys.readouterr().err.count("not rewritten: 'site' contains files that are not a report") == 2
     assert len(documents(tmp_path / "site")["runs"]["events"]) == 1
 
 

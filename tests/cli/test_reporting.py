@@ -53,7 +53,7 @@ def test_lines():
         ({"rows": 1}, "success delays 2025-01-01..2025-01-03: 1 row, 3.1 s\n"),
         (
             {"adopted": "delays-0"},
-            "success delays 2025-01-01..2025-01-03: 3.1 s, recorded delays-0, which was found in the target\n",
+            "success delays 2025-01-01..2025-01-03: 3.1 s, recorded delays-0, which had already committed\n",
         ),
     ],
 )

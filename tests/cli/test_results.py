@@ -119,7 +119,7 @@ def test_a_failure_is_raised_unless_one_looks_oneself(loaded, ends, call):
 
 def test_a_source_that_cannot_be_looked_at_is_a_failure_too(loaded, ends):
     ends(faults=(("orders", "not a Delta table"),))
-    with pytest.raises(RunFailedError, match=r"^orders could not be looked at: not a Delta table$"):
+    with pytest.raises(RunFailedError, match=r"^orders could not be observed: not a Delta table$"):
         loaded.run()
 
 

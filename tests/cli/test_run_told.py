@@ -35,13 +35,13 @@ def test_where_there_is_no_log_it_says_why(spoken, said):
     _, silent = spoken
     code, out, err = said("runs", silent, "--log")
     assert (code, out) == (1, "")
-    assert err.startswith(f"there is no log of {silent} on this host: it said nothing, ran elsewhere, or is too old")
+    assert err.startswith(f"no log of {silent} on this host: it wrote nothing, ran elsewhere, or is too old")
     code, out, _ = said("runs", silent, "--log", "--json")
     assert (code, json.loads(out)) == (1, {"run": silent, "file": None, "log": None})
 
 
 @pytest.mark.parametrize(
-    ("args", "told"), [(["--log"], "--log is about one run"), (["no-such-run", "--log"], "no run 'no-such-run'")]
+    ("args", "told"), [(["--log"], "--log needs a run"), (["no-such-run", "--log"], "unknown run 'no-such-run'")]
 )
 def test_what_is_refused(spoken, said, args, told):
     code, _, err = said("runs", *args)
@@ -78,7 +78,7 @@ def test_figures_are_written_and_the_folder_must_be_there(shop, engine, said, tm
     assert said("run", "--metrics", str(file))[0] == 0
     assert 'sparkassets_runs_total{asset="daily_revenue",project="shop",status="success"} 1.0' in file.read_text()
     code, _, err = said("run", "--metrics", str(tmp_path / "no" / "shop.prom"))
-    assert (code, "there is no folder" in err) == (2, True)
+    assert (code, "for metrics does not exist" in err) == (2, True)
 
 
 def test_people_are_told_once_and_the_exit_code_is_that_of_the_runs(shop, engine, said, monkeypatch, tmp_path):
@@ -89,7 +89,7 @@ def test_people_are_told_once_and_the_exit_code_is_that_of_the_runs(shop, engine
     project = shop / "project.yml"
     project.write_text(f"{project.read_text()}\ndefaults: {{retries: 0}}\nnotify: {{to: ALERTS_URL}}\n")
     monkeypatch.setenv("ALERTS_URL", "json://127.0.0.1:9/T0KEN-0f-nobody")
-    with pytest.warns(RuntimeWarning, match="ALERTS_URL: the receiver did not take it") as warned:
+    with pytest.warns(RuntimeWarning, match="ALERTS_URL: the receiver rejected it") as warned:
         code, out, err = said("run")
     assert (code, len(warned)) == (1, 1)
     engine.hooks.clear()

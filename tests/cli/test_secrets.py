@@ -58,7 +58,7 @@ def test_a_line_with_a_credential_is_shown_without_it(project, said):
     folder = project('asset: odd\nextra: {password: "hunter2", token: abc}\nsparc: {dbPassword: hunter2}\n')
     _, _, err = said("validate", "--project", folder)
     assert "hunter2" not in err
-    assert "'extra' holds a credential in 'password'; events are clear text" in err
+    assert "'extra' contains a credential in 'password', and events store it as clear text" in err
     assert "    sparc: {dbPassword: *******}\n    ^^^^^" in err
 
 
@@ -84,7 +84,7 @@ def test_an_id_is_no_place_for_a_credential(shop, said):
     (name,) = [path.stem for path in (shop / "assets").glob("*.yml")][:1]
     code, out, _ = said("events", "add", name, "--id", "AKIAIOSFODNN7EXAMPLE", "--json", "--project", str(shop))
     assert code == 2
-    assert json.loads(out)["error"]["message"] == "the id holds a key; events are clear text"
+    assert json.loads(out)["error"]["message"] == "the id contains a key; events are clear text"
 
 
 def test_what_is_stored_of_a_failure_has_no_credentials(tmp_path):

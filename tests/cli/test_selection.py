@@ -63,8 +63,8 @@ def test_a_pattern_that_nothing_fits_is_refused(text):
         select_assets(SHOP, [text])
     pattern = text.strip("+")
     assert str(error.value) == (
-        f"--select: no asset of project 'test' fits {pattern!r}\n"
-        "  hint: `sparkassets status` lists them; put a pattern in quotes, or the shell may replace it"
+        f"--select: no asset of project 'test' matches {pattern!r}\n  hint: `sparkassets status` lists the assets; "
+        "quote patterns so that the shell does not expand them"
     )
 
 

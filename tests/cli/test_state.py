@@ -71,7 +71,7 @@ def said(capsys):
 def test_compact_lets_go_of_what_is_older_than_it_is_kept(announced, said):
     before = Project.load(announced)._context.read_state("test")
     code, out, _ = said("state", "compact", "--project", str(announced))
-    assert (code, out) == (0, "compacted: 7 entries; 6 were older than they are kept, and are gone\n")
+    assert (code, out) == (0, "compacted: 7 entries; 6 expired entries were removed\n")
     assert (
         said("state", "compact", "--project", str(announced), "--json")[1] == '{\n  "entries": 7,\n  "let_go": 0\n}\n'
     )
@@ -81,7 +81,7 @@ def test_compact_lets_go_of_what_is_older_than_it_is_kept(announced, said):
 
 def test_what_is_asked_of_history_says_where_it_begins(announced, said):
     said("state", "compact", "--project", str(announced))
-    where = "what was before 2025-01-26T12:00:00Z is not kept (`retention` of the state)\n"
+    where = "entries before 2025-01-26T12:00:00Z are no longer kept (`retention` of the state)\n"
     code, out, err = said("events", "list", "--project", str(announced), "--last", "100")
     assert (code, len(out.splitlines()), err) == (0, 8, where)
     code, out, err = said("events", "list", "--project", str(announced), "--last", "100", "--json")
@@ -89,7 +89,7 @@ def test_what_is_asked_of_history_says_where_it_begins(announced, said):
     assert said("events", "list", "--project", str(announced), "--last", "7")[2] == ""
     assert said("runs", "--project", str(announced))[2] == where
     code, out, err = said("lineage", "feed", "--partition", "2025-01-06", "--project", str(announced))
-    assert (code, "does not any more" in out, err) == (0, True, where)
+    assert (code, "the journal has no record of the run" in out, err) == (0, True, where)
     assert said("lineage", "feed", "--partition", "2025-02-10", "--project", str(announced))[2] == ""
     assert said("runs", "feed-1", "--project", str(announced))[2].endswith(
         f"hint: `sparkassets runs` lists them; {where}"
@@ -109,7 +109,7 @@ def test_a_driver_lets_go_by_itself_once_that_is_worth_it(folder, clock):
 def test_verify(announced, said):
     assert said("state", "verify", "--project", str(announced)) == (
         0,
-        "whole: entries 1 to 13, and the snapshot is what they come to\n",
+        "intact: entries 1 to 13, and the snapshot matches them\n",
         "",
     )
     said("state", "compact", "--project", str(announced))
@@ -125,9 +125,9 @@ def test_verify_names_a_snapshot_that_is_not_what_the_journal_comes_to(announced
     harmed = [row if row.asset is None else type(row)(**{**_fields(row), "cursor": '{"other": 1}'}) for row in rows]
     store._watermarks._replace(harmed, seq=seq, is_superseded=lambda: False)
     code, out, _ = said("state", "verify", "--project", str(announced))
-    hint = "stop the drivers and remove the state's `watermarks`: it is rebuilt from the journal"
+    hint = "stop all drivers and remove the state's `watermarks`; it is rebuilt from the journal"
     assert code == 3
-    assert out == f"the snapshot of entry 13 is not what the journal comes to, of feed\n  hint: {hint}\n"
+    assert out == f"the snapshot at entry 13 differs from the journal for feed\n  hint: {hint}\n"
 
 
 def _fields(row):
@@ -138,7 +138,7 @@ def test_there_is_no_state(folder, said):
     for verb in (["compact"], ["verify"], ["migrate"], ["export", "--out", "x.jsonl"]):
         code, out, err = said("state", *verb, "--project", str(folder))
         assert (code, out) == (3, "")
-        assert "there is no state in" in err
+        assert "no state in" in err
 
 
 def test_export(announced, said, tmp_path):
@@ -174,7 +174,7 @@ def test_export_never_goes_over_what_is_not_its_own(announced, said, tmp_path, t
     file.write_text(text)
     code, _, err = said("state", "export", "--out", str(file), "--project", str(announced))
     assert (code, file.read_text()) == (2, text)
-    assert f"{str(file)!r} is there, and is no export of project 'shop'" in err
+    assert f"{str(file)!r} exists and is not an export of project 'shop'" in err
     assert list(tmp_path.glob(".*part")) == []
 
 
@@ -190,6 +190,10 @@ def test_export_without_values_of_the_environment(folder, clock, said, monkeypat
 
 
 def test_migrate(announced, said):
-    assert said("state", "migrate", "--project", str(announced)) == (0, f"all is of format {FORMAT} already\n", "")
+    assert said("state", "migrate", "--project", str(announced)) == (
+        0,
+        f"everything is already in format {FORMAT}\n",
+        "",
+    )
     table = DeltaTable(str(announced / "state" / "journal"))
     assert table.metadata().configuration["sparkassets.format"] == str(FORMAT)

@@ -75,14 +75,14 @@ def test_what_is_withheld_or_waits_for_a_person_is_said_where_it_is_an_error(cap
     )
     with open_events(PROJECT, "text") as events:
         events.finished(held)
-        events.report_end(Summary((held,), (Waiting("s", "its changes are not told", stuck=True),)))
+        events.report_end(Summary((held,), (Waiting("s", "its changes are not available", stuck=True),)))
     run, over = capsys.readouterr().err.splitlines()
     assert run.endswith(
         "Z ERROR sparkassets: success a 2025-01-01..2025-01-02 after 1.5 s, withheld: not_null(id): 2 of 9 rows"
     )
     assert over.endswith(
         "Z ERROR sparkassets: 1 runs, 0 failed, 1 waiting: a 2025-01-01 is withheld: not_null(id): 2 of 9 rows, "
-        "s waits for a person: its changes are not told"
+        "s waits for a person: its changes are not available"
     )
 
 

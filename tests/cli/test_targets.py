@@ -61,13 +61,13 @@ def test_what_another_writer_changed_is_noticed(left, said, asked):
 
 
 def test_a_table_that_is_gone_is_due_again(left, asked, said):
-    left(TableFinding("gone", "its table at /w/daily_revenue is gone", EVERYTHING))
+    left(TableFinding("gone", "its table at /w/daily_revenue was deleted", EVERYTHING))
     document = asked("plan")
     assert [(run["asset"], run["reason"]) for run in document["runs"]] == [
-        ("daily_revenue", "2 partitions missing; its table at /w/daily_revenue is gone")
+        ("daily_revenue", "2 partitions missing; its table at /w/daily_revenue was deleted")
     ]
-    assert "its table at /w/daily_revenue is gone" in said("status")[1]
-    assert "what it wrote is gone" in said("explain", "daily_revenue")[1]
+    assert "its table at /w/daily_revenue was deleted" in said("status")[1]
+    assert "its output was deleted" in said("explain", "daily_revenue")[1]
 
 
 def test_a_table_that_cannot_be_read_is_told_and_the_command_goes_on(left, asked, said):

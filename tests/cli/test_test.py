@@ -36,7 +36,7 @@ def test_one_that_passes_and_one_that_does_not(said):
         "✗ wrong",
         "  conf/tests/a.yml:8:7",
         "  at 2025-03-02T06:00Z (conf/tests/a.yml:10:5):",
-        "    best_shops does not run; expected a run (waits for daily_revenue: nothing is there yet)",
+        "    best_shops does not run; expected a run (waits for daily_revenue: no data yet)",
         "2 tests, 1 failed",
     ]
 
@@ -56,7 +56,7 @@ def test_those_that_are_named(said):
         "message": None,
     }
     code, _, err = said("test", "wats")
-    assert (code, "no test 'wats'" in err, "did you mean 'waits'?" in err) == (2, True, True)
+    assert (code, "unknown test 'wats'" in err, "did you mean 'waits'?" in err) == (2, True, True)
 
 
 @pytest.mark.usefixtures("tests")
@@ -64,12 +64,12 @@ def test_validate_checks_them(said, shop):
     assert said("validate")[1].endswith("2 assets, 1 source, 2 tests\n")
     (shop / "tests/b.yml").write_text("test: b\nasset: nobody\nexpect: []\n")
     code, _, err = said("validate")
-    assert (code, "conf/tests/b.yml:2:8: there is no asset 'nobody'" in err) == (2, True)
+    assert (code, "conf/tests/b.yml:2:8: unknown asset 'nobody'" in err) == (2, True)
 
 
 def test_without_any(said):
     assert said("test") == (
         0,
-        "there are no tests: write one to tests/<name>.yml in the project's folder\n",
+        "no tests found: write one to tests/<name>.yml in the project's folder\n",
         "",
     )

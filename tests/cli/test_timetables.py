@@ -38,7 +38,7 @@ def test_preview_tells_the_next_runs_and_why_some_assets_have_none(said):
         "  pulse   2025-03-30T01:00Z       2025-03-30T00:00Z to 2025-03-30T01:00Z            in 45 min",
         "  pulse   2025-03-30T02:00Z       2025-03-30T01:00Z to 2025-03-30T02:00Z            in 2 h",
         "",
-        "without a coming run:",
+        "no further run:",
         "  asset       reason",
         "  orders      no timetable: others write it",
         "  best_shops  no timetable: runs on daily_revenue",
@@ -96,7 +96,7 @@ def test_preview_and_status_agree_on_a_time_in_a_condition(shop, said, asked):
 
 @pytest.mark.usefixtures("shop")
 def test_preview_where_nothing_runs_by_a_timetable(said, asked):
-    assert lines(said("preview")[1])[0] == "time alone starts no run"
+    assert lines(said("preview")[1])[0] == "no run is scheduled by time"
     assert asked("preview") == []
     code, _, err = said("preview", "ordrs")
     assert (code, err) == (2, "error: no asset 'ordrs' in project 'shop'\n  hint: did you mean 'orders'?\n")
@@ -164,7 +164,7 @@ def test_align_says_which_run_it_took_where_none_is_at_that_time(said):
     assert lines(said("align", "pulse", "pulse")[1])[4:] == [
         "execution_delta  0:00:00 (0 s)",
         "case             1: both fire at 2025-03-30T00:00Z",
-        "at 2025-03-30T00:15Z the downstream does not fire: shown is its last interval that is over by then",
+        "the downstream does not fire at 2025-03-30T00:15Z: this is its last interval that ended by then",
     ]
 
 

@@ -73,7 +73,7 @@ def test_what_is_not_withheld_is_not_accepted(said, args, told):
 def test_partitions_are_accepted_by_their_keys_alone(said):
     said("run")
     code, _, err = said("accept", "daily_revenue", "--run", "daily_revenue-1", "--reason", "x")
-    assert (code, "has partitions: leave --run out" in " ".join(err.split())) == (2, True)
+    assert (code, "has partitions, but --run is for assets without" in " ".join(err.split())) == (2, True)
 
 
 @pytest.mark.usefixtures("judged")

@@ -61,7 +61,7 @@ class TestCreation:
             lambda: empty.append([row(1)], after=0),
             lambda: empty.save_snapshot([], seq=1),
         ):
-            with pytest.raises(StateError, match=r"there is no state in .*\n  hint: `sparkassets run` creates it"):
+            with pytest.raises(StateError, match=r"no state in .*\n  hint: `sparkassets run` creates it"):
                 ask()
         assert not empty.exists()
 
@@ -84,7 +84,7 @@ class TestCreation:
         for ask in (store.create, store.check, store.read_image):
             with pytest.raises(StateError, match="belongs to the project 'p', not to 'q'") as error:
                 ask(project="q")
-            assert "give each project a `state` of its own" in error.value.hint
+            assert "give each project its own `state`" in error.value.hint
             assert error.value.exit_code == 3
         assert store.read_image(project="p").commit == 1
 

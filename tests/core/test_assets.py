@@ -36,60 +36,66 @@ def test_only_the_scheme_is_lowered():
 @pytest.mark.parametrize(
     ("uri", "message"),
     [
-        ("", "a dataset URI is empty"),
+        ("", "the dataset URI is empty"),
         (
             "sparkassets://example_dataset",
             "the dataset URI 'sparkassets://example_dataset' uses the scheme 'sparkassets', which is reserved",
         ),
         (
             "èxample_datašet",
-            "the dataset URI 'èxample_datašet' holds 'è', which RFC 3986 does not allow\n  hint: write it as %C3%A8",
+            (
+                "the dataset URI 'èxample_datašet' contains 'è', which RFC 3986 does not allow\n  hint: write it "
+                "as %C3%A8"
+            ),
         ),
         (
             "s3://b/a b",
-            "the dataset URI 's3://b/a b' holds ' ', which RFC 3986 does not allow\n  hint: write it as %20",
+            "the dataset URI 's3://b/a b' contains ' ', which RFC 3986 does not allow\n  hint: write it as %20",
         ),
         (
             "s3://b/50%",
             (
-                "the dataset URI 's3://b/50%' holds '%', which RFC 3986 does not allow\n"
-                "  hint: '%' must be followed by two hexadecimal digits"
+                "the dataset URI 's3://b/50%' contains '%', which RFC 3986 does not allow\n  hint: '%' must be "
+                "followed by two hexadecimal digits"
             ),
         ),
         (
             "s3://b/*.csv",
             (
-                "the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'\n"
-                "  hint: an identity names one dataset"
+                "the dataset URI 's3://b/*.csv' contains '*', as in a glob or a regular expression\n  hint: a URI "
+                "identifies a single dataset"
             ),
         ),
         (
             "s3://b/year=[0-9]+/x",
             (
-                "the dataset URI 's3://b/year=[0-9]+/x' looks like a glob or a regular expression because of '['\n"
-                "  hint: an identity names one dataset"
+                "the dataset URI 's3://b/year=[0-9]+/x' contains '[', as in a glob or a regular expression\n  "
+                "hint: a URI identifies a single dataset"
             ),
         ),
         (
             "x-a://" + "b" * 2043,
             "the dataset URI has 2,049 characters; expected at most 2,048",
         ),
-        ("s3:", "the dataset URI 's3:' names nothing after its scheme"),
-        ("x:///", "the dataset URI 'x:///' names nothing after its scheme"),
+        ("s3:", "the dataset URI 's3:' is empty after its scheme"),
+        ("x:///", "the dataset URI 'x:///' is empty after its scheme"),
         (
             "1x://foo",
             (
-                "the dataset URI '1x://foo' has '1x' for its scheme\n"
-                "  hint: a scheme is letters, digits, '+', '-' and '.', beginning with a letter"
+                "the dataset URI '1x://foo' has the invalid scheme '1x'\n  hint: a scheme consists of letters, "
+                "digits, '+', '-' and '.', and begins with a letter"
             ),
         ),
         (
             "postgres://me:hunter2@db/shop",
-            "the dataset URI holds a password; events are clear text\n  hint: leave it out of the identity",
+            "the dataset URI contains a password; events are clear text\n  hint: leave it out of the identity",
         ),
         (
             "https://x.blob.core.windows.net/c?sv=1&sig=abc",
-            "the dataset URI holds a credential in 'sig'; events are clear text\n  hint: leave it out of the identity",
+            (
+                "the dataset URI contains a credential in 'sig'; events are clear text\n  hint: leave it out of "
+                "the identity"
+            ),
         ),
     ],
 )

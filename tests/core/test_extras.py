@@ -16,8 +16,8 @@ def said(extra):
 def test_an_extra_has_a_size():
     assert check_extra({"a": "x" * (EXTRA_BYTES - 9)})
     assert said({"a": "x" * (EXTRA_BYTES - 8)}) == (
-        "the extra is 65,537 bytes of JSON; expected at most 65,536\n"
-        "  hint: put what is large into a file or a table, and its place into the extra"
+        "the extra is 65,537 bytes of JSON; expected at most 65,536\n  hint: store large values in a file or a "
+        "table, and their location in the extra"
     )
     assert said({"a": "ä" * 40_000}).startswith("the extra is 80,009 bytes")
 
@@ -33,7 +33,7 @@ def listed(depth):
 def test_an_extra_has_a_depth(depth):
     """Whoever reads it back from the journal may have less of Python's stack left than whoever announced it."""
     assert check_extra(listed(EXTRA_DEPTH)) == listed(EXTRA_DEPTH)
-    assert said(listed(depth)) == ("the extra is nested too deep; expected at most 100 objects and lists in each other")
+    assert said(listed(depth)) == ("the extra nests more than 100 objects and lists")
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_an_extra_is_a_json_object(extra, message):
 @pytest.mark.parametrize("extra", [{"x": "a\ud800"}, {"x": [{"y": "\ud800"}]}, {"\ud800": 1}])
 def test_an_extra_can_be_written_as_utf_8(extra):
     assert said(extra) == (
-        "the extra holds '\\ud800', half of a character, which UTF-8 cannot write\n"
-        "  hint: the text was decoded from bytes that are no text; replace what could not be read"
+        "the extra contains '\\ud800', half of a surrogate pair, which is not valid Unicode\n  hint: the text was "
+        "decoded from invalid bytes; replace the characters that could not be read"
     )
 
 
@@ -67,10 +67,10 @@ def test_an_extra_is_a_copy():
 @pytest.mark.parametrize(
     ("extra", "what"),
     [
-        ({"jdbc": {"password": "x"}}, " jdbc.password holds a credential in 'password'"),
-        ({"urls": ["https://me:pw@b/x"]}, " urls.0 holds a password"),
-        ({"?sig=abc": 1}, " holds a credential in 'sig', as a key"),
-        ({"jdbc": {"password=x": 1}}, " jdbc holds a credential in 'password', as a key"),
+        ({"jdbc": {"password": "x"}}, " jdbc.password contains a credential in 'password'"),
+        ({"urls": ["https://me:pw@b/x"]}, " urls.0 contains a password"),
+        ({"?sig=abc": 1}, " contains a credential in 'sig', as a key"),
+        ({"jdbc": {"password=x": 1}}, " jdbc contains a credential in 'password', as a key"),
     ],
 )
 def test_an_extra_holds_no_credentials(extra, what):

@@ -49,15 +49,15 @@ def test_parses(text, root, fields, is_pattern):
         (
             "landing/{day.csv",
             (
-                "the path 'landing/{day.csv' has '{' without its partner at character 9\n"
-                "  hint: a field is written {day} or {day:%Y%m%d}"
+                "the path 'landing/{day.csv' has an unmatched '{' at character 9\n  hint: a field is written {day} "
+                "or {day:%Y%m%d}"
             ),
         ),
         (
             "landing/day}.csv",
             (
-                "the path 'landing/day}.csv' has '}' without its partner at character 12\n"
-                "  hint: a field is written {day} or {day:%Y%m%d}"
+                "the path 'landing/day}.csv' has an unmatched '}' at character 12\n  hint: a field is written "
+                "{day} or {day:%Y%m%d}"
             ),
         ),
         ("l/{}.csv", "'{}' is not a field; expected {day} or {day:%Y%m%d}"),
@@ -79,34 +79,34 @@ def test_parses(text, root, fields, is_pattern):
             "the field '{day:%Y%}' has the unknown directive '%'\n  hint: known are %Y %m %d %H %M %j %G %V",
         ),
         ("l/{day:%Y/%Y%m%d}", "the field '{day:%Y/%Y%m%d}' has '%Y' twice\n  hint: write '*' where it repeats"),
-        ("l/{day:%Y*%m}", "the field '{day:%Y*%m}' holds a glob\n  hint: write '*' outside the braces"),
-        ("l/{day}/{day}.csv", "the field {day} is there twice\n  hint: write '*' where it repeats"),
+        ("l/{day:%Y*%m}", "the field '{day:%Y*%m}' contains a glob\n  hint: write '*' outside the braces"),
+        ("l/{day}/{day}.csv", "the field {day} is used twice\n  hint: write '*' where it repeats"),
         (
             "l/{day}/{hour}.csv",
             (
-                "there are the fields {day} and {hour}, but at most one field is time\n"
-                "  hint: a field of segments has the name of a dimension's column; write '*' for what does not matter"
+                "at most one field may be time; found {day} and {hour}\n  hint: fields of segments are named like "
+                "the dimension's column; write '*' for any other part"
             ),
         ),
         (
             "l/a**/b",
             (
-                "'**' in the path 'l/a**/b' is not a folder of its own\n"
-                "  hint: write '/**/' for folders of any depth, '*' for any name"
+                "'**' in the path 'l/a**/b' must be a whole folder name\n  hint: write '/**/' for folders of any "
+                "depth, '*' for any name"
             ),
         ),
         (
             "l/**",
             (
-                "'**' in the path 'l/**' is not a folder of its own\n"
-                "  hint: write '/**/' for folders of any depth, '*' for any name"
+                "'**' in the path 'l/**' must be a whole folder name\n  hint: write '/**/' for folders of any "
+                "depth, '*' for any name"
             ),
         ),
         (
             "l/[0-9]*.csv",
-            "the path 'l/[0-9]*.csv' holds brackets; sets of characters are not supported\n  hint: write '?' or '*'",
+            "the path 'l/[0-9]*.csv' contains brackets; character sets are not supported\n  hint: write '?' or '*'",
         ),
-        ("s3://{day}/x", "the path 's3://{day}/x' must name its bucket or container; a pattern may follow it"),
+        ("s3://{day}/x", "the path 's3://{day}/x' must name its bucket or container before any pattern"),
     ],
 )
 def test_refuses_with_the_offending_piece(text, expected):
@@ -122,8 +122,8 @@ def test_refuses_with_the_offending_piece(text, expected):
             "l/*.csv",
             UTC_DAYS,
             (
-                "'l/*.csv' does not say which day a file belongs to\n"
-                "  hint: write {day} where 2013-01-05 stands in it, or {day:%Y%m%d}"
+                "'l/*.csv' does not identify the day of a file\n  hint: write {day} in place of 2013-01-05, or "
+                "{day:%Y%m%d}"
             ),
         ),
         (
@@ -146,21 +146,24 @@ def test_refuses_with_the_offending_piece(text, expected):
             "l/{day:%Y%m}.csv",
             UTC_DAYS,
             (
-                "the field {day} has %Y %m, which does not tell one day\n"
-                "  hint: write {day:%Y%m%d}, or {day} for 2013-01-05"
+                "the field {day} has %Y %m, which does not identify one day\n  hint: write {day:%Y%m%d}, or {day} "
+                "for 2013-01-05"
             ),
         ),
         (
             "l/{w:%G-%m}.csv",
             TimePartition("week", "UTC"),
-            ("the field {w} has %G %m, which does not tell one week\n  hint: write {w:%G-W%V}, or {w} for 2013-W01"),
+            (
+                "the field {w} has %G %m, which does not identify one week\n  hint: write {w:%G-W%V}, or {w} for "
+                "2013-W01"
+            ),
         ),
         (
             "l/{hour:x}.csv",
             TimePartition("hour", "UTC"),
             (
-                "the field {hour} has no directive, which does not tell one hour\n"
-                "  hint: write {hour:%Y%m%d%H}, or {hour} for 2013-01-05T06"
+                "the field {hour} has no directive, which does not identify one hour\n  hint: write "
+                "{hour:%Y%m%d%H}, or {hour} for 2013-01-05T06"
             ),
         ),
     ],
@@ -492,13 +495,13 @@ def test_the_key_of_a_slot_is_read_back(segment, start):
         ),
         (
             "l/{region}*.csv",
-            ("nothing tells where {region} ends and * begins\n  hint: write what stands between them"),
+            "{region} and * need a separator between them\n  hint: write what stands between them",
         ),
         (
             "l/{tenant}{region}.csv",
-            ("nothing tells where {tenant} ends and {region} begins\n  hint: write what stands between them"),
+            "{tenant} and {region} need a separator between them\n  hint: write what stands between them",
         ),
-        ("l/{region}/{region}.csv", "the field {region} is there twice\n  hint: write '*' where it repeats"),
+        ("l/{region}/{region}.csv", "the field {region} is used twice\n  hint: write '*' where it repeats"),
     ],
 )
 def test_refuses_segments_that_cannot_be_told(text, expected):
@@ -513,8 +516,8 @@ def test_every_dimension_of_segments_has_a_field():
     with pytest.raises(PatternError) as error:
         pattern.check_segments([REGIONS, TENANTS])
     assert message(error) == (
-        "'l/{region}/*.csv' does not say which tenant a file belongs to\n"
-        "  hint: write {tenant} where a segment such as 'a' stands in it"
+        "'l/{region}/*.csv' does not identify the tenant of a file\n  hint: write {tenant} in place of the segment "
+        "such as 'a'"
     )
 
 

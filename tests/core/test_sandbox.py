@@ -13,7 +13,7 @@ from jinja2.exceptions import SecurityError
 from sparkassets.core.sandbox import CostMeter, TooMuchError, render
 from sparkassets.core.templating import TemplateError, read_outline
 
-CHARACTERS = "the template makes more than 1,000,000 characters"
+CHARACTERS = "the template produces more than 1,000,000 characters"
 STEPS = "the template takes more than 50,000 steps"
 MEGABYTES = 15
 """What a rendering at these limits takes: its text of up to 4 bytes a character, and its lists."""
@@ -52,9 +52,9 @@ GROWING = {
     "{{ ['a'] * 20000000000 }}": CHARACTERS,
     "{{ ('a' * 900000) ~ ('a' * 900000) }}": CHARACTERS,
     "{{ 'a' * params.n }}": CHARACTERS,
-    "{{ 10 ** 10000000000 }}": "the template makes a number of more than 4,096 bits",
-    "{{ 10 ** (10 ** 10) }}": "the template makes a number of more than 4,096 bits",
-    "{{ (10 ** 600) * (10 ** 900) }}": "the template makes a number of more than 4,096 bits",
+    "{{ 10 ** 10000000000 }}": "the template computes a number of more than 4,096 bits",
+    "{{ 10 ** (10 ** 10) }}": "the template computes a number of more than 4,096 bits",
+    "{{ (10 ** 600) * (10 ** 900) }}": "the template computes a number of more than 4,096 bits",
     "{{ 1.5 | round(10000000000, 'ceil') }}": CHARACTERS,
     "{{ '%20000000000d' % 1 }}": CHARACTERS,
     "{{ '%*d' % (20000000000, 1) }}": CHARACTERS,
@@ -97,7 +97,7 @@ GROWING = {
     DOUBLING.replace("%s", "x + x", 1).replace("%s", "'a'"): CHARACTERS,
     DOUBLING.replace("%s", "x + x", 1).replace("%s", "[1]"): STEPS,
     DOUBLING.replace("%s", "[x, x]", 1).replace("%s", "'a'"): None,
-    DOUBLING.replace("%s", "x * x", 1).replace("%s", "3"): "the template makes a number of more than 4,096 bits",
+    DOUBLING.replace("%s", "x * x", 1).replace("%s", "3"): "the template computes a number of more than 4,096 bits",
     "{% autoescape 'a' * 20000000000 %}{% endautoescape %}": CHARACTERS,
     "{% autoescape 'a' | indent(20000000000, true) %}{% endautoescape %}": CHARACTERS,
     "{% filter indent(20000000000, true) %}a{% endfilter %}": CHARACTERS,
@@ -190,7 +190,7 @@ def test_a_template_that_calls_itself_without_end_is_stopped_before_the_stack_ov
     with ThreadPoolExecutor(1) as thread:
         error = thread.submit(rendered, text).exception()
     assert isinstance(error, TooMuchError)
-    with pytest.raises(TooMuchError, match=r"^the template calls itself too deep$"):
+    with pytest.raises(TooMuchError, match=r"^the template recurses too deeply$"):
         rendered(text)
 
 

@@ -91,35 +91,38 @@ def test_literals_have_the_type_of_their_value(value, expected):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("t_{{ params.t }}", "the value 'sales' is a literal, which cannot touch what stands beside it"),
-        ("{{ ds }}{{ ds }}", "the value '2025-01-01' is a literal, which cannot touch what stands beside it"),
-        ("r{{ partition.region }}", f"the value {ODD!r} is a literal, which cannot touch what stands beside it"),
-        ("{{ params.t }}.x", "the value 'sales' is a literal, and a name is expected here"),
-        ("a JOIN {{ params.t }}", "the value 'sales' is a literal, and a name is expected here"),
-        ("'\\{{ ds }}'", "a backslash before a value would escape its first character; write two of them"),
-        ("`${{ '{env:HOME}' }}`", "'`${env:HOME}`' cannot be a name in SQL: Spark would put a variable in it"),
-        ("{{ params }}", "a mapping cannot stand in SQL"),
-        ("IN ({{ [] }})", "the list is empty, and SQL has no empty list"),
+        ("t_{{ params.t }}", "the value 'sales' is a literal and must be separated from its neighbours"),
+        ("{{ ds }}{{ ds }}", "the value '2025-01-01' is a literal and must be separated from its neighbours"),
+        ("r{{ partition.region }}", f"the value {ODD!r} is a literal and must be separated from its neighbours"),
+        ("{{ params.t }}.x", "expected a name, but the value 'sales' is a literal"),
+        ("a JOIN {{ params.t }}", "expected a name, but the value 'sales' is a literal"),
+        ("'\\{{ ds }}'", "a backslash before a value would escape its first character; write two backslashes"),
+        (
+            "`${{ '{env:HOME}' }}`",
+            "'`${env:HOME}`' is not allowed as a name in SQL: Spark would substitute a variable in it",
+        ),
+        ("{{ params }}", "a mapping cannot be written in SQL"),
+        ("IN ({{ [] }})", "the list is empty, which SQL does not allow"),
         ("{{ [ds] | map('raw') | list }}", "'raw' is for SQL, and can only be written as {{ … | raw }}"),
         (
             "{{ triggering_event.extra.fn | identifier }} ('a')",
-            "the function 'reflect' can be called by the author of a query, not by a value",
+            "the function 'reflect' cannot come from a value; write it in the query",
         ),
         (
             "FROM {{ triggering_event.extra.format | identifier }}.`/etc/passwd`",
             "the name 'text' would read files directly; write it in the query",
         ),
-        ("{{ \"reflect('a')\" | raw }}", "a raw text may not hold 'reflect'; write it in the query"),
-        ("{{ 'text.`/etc/passwd`' | raw }}", "a raw text may not hold 'text.`/etc/'; write it in the query"),
-        ("{% call 'a{x}'.format(x=ds) %}{% endcall %}", "only a macro can be called by {% call %}"),
+        ("{{ \"reflect('a')\" | raw }}", "raw text may not contain 'reflect'; write it in the query"),
+        ("{{ 'text.`/etc/passwd`' | raw }}", "raw text may not contain 'text.`/etc/'; write it in the query"),
+        ("{% call 'a{x}'.format(x=ds) %}{% endcall %}", "{% call %} can call only macros"),
         (
             "{% macro m() %}a{% endmacro %}{{ m() | upper }}",
-            "a piece of SQL, which a macro or a block makes, cannot be changed by the filter 'upper'",
+            "SQL from a macro or a block cannot be changed by the filter 'upper'",
         ),
         ("{% macro m() %}a{% endmacro %}{{ [m(), m()] | join(' AND ') }}", "pieces of SQL are joined by SQL"),
         (
             "{% filter upper %}{{ ds }}{% endfilter %}",
-            "a block of SQL cannot go through a filter: it holds values, which stay as they are",
+            "a block of SQL cannot be filtered: it contains bound values",
         ),
     ],
 )
@@ -148,7 +151,7 @@ def test_what_has_no_place_in_sql_is_refused(text, message):
     ],
 )
 def test_raw_text_of_events_and_keys_is_refused_when_it_is_validated_and_when_it_is_rendered(text):
-    with pytest.raises(TemplateError, match="cannot be printed raw: it comes from data or from events"):
+    with pytest.raises(TemplateError, match="cannot be printed raw: it comes from data or events"):
         render_sql(text, NAMES)
     assert any("cannot be printed raw" in fault.message for fault in read_outline(f"SELECT {text}").faults)
 
@@ -158,6 +161,6 @@ def test_quotes_in_join_are_told_when_the_template_is_validated():
     (fault,) = read_outline(text).faults
     assert (fault.line, fault.message[:21], fault.hint) == (
         1,
-        "a list that is printe",
+        "lists are separated",
         "write IN ({{ … }}), without quotes and 'join'",
     )

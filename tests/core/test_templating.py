@@ -81,7 +81,7 @@ def test_what_a_template_sets_itself():
                 11,
                 3,
                 "unknown name 'xyz' in the template",
-                "there are inlets, outlets, partitions, params, watermark, run_id and the times of the run",
+                "known are inlets, outlets, partitions, params, watermark, run_id and the times of the run",
             ),
         ),
         (
@@ -94,11 +94,11 @@ def test_what_a_template_sets_itself():
         ),
         (
             "SELECT * FROM {{ outlets.other }}",
-            (1, 26, 5, "'other' is no outlet of asset 'out'", "known is out"),
+            (1, 26, 5, "'other' is not an outlet of asset 'out'", "known is out"),
         ),
         (
             "SELECT {{ partition.dya }}",
-            (1, 21, 3, "'dya' is no partition column of asset 'out'", "did you mean 'day'?"),
+            (1, 21, 3, "'dya' is not a partition column of asset 'out'", "did you mean 'day'?"),
         ),
         (
             "SELECT {{ params.limit }}",
@@ -106,7 +106,7 @@ def test_what_a_template_sets_itself():
         ),
         (
             "SELECT {{ watermark.low }}",
-            (1, 21, 3, "there is no watermark, as no inlet has 'read: {after: …}'", None),
+            (1, 21, 3, "'watermark' is undefined: no inlet has 'read: {after: …}'", None),
         ),
         (
             "{% include 'x.sql' %} SELECT 1",
@@ -114,7 +114,7 @@ def test_what_a_template_sets_itself():
                 1,
                 4,
                 7,
-                "'include' cannot be used: a template stands alone",
+                "'include' is not supported: a template cannot use other templates",
                 "name another asset as {{ inlets.<name> }}, or repeat the text",
             ),
         ),
@@ -132,7 +132,7 @@ def test_what_a_template_sets_itself():
         ),
         (
             "SELECT {{ ''.__class__ }}",
-            (1, 14, 9, "'__class__' cannot be used: it would leave the template's sandbox", None),
+            (1, 14, 9, "'__class__' is not allowed in the template's sandbox", None),
         ),
         (
             "SELECT {{ inlets.a._lsn }}",
@@ -140,17 +140,17 @@ def test_what_a_template_sets_itself():
                 1,
                 20,
                 4,
-                "'_lsn' cannot be used: it would leave the template's sandbox",
+                "'_lsn' is not allowed in the template's sandbox",
                 "write ['_lsn'] for a column of that name",
             ),
         ),
         (
             "{% block a %}{% endblock %}{% block a %}{% endblock %}SELECT 1",
-            (1, 1, 62, "the template is broken: block 'a' defined twice", None),
+            (1, 1, 62, "invalid template: block 'a' defined twice", None),
         ),
         (
             "{% set partitions = 1 %} SELECT 1",
-            (1, 8, 10, "'partitions' is a name of the run and cannot be set", None),
+            (1, 8, 10, "'partitions' is a built-in name and cannot be set", None),
         ),
         (
             "SELECT 1;\n-- {{ ds }}\n  DROP TABLE t",
@@ -170,7 +170,7 @@ def test_what_is_nested_too_deep(sql):
         found = faults(f"{{% if ds %}}{{% endif %}}SELECT {{{{ {sql} }}}}")
     except TemplateError as error:
         found = [error.fault]
-    assert [fault.message for fault in found] in (["the template is broken: it is nested too deep"], [])
+    assert [fault.message for fault in found] in (["invalid template: it is nested too deeply"], [])
 
 
 def test_unknown_names_beside_an_unknown_filter():
@@ -184,8 +184,8 @@ def test_unknown_names_beside_an_unknown_filter():
 def test_columns_of_inlets_that_declare_them():
     sql = "SELECT {{ inlets.a.dep_dely }}, {{ inlets.a['day'] }}, {{ inlets.b.anything }}, {{ inlets.a.x1 }}"
     assert messages(sql, columns={"a": KnownColumns.of_declaration("a", ("day", "dep_delay"))}) == [
-        (1, 20, 8, "asset 'a' declares no column 'dep_dely'", "did you mean 'dep_delay'?"),
-        (1, 93, 2, "asset 'a' declares no column 'x1'", "known are day, dep_delay"),
+        (1, 20, 8, "asset 'a' does not declare a column 'dep_dely'", "did you mean 'dep_delay'?"),
+        (1, 93, 2, "asset 'a' does not declare a column 'x1'", "known are day, dep_delay"),
     ]
 
 
@@ -200,8 +200,8 @@ def test_known_members():
 def test_broken_template():
     with pytest.raises(TemplateError) as error:
         Template.parse("SELECT 1\n  FROM {{ inlets. }}")
-    assert error.value.fault == TextFault(2, 3, 18, "the template is broken: expected name or number")
-    assert str(error.value) == "the template is broken: expected name or number"
+    assert error.value.fault == TextFault(2, 3, 18, "invalid template: expected name or number")
+    assert str(error.value) == "invalid template: expected name or number"
 
 
 def test_whoever_has_used_up_the_stack_is_told_so():
@@ -215,7 +215,7 @@ def test_whoever_has_used_up_the_stack_is_told_so():
 
     used = len(inspect.stack(0))
     told = [under(sys.getrecursionlimit() - used - spare) for spare in range(60, 500, 20)]
-    assert told[0] == ["the template is broken: it is nested too deep"]
+    assert told[0] == ["invalid template: it is nested too deeply"]
     assert told[-1] == []
     assert all(each in (told[0], []) for each in told)
 
@@ -249,7 +249,7 @@ def test_what_is_not_nested_too_deep_can_be_compiled(nested):
         try:
             template = Template.parse(nested(depth))
         except TemplateError as error:
-            assert error.fault.message == "the template is broken: it is nested too deep"  # noqa: PT017  each may be one
+            assert error.fault.message == "invalid template: it is nested too deeply"  # noqa: PT017  each may be one
             continue
         accepted += 1
         render(template.text, {"ds": "2025-01-01"})
@@ -259,7 +259,7 @@ def test_what_is_not_nested_too_deep_can_be_compiled(nested):
 def test_a_number_may_be_too_long():
     with pytest.raises(TemplateError) as error:
         Template.parse("SELECT 1\n, {{ " + "9" * 5_000 + " }}")
-    assert error.value.fault == TextFault(1, 1, 1, "the template is broken: a number in it has more than 4,300 digits")
+    assert error.value.fault == TextFault(1, 1, 1, "invalid template: a number in it has more than 4,300 digits")
 
 
 def test_the_sandbox():

@@ -43,7 +43,7 @@ def test_a_driver_that_stands_holds_its_run_and_one_that_was_killed_is_gone(tmp_
     document, text = asked(shop)
     assert document["running"] is None
     assert [(each["run"], each["gone"]) for each in document["holders"]] == [(holder["run"], True)]
-    assert "which is gone: the next run settles it" in text
+    assert "which is gone: the next run recovers it" in text
     assert start(shop.folder).ends() == "exited 0"
     assert asked(shop)[0]["holders"] == []
 

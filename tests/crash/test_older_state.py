@@ -15,8 +15,8 @@ from tests.crash.shop import SCENARIOS, Shop
 SAMPLE = ("latest_only, append", "every_instance, append, two outlets", "date_range, replace", "full_refresh, publish")
 NAMES = [pytest.param(each, marks=() if each in SAMPLE else pytest.mark.crash) for each in SCENARIOS]
 HINT = (
-    "what was restored from a backup, or copied, is older than what ran since: bring back the newest state, or tables "
-    "that are as old; where there are none, remove the state, and all is computed again"
+    "a restored or copied state is older than its tables: restore the newest state, or tables of the same age; "
+    "without either, remove the state, and everything is recomputed"
 )
 
 
@@ -73,7 +73,7 @@ def test_a_state_that_is_older_than_its_tables_is_told_and_nothing_runs(name, fi
     said = shop.refused()
     assert said.startswith(f"the state is older than the table of {table}: version ")
     assert f" of its table at {shop.table(table)} is by copy-" in said
-    assert said.endswith(", of which the journal knows nothing")
+    assert said.endswith(", which the journal does not record")
     shop.sell()
     shop.refused()
     shutil.rmtree(tmp_path / "state")
@@ -131,8 +131,8 @@ def test_without_a_state_nothing_is_appended_again(name, tmp_path, capsys, monke
         main([verb, "--project", str(shop.folder)])
         shown = capsys.readouterr()
         text = " ".join((shown.out + shown.err).split())
-        assert "has rows that copy appended under another state (version" in text, verb
-        assert "mark what the table holds (mark copy --done), or give it a new table" in text, verb
+        assert "copy appended to its table" in text, verb
+        assert "mark the rows in the table (mark copy --done), or use a new table" in text, verb
     assert [DeltaTable(str(shop.table(each))).version() for each in shop.scenario.tables] == versions
     assert shop.is_right()
 

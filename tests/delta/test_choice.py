@@ -17,7 +17,7 @@ from tests.builders import asset
         ("daily", "s3a://lake/daily", "auto", None),
         ("daily", "/lake/daily", "spark", "the asset says 'commit: spark'"),
         ("_daily", "/lake/daily", "auto", "files in folders with its name would be hidden from VACUUM"),
-        ("daily", "gs://lake/daily", "auto", "its table is neither on a disk nor on S3"),
+        ("daily", "gs://lake/daily", "auto", "its table is neither on a local disk nor on S3"),
     ],
 )
 def test_asset_and_place_tell_who_commits(name, path, commit, reason):

@@ -107,7 +107,7 @@ def test_rows_that_came_into_what_is_replaced_refuse_it(path):
     with pytest.raises(CommitConflictError) as refused:
         commit(path, table, made)
     assert str(refused.value) == (
-        "daily: another writer changed rows that the run replaces or read in version 4 meanwhile"
+        "daily: another writer changed rows that the run replaces or read in version 4 during the run"
     )
     assert refused.value.retryable
     assert days(path) == [1, 2, 2, 3, 4]
@@ -167,7 +167,7 @@ def test_commits_that_the_log_no_longer_tells_refuse_it(path):
     Path(path, "_delta_log", f"{3:020d}.json").unlink()
     with pytest.raises(CommitConflictError) as refused:
         commit(path, table, made)
-    assert str(refused.value) == "daily: another writer committed so much that the log no longer tells what meanwhile"
+    assert str(refused.value) == "daily: another writer made more commits than the log still has during the run"
     assert days(path) == [1, 2, 3, 4, 5]
 
 
@@ -222,7 +222,7 @@ def test_a_commit_that_did_not_happen_is_told(path, monkeypatch, text, told):
     monkeypatch.setattr(committing, "_write_commit", fails)
     with pytest.raises(RunError) as refused:
         commit(path, DeltaTable(path), change(path, 9))
-    assert str(refused.value) == f"daily: its table cannot be committed to: {told}"
+    assert str(refused.value) == f"daily: cannot commit to its table: {told}"
     assert refused.value.retryable
 
 
@@ -270,9 +270,7 @@ def test_a_disk_that_does_not_keep_what_is_written(path, monkeypatch, suffix, la
     monkeypatch.setattr(durability, "_sync_path", failing)
     with pytest.raises(RunError) as refused:
         commit(path, DeltaTable(path), change(path, 9))
-    assert str(refused.value) == (
-        "daily: the disk does not keep what is written to its table: [Errno 5] Input/output error"
-    )
+    assert str(refused.value) == ("daily: the disk lost writes to its table: [Errno 5] Input/output error")
     assert refused.value.retryable
     assert days(path) == [1, 2, 3, *([9] if lands else [])]
 
@@ -280,11 +278,11 @@ def test_a_disk_that_does_not_keep_what_is_written(path, monkeypatch, suffix, la
 def test_a_table_that_was_made_anew_or_removed_is_not_committed_to(path, tmp_path):
     table, made = DeltaTable(path), change(path, 9)
     Path(path).rename(tmp_path / "away")
-    with pytest.raises(CommitConflictError, match=r"^daily: another writer removed the table meanwhile$"):
+    with pytest.raises(CommitConflictError, match=r"^daily: another writer removed the table during the run$"):
         commit(path, table, made)
     for _ in range(5):
         theirs(path, 7)
-    with pytest.raises(CommitConflictError, match=r"^daily: another writer made the table again meanwhile$"):
+    with pytest.raises(CommitConflictError, match=r"^daily: another writer re-created the table during the run$"):
         commit(path, table, made)
 
 
@@ -314,7 +312,7 @@ def test_a_table_is_made_by_one_writer_only(tmp_path):
     schema = Schema.from_arrow(rows(1).schema)
     create(path, CommitRequest("daily", APP, 4, "{}", schema=schema), layout=["day"])
     create(path, CommitRequest("daily", APP, 4, "{}", schema=schema), layout=["day"])
-    with pytest.raises(CommitConflictError, match=r"^daily: another writer created the table meanwhile$"):
+    with pytest.raises(CommitConflictError, match=r"^daily: another writer created the table during the run$"):
         create(path, CommitRequest("daily", APP, 6, "{}", schema=schema), layout=["day"])
     now = DeltaTable(path)
     assert (now.version(), now.metadata().partition_columns, now.transaction_version(APP)) == (0, ["day"], 4)

@@ -23,7 +23,7 @@ def lose_entry(log: Path) -> str:
 
 def name_no_checkpoint(log: Path) -> str:
     (log / "_last_checkpoint").write_text('{"version": 1, "size": 3}')
-    return f"{log}/_last_checkpoint names a checkpoint that is not there: move that file away"
+    return f"{log}/_last_checkpoint names a missing checkpoint: move that file away"
 
 
 def spoil_checkpoint(log: Path) -> str:

@@ -71,7 +71,7 @@ def test_a_column_may_be_named_like_a_type():
     [
         ([field(struct())], "its column 'n' is of type struct<>"),
         ([field({"type": "udt", "class": "c"})], "its column 'n' is of type udt"),
-        ([field("string", __COLLATIONS={"n": "spark.UTF8_LCASE"})], "its column 'n' is text in an order of its own"),
+        ([field("string", __COLLATIONS={"n": "spark.UTF8_LCASE"})], "its column 'n' is text with its own collation"),
         ([field("string", __CHAR_VARCHAR_TYPE_STRING="char(3)")], "its column 'n' is of limited length"),
         ([field("long", CURRENT_DEFAULT="7")], "its column 'n' is filled by a default"),
         (
@@ -102,7 +102,7 @@ def made(folder, *fields, **properties):
 
 
 def test_time_without_a_zone_is_a_drivers_where_the_table_has_it_already(tmp_path):
-    zoneless, where = [field(array("timestamp_ntz"), "t")], "it has no time without a zone yet"
+    zoneless, where = [field(array("timestamp_ntz"), "t")], "it does not support timestamps without a time zone yet"
     assert reason_of_columns(zoneless, None) is None
     assert reason_of_columns(zoneless, made(tmp_path / "plain")) == where
     assert reason_of_columns(zoneless, made(tmp_path / "has", *zoneless)) is None
@@ -117,8 +117,8 @@ def test_time_without_a_zone_is_a_drivers_where_the_table_has_it_already(tmp_pat
         ({"delta.columnMapping.mode": "name"}, "it has column mapping"),
         ({"delta.constraints.positive": "n > 0"}, "it has CHECK constraints"),
         ({"delta.universalFormat.enabledFormats": "iceberg"}, "Spark keeps it readable as another format"),
-        ({"delta.parquet.format.version": "2.12.0"}, "it names the version of Parquet that its files are of"),
-        ({"delta.randomizeFilePrefixes": "true"}, "its files lie in folders of random names"),
+        ({"delta.parquet.format.version": "2.12.0"}, "it sets the Parquet version of its files"),
+        ({"delta.randomizeFilePrefixes": "true"}, "its files are in folders with random names"),
     ],
 )
 def test_what_properties_ask_of_writers_is_for_spark(tmp_path, properties, reason):

@@ -149,7 +149,7 @@ def test_a_column_that_came_is_no_other_table(path):
 def test_columns_that_are_others_are_not_told(path):
     write(path, 1, configuration=ON)
     write_deltalake(path, pa.table({"id": ["a"]}), mode="overwrite", schema_mode="overwrite")
-    assert told(path, 0) == ("lost", "its columns are others since version 1")
+    assert told(path, 0) == ("lost", "its columns changed in version 1")
 
 
 def test_a_log_that_is_too_short_is_not_told(path):
@@ -158,7 +158,7 @@ def test_a_log_that_is_too_short_is_not_told(path):
     write(path, 3)
     since = position(path, 0)
     Path(path, "_delta_log", f"{1:020d}.json").unlink()
-    assert table_changes(path, since, 2).availability == ChangeAvailability("lost", "its log no longer holds version 1")
+    assert table_changes(path, since, 2).availability == ChangeAvailability("lost", "its log no longer has version 1")
 
 
 def test_files_that_were_vacuumed_are_not_told(path):
@@ -196,7 +196,7 @@ def test_another_table_at_the_path_is_not_told(path):
     )  # which the pin tells: nothing here names a table
     write_deltalake(path, rows(3, name=["a"]), mode="append", schema_mode="merge")
     assert table_changes(path, other, 2).availability == ChangeAvailability(
-        "lost", "another table stands there since version 2"
+        "lost", "the table was replaced by another in version 2"
     )
 
 
@@ -211,7 +211,7 @@ def test_what_a_table_was_is_read_from_its_checkpoint(path):
     turn(path, on=False)
     assert table_changes(path, since, 3).feed_ranges == (FeedRange(2, 2, replaced=False),)
     Path(path, "_delta_log", f"{1:020d}.checkpoint.parquet").unlink()
-    lost = ChangeAvailability("lost", "its log no longer tells what it was in version 1")
+    lost = ChangeAvailability("lost", "its log no longer has the metadata of version 1")
     assert table_changes(path, since, 3).availability == lost
 
 

@@ -33,7 +33,7 @@ def test_what_was_changed_by_hand_stays_and_nothing_is_written(tmp_path):
     (tmp_path / "b").write_text("mine")
     with pytest.raises(InputError, match=r"^b in '.*' was changed by hand; nothing was written") as error:
         write_owned(tmp_path, contents(a="new", b="new", c="new"))
-    assert error.value.hint == "keep your change and write elsewhere with --out, or write over it with --force"
+    assert error.value.hint == "write elsewhere with --out to keep your changes, or overwrite them with --force"
     assert there(tmp_path) == {"a": "1", "b": "mine", "c": "3"}
     (tmp_path / "c").write_text("mine")
     with pytest.raises(InputError, match=r"b, c in '.*' were changed by hand"):

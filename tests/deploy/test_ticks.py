@@ -72,7 +72,7 @@ def test_they_match_the_same_minutes(cron, offset):
 @pytest.mark.parametrize(
     ("cron", "told"),
     [
-        ("0 0 1 * MON", "means either of two kinds of days"),
+        ("0 0 1 * MON", "combines days of the month with weekdays"),
         ("0 0 * * MON#1", "uses W, # or L of a weekday"),
         ("0 0 15W * *", "uses W, # or L of a weekday"),
         ("0 0 * *", "expected five"),

@@ -80,14 +80,17 @@ def everything(folder):
         HEAD + "shedule: manual\n": "daily.yml:3:1: unknown key 'shedule' in asset 'daily'",
         HEAD + "sql: SELECT 1\nsql: SELECT 2\n": "daily.yml:4:1: the key 'sql' is defined twice; first in line 3",
         "asset: !!python/object:os.system daily\n": "daily.yml:1:8: the tag !!python/object:os.system is not allowed",
-        HEAD: "daily.yml:1:8: asset 'daily' has neither 'sql' nor 'python', and there is no file assets/daily.sql",
-        HEAD + "sql: day.sql\n": "daily.yml:3:6: there is no file 'day.sql'",
+        HEAD: (
+            "daily.yml:1:8: asset 'daily' has neither 'sql' nor 'python', and the file assets/daily.sql does not exist"
+        ),
+        HEAD + "sql: day.sql\n": "daily.yml:3:6: the file 'day.sql' does not exist",
         HEAD + "sql: SELECT {{ yesterday }}\n": "daily.yml:3:16: unknown name 'yesterday' in the template",
-        HEAD
-        + "sql: SELECT {{ inlets.__class__.__mro__ }}\n": "'__class__' cannot be used: it would leave the template's",
+        HEAD + "sql: SELECT {{ inlets.__class__.__mro__ }}\n": "'__class__' is not allowed in the template's",
         HEAD + "sql: INSERT INTO x SELECT 1\n": "daily.yml:3:6: the SQL begins with 'INSERT'; expected one SELECT",
-        HEAD + "python: tasks.work:daily\n": "there is no module 'tasks.work'",
-        HEAD + "python: os.path:join\n": "the package 'os' is not allowed: 'python' in the project file lacks it",
+        HEAD + "python: tasks.work:daily\n": "module 'tasks.work' not found",
+        HEAD + "python: os.path:join\n": (
+            "the package 'os' is not allowed: it is not listed under 'python' in the project file"
+        ),
         HEAD + "schedule: '0 0 31 2 *'\n": "cron '0 0 31 2 *' never fires",
     }.items(),
 )
@@ -114,7 +117,7 @@ def test_a_project_without_assets(home, said):
     ("arguments", "message", "hint"),
     [
         (["run", "--select", "dayly"], "--select: no asset 'dayly' in project 'shop'", "did you mean 'daily'?"),
-        (["run", "--at", "{{job.start}}"], "argument '{{job.start}}' still holds '{{'", "is its name right?"),
+        (["run", "--at", "{{job.start}}"], "argument '{{job.start}}' still contains '{{'", "check its name"),
         (["run", "--at", "yesterday"], "'yesterday' is not an instant", "expected an ISO date or time"),
         (["backfill", "orders", "--partition", "2025-01-01"], "asset 'orders' is a source", "nothing to backfill"),
         (["backfill", "daily", "--partition", "2025-W01"], "'2025-W01' is not a partition key by day", "2013-01-05"),
@@ -190,9 +193,9 @@ def without_its_files(home):
 @pytest.mark.parametrize(
     ("damage", "message", "looks_too"),
     [
-        (foreign, "is not a state: it has no journal and holds other things (notes.txt)", False),
+        (foreign, "is not a state: it has no journal, but contains notes.txt", False),
         (a_file, "is a file, not a folder", False),
-        (below_a_file, "shelf, where the state ", True),
+        (below_a_file, "shelf, on the path of the state ", True),
         (another_table, "is a Delta table that sparkassets did not create", True),
         (of_another_project, "belongs to the project 'shop', not to 'store'", True),
         (newer, "has format 99, and this release reads formats up to 5", True),
@@ -283,17 +286,15 @@ def query(sql):
         ),
         (
             query("SELECT day, 'x' AS amount"),
-            "does not fit the target: column 'amount' is string, but bigint in",
+            "does not match the target: column 'amount' is string, but bigint in",
         ),
         deep(query("SELECT * EXCEPT (day)"), "day"),
         (query("SELECT day, amont AS amount"), "with name `amont` cannot be resolved. Did you mean"),
         (query("SELECT day, sum(amount"), "assets/daily.yml:3: [PARSE_SYNTAX_ERROR] Syntax error at or near"),
         deep(query("SELECT day, CAST(raise_error('no such shop') AS BIGINT) AS amount"), "no such shop"),
         (function("raise ValueError('no such shop: 7')"), "work.py:2: ValueError: no such shop: 7"),
-        deep(function("return 42"), "tasks.work:daily returned an int, but a table needs rows: a DataFrame of Spark"),
-        deep(
-            function("return None"), "tasks.work:daily returned nothing, but a table needs rows: a DataFrame of Spark"
-        ),
+        deep(function("return 42"), "tasks.work:daily returned an int; expected a DataFrame of Spark"),
+        deep(function("return None"), "tasks.work:daily returned nothing; expected a DataFrame of Spark"),
         deep(function("return orders.amont"), "amont"),
         ({"landing/2025-01-02.csv": "id,amount\n2,five\n"}, 'landing/2025-01-02.csv. For input string: "five"'),
         deep({"landing/2025-01-02.csv": "id,total\n2,5\n"}, "amount"),

@@ -113,7 +113,7 @@ def test_a_failure_is_its_first_line_and_the_name_of_a_file_and_the_rest_goes_on
     for noise in ("Traceback", "\tat ", "Py4J", "org.apache.spark"):
         assert noise not in err, err
     (log,) = (home / "conf/state/logs").glob("broken-*.log")
-    assert f"  the whole story: {log}" in err.splitlines()
+    assert f"  details: {log}" in err.splitlines()
     assert "Traceback" in log.read_text()
     assert not (home / "conf/warehouse/broken").exists()
     assert [run["status"] for run in document("runs", "--asset", "broken")] == ["failed"]

@@ -63,7 +63,7 @@ def test_a_table_that_vanished_is_computed_again_as_a_whole_before_anything_read
     shutil.rmtree(home / "warehouse" / "daily")
     capsys.readouterr()
     assert main(["plan", "--project", "."]) == 0
-    assert f"2 partitions missing; its table at {home}/warehouse/daily is gone" in " ".join(
+    assert f"2 partitions missing; its table at {home}/warehouse/daily was deleted" in " ".join(
         capsys.readouterr().out.split()
     )
     assert main(["run", "--project", "."]) == 0

@@ -43,10 +43,10 @@ def test_what_the_hint_says_is_true(shop, asset, said, capsys):
     for _ in range(2):
         code, told = run(shop, asset, capsys)
         assert code == 1
-        assert f"which holds run {killed}" in told
-        hint = next(line for line in told.splitlines() if "look whether the rows of" in line)
+        assert f"of run {killed}" in told
+        hint = next(line for line in told.splitlines() if "check whether the rows of" in line)
     assert follow(shop, hint, said=said) == 0
-    assert f"this settles {killed}" in capsys.readouterr().out
+    assert f"this resolves {killed}" in capsys.readouterr().out
     assert shop.start(asset).ok
     assert shop.contents(asset) == EXPECTED[asset]
     assert shop.planned(asset) == []

@@ -93,9 +93,8 @@ def test_a_new_version_of_the_package_is_used_at_once(tmp_path):
         (
             "{timetable: payday, day: 32}",
             (
-                "conf/salaries.yml:3:23: timetable 'payday' refuses its parameters: 'day' is 32; expected 1 to 31\n"
-                "    schedule: {timetable: payday, day: 32}\n"
-                "                          ^^^^^^\n"
+                "conf/salaries.yml:3:23: timetable 'payday' rejected its parameters: 'day' is 32; expected 1 to "
+                "31\n    schedule: {timetable: payday, day: 32}\n                          ^^^^^^\n"
             ),
         ),
         (

@@ -63,14 +63,14 @@ def test_counters_go_on_and_gauges_say_how_it_is(world, tmp_path):
 def test_a_file_that_holds_something_else_is_not_written_over(tmp_path):
     file = tmp_path / "project.yml"
     file.write_text("project: shop\n")
-    with pytest.raises(InputError, match=r"project.yml' holds no metrics, and is not written over"):
+    with pytest.raises(InputError, match=r"project.yml' is not a metrics file and is not overwritten"):
         MetricsWatcher(project(), file, now=None)
-    with pytest.raises(InputError, match="'/dev/null' holds no metrics"):
+    with pytest.raises(InputError, match="'/dev/null' is not a metrics file"):
         MetricsWatcher(project(), Path("/dev/null"), now=None)
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(InputError, match="there is no folder"):
+    with pytest.raises(InputError, match="for metrics does not exist"):
         MetricsWatcher(project(), tmp_path / "no/x.prom", now=None)
 
 
@@ -100,6 +100,6 @@ def test_a_watcher_that_raises_touches_nothing(world, tmp_path):
     driving = world.opened()
     metrics = MetricsWatcher(world.project, tmp_path / "x.prom", now=broken)
     driving.watch(metrics)
-    with pytest.warns(RuntimeWarning, match="it is told no more"):
+    with pytest.warns(RuntimeWarning, match="and is now ignored"):
         summary = driving.run(check=False)
     assert len(summary.runs) == 2

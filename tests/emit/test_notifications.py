@@ -106,8 +106,8 @@ def test_what_is_late_is_told_once_by_whoever_looks_first(receiver):
         ({}, "ALERTS_URL: the variable is not set"),
         ({"ALERTS_URL": "  "}, "ALERTS_URL: the variable is not set"),
         ({"ALERTS_URL_FILE": "/no/such/file"}, "ALERTS_URL: the variable is not set"),
-        ({"ALERTS_URL": "gibberish:T0KEN-0f"}, "ALERTS_URL: it holds no URL that Apprise knows"),
-        ({"ALERTS_URL": "json://127.0.0.1:9/T0KEN-0f"}, "ALERTS_URL: the receiver did not take it"),
+        ({"ALERTS_URL": "gibberish:T0KEN-0f"}, "ALERTS_URL: it does not contain a URL that Apprise supports"),
+        ({"ALERTS_URL": "json://127.0.0.1:9/T0KEN-0f"}, "ALERTS_URL: the receiver rejected it"),
     ],
 )
 def test_a_dead_receiver_is_one_line_without_its_url_and_changes_nothing(env, said, caplog):
@@ -118,8 +118,8 @@ def test_a_dead_receiver_is_one_line_without_its_url_and_changes_nothing(env, sa
     summary, (noted,) = drive(w)
     assert [(run.asset, run.status) for run in summary.runs if run.status == "failed"] == [("a", "failed")]
     assert noted == (
-        f"the sink NotificationSink raised NotifyError: not all receivers were told: {said}; "
-        "runs are not affected, and it is told what follows"
+        f"the sink NotificationSink raised NotifyError: some receivers could not be notified: {said}; runs "
+        "continue, and later commits are still sent to it"
     )
     assert "T0KEN" not in caplog.text
     assert all("T0KEN" not in str(row) for row in w.store.read_history())
@@ -136,7 +136,7 @@ def test_one_that_refuses_and_one_that_takes_seconds_hold_up_nobody(receiver, mo
         began = time.monotonic()
         _, (noted,) = drive(w)
         assert time.monotonic() - began < 20
-        assert "BAD: the receiver did not take it; BAD, URL 2: no answer within 2 s" in noted
+        assert "BAD: the receiver rejected it; BAD, URL 2: no answer within 2 s" in noted
         assert len(receiver.messages) == 1
 
 

@@ -39,7 +39,7 @@ def test_one_that_fails_is_named_in_the_warning():
     ("spec", "message"),
     [
         (SinkSpec("gone", {}), "unknown sink 'gone'; installed: payment_log"),
-        (SinkSpec("payment_log", {}), "sink 'payment_log' lacks its key 'file'"),
+        (SinkSpec("payment_log", {}), "sink 'payment_log' needs the key 'file'"),
     ],
 )
 def test_what_is_wrong_is_said_at_the_first_commit(spec, message):

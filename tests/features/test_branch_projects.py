@@ -48,14 +48,14 @@ def test_what_differs_is_computed_and_all_that_reads_it():
         project(source("s"), coded("a", "s"), coded("b", "a", code=1), coded("c", "b", by=None), coded("d", "s"))
     )
     assert found.computed_assets == {
-        "b": "its code is not the base's",
-        "c": "its partitions, inlets or place are not the base's",
+        "b": "its code differs from the base",
+        "c": "its partitions, inlets or location differ from the base",
     }
     assert found.reused_assets == ("a",)
     found = fork(
         project(source("s"), coded("a", "s", code=1), coded("b", "a"), coded("c", "a", by=None), coded("d", "s"))
     )
-    assert found.computed_assets == {"a": "its code is not the base's", "b": "it reads a", "c": "it reads a"}
+    assert found.computed_assets == {"a": "its code differs from the base", "b": "it reads a", "c": "it reads a"}
     assert found.reused_assets == ("s",)
     assert "d" not in found.project.assets
 
@@ -100,17 +100,17 @@ def test_a_branch_has_places_of_its_own_and_goes_by_what_it_reads():
 def test_names():
     assert check_branch_name("a-1") == "a-1"
     for name in ("", "A", "a_b", "a/b", "-a", "a-", "..", "a" * 61):
-        with pytest.raises(InputError, match="a branch cannot be named"):
+        with pytest.raises(InputError, match="invalid branch name"):
             check_branch_name(name)
-    with pytest.raises(InputError, match="is a branch's, which has no branches"):
+    with pytest.raises(InputError, match="belongs to a branch and cannot have branches"):
         branch_state_location(replace(BASE_PROJECT, state="/s/branches/dev"), "x")
-    with pytest.raises(InputError, match="is kept by a Spark session, and has no branches"):
+    with pytest.raises(InputError, match="is written by a Spark session and cannot have branches"):
         branch_state_location(replace(BASE_PROJECT, state="table://main.ops", state_by_spark=True), "x")
 
 
 def test_an_aligned_inlet_cannot_be_reused():
     now = project(source("s"), coded("a", "s"), coded("b", InletSpec("a", "", None, aligned=True), code=1))
-    with pytest.raises(InputError, match="'b' reads 'a' aligned to its runs, which a branch does not know"):
+    with pytest.raises(InputError, match="'b' reads 'a' aligned to its runs, which the branch does not have"):
         fork(now, Story(project(source("s"), coded("a", "s"), coded("b", InletSpec("a", "", None, aligned=True)))))
 
 

@@ -32,7 +32,7 @@ FOLDERS = itertools.count()
 LONG = f"abfss://lake@{ACCOUNT}.dfs.core.windows.net"
 QUICK = {"timeout": "2s", "retry_timeout": "3s", "max_retries": "3", "backoff_config.init_backoff": "50ms"}
 APPENDS = 20
-REACHED = "check that the path, the permissions and the credentials are right"
+REACHED = "check the path, the permissions and the credentials"
 
 
 @pytest.fixture(scope="module")

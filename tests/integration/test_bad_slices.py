@@ -109,7 +109,7 @@ start: 2025-01-01
     root = write(tmp_path, files)
     summary = Project.load(root).run(spark, check=False)
     assert not summary.ok
-    assert any("its separator is probably ';'" in (run.hint or "") for run in summary.runs)
+    assert any("the separator is probably ';'" in (run.hint or "") for run in summary.runs)
     rows = pa.table(DeltaTable(root / "warehouse/daily").scan()).to_pylist()
     assert sorted(str(row["day"]) for row in rows) == ["2025-01-02", "2025-01-03"]
 

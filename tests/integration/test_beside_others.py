@@ -105,6 +105,8 @@ def test_the_run_lands_over_a_spark_writer_of_another_day(spark, engine, daily, 
 def test_the_run_is_refused_over_a_spark_writer_of_the_same_day(spark, engine, daily, beside):
     raised = beside(ours(engine, daily, 1, WAITING.format(day=1)), theirs(spark, daily, 1, quick(1, 7)))
     assert isinstance(raised, SparkAssetsError)
-    assert str(raised) == "daily: another writer changed rows that the run replaces or read in version 2 meanwhile"
+    assert str(raised) == (
+        "daily: another writer changed rows that the run replaces or read in version 2 during the run"
+    )
     assert raised.retryable
     assert held(spark, daily) == [(1, 7), (2, 0)]

@@ -74,9 +74,9 @@ def test_a_branch_is_run_promoted_and_dropped(spark, prod, dev, tmp_path):
     assert [run.asset for run in planned.runs] == ["daily"]
     notes = {note.asset: note.text for note in planned.notes if "branch" in note.text or "reused" in note.text}
     assert notes == {
-        "daily": "computed in branch x100: its code is not the base's",
+        "daily": "computed in branch x100: its code differs from the base",
         "total": "computed in branch x100: it reads daily",
-        "clean": f"reused, as the base has recorded it at version {before['clean'] - 1}",
+        "clean": f"reused from the base at version {before['clean'] - 1}",
     }
     assert [run.asset for run in project.branches.open("x100").run(spark).runs] == ["daily", "total"]
     assert held(spark, tmp_path, "_branches/x100/daily") == [("2025-01-01", "300"), ("2025-01-02", "1000")]
@@ -91,7 +91,7 @@ def test_a_branch_is_run_promoted_and_dropped(spark, prod, dev, tmp_path):
     stale = {wait.asset: wait.reason for wait in summary.waiting if not wait.quiet}
     assert stale == {
         "daily": "stale in the branch; `sparkassets run --branch x100` computes it",
-        "total": "made of daily, which the base has otherwise",
+        "total": "computed from daily, which differs in the base",
     }
     assert held(spark, tmp_path, "daily") == [("2025-01-01", "300"), ("2025-01-02", "20")]
 
@@ -108,7 +108,7 @@ def test_a_branch_is_run_promoted_and_dropped(spark, prod, dev, tmp_path):
     assert not (tmp_path / "warehouse/_branches/x100").exists()
     assert not (tmp_path / "state/branches/x100").exists()
     assert held(spark, tmp_path, "total") == [("2300",)]
-    with pytest.raises(InputError, match="there is no branch 'x100'"):
+    with pytest.raises(InputError, match="unknown branch 'x100'"):
         again.branches.drop("x100")
 
 
@@ -163,7 +163,9 @@ def test_a_column_that_strict_refuses_waits_before_spark_and_a_rebuild_brings_it
     project = Project.load(prod, env={})
     (wait,) = [each for each in project.plan().waiting if each.stuck]
     assert (wait.asset, wait.partition_keys) == ("clean", ("2025-01-03",))
-    assert wait.reason.startswith("the code adds column 'code', which the table does not have: `schema: add_columns`")
+    assert wait.reason.startswith(
+        "the code adds column 'code', which the table does not have: set `schema: add_columns`"
+    )
     with pytest.raises(RunFailedError, match="clean waits for a person"):
         project.run()
     assert versions(tmp_path) == before

@@ -208,7 +208,7 @@ def test_rows(spark, folder):
     )
     assert results.pop("no such column") == ("failed", "daily has no column 'totl'; did you mean 'total'?")
     assert results.pop("no error") == ("failed", "expected it to fail with 'price', but it succeeded")
-    told = "checked: 2025-01-02 is withheld, which is not expected: unique(id): 2 of 2 rows"
+    told = "checked: 2025-01-02 is unexpectedly withheld: unique(id): 2 of 2 rows"
     assert results.pop("withheld and not expected") == ("failed", told)
     assert results.pop("not withheld") == ("failed", "checked: 2025-01-01 is not withheld")
     outcome, message = results.pop("of no type")
@@ -228,7 +228,7 @@ def test_a_project_under_test(spark, folder, tmp_path):
         project.give("orders", [{"day": "2025-01-02", "id": 2, "amount": 5}], mode="append")
         assert [run.asset for run in project.run(at="2025-01-03", select=["daily"]).runs] == ["daily"]
         assert project.table("daily").count() == 2
-        with pytest.raises(InputError, match="'daily' is computed by its runs: no rows of it can be given"):
+        with pytest.raises(InputError, match="'daily' is computed by its runs, so a test cannot give it rows"):
             project.give("daily", [])
         with pytest.raises(InputError, match="'split' has no table yet"):
             project.table("split")

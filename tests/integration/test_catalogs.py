@@ -81,7 +81,7 @@ def test_days_go_through_a_catalog(spark, home, schema):
         ("CREATE VIEW {0}.sales AS SELECT DATE'2025-01-01' AS day, 1 AS amount", "{0}.sales is a view"),
         (
             "CREATE TABLE {0}.sales (day DATE, amount INT) USING parquet",
-            "{0}.sales is a table of parquet, not of Delta",
+            "{0}.sales is a parquet table, not a Delta table",
         ),
     ],
 )

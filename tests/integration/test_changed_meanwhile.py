@@ -38,7 +38,7 @@ def test_columns_that_others_gave_other_types_refuse_the_rows(engine, spark, tmp
     with pytest.raises(RunError) as refused:
         write()
     assert str(refused.value).startswith(
-        "log: the result does not fit the target: column 'n' is int, but string in the target\n"
+        "log: the result does not match the target: column 'n' is int, but string in the target\n"
     )
     assert rows(spark, asset) == [("x",)]
 
@@ -52,8 +52,8 @@ def test_a_table_that_was_dropped_or_made_anew_refuses_the_rows(engine, spark, t
         save(spark.sql("SELECT 7 AS n"), asset)
     with pytest.raises(RunError) as refused:
         write()
-    what = "made the table again" if again else "removed the table"
-    assert str(refused.value) == f"log: another writer {what} meanwhile"
+    what = "re-created the table" if again else "removed the table"
+    assert str(refused.value) == f"log: another writer {what} during the run"
     assert refused.value.retryable
     assert DeltaTable.is_deltatable(asset.storage.path) is again
 
@@ -68,7 +68,7 @@ def test_rows_that_were_made_of_the_tables_own_refuse_what_others_added(engine, 
     with pytest.raises(RunError) as refused:
         target(engine, run).write(computation, marker=marker(run, computation))
     assert str(refused.value) == (
-        "own: another writer changed rows that the run replaces or read in version 1 meanwhile"
+        "own: another writer changed rows that the run replaces or read in version 1 during the run"
     )
     assert refused.value.retryable
     assert rows(spark, asset) == [(1,), (2,)]

@@ -94,12 +94,12 @@ def test_sql_that_does_not_tell_changes_apart_fails_on_the_first_update(spark, t
         project.run(spark)
     (result,) = failed.value.summary.runs
     assert result.error == (
-        "audit_log: version 3 of the inlet 'orders' has an update, but its SQL does not name _change_type, so that it "
-        "would be taken for a new row"
+        "audit_log: version 3 of the inlet 'orders' has an update, which its SQL would take for a new row: it does "
+        "not use _change_type"
     )
     assert result.hint == (
-        "_change_type is insert, update_preimage, update_postimage or delete: tell them apart by it, as in WHERE "
-        "_change_type <> 'update_preimage'"
+        "distinguish _change_type insert, update_preimage, update_postimage and delete, as in WHERE _change_type "
+        "<> 'update_preimage'"
     )
     assert logged(spark, folder) == [(1, "new"), (2, "new"), (3, "new")]
     (folder / "audit_log.sql").write_text(
@@ -120,14 +120,16 @@ def test_without_a_feed_what_was_appended_is_read_and_the_plan_tells_of_the_rest
     there = [(1, "new", "insert", 2), (2, "new", "insert", 2), (3, "new", "insert", 3), (4, "it's", "insert", 5)]
     assert logged(spark, folder) == there
     orders("DELETE FROM {orders} WHERE order_id = 1")
-    with pytest.raises(RunFailedError, match="audit_log waits for a person: the changes of orders are not told"):
+    with pytest.raises(RunFailedError, match="audit_log waits for a person: the changes of orders are not available"):
         project.run(spark)
     (waiting,) = project.plan().waiting
-    assert waiting.reason.startswith("the changes of orders are not told: version 6 (DELETE) changed or removed rows")
+    assert waiting.reason.startswith(
+        "the changes of orders are not available: version 6 (DELETE) changed or removed rows"
+    )
     orders("ALTER TABLE {orders} SET TBLPROPERTIES (" + ON + ")", "INSERT INTO {orders} VALUES (5, 'new')")
     assert not project.run(spark, check=False).ok
     (waiting,) = project.plan().waiting
-    assert "version 6 (DELETE) changed rows before its change feed was on; to read all" in waiting.reason
+    assert "version 6 (DELETE) changed rows before its change feed was on; `sparkassets mark" in waiting.reason
     assert logged(spark, folder) == there
 
 
@@ -226,8 +228,8 @@ def test_no_overlap_is_taken_off_what_is_no_time(engine, spark, tmp_path):
     with pytest.raises(RunError) as refused:
         engine.compute(order(log, source, pins={"orders": newest(source, low="0")}), attempt=1)
     assert str(refused.value) == (
-        "the column 'at' of the inlet 'orders' is INT, of which 'overlap' takes no time off\n"
-        "  hint: take a date or a timestamp, or leave 'overlap' out"
+        "the column 'at' of the inlet 'orders' is INT, but 'overlap' needs a date or a timestamp\n  hint: use a "
+        "date or timestamp column, or leave 'overlap' out"
     )
 
 
@@ -238,8 +240,8 @@ def test_a_column_of_a_changes_own_name_is_refused(engine, spark, tmp_path):
     with pytest.raises(RunError) as refused:
         told(engine, log, source, 1)
     assert str(refused.value) == (
-        "the inlet 'orders' has a column '_change_type', which is what its changes are told by\n"
-        "  hint: rename it, or read it by {after: <column>}"
+        "the inlet 'orders' has a column '_change_type', a name that the change feed reserves\n  hint: rename it, "
+        "or read it by {after: <column>}"
     )
 
 
@@ -256,7 +258,8 @@ def test_what_went_after_the_plan_fails_the_run_and_is_planned_anew(engine, spar
     with pytest.raises(SourceChangedError) as changed:
         engine.compute(order(log, source, pins={"orders": pin}), attempt=1)
     assert str(changed.value) == (
-        "the inlet 'orders' was read up to version 0 of table another, from where its changes cannot be determined"
+        "the changes of the inlet 'orders' after version 0 of table another, up to which it was read, cannot "
+        "be determined"
     )
 
 

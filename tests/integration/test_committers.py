@@ -8,7 +8,7 @@ from sparkassets.spark.installation import LOCAL_FILES
 pytestmark = pytest.mark.spark
 
 PROTOCOL = "spark.sql.sources.commitProtocolClass"
-NONE = "the session has no committer for {}:// (hadoop-aws and spark-hadoop-cloud bring it)"
+NONE = "the session has no committer for {}:// (hadoop-aws and spark-hadoop-cloud provide it)"
 
 
 @pytest.mark.parametrize("path", ["/lake/day", "file:///lake/day", "hdfs://lake/day"])
@@ -66,7 +66,7 @@ def test_a_platforms_own_way_is_left_alone(spark):
     session.conf.set(PROTOCOL, theirs)
     scratch.prepare_committer(session)
     assert session.conf.get(PROTOCOL) == theirs
-    assert scratch.find_staging_obstacle(session, "/lake") == f"the session publishes files by {theirs}"
+    assert scratch.find_staging_obstacle(session, "/lake") == f"the session commits files by {theirs}"
 
 
 def test_without_the_jars_for_s3_a_session_stays_as_it_is(spark):

@@ -236,14 +236,22 @@ def test_the_command_line_by_spark_remote_with_a_state_by_the_session(told):
 
 def test_what_a_serverless_session_lacks(told):
     """Few settings, no tags, nothing held; then no copy of it either."""
-    lost = "a merge takes its transaction from its session alone, and this one"
     hint = "hint: run it on a cluster, or let the asset replace its partitions (write: replace)"
     asked = "spark.databricks.delta.write.txnAppId"
     assert told["lacking"] == {
-        "copied": [["2013-01-01"], f"RunError: {lost} does not take {asked}\n  {hint}"],
+        "copied": [
+            ["2013-01-01"],
+            f"RunError: upserts need to set {asked} on the Spark session, and this session does not allow it\n  {hint}",
+        ],
         "in another zone": (
-            "SparkUnavailableError: the Spark session's time zone is Asia/Tokyo, "
-            'and it cannot be copied to one in UTC\n  hint: spark.conf.set("spark.sql.session.timeZone", "UTC")'
+            "SparkUnavailableError: the Spark session's time zone is Asia/Tokyo, and the session cannot be copied "
+            'to one in UTC\n  hint: spark.conf.set("spark.sql.session.timeZone", "UTC")'
         ),
-        "not copied": [["2013-01-01"], f"RunError: {lost} cannot be copied\n  {hint}"],
+        "not copied": [
+            ["2013-01-01"],
+            (
+                "RunError: upserts need a copy of the Spark session for their transaction, and this session cannot be "
+                f"copied\n  {hint}"
+            ),
+        ],
     }

@@ -19,7 +19,7 @@ AT = datetime(2025, 3, 21, tzinfo=UTC)
 FOLDERS = itertools.count()
 QUICK = {"timeout": "1s", "retry_timeout": "3s", "max_retries": "3", "backoff_config.init_backoff": "50ms"}
 ANY_PUT = r"PUT .*"
-STALLED = "  hint: the store does not answer; start again when it does: what was recorded is found"
+STALLED = "  hint: the store does not respond; start again once it does: committed entries are kept"
 COMMITS = 17
 """As many as are merged once."""
 

@@ -56,7 +56,7 @@ def test_a_branch_of_a_table_of_which_rows_are_deleted(place, feature):
     assert (place.rows("daily"), place.rows("keyed")) == before
     changed = [(1, "2025-01-01", 1000), (2, "2025-01-02", 2000), (4, "2025-01-03", 4000)]
     assert place.rows("_branches/b/daily") == place.rows("_branches/b/keyed") == changed
-    with pytest.raises(RunFailedError, match=r"keyed waits for a person: .* where they are written by 'upsert'"):
+    with pytest.raises(RunFailedError, match=r"keyed waits for a person: .* rows written by 'upsert'"):
         dev.branches.promote("b", place.spark)
     assert (place.rows("daily"), place.rows("keyed")) == (changed, before[1])
 

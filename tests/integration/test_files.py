@@ -144,10 +144,9 @@ def test_a_value_that_is_not_of_the_declared_type_fails_with_file_and_value(engi
     with pytest.raises(RunError) as error:
         execute(engine, run)
     assert str(error.value) == (
-        "copy: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
-        f'file://{tmp_path}/20130101.csv. For input string: "NA"\n'
-        "  hint: a value there is not of the type that `columns` of the source declares: "
-        "mend the file, or declare the column as string and take what fits by try_cast"
+        f"copy: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file://{tmp_path}/20130101.csv. "
+        'For input string: "NA"\n  hint: a value does not have the type that `columns` of the source declares: fix '
+        "the file, or declare the column as string and use try_cast"
     )
     assert not error.value.retryable
 

@@ -104,7 +104,7 @@ def test_a_change_wins_over_a_deletion_that_nothing_orders_however_they_are_cut_
         (
             "SELECT id, price FROM {{ inlets.feed }}",
             {},
-            "prices: nothing tells from when a row holds: the result has no column 'since'",
+            "prices: 'history' needs the start of each row's validity: the result lacks the column 'since'",
         ),
         (
             "SELECT id, price, at AS since, true AS holds FROM {{ inlets.feed }}",

@@ -71,7 +71,7 @@ def test_two_processes_at_once_fetch_what_pyspark_does_not_ship(tmp_path, reposi
 
 @pytest.mark.parametrize(
     ("where", "reason"),
-    [("https://nowhere.invalid/", "no connection"), ("", "it is not there")],
+    [("https://nowhere.invalid/", "no connection"), ("", "it does not exist")],
     ids=["no network", "not published"],
 )
 def test_jars_that_cannot_be_fetched_are_one_line(tmp_path, where, reason):
@@ -81,6 +81,6 @@ def test_jars_that_cannot_be_fetched_are_one_line(tmp_path, where, reason):
     assert said[0].startswith(f"cannot fetch Delta's jars ({delta_coordinates()}) from {place}: ")
     assert reason in said[0] or "not found" in said[0]
     assert said[1:] == [
-        "  hint: they are fetched once; connect to the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY"
+        "  hint: connect to the network for this one download, or set DEFAULT_ARTIFACT_REPOSITORY to a mirror"
     ]
     assert not list((tmp_path / "cache" / "jars").iterdir())

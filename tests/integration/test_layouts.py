@@ -55,8 +55,8 @@ def test_a_full_refresh_keeps_the_layout_of_its_target(engine, spark, tmp_path):
     with pytest.raises(RunError) as error:
         execute(engine, order(table("report", tmp_path, **sql(f"{SAME.replace('7', '-7')}, 'a' AS note"))))
     assert str(error.value) == (
-        "report: the target refuses a row by its constraint positive (n > 0): n is -7; nothing was written\n"
-        "  hint: mend or filter such rows in the query, or change the table's constraint"
+        "report: a row violates the target's constraint positive (n > 0): n is -7; nothing was written\n  hint: "
+        "fix or filter such rows in the query, or change the table's constraint"
     )
 
 
@@ -76,7 +76,7 @@ def test_a_full_refresh_with_other_columns_keeps_what_still_applies(engine, spar
     assert layout(spark, report) == (fields, clustering, properties, description)
     assert rows(spark, report, "id", "word", "y") == [(1, "x", 2024)]
     nulls = "SELECT CAST(NULL AS BIGINT) AS id, DATE'2024-01-01' AS day, 'x' AS word"
-    with pytest.raises(RunError, match=r"^report: the target refuses a row by its NOT NULL of the column id; nothing"):
+    with pytest.raises(RunError, match=r"^report: a row violates the target's NOT NULL of the column id; nothing"):
         execute(engine, order(table("report", tmp_path, **sql(nulls))))
 
 
@@ -86,8 +86,8 @@ def test_a_constraint_on_a_column_that_goes_is_named_before_anything_is_computed
     with pytest.raises(RunError) as error:
         execute(engine, order(report))
     assert str(error.value) == (
-        "report: the constraint few (n < 9) of the target uses the column 'n', which the result no longer has\n"
-        "  hint: ALTER TABLE delta.`…` DROP CONSTRAINT few, or give the column"
+        "report: the constraint few (n < 9) of the target uses the column 'n', which the result no longer has\n  "
+        "hint: ALTER TABLE delta.`…` DROP CONSTRAINT few, or return the column"
     )
 
 
@@ -101,21 +101,21 @@ def test_schema_says_what_a_run_may_change(engine, spark, tmp_path):
         return str(error.value)
 
     head = "SELECT DATE'2024-01-01' AS day, "
-    rebuild = "`sparkassets backfill daily --rebuild` computes all of the table into the new columns"
+    rebuild = "`sparkassets backfill daily --rebuild` recomputes the table with the new columns"
     made(spark, daily(head), "CREATE TABLE delta.`{path}` (day DATE, N INT NOT NULL) USING delta PARTITIONED BY (day)")
     execute(engine, order(daily(f"{head} 1 AS n"), keys="2024-01-01"))
     assert refused(daily(f"{head} 1 AS n, 2 AS m")) == (
-        "daily: the result does not fit the target: column 'm' is not in the target\n"
-        f"  hint: `schema: add_columns` in daily.yml lets a run change them so; {rebuild}"
+        "daily: the result does not match the target: column 'm' is not in the target\n  hint: set `schema: "
+        f"add_columns` in daily.yml to allow the change; {rebuild}"
     )
     execute(engine, order(daily(f"{head} 2 AS n, 2 AS m", "add_columns"), keys="2024-01-01"))
     assert refused(daily(f"{head} 3000000000 AS n, 2 AS m", "add_columns")) == (
-        "daily: the result does not fit the target: column 'N' is bigint, but int in the target\n"
-        f"  hint: `schema: evolve` in daily.yml lets a run change them so; {rebuild}"
+        "daily: the result does not match the target: column 'N' is bigint, but int in the target\n  hint: set "
+        f"`schema: evolve` in daily.yml to allow the change; {rebuild}"
     )
     assert refused(daily(f"{head} 'x' AS n", "evolve")) == (
-        "daily: the result does not fit the target: column 'm' is missing; column 'N' is string, but int in the target"
-        f"\n  hint: {rebuild}"
+        "daily: the result does not match the target: column 'm' is missing; column 'N' is string, but int in the "
+        f"target\n  hint: {rebuild}"
     )
     execute(engine, order(daily(f"{head} 3000000000 AS n, 2 AS m", "evolve"), keys="2024-01-01"))
     assert rows(spark, daily(head), "day", "n", "m") == [(date(2024, 1, 1), 3000000000, 2)]
@@ -131,7 +131,7 @@ def test_a_rebuild_takes_the_place_of_the_whole_table_in_one_commit(engine, spar
     execute(engine, order(old, keys="2024-01-01..2024-01-03"))
     daily = table("daily", tmp_path, by="day", **sql(days.format(2, "'x' AS word")))
     with pytest.raises(
-        RunError, match="the result does not fit the target: column 'n' is missing; column 'word' is not"
+        RunError, match="the result does not match the target: column 'n' is missing; column 'word' is not"
     ):
         execute(engine, order(daily, keys="2024-01-01..2024-01-02"))
     with pytest.raises(

@@ -178,15 +178,13 @@ def test_what_is_no_table_is_one_clear_line(ran):
         "unfit": (
             "unfit: values of the column 'a' do not fit int: Float value 1.500000 was truncated converting to int32"
         ),
-        "indexed": "indexed: the rows have the index 'day', which no table has",
-        "numbered": "numbered: the rows have the column 0, whose name is no text",
+        "indexed": "indexed: the rows have the index 'day', which a table cannot store",
+        "numbered": "numbered: the rows have the column 0, whose name is not text",
         "doubled": "doubled: the result has the column 'a' more than once",
         "listed": errors["listed"],
     }
     assert errors["mixed"].startswith("mixed: values of the column 'a' have no common type: ")
-    assert (
-        "rowwork.made:listed returned a list, but a table needs rows: a DataFrame of Spark, pandas" in errors["listed"]
-    )
+    assert "rowwork.made:listed returned a list; expected a DataFrame of Spark, pandas" in errors["listed"]
 
 
 def test_a_column_without_values_is_as_the_table_has_it(ran):

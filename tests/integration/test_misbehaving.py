@@ -157,8 +157,8 @@ def test_none_harms_another(spark, tmp_path, monkeypatch, capfd):
         return f"{made}:{line}"
 
     pool = 'raise concurrent.futures.CancelledError("the pool is gone")'
-    stopped = "RuntimeError: spark.stop() would end the runs beside this one; leave the session as it is"
-    zone = "the rows are of a Spark session whose time zone is Asia/Tokyo, but dates are those of UTC here"
+    stopped = "RuntimeError: spark.stop() would end other runs; do not stop the session"
+    zone = "the rows come from a Spark session in the time zone Asia/Tokyo; expected UTC"
     assert {each.asset: each.error for each in first.runs} == {
         "exits": f"{at('sys.exit(3)')}: SystemExit: 3",
         "interrupts": f"{at('raise KeyboardInterrupt')}: KeyboardInterrupt",

@@ -112,12 +112,12 @@ def test_rows_that_are_drawn_at_random_are_in_one_outlet(spark, tmp_path, commit
         ("{'train': s}", "returned a dict that lacks 'test'; expected a dict with the rows of 'train' and 'test'"),
         (
             "{'train': s, 'tset': s}",
-            "returned a dict that lacks 'test' and has 'tset', which is no outlet; expected a dict with the rows",
+            "returned a dict that lacks 'test' and has 'tset', which is not an outlet; expected a dict with the rows",
         ),
         ("s", "returned a DataFrame of pyspark; expected a dict with the rows of 'train' and 'test'"),
         ("None", "returned nothing; expected a dict with the rows of 'train' and 'test'"),
-        ("{'train': s, 'test': 5}", "returned an int for outlet 'test', but a table needs rows: a DataFrame of Spark"),
-        ("{'train': s, 'test': s.selectExpr('id AS other')}", "test: the result does not fit the declared columns"),
+        ("{'train': s, 'test': 5}", "returned an int for outlet 'test'; expected a DataFrame of Spark"),
+        ("{'train': s, 'test': s.selectExpr('id AS other')}", "test: the result does not match the declared columns"),
         ("{'train': s, 'test': s.selectExpr('if(id = 7, raise_error(\"seven\"), id) AS id')}", "seven"),
     ],
 )
@@ -167,7 +167,7 @@ def test_outlets_of_sql_by_day_and_a_table_that_vanishes(spark, tmp_path, commit
     shutil.rmtree(tmp_path / "warehouse/odd")
     (planned,) = project.plan(at=at).runs
     assert planned.asset == "split"
-    assert f"its table at {tmp_path}/warehouse/odd is gone" in planned.reason
+    assert f"its table at {tmp_path}/warehouse/odd was deleted" in planned.reason
     assert all(run.status == "success" for run in project.run(spark, at=at).runs)
     assert (rows(tmp_path, "lake/even"), rows(tmp_path, "warehouse/odd")) == before
     assert project.run(spark, at=at).runs == ()

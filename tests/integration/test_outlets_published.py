@@ -76,13 +76,15 @@ def test_train_and_test_are_of_one_run(spark, tmp_path):
         (8, False),
     ]
     with pytest.raises(
-        InputError, match="published together with the other outlets of 'models': it cannot go back alone"
+        InputError, match="cannot be rolled back alone: it is published together with the other outlets of 'models'"
     ):
         project.assets.roll_back("large", older.iteration.run)
     assert project.assets.roll_back("models", older.iteration.run, spark).ok
     assert [each.newest for each in project.history.iterations("large")] == [False, True]
     assert [run.asset for run in project.run(spark).runs] == ["used"]
     assert held(tmp_path, "used") == [{"told": "large of 8", "layers": 9}]
-    with pytest.raises(InputError, match="'models' is a multi-asset, which holds no data: its outlets have iterations"):
+    with pytest.raises(
+        InputError, match="'models' is a multi-asset without data of its own: ask for the iterations of an outlet"
+    ):
         project.history.iterations("models")
     assert project.run(spark).runs == ()

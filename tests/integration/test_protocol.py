@@ -77,7 +77,7 @@ def test_a_fence_of_a_missing_table_takes_the_declared_columns(engine, tmp_path)
 
 def test_a_fence_without_table_and_schema_asks_for_one(engine, log):
     run = order(log)
-    with pytest.raises(TargetMissingError, match=r"^log: there is no table at .*/log yet$"):
+    with pytest.raises(TargetMissingError, match=r"^log: the table at .*/log does not exist yet$"):
         target(engine, run).fence(None, marker=marker(run, kind="fence", version=2 * run.token))
 
 
@@ -91,7 +91,7 @@ def test_no_table_means_no_transaction_and_no_history(engine, log):
     ("commit", "told"),
     [
         ("auto", []),
-        ("spark", ["log: another writer committed to the target meanwhile (DELTA_CONCURRENT_TRANSACTION)"]),
+        ("spark", ["log: another writer committed to the target during the run (DELTA_CONCURRENT_TRANSACTION)"]),
     ],
 )
 def test_a_write_in_flight_does_not_land_when_it_is_fenced(engine, spark, log, commit, told):
@@ -168,8 +168,8 @@ def test_a_restore_after_the_commit_asks_a_person(engine, log):
     with pytest.raises(HistoryGoneError) as error:
         target(engine, run).find_commits([run.run])
     assert str(error.value) == (
-        f"log: its table was restored after version 1, which holds run {run.run}\n"
-        "  hint: the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
+        f"log: its table was restored after version 1 of run {run.run}\n  hint: the next `sparkassets run` fences "
+        "the unfinished run, and then asks for its outcome"
     )
 
 
@@ -185,8 +185,8 @@ def test_a_log_that_is_too_short_asks_a_person(engine, spark, log):
     with pytest.raises(HistoryGoneError) as error:
         target(engine, run).find_commits([run.run])
     assert str(error.value) == (
-        f"log: its table's log begins at version 2; whether run {run.run} is in it cannot be determined\n"
-        "  hint: the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
+        f"log: whether run {run.run} committed cannot be determined: its table's log begins at version 2\n  hint: "
+        "the next `sparkassets run` fences the unfinished run, and then asks for its outcome"
     )
 
 
@@ -212,8 +212,8 @@ def test_a_path_may_hold_spaces_but_no_escapes(engine, tmp_path):
         with pytest.raises(RunError) as error:
             engine.compute(order(escaped), attempt=1)
         assert str(error.value) == (
-            f"the path {escaped.storage.path} holds a '{text[0]}', which Delta's libraries take for {what}\n"
-            "  hint: rename the folder"
+            f"the path {escaped.storage.path} contains '{text[0]}', which Delta's libraries read as {what}\n  "
+            "hint: rename the folder"
         )
 
 

@@ -128,7 +128,7 @@ def test_an_older_iteration_is_made_the_newest_again_without_spark(spark, tmp_pa
     (result,) = Project.load(root).run(spark).runs
     assert result.asset == "scores"
     assert sorted(row["score"] for row in held(root, "scores")) == [1, 2]
-    with pytest.raises(InputError, match="is the newest already"):
+    with pytest.raises(InputError, match="is already the newest iteration"):
         project.assets.roll_back("model", older.iteration.run)
     with pytest.raises(InputError, match=rf"no iteration of run 'x'; there are {newer.iteration.run} and "):
         project.assets.roll_back("model", "x")

@@ -115,7 +115,7 @@ FUNCTION = "asset: model\ninlets: [numbers]\nwrite: {publish: {keep: 2}}\npython
             "Path(context.outlets.model.path, 'a').write_text('half'); raise ValueError('no luck')",
             "ValueError: no luck",
         ),
-        ("return 3", "returned an int, but a table needs rows: a DataFrame of Spark"),
+        ("return 3", "returned an int; expected a DataFrame of Spark"),
     ],
     ids=["nothing", "half", "else"],
 )

@@ -35,7 +35,7 @@ def test_an_inlet_is_read_at_its_pinned_version(engine, spark, flights, tmp_path
 def test_a_recreated_inlet_is_not_read(engine, spark, flights, tmp_path):
     run = order(reading(tmp_path, ALL, "flights"), flights)
     shutil.rmtree(flights.storage.path)
-    with pytest.raises(SourceError, match=r"^the inlet 'flights' vanished: there is no Delta table at .*/flights$"):
+    with pytest.raises(SourceError, match=r"^the inlet 'flights' vanished: no Delta table at .*/flights$"):
         engine.compute(run, attempt=1)
     save(spark.sql("SELECT DATE'2013-01-04' AS day"), flights)
     with pytest.raises(SourceError, match=r"^the inlet 'flights' was re-created since the run was planned$"):
@@ -206,8 +206,8 @@ def test_a_type_that_is_not_exact_is_no_watermark(engine, spark, tmp_path):
     with pytest.raises(RunError) as error:
         engine.compute(order(reading(tmp_path, after={"source": "x"}), source), attempt=1)
     assert str(error.value) == (
-        "the column 'x' of the inlet 'source' is DOUBLE, which cannot be a watermark\n"
-        "  hint: take a date, a timestamp, a whole number, a decimal or a string"
+        "the column 'x' of the inlet 'source' is DOUBLE, which cannot be a watermark\n  hint: use a date, a "
+        "timestamp, a whole number, a decimal or a string"
     )
 
 

@@ -183,9 +183,8 @@ def test_rows_outside_the_partitions_are_told_by_all_columns_and_those_without_a
     assert str(error.value) == (
         "spend: rows outside the run's partitions 2025-03-01T05,eng, 2025-03-01T06,mkt: hour, warehouse is "
         "2025-03-01 05:00:00, NULL; 2025-03-01 05:00:00, x; 2025-03-01 06:00:00, NULL; 2025-03-01 06:00:00, x; "
-        "warehouse is NULL in 2 rows; nothing was written\n"
-        "  hint: NULL is in no partition: leave these rows out, or give them a key, such as by "
-        "coalesce(warehouse, …); filter them in the query, or join {{ partitions }}"
+        "warehouse is NULL in 2 rows; nothing was written\n  hint: NULL belongs to no partition: filter these "
+        "rows, or give them a key, as in coalesce(warehouse, …); filter them in the query, or join {{ partitions }}"
     )
     only = segmented(
         table("only", tmp_path, **sql("SELECT IF(id = 1, NULL, 'eng') AS warehouse FROM range(2)")), warehouse=["eng"]
@@ -193,7 +192,7 @@ def test_rows_outside_the_partitions_are_told_by_all_columns_and_those_without_a
     with pytest.raises(RunError, match=r"partitions eng: warehouse is NULL in 1 row; nothing was") as error:
         execute(engine, order(only, keys=["eng"]))
     assert error.value.hint == (
-        "NULL is in no partition: leave these rows out, or give them a key, such as by coalesce(warehouse, …)"
+        "NULL belongs to no partition: filter these rows, or give them a key, as in coalesce(warehouse, …)"
     )
 
 
@@ -204,7 +203,7 @@ def test_a_segment_that_its_column_cannot_hold_is_refused_before_anything_is_com
         engine.compute(order(asset, keys=["*"]), attempt=1)
     assert (
         str(error.value)
-        == "the column 'store' of the result of spend is INT, which has no value for the segment 'north'"
+        == "the segment 'north' is not a value of the column 'store' of the result of spend, which is INT"
     )
 
 
@@ -263,8 +262,8 @@ def test_segments_beside_time_get_folders_where_they_are_written_alone_or_somebo
     ("query", "folders", "message"),
     [
         ("1 AS n, 2 AS m", ("day",), "the result of spend has no column 'day'"),
-        ("array(1) AS n, 2 AS m", ("n",), "spend: Delta makes no folders by the column 'n', which is ARRAY<INT>"),
-        ("1 AS n", ("N",), "spend: 'partitioned_by' names all columns, so that the files would hold none"),
+        ("array(1) AS n, 2 AS m", ("n",), "spend: Delta cannot partition by the column 'n', which is ARRAY<INT>"),
+        ("1 AS n", ("N",), "spend: 'partitioned_by' names every column, but the files need at least one"),
     ],
 )
 def test_folders_that_a_new_table_cannot_have_are_refused_before_anything_is_computed(
@@ -317,7 +316,7 @@ def test_a_run_knows_its_partitions(engine, spark, daily, tmp_path):
         timedelta(hours=1),
         {"warehouse": "mkt"},
     )
-    with pytest.raises(RunError, match="the run has 2 partitions, so 'partition' is not one value; join"):
+    with pytest.raises(RunError, match="'partition' has no single value: the run has 2 partitions; join"):
         engine.compute(pinned(daily, asset, ["2025-03-01T05,*"]), attempt=1)
     typed = segmented(
         table("typed", tmp_path, columns={"Seg": "INT"}, **sql("SELECT seg FROM {{ partitions }}")), seg=["7"]

@@ -259,7 +259,7 @@ def test_what_the_code_of_an_asset_writes_is_compared(spark, made, tmp_path):
     project = made(TESTED, WRITES, counted=COUNTS)
     cases = read_cases([SourceFile("t.yml", "t.yml", CASES)], project=project.spec, environment={})
     results = {each.name: (each.outcome, each.message) for each in run_cases(project.spec, cases, spark=spark)}
-    nothing = "nothing has written nothing to the table of the test"
+    nothing = "nothing wrote nothing to the test's table"
     outcome, message = results.pop("nothing")
     assert (outcome, message.splitlines()[0]) == ("error", nothing)
     assert {outcome for outcome, _ in results.values()} == {"passed"}, results

@@ -129,7 +129,7 @@ def test_the_jvm_of_a_driver_that_is_killed_at_its_first_start_ends_and_leaves_n
 def test_a_session_without_delta_is_refused():
     said = run(GIVEN)
     assert said.stdout.splitlines() == [
-        "the active Spark session does not know Delta",
+        "the active Spark session does not support Delta",
         (
             "  hint: start it with spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and "
             "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog, "
@@ -211,7 +211,7 @@ def test_a_session_of_the_users_is_served_beside_it_and_stays_as_it_is(spark, tm
         "spark.sql.session.timeZone": "UTC",
     }
     assert own.conf.get("spark.sql.parquet.outputTimestampType") == "TIMESTAMP_MICROS"
-    with pytest.raises(RunError, match=r"^daily: the rows are of a Spark session whose time zone is Asia/Tokyo, but"):
+    with pytest.raises(RunError, match=r"^daily: the rows come from a Spark session in the time zone Asia/Tokyo;"):
         require_utc(theirs, asset="daily")
 
 

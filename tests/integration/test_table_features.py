@@ -154,8 +154,8 @@ def refused(project: Project, place: Place, feature: str) -> None:
     """What is against the tables is named, and nothing is claimed."""
     summary = project.run(place.spark, check=False)
     assert dict(summary.faults) == {
-        name: f"{place.schema}.{name} has {feature}, and a session does not tell which columns these are; "
-        "write to a table without, or to this one by its 'path'"
+        name: f"{place.schema}.{name} has {feature}, but the session does not say which columns these are; write "
+        "to a table without such columns, or to this one by its 'path'"
         for name in ("daily", "keyed", "lines")
     }
     assert summary.runs == ()

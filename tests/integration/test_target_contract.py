@@ -105,12 +105,12 @@ class TestWhoCommits:
 
     def test_spark_is_enlisted_before_it_commits_and_commits_nothing_where_that_fails(self, table, commit):
         def refuse() -> None:
-            raise RunError("its claim is over")
+            raise RunError("its claim has expired")
 
         order = table.order()
         bound = SparkTargetFactory(table.engine).open_target(order.asset, app_id=order.app_id, enlist=refuse)
         computation = table.compute(order)
-        refused = pytest.raises(RunError, match=r"^its claim is over$") if commit == "spark" else nullcontext()
+        refused = pytest.raises(RunError, match=r"^its claim has expired$") if commit == "spark" else nullcontext()
         with refused:
             bound.fence(computation, marker=fence(order))
         with refused:

@@ -85,7 +85,7 @@ def test_one_partition_is_a_value(engine, tmp_path):
     daily = table("daily", tmp_path, by="day", **sql("SELECT DATE'{{ partition.day }}' AS day"))
     assert computed(engine, order(daily, keys="2013-01-03")) == [(date(2013, 1, 3),)]
     assert failing(engine, order(daily, keys="2013-01-03..2013-01-04")) == (
-        "query.sql:1:16: the run has 2 partitions, so 'partition' is not one value; join {{ partitions }} instead"
+        "query.sql:1:16: 'partition' has no single value: the run has 2 partitions; join {{ partitions }} instead"
     )
 
 
@@ -93,8 +93,8 @@ def test_the_outlet_is_the_target_before_the_run(engine, spark, tmp_path):
     query = "SELECT count(*) AS n FROM {{ outlets.report }}"
     report = table("report", tmp_path, **sql(query))
     assert failing(engine, order(report)) == (
-        "query.sql:1:38: the outlet 'report' is not there before its first run, so its columns are unknown\n"
-        "  hint: declare its 'columns'"
+        "query.sql:1:38: the outlet 'report' does not exist before its first run, so its columns are unknown\n  "
+        "hint: declare its 'columns'"
     )
     execute(engine, order(table("report", tmp_path, columns={"n": "bigint"}, **sql(query))))
     execute(engine, order(report))
@@ -109,19 +109,19 @@ def test_the_outlet_is_the_target_before_the_run(engine, spark, tmp_path):
             "query.sql:2:21: inlet flights has no column 'dely'\n  hint: did you mean 'delay'?",
         ),
         ("SELECT 1\n, {{ nosuch }}", f"query.sql:2:6: 'nosuch' is undefined\n{HINT}"),
-        ("SELECT {{ params.x }}", f"query.sql:1:18: there is no 'x'; nothing is in it\n{HINT}"),
+        ("SELECT {{ params.x }}", f"query.sql:1:18: 'x' is undefined; it is empty\n{HINT}"),
         ("SELECT '{{ ds }}'", f"query.sql:1:12: the run has no data interval, so 'ds' has no value\n{HINT}"),
         (
             "SELECT '{{ prev_data_interval_end_success }}'",
             (
-                "query.sql:1:12: no earlier run of report that has a data interval has succeeded, so "
-                f"'prev_data_interval_end_success' has no value\n{HINT}"
+                "query.sql:1:12: 'prev_data_interval_end_success' has no value: no earlier run of report with a "
+                f"data interval has succeeded\n{HINT}"
             ),
         ),
         (
             "SELECT {{ triggering_event.extra.rows }}",
             (
-                "query.sql:1:11: 'triggering_event' is of the one dataset that triggered the run, and no event did; "
+                "query.sql:1:11: 'triggering_event' needs exactly one triggering dataset, but no event did; "
                 "'triggering_events' is empty then"
             ),
         ),

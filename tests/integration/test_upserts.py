@@ -55,8 +55,8 @@ class Customers:
         return row_counts(found.operation, found.metrics)
 
 
-ONE = "  hint: newest_by: <column> says which of them counts"
-LIST = "  hint: a list of columns tells more: newest_by: [<column>, <column>]"
+ONE = "  hint: newest_by: <column> decides which of them counts"
+LIST = "  hint: order them by several columns: newest_by: [<column>, <column>]"
 HIDDEN = "id int, name string, _lsn int, _op string"
 STORED = "id int, name string, lsn int, _op string"
 
@@ -230,7 +230,7 @@ def test_without_an_order_the_later_run_counts(engine, spark, tmp_path):
         (
             {"newest_by": ("lsn",)},
             [(1, "a", None), (2, "c", 1)],
-            "lsn is NULL in 1 row, which does not tell which row of a key is the newest; nothing was written",
+            "lsn is NULL in 1 row, so the newest row of a key is unknown; nothing was written",
         ),
     ],
 )
@@ -356,6 +356,6 @@ def test_a_table_that_is_restored_to_before_what_is_remembered_is_made_anew(cust
     remembered = DeltaTable(f"{customers.asset.storage.path}/_sparkassets/remembered")
     remembered.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
     spark.sql(f"RESTORE TABLE delta.`{customers.asset.storage.path}` TO VERSION AS OF 0")
-    with pytest.raises(RunError, match="its table was restored to a commit that remembers") as failed:
+    with pytest.raises(RunError, match="its table was restored to a commit that needs") as failed:
         customers.run((1, "b", 2, "u"))
     assert "`sparkassets backfill customers --rebuild` rebuilds the table" in failed.value.hint

@@ -82,7 +82,7 @@ def test_an_inlet_that_breaks_its_rules_stops_the_work_of_its_partitions(spark, 
     summary = Project.load(root).run(spark, check=False)
     assert ids(root, "copied") == [1, 3]
     failed = [run.error for run in summary.runs if run.status != "success"]
-    assert "copied: the inlet 'orders' breaks what is asked of it: not_null(shop): 1 of 1 rows" in failed[-1]
+    assert "copied: the inlet 'orders' fails its validations: not_null(shop): 1 of 1 rows" in failed[-1]
     assert "shop=NULL" in failed[-1]
     told = [each.text for run in summary.runs for each in run.verdicts if each.outcome == "warned"]
     assert told == ["orders: accepted(shop): 1 of 1 rows"]

@@ -155,9 +155,9 @@ def test_columns_that_do_not_fit_the_target_are_listed_before_anything_is_comput
     with pytest.raises(RunError) as error:
         execute(engine, order(log))
     assert str(error.value) == (
-        "log: the result does not fit the target: column 'c' is missing; column 'd' is not in the target; "
-        "column 'a' is bigint, but int in the target\n"
-        "  hint: what was appended cannot be computed again: write to another table, or change this one by hand"
+        "log: the result does not match the target: column 'c' is missing; column 'd' is not in the target; column "
+        "'a' is bigint, but int in the target\n  hint: appended rows cannot be recomputed: write to another table, "
+        "or alter this one by hand"
     )
     assert DeltaTable(log.storage.path).version() == 0
 
@@ -175,15 +175,15 @@ def test_declared_columns_are_checked(engine, tmp_path):
     with pytest.raises(RunError) as error:
         execute(engine, order(report))
     assert str(error.value) == (
-        "report: the result does not fit the declared columns: column 'name' is missing; "
-        "column 'extra' is not in the declared columns; column 'id' is int, but bigint in the declared columns\n"
-        "  hint: cast it in the query, such as CAST(id AS bigint), or declare the type that comes out"
+        "report: the result does not match the declared columns: column 'name' is missing; column 'extra' is not "
+        "in the declared columns; column 'id' is int, but bigint in the declared columns\n  hint: cast it in the "
+        "query, such as CAST(id AS bigint), or declare the type that the query returns"
     )
 
 
 def test_a_declared_type_that_spark_does_not_know_is_named(engine, tmp_path):
     report = table("report", tmp_path, columns={"id": "bigint", "name": "txt"}, **sql("SELECT 1L AS id"))
-    with pytest.raises(RunError, match=r"^the column 'name' is declared as 'txt', which is no type of Spark$"):
+    with pytest.raises(RunError, match=r"^the column 'name' is declared as 'txt', which is not a Spark type$"):
         execute(engine, order(report))
 
 
@@ -191,7 +191,7 @@ def test_a_declared_type_that_spark_does_not_know_is_named(engine, tmp_path):
     ("query", "message"),
     [
         ("SELECT 1 AS a, 2 AS A", "report: the result has the column 'a' more than once"),
-        ("SELECT 1 AS a, NULL AS b", "report: the column 'b' has no type, as it is NULL throughout"),
+        ("SELECT 1 AS a, NULL AS b", "report: the type of the column 'b' is unknown: all values are NULL"),
     ],
 )
 def test_columns_that_no_table_can_hold_are_refused(engine, tmp_path, query, message):

@@ -56,7 +56,7 @@ def test_what_is_none_is_refused_at_its_place(made, text, message):
 
 
 def test_a_source_has_none(made):
-    with pytest.raises(SpecError, match="'budget' has no meaning for a source: others write it, so nothing runs"):
+    with pytest.raises(SpecError, match="'budget' is not allowed for a source: others write it, so nothing runs"):
         made("{bytes: 1GB}", head="asset: a\nsource: true\nuri: x-a\n")
 
 

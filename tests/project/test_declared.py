@@ -178,13 +178,13 @@ PartitionByInterval("@daily", colum="day")
     assert [line for line in found.splitlines() if line.startswith("jobs/")] == [
         "jobs/made.py:4:21: unknown key 'shedule' in asset 'a'",
         "jobs/made.py:4:47: 'retries' is '3'; expected a whole number of at least 0",
-        "jobs/made.py:4:67: 'bigit' is no Spark SQL type",
+        "jobs/made.py:4:67: 'bigit' is not a Spark SQL type",
         (
             "jobs/made.py:4:106: 'by' in 'partition' is 'dai'; expected hour, day, week, month, "
             "quarter, year, auto or a "
             "cron"
         ),
-        "jobs/made.py:5:7: the argument 'ordrs' names no asset",
+        "jobs/made.py:5:7: the argument 'ordrs' is not the name of an asset",
         "jobs/made.py:8:28: unknown asset 'nothere'",
         (
             "jobs/made.py:8:41: unknown preset '@dayly'; expected @hourly, @daily, @weekly, @monthly, "
@@ -193,11 +193,11 @@ PartitionByInterval("@daily", colum="day")
         ),
         "jobs/made.py:8:58: unknown asset 'ordres'",
         "jobs/made.py:8:69: unknown key 'windw' in inlet 'ordres'",
-        "jobs/made.py:8:93: the function below is what the asset runs: @asset takes no 'python'",
+        "jobs/made.py:8:93: @asset takes no 'python': the asset runs the decorated function",
         "jobs/made.py:14:16: unknown asset 'ordes'",
         "jobs/made.py:16:46: unknown asset 'ordes'",
         "jobs/made.py:17:1: asset(sql=…) and asset(source=…) need a name: asset('orders', source='csv')",
-        "jobs/made.py:20:53: asset() is given both 'at' and 'path', which are one key",
+        "jobs/made.py:20:53: asset() got both 'at' and 'path', which set the same key",
         "jobs/made.py:21:11: the module 'jobs.made' must not declare as 'async' the function 'd'",
         (
             "jobs/made.py:24:1: the module 'jobs.made' cannot be imported: TypeError: PartitionByInterval.__init__() "
@@ -253,7 +253,7 @@ def c(orders): ...
     assert lines[0].startswith("jobs/made.py:4:33: unknown key 'colums' in ")
     assert lines[1].startswith("jobs/made.py:4:48: ")
     assert "jobs/made.py:8:2: @multi_asset has no 'outlets'; expected their names" in lines
-    assert "jobs/made.py:12:16: several outlets are declared by @multi_asset" in lines
+    assert "jobs/made.py:12:16: use @multi_asset to declare several outlets" in lines
 
 
 def test_one_namespace_with_yaml(write):
@@ -312,7 +312,7 @@ def test_a_module_that_is_no_python(write):
     code = "from sparkassets import asset\n\n@asset\ndef made(orders) ...\n"
     yaml = "---\nasset: b\nsql: SELECT * FROM {{ inlets.made }}\n"
     found = errors(write({"made": code}, SOURCE + yaml))
-    assert found.splitlines()[0] == "jobs/made.py:4:18: this is not Python: expected ':'"
+    assert found.splitlines()[0] == "jobs/made.py:4:18: invalid Python: expected ':'"
     assert "unknown asset" not in found
 
 
@@ -324,8 +324,8 @@ def test_modules_beside_the_yaml_files_that_nothing_reads_are_told(write, tmp_pa
     (tmp_path / "conf/assets/plain.py").write_text("def helper(): ...\n")
     (told,) = load_project(folder, {}).warnings
     assert str(told) == (
-        "conf/assets/best.py:4:1: assets in Python are only read in packages that the project file allows, "
-        "and this is in none\n  hint: write python: [assets] in project.yml"
+        "conf/assets/best.py:4:1: this Python module declares assets, but is in no package that the project file "
+        "allows\n  hint: write python: [assets] in project.yml"
     )
     (tmp_path / "conf/project.yml").write_text("project: shop\npython: [assets]\n")
     spec = load_project(folder, {})

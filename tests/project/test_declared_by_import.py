@@ -112,26 +112,26 @@ def test_assets_of_a_factory_in_another_module(write):
         (
             "import subprocess; subprocess.Popen(['/opt/spark/bin/spark-submit', 'pyspark-shell'])",
             (
-                "jobs/made.py:4:1: the module 'jobs.made' cannot be imported: RuntimeError: Spark is started where the "
-                "module is imported; start it in a function, which is given `spark`"
+                "jobs/made.py:4:1: the module 'jobs.made' cannot be imported: RuntimeError: the module starts "
+                "Spark on import; use the argument `spark` of the asset's function instead"
             ),
         ),
         (
             "asset('a', shedule=str('@daily'))",
-            (
-                "jobs/made.py:4:1: asset() declares nothing here: it stands above no function, and has no 'sql' or "
-                "'source'"
-            ),
+            "jobs/made.py:4:1: asset() declares nothing: it decorates no function and has no 'sql' or 'source'",
         ),
         (
             "asset('a')(lambda orders: orders)",
-            "jobs/made.py:4:1: asset 'a' is made by <lambda>; expected a function by 'def' in the project's packages",
+            (
+                "jobs/made.py:4:1: asset 'a' is computed by <lambda>; expected a function that is defined by 'def' "
+                "in the project's packages"
+            ),
         ),
         (
             "asset('a')(print)",
             (
-                "jobs/made.py:4:1: asset 'a' is made by <built-in function print>; expected a function by 'def' in the "
-                "project's packages"
+                "jobs/made.py:4:1: asset 'a' is computed by <built-in function print>; expected a function that is "
+                "defined by 'def' in the project's packages"
             ),
         ),
     ],

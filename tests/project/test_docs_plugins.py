@@ -60,7 +60,7 @@ def test_a_check_is_a_condition(home):
         ),
         (
             "validations: [{check: unique, column: account}]\n",
-            ("all.yml:3:23: 'unique' is a check of sparkassets itself", "hint: write it as a key, {unique: …}"),
+            ("all.yml:3:23: 'unique' is a built-in check", "hint: write it as a key, {unique: …}"),
         ),
     ],
 )

@@ -92,17 +92,15 @@ def test_a_folder_of_assets_that_is_missing(folder):
         {"conf/project.yml": "project: shop\nassets: [assets, more]\n", "conf/assets/a.yml": "asset: a\nsource: true"}
     )
     assert errors(conf) == (
-        "conf/project.yml:2:18: there is no folder 'more' in the project's folder\n"
-        "    assets: [assets, more]\n"
-        "                     ^^^^"
+        "conf/project.yml:2:18: the folder 'more' does not exist in the project's folder\n    assets: [assets, "
+        "more]\n                     ^^^^"
     )
 
 
 def test_the_default_folder_of_assets_that_is_missing(folder):
     assert errors(folder({})) == (
-        "conf/project.yml:1:10: the project has no assets: there is no YAML file with an asset in assets/\n"
-        "    project: shop\n"
-        "             ^^^^"
+        "conf/project.yml:1:10: the project has no assets: no YAML file in assets/ declares one\n    project: "
+        "shop\n             ^^^^"
     )
 
 
@@ -111,20 +109,20 @@ def test_no_folder_and_no_project_file(tmp_path, monkeypatch):
     with pytest.raises(InputError) as error:
         load_project(Path("conf"), {})
     assert str(error.value) == (
-        "there is no folder 'conf'\n  hint: give the project's folder, or make one: sparkassets init"
+        "there is no folder 'conf'\n  hint: give the project's folder, or create a project: sparkassets init"
     )
     (tmp_path / "conf").mkdir()
     with pytest.raises(InputError) as error:
         load_project(Path("conf"), {})
     assert str(error.value) == (
-        "there is no project.yml in 'conf'\n  hint: give the project's folder, or make one: sparkassets init"
+        "there is no project.yml in 'conf'\n  hint: give the project's folder, or create a project: sparkassets init"
     )
 
 
 def test_variables_come_from_the_environment_that_is_given(folder):
     conf = folder({"conf/assets/a.yml": "asset: a\nsource: true\nowner: ${TEAM}\n"})
     assert load_project(conf, {"TEAM": "data"}).assets["a"].owner == "data"
-    assert errors(conf).startswith("conf/assets/a.yml:3:8: the environment has no variable 'TEAM'\n")
+    assert errors(conf).startswith("conf/assets/a.yml:3:8: the environment variable 'TEAM' is not set\n")
 
 
 def test_what_is_no_utf8(folder):
@@ -213,27 +211,27 @@ conf/assets/a.yml:2:20: the module 'jobs.train' must not declare as 'async' the 
         pytest.param(
             "def train(context, flihgts, limit=3): ...\n",
             """\
-conf/jobs/train.py:1:20: the argument 'flihgts' names no asset
+conf/jobs/train.py:1:20: the argument 'flihgts' is not the name of an asset
     def train(context, flihgts, limit=3): ...
                        ^^^^^^^
   hint: did you mean 'flights'?
-conf/jobs/train.py:1:29: the argument 'limit' names no asset
+conf/jobs/train.py:1:29: the argument 'limit' is not the name of an asset
     def train(context, flihgts, limit=3): ...
                                 ^^^^^
-  hint: an argument is an inlet, 'context' or 'spark'; params are in context.params""",
+  hint: arguments are inlets, 'context' or 'spark'; read params from context.params""",
             id="arguments_that_are_no_inlets",
         ),
         pytest.param(
             "def train(é, *flights, **more): ...\n",
             """\
-conf/jobs/train.py:1:11: the argument 'é' names no asset
+conf/jobs/train.py:1:11: the argument 'é' is not the name of an asset
     def train(é, *flights, **more): ...
               ^
-  hint: an argument is an inlet, 'context' or 'spark'; params are in context.params
-conf/jobs/train.py:1:15: the argument '*flights' of 'train' names no inlet; expected the inlets one by one
+  hint: arguments are inlets, 'context' or 'spark'; read params from context.params
+conf/jobs/train.py:1:15: the argument '*flights' of 'train' does not name an inlet; name each inlet as an argument
     def train(é, *flights, **more): ...
                   ^^^^^^^
-conf/jobs/train.py:1:26: the argument '*more' of 'train' names no inlet; expected the inlets one by one
+conf/jobs/train.py:1:26: the argument '*more' of 'train' does not name an inlet; name each inlet as an argument
     def train(é, *flights, **more): ...
                              ^^^^""",
             id="arguments_that_collect",
@@ -244,13 +242,13 @@ conf/jobs/train.py:1:26: the argument '*more' of 'train' names no inlet; expecte
 conf/jobs/train.py:1:11: asset 'a' cannot be its own inlet
     def train(a): ...
               ^
-  hint: in SQL, {{ outlets.<asset> }} is the target as it was before the run""",
+  hint: in SQL, {{ outlets.<asset> }} reads the target as it was before the run""",
             id="itself",
         ),
         pytest.param(
             "def train(:\n",
             """\
-conf/jobs/train.py:1:11: this is not Python: invalid syntax
+conf/jobs/train.py:1:11: invalid Python: invalid syntax
     def train(:
               ^""",
             id="no_python",
@@ -270,8 +268,7 @@ def test_a_module_is_never_imported(folder):
 def test_only_what_is_allowed_is_looked_at(folder):
     conf = folder({"conf/assets/a.yml": "asset: a\npython: shutil:rmtree\n"})
     assert errors(conf) == (
-        "conf/assets/a.yml:2:9: the package 'shutil' is not allowed: 'python' in the project file lacks it\n"
-        "    python: shutil:rmtree\n"
-        "            ^^^^^^\n"
-        "  hint: add 'shutil' to 'python' in the project file"
+        "conf/assets/a.yml:2:9: the package 'shutil' is not allowed: it is not listed under 'python' in the "
+        "project file\n    python: shutil:rmtree\n            ^^^^^^\n  hint: add 'shutil' to 'python' in the "
+        "project file"
     )

@@ -38,8 +38,8 @@ def test_a_pipe_and_a_socket_are_not_opened(home):
     with socket.socket(socket.AF_UNIX) as made:
         made.bind("assets/socket.yml")
         assert said(home) == (
-            "assets/pipe.yml: cannot be read: it is no file, but a pipe, a socket or a device\n"
-            "assets/socket.yml: cannot be read: it is no file, but a pipe, a socket or a device"
+            "assets/pipe.yml: cannot be read: it is not a regular file, but a pipe, a socket or a "
+            "device\nassets/socket.yml: cannot be read: it is not a regular file, but a pipe, a socket or a device"
         )
 
 
@@ -50,7 +50,7 @@ def test_neither_are_pipes_for_code(home, name):
     if "jobs" in name:
         (home / "assets" / "a.yml").write_text("asset: a\npython: jobs.work:x\n")
     os.mkfifo(home / name)
-    assert said(home) == f"{name}: cannot be read: it is no file, but a pipe, a socket or a device"
+    assert said(home) == f"{name}: cannot be read: it is not a regular file, but a pipe, a socket or a device"
 
 
 @pytest.mark.parametrize("content", [b"SELECT caf\xe9", b"x" * (MOST_BYTES + 1)])
@@ -70,8 +70,8 @@ def test_what_two_assets_share_is_told_once(home):
     os.mkfifo(home / "x.sql")
     os.mkfifo(home / "jobs" / "work.py")
     assert said(home).splitlines() == [
-        "jobs/work.py: cannot be read: it is no file, but a pipe, a socket or a device",
-        "x.sql: cannot be read: it is no file, but a pipe, a socket or a device",
+        "jobs/work.py: cannot be read: it is not a regular file, but a pipe, a socket or a device",
+        "x.sql: cannot be read: it is not a regular file, but a pipe, a socket or a device",
     ]
 
 
@@ -79,7 +79,7 @@ def test_devices_and_folders(home):
     (home / "assets" / "zero.yml").symlink_to("/dev/zero")
     (home / "assets" / "folder.yml").mkdir()
     (home / "assets" / "folder.yml" / "b.yml").write_text("asset: b\nsql: SELECT 1\n")
-    assert said(home) == "assets/zero.yml: cannot be read: it is no file, but a pipe, a socket or a device"
+    assert said(home) == ("assets/zero.yml: cannot be read: it is not a regular file, but a pipe, a socket or a device")
     (home / "assets" / "zero.yml").unlink()
     assert set(load_project(home, {}).assets) == {"a", "b"}
 
@@ -97,7 +97,7 @@ def test_the_root_of_the_file_system_is_no_folder_of_assets(home, monkeypatch):
     monkeypatch.setattr("sparkassets.project.compile_trace.MOST_NAMES", 100)
     for number in range(101):
         (home / "assets" / f"{number}.txt").touch()
-    assert said(home).startswith("assets: cannot be read: the folders of the project hold more than 100 files")
+    assert said(home).startswith("assets: cannot be read: the project's folders contain more than 100 files")
 
 
 def test_a_file_has_a_size(home):
@@ -119,17 +119,17 @@ def test_a_file_has_a_size(home):
         (b"asset: a\nsql: SELECT 1\nretries: 0x" + b"f" * 5_000, "'retries' is '0xfff"),
         (b"asset: a\nsql: SELECT 1\nextra: {n: " + b"9" * 5_000 + b"}", ""),
         (b"asset: a\nsql: SELECT {{ " + b"9" * 5_000 + b" }}", "a number in it has more than 4,300 digits"),
-        (b'asset: a\nsql: "SELECT 1\\0"\n', "this text holds the character U+0000"),
-        (b'asset: a\npath: "x\\0y"\nsql: SELECT 1\n', "this text holds the character U+0000"),
-        (b'asset: a\nsql: "x\\0.sql"\n', "this text holds the character U+0000"),
+        (b'asset: a\nsql: "SELECT 1\\0"\n', "this text contains the character U+0000"),
+        (b'asset: a\npath: "x\\0y"\nsql: SELECT 1\n', "this text contains the character U+0000"),
+        (b'asset: a\nsql: "x\\0.sql"\n', "this text contains the character U+0000"),
         (b'asset: a\nsql: SELECT 1\nextra: {x: "\\ud83d\\ude00"}\n', ""),
         (b'asset: a\nsql: SELECT 1\nextra: {x: "\\ud83d"}\n', "this escape does not exist in double quotes"),
         (b'asset: a\nsql: SELECT 1\nextra: {x: "\\ude00\\ud83d"}\n', "this escape does not exist in double quotes"),
-        (b"asset: a\nsql: " + b"x" * 5_000 + b".sql\n", "a.yml:2:6: there is no file 'xxx"),
-        (b"asset: a\nsql: " + b"x/" * 5_000 + b"y.sql\n", "a.yml:2:6: there is no file 'x/x"),
+        (b"asset: a\nsql: " + b"x" * 5_000 + b".sql\n", "a.yml:2:6: the file 'xxx"),
+        (b"asset: a\nsql: " + b"x/" * 5_000 + b"y.sql\n", "a.yml:2:6: the file 'x/x"),
         (b"asset: a\nsql: SELECT 1\npath: " + b"x" * 500_000 + b"\nshedule: 1", "unknown key 'shedule'"),
         (b"asset: a\nsql: SELECT 1\n" + b"k" * 500_000 + b": 1", "expected ':' after this key"),
-        (b"asset: a\npython: jobs." + b"x" * 5_000 + b":f\n", "there is no module 'jobs.xxx"),
+        (b"asset: a\npython: jobs." + b"x" * 5_000 + b":f\n", "module 'jobs.xxx"),
         (b"asset: a\nsource: csv\npath: " + b"x" * 5_000 + b"/{day}.csv\n", None),
     ],
     ids=range(23),
@@ -156,11 +156,11 @@ def test_json_has_pairs_of_surrogates(home):
             b"# caf\xe9\ndef f():\n    pass\n",
             "jobs/work.py:1:6: the byte 0xe9 is not UTF-8; files of a project are UTF-8",
         ),
-        (b"x = " + b"+" * 50_000 + b"1\n", "jobs/work.py:1:1: this is not Python: it is nested too deep"),
+        (b"x = " + b"+" * 50_000 + b"1\n", "jobs/work.py:1:1: invalid Python: it is nested too deeply"),
         (b"x = " + b"(" * 50_000 + b"\n", "jobs/work.py:1:"),
-        (b"x = " + b"1 + " * 50_000 + b"1\n", "jobs/work.py:1:1: this is not Python: it is nested too deep"),
+        (b"x = " + b"1 + " * 50_000 + b"1\n", "jobs/work.py:1:1: invalid Python: it is nested too deeply"),
         (b"x = " + b"9" * 5_000 + b"\ndef f():\n    pass\n", "jobs/work.py:1:"),
-        (b"x = 1\0\n", "jobs/work.py:1:1: this is not Python: source code string cannot contain null bytes"),
+        (b"x = 1\0\n", "jobs/work.py:1:1: invalid Python: source code string cannot contain null bytes"),
     ],
     ids=range(8),
 )
@@ -170,7 +170,7 @@ def test_odd_modules(home, source, message):
     (home / "assets" / "a.yml").write_text("asset: a\npython: jobs.work:f\n")
     found = said(home)
     assert message in found if message else found == ""
-    assert "there is no module" not in found
+    assert "not found" not in found
 
 
 def test_a_package_may_be_inside_another(home):

@@ -183,17 +183,17 @@ def test_a_path_names_how_its_bucket_is_reached(write):
     [
         (
             "s3://archve@trips/x",
-            "4:11: no store of this name is under 'storage' of the project\n  hint: did you mean 'archive'?",
+            "4:11: 'storage' in the project file has no store of this name\n  hint: did you mean 'archive'?",
         ),
         (
             "s3://archive@lake/x",
-            "4:11: the bucket 'lake' is reached by 's3://lake' of 'storage', too; expected one of them",
+            "4:11: two entries of 'storage' match the bucket 'lake': this one and 's3://lake'",
         ),
         (
             "snowflake://account/db/table",
             (
-                "4:11: nothing can be written at 'snowflake://': it is no store of files\n"
-                "  hint: let the asset write it by itself: write: self, with this as its 'uri'"
+                "4:11: nothing can be written at 'snowflake://': it is not a file store\n  hint: let the asset's "
+                "own code write it: write: self, with this as its 'uri'"
             ),
         ),
     ],
@@ -213,5 +213,5 @@ def test_places_that_cannot_be_reached_are_refused(write, path, message):
 def test_a_source_that_is_no_store_of_files_is_refused(write):
     yaml = "asset: orders\nsource: csv\npath: postgresql://db/orders\n"
     found = errors(write("", yaml))
-    assert "conf/assets/given.yml:3:7: nothing can be read at 'postgresql://': it is no store of files" in found
+    assert "conf/assets/given.yml:3:7: nothing can be read at 'postgresql://': it is not a file store" in found
     assert "write source: true with this as its 'uri'" in found

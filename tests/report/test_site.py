@@ -121,7 +121,7 @@ def test_what_is_no_report_is_left_alone(place, name):
     where, folder = place
     folder.mkdir(parents=True)
     (folder / name).write_text("mine")
-    with pytest.raises(InputError, match="holds something that is no report, which is left alone"):
+    with pytest.raises(InputError, match="contains files that are not a report; nothing was written"):
         write_site(small(), where)
     assert names(folder) == [name]
 
@@ -143,7 +143,7 @@ def test_no_file_of_a_failed_writing_is_left(tmp_path, monkeypatch):
 
 
 def test_a_store_that_nobody_knows_is_refused():
-    with pytest.raises(InputError, match="cannot write to 'ftp://x/y': no store of files is known for 'ftp://'"):
+    with pytest.raises(InputError, match="cannot write to 'ftp://x/y': unsupported scheme 'ftp://'"):
         write_site(small(), "ftp://x/y")
 
 

@@ -79,7 +79,7 @@ def test_what_the_person_tells_counts_once(by, moment, gone):
     assert [(each.asset, each.status) for each in first.runs] == [("a", "failed")]
     which = "--partition 2025-01-01 " if by else ""
     assert first.runs[0].hint == (
-        f"look whether the rows of a-1 are there; if so `sparkassets mark a {which}--done --reason …`, "
+        f"check whether the rows of a-1 are in the table; if so, `sparkassets mark a {which}--done --reason …`, "
         "else the same with `--missing`"
     )
     assert len(ledger(w).state.assets["a"].chain) == 2
@@ -103,7 +103,7 @@ def test_it_is_asked_until_somebody_tells():
     for _ in range(3):
         (again,) = run(w).runs
         assert again.status == "failed"
-        assert again.hint.startswith("look whether the rows of a-1 are there")
+        assert again.hint.startswith("check whether the rows of a-1 are in the table")
     assert len(ledger(w).state.assets["a"].chain) == 2
     assert rows(w) == []
 
@@ -171,7 +171,7 @@ def test_what_was_appended_before_is_never_missing():
     restored(w)
     untold(w)
     run(w)
-    with pytest.raises(InputError, match="asset 'a' appends: what it holds cannot be computed again: 2025-01-01"):
+    with pytest.raises(InputError, match="asset 'a' appends: its rows cannot be recomputed: 2025-01-01"):
         mark(w, "missing", "2025-01-01..2025-01-02")
     assert mark(w, "missing", "2025-01-02").settled
     del w.engine.hooks["a", "committed"]

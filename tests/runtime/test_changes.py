@@ -31,7 +31,7 @@ class Reading(FakeEngine):
         pin = order.pins["s"]
         since = TablePosition.parse(pin.low or "")
         if since is not None and since.table_id != pin.table_id:
-            raise RunError("from where its changes cannot be determined")
+            raise RunError("cannot be determined")
         made.measures["watermarks"] = {"s": str(TablePosition(pin.table_id, pin.version))}
         return made
 
@@ -114,5 +114,5 @@ def test_every_version_is_read_once_and_in_order(steps, adds):
     newest = TablePosition(str(table), version)
     if found[-1][1] != newest:
         assert adds
-        assert "to read all of it again would append its rows twice" in last.waiting[0].reason
+        assert "`sparkassets mark" in last.waiting[0].reason
     assert w.driver().run_works([DueWork()]).runs == ()

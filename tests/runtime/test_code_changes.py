@@ -54,7 +54,7 @@ def test_drivers_that_take_turns_come_to_rest():
         assert new.driver().run_works([DueWork()]).runs == ()
     old.tell("s", "2025-01-02")
     (note,) = old.driver().run_works([DueWork()]).notes
-    assert note.text.startswith("computed by newer code than this")
+    assert note.text.startswith("computed by newer code in")
     assert made_by(opened(old)) == {OLD.id: ["2025-01-02"], NEW.id: ["2025-01-01"]}
     assert len(new.driver().run_works([DueWork()]).runs) == 1
     assert made_by(opened(new)) == {NEW.id: ["2025-01-01..2025-01-02"]}

@@ -202,7 +202,7 @@ def test_a_source_that_always_changes_ends_the_invocation_with_what_to_do():
     engine.hooks["a", "compute"] = changed
     summary = w.driver(engine=engine).run_works([DueWork()])
     assert [run.status for run in summary.runs] == ["failed"] * 3
-    said = "it changed 3 times while it was read; 'settle' leaves alone what is still being written"
+    said = "it changed 3 times while it was read; 'settle' skips files that are still being written"
     assert summary.faults == (("s", said),)
     assert ("s", said) in [(each.asset, each.reason) for each in summary.waiting]
 
@@ -270,7 +270,7 @@ def test_a_write_that_certainly_wrote_nothing_needs_no_fence_unless_an_attempt_b
     summary = w.driver().run_works([DueWork()])
     assert [result.error for result in summary.runs] == ["Delta refuses the column 'a b'"]
     assert w.store.read_history(HistoryQuery(asset="a"))[-1].kind == ("failure" if first is None else "unfenced")
-    assert ("may have landed" in str(summary.waiting)) == (first is not None)
+    assert ("may still have committed" in str(summary.waiting)) == (first is not None)
 
 
 def test_a_target_out_of_reach_leaves_the_chain_for_the_next_invocation():

@@ -66,11 +66,11 @@ def test_what_cannot_be_completed_a_person_has_done_with(kind, rows):
     for _ in range(2):
         (failed,) = run(w).runs
         assert failed.error == (
-            "m: m-1 is in train alone, and is completed with what it read: m: version 3 of s was vacuumed"
+            "m: m-1 committed only to train; the rest is written from the same inputs: m: version 3 of s was vacuumed"
         )
         assert failed.hint == (
-            f"the next run tries it again; if what it read is gone for good, `sparkassets mark m --partition {DAY} "
-            "--missing --reason …` computes all of it again, with `--done` it stays as it is"
+            f"the next run tries again; if its inputs are gone for good, `sparkassets mark m --partition {DAY} "
+            "--missing --reason …` recomputes all of it, and `--done` keeps the table as it is"
         )
     del w.engine.hooks["m", "compute"]
     assert mark(w, kind).settled == ("m-1",)
@@ -100,7 +100,7 @@ def test_other_files_are_not_what_it_read():
     w = half(kind="csv")
     w.tell("s", DAY, cursor={KEY: "second"})
     (failed,) = run(w).runs
-    assert failed.error.endswith("the files of s are not those that m-1 read")
+    assert failed.error.endswith("the files of s changed since m-1 read them")
     assert mark(w, "missing").settled == ("m-1",)
     (again,) = run(w).runs
     assert (again.status, again.adopted) == ("success", None)

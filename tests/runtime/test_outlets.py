@@ -91,7 +91,7 @@ def test_a_run_that_is_in_no_outlet_leaves_fences_in_all():
 def test_a_fence_whose_answer_is_lost_is_found_to_be_ones_own():
     w = world()
     dying(w, "write", "train")
-    w.engine.hooks["train", "fenced"] = raising(FenceConflictError("another writer was quicker"))
+    w.engine.hooks["train", "fenced"] = raising(FenceConflictError("another writer committed first"))
     assert w.driver().run_works([DueWork()]).ok
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
 

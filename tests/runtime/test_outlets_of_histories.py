@@ -67,7 +67,7 @@ class History:
             return
         if random.random() < 0.5:
             table.clear()
-            lake.targets.news[name] = TableFinding("gone", f"its table at /data/{name} is gone", EVERYTHING)
+            lake.targets.news[name] = TableFinding("gone", f"its table at /data/{name} was deleted", EVERYTHING)
             return
         kept = random.randrange(1, len(table) + 1)
         dropped = [commit.order.partitions for commit in table[kept:] if commit.order is not None]

@@ -123,8 +123,8 @@ def test_what_is_not_in_every_outlet_is_refused():
     older, newer = published(w)
     context = PlanningContext(w.project, w.driver().ledger.open(), 0, 0)
     (wait,) = plan_rollback(context, w.project.assets["a"], newer).waiting
-    assert wait.reason == f"{newer} is the newest already"
+    assert wait.reason == f"{newer} is already the newest iteration"
     gone = replace(context.state.assets["test"], iterations=())
     state = replace(context.state, assets={**context.state.assets, "test": gone})
-    with pytest.raises(InputError, match=f"asset 'test' has no iteration of run '{older}'; there is none yet"):
+    with pytest.raises(InputError, match=f"asset 'test' has no iteration of run '{older}'; it has none yet"):
         plan_rollback(PlanningContext(w.project, state, 0, 0), w.project.assets["a"], older)

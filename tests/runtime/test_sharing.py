@@ -40,7 +40,9 @@ def test_spark_of_one_driver_commits_to_a_table_at_a_time(places, commits, waits
     w.tell("t", "2025-01-01")
     told = [run.error for run in w.driver().run_works([DueWork()]).runs if run.asset == "b"]
     if waits:
-        assert str(told[0]).startswith("b: nothing may be committed for its run: Spark of another driver commits to")
+        assert str(told[0]).startswith(
+            "b: its run may not commit: the Spark session of another driver is committing to"
+        )
         w.alive = False
         assert sorted((run.asset, run.error) for run in w.driver().run_works([DueWork()]).runs) == [
             ("a", ""),

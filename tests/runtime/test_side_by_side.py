@@ -218,7 +218,7 @@ def test_spark_of_two_drivers_does_not_commit_to_a_table_at_once():
     dying(w, "write", "2025-01-01T00,x", commits=True)
     summary = w.driver().run_works([DueWork()])
     assert [run.status for run in summary.runs] == ["failed"] * 4
-    assert (summary.runs[0].error or "").startswith("a: nothing may be committed for its run: Spark of another driver")
+    assert (summary.runs[0].error or "").startswith("a: its run may not commit: the Spark session of another driver")
     w.alive = False
     assert w.driver().run_works([DueWork()]).ok
     assert set(computed(w).values()) == {1}

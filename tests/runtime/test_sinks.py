@@ -20,7 +20,7 @@ from tests.runtime.fakes import FakeClock
 from tests.runtime.listeners import Blocked, Listener, Raising, gone
 
 PROJECT = project(source("s"), asset("a", "s"), variables={"TOKEN": "s3cr3t-of-the-receiver"})
-GOES_ON = "runs are not affected, and it is told what follows"
+GOES_ON = "runs continue, and later commits are still sent to it"
 AT = datetime(2025, 2, 1, tzinfo=UTC)
 
 
@@ -84,7 +84,7 @@ class UnsayableError(Exception):
         (GeneratorExit(), "GeneratorExit"),
         (asyncio.CancelledError(), "CancelledError"),
         (BaseExceptionGroup("two", [SystemExit(2)]), "BaseExceptionGroup: two (1 sub-exception): SystemExit: 2"),
-        (UnsayableError(), "UnsayableError, which cannot say what it is"),
+        (UnsayableError(), "UnsayableError, whose text is not available"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
@@ -112,7 +112,7 @@ def test_one_that_blocks_holds_up_nobody_and_is_left_behind(made, notes):
     assert blocked.entered.wait(10)
     sinks.end_invocation()
     assert healthy.seqs == [1, 2, 3]
-    assert notes == ["the sink Blocked is behind by 3 entries; nothing waits for it any longer"]
+    assert notes == ["the sink Blocked is behind by 3 entries, which are dropped"]
 
     tell(sinks, entries(4))
     sinks.end_invocation()  # not waited for again, and said once
@@ -148,8 +148,8 @@ def test_what_does_not_fit_is_dropped_and_counted(made, notes):
     tell(sinks, entries(11), entries(12, 13))
     sinks.end_invocation()
     assert notes == [
-        "the sink Blocked is too slow: 3 entries of the journal not told to it",
-        "the sink Blocked is behind by 10 entries; nothing waits for it any longer",
+        "the sink Blocked is too slow: 3 entries of the journal dropped",
+        "the sink Blocked is behind by 10 entries, which are dropped",
     ]
     blocked.go.set()
     assert gone("sink Blocked")
@@ -205,7 +205,7 @@ def test_where_no_thread_can_be_had_nothing_is_told(made, notes, monkeypatch):
     sinks.end_invocation()
     assert notes == [
         f"the sink Listener raised RuntimeError: can't start new thread; {GOES_ON}",
-        "the sink Listener is too slow: 1 entry of the journal not told to it",
+        "the sink Listener is too slow: 1 entry of the journal dropped",
     ]
     tell(sinks, entries(2))
     sinks.end_invocation()

@@ -87,7 +87,7 @@ def test_partitions_that_are_not_there_rest_until_there_is_a_new_cause():
     assert run(w).runs == ()
     said = {(item.asset, item.reason) for item in planned(w).waiting}
     assert ("a", f"skipped by a-1: {REASON}") in said
-    assert ("b", "not wanted: what it would be made of is skipped in a") in said
+    assert ("b", "not wanted: its input is skipped in a") in said
     status = next(each for each in w.opened().status() if each.asset == "a")
     assert (status.skipped, status.withheld, status.withheld_runs) == (2, 0, ())
     assert f"skipped 2025-01-01..2025-01-02 by a-1: {REASON}" in repr(w.opened().explain("a"))

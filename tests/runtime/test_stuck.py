@@ -54,7 +54,7 @@ def lost():
 
 
 def lose(w: World) -> None:
-    w.targets.news["a"] = TableFinding("gone", "its table at /data/a is gone", EVERYTHING)
+    w.targets.news["a"] = TableFinding("gone", "its table at /data/a was deleted", EVERYTHING)
 
 
 def test_a_read_that_is_stuck(untold):
@@ -62,7 +62,7 @@ def test_a_read_that_is_stuck(untold):
         summary = run(untold)
         assert not summary.ok
         (said,) = summary.failures
-        assert said.startswith("a waits for a person: the changes of s are not told: it was vacuumed")
+        assert said.startswith("a waits for a person: the changes of s are not available: it was vacuumed")
     assert status(untold) == ("waits for a person", "stuck")
 
 
@@ -72,7 +72,7 @@ def test_a_loss_that_is_stuck(lost):
         summary = run(lost)
         assert not summary.ok
         (said,) = summary.failures
-        assert said.startswith("a waits for a person: its table at /data/a is gone; what was appended cannot be")
+        assert said.startswith("a waits for a person: its table at /data/a was deleted; appended rows cannot be")
     lose(lost)
     assert status(lost) == ("waits for a person", "stuck")
 
@@ -132,7 +132,9 @@ def test_runs_of_an_outlet_are_those_that_write_it():
 
 def test_lineage_of_what_writes_outlets_names_these():
     w = outlets()
-    with pytest.raises(InputError, match="the runs of 'm' write train and test: ask where these came from") as refused:
+    with pytest.raises(
+        InputError, match="the runs of 'm' write train and test: ask for the lineage of these"
+    ) as refused:
         w.opened().lineage.trace("m")
     assert refused.value.hint == "`sparkassets lineage train`"
 

@@ -11,7 +11,7 @@ from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, project, source
 from tests.runtime.fakes import FakeTargets, World
 
-GONE = TableFinding("gone", "its table at /data/a is gone", EVERYTHING)
+GONE = TableFinding("gone", "its table at /data/a was deleted", EVERYTHING)
 
 
 def used(*assets):
@@ -99,7 +99,7 @@ def test_a_table_that_vanishes_whenever_it_was_computed_is_not_computed_for_ever
     summary = world.driver().run_works([DueWork()])
     assert [result.asset for result in summary.runs] == ["a"]
     assert summary.faults == (
-        ("a", "its table at /data/a is gone, again, after it was computed again; look who removes it"),
+        ("a", "its table at /data/a was deleted, again, after it was recomputed; find out who removes it"),
     )
 
 
@@ -124,10 +124,7 @@ class Answering(FakeTargets):
         return self.found
 
 
-AWAY = (
-    "the folder /mnt/lake is not there, but tables were written to it: is its volume mounted?"
-    " to compute them again, make the folder: mkdir -p /mnt/lake"
-)
+AWAY = "the folder /mnt/lake is missing, but had tables: mount its volume, or recompute them after `mkdir -p /mnt/lake`"
 
 
 def test_tables_whose_folder_is_not_there_are_not_computed_anew():

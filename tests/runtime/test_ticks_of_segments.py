@@ -238,5 +238,5 @@ def test_a_plan_tells_of_a_tick_for_which_nothing_came():
         world.clock.instant = datetime(2025, 1, day, tzinfo=UTC)
         world.driver().run_works([DueWork()])
     (waits,) = world.opened().plan().waiting
-    then = "nothing to do yet for @daily at 2025-01-03T00:00Z, next at 2025-01-04T00:00Z"
+    then = "@daily had nothing to do at 2025-01-03T00:00Z, next at 2025-01-04T00:00Z"
     assert waits.reason == f"up to date since a-1; {then}"

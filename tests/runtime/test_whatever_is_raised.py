@@ -45,7 +45,7 @@ RAISED = {
         "two", [ValueError("a"), OSError("b")]
     ),
     "BaseExceptionGroup: one (1 sub-exception): SystemExit: 2": lambda: BaseExceptionGroup("one", [SystemExit(2)]),
-    "MuteError, which cannot say what it is": MuteError,
+    "MuteError, whose text is not available": MuteError,
     "MaskedError: who": lambda: MaskedError("who"),
 }
 """What is told of an error, and the error: pytest itself ends of a parameter that is one of these."""
@@ -133,7 +133,7 @@ def test_a_progress_that_raises_is_told_no_more_and_the_work_goes_on(told):
     w.tell("s", "2025-01-01")
     progress = Recorder()
     setattr(progress, told, lambda *_: raising(OSError("broken pipe"))(None))
-    with pytest.warns(RuntimeWarning, match=r"^the progress raised OSError: broken pipe; it is told no more$"):
+    with pytest.warns(RuntimeWarning, match=r"^the progress listener raised OSError: broken pipe and is now ignored$"):
         summary = w.driver(progress=progress).run_works([DueWork()])
     assert [result.status for result in summary.runs] == ["success", "success"]
     assert len(progress.results) <= 1
@@ -186,7 +186,7 @@ def test_what_does_not_even_let_itself_be_left_behind_is_told_as_cancelled(monke
     threading.Thread(target=lambda: (running.wait(10), driver.stop()), daemon=True).start()
     (result,) = driver.run_works([DueWork()]).runs
     over.set()
-    assert (result.status, result.error) == ("cancelled", "interrupted before it ended; the next start settles it")
+    assert (result.status, result.error) == ("cancelled", "interrupted before it ended; the next start recovers it")
 
 
 def test_what_was_interrupted_is_not_failed_and_runs_again_in_the_same_invocation():
@@ -240,5 +240,5 @@ def test_what_a_run_told_that_cannot_be_recorded_is_its_failure_and_the_others_a
     w.engine.measures["a"] = told
     summary = w.driver().run_works([DueWork()])
     status = {result.asset: (result.status, result.error.partition(": ")[2][:40]) for result in summary.runs}
-    assert status == {"a": ("failed", "what the run told of itself cannot be re"), "b": ("success", "")}
+    assert status == {"a": ("failed", "the run's result cannot be re"), "b": ("success", "")}
     assert [row.kind for row in w.store.read_history(HistoryQuery(asset="a"))][-1] == "unfenced"

@@ -230,7 +230,10 @@ def test_other_rules_try_it_again():
 
     w.project = project(source("s"), replace(made, definition=AssetDefinition("other")), asset("b", "a", retries=0))
     (only,) = planned(w).runs
-    assert (only.partitions, only.reason) == (SECOND, "1 partition missing, 1 withheld by other rules or code")
+    assert (only.partitions, only.reason) == (
+        SECOND,
+        "1 partition missing, 1 withheld before its rules or code changed",
+    )
     assert run(w).ok
     assert not planned(w).runs
 
@@ -337,7 +340,7 @@ def test_an_asset_without_partitions_is_accepted_and_tried_by_other_rules():
     run(w)
     made = w.project.assets["a"]
     w.project = project(source("s", by=None), replace(made, definition=AssetDefinition("other")), w.project.assets["b"])
-    assert [each.reason for each in planned(w).runs] == ["withheld by other rules or code"]
+    assert [each.reason for each in planned(w).runs] == ["withheld before its rules or code changed"]
     run(w)
     assert not planned(w).runs
     w.opened().assets.accept("a", reason="looked at")
@@ -416,7 +419,7 @@ def test_status_counts_it_and_shows_rule_and_rows():
     assert waiting.withheld == 0
     assert w.opened().partitions.statuses("a") == [("2025-01-01", "current"), ("2025-01-02", "withheld")]
     tree = repr(w.opened().explain("a"))
-    assert "- withheld 2025-01-02 by a-1; new data, other rules or `sparkassets accept` try it again" in tree
+    assert "- withheld 2025-01-02 by a-1; retried after new data, changed rules or `sparkassets accept`" in tree
     assert "n=NULL" in tree
     (_, record) = w.opened().history.runs()[:1], w.opened().history.runs()[0]
     assert (record.withheld, run_document(record, w.project)["withheld"]["count"]) == (SECOND, 1)
@@ -441,7 +444,7 @@ def test_what_an_asset_without_partitions_is_compared_with_tries_it_again():
     run(w)
     assert not planned(w).runs
     w.tell("d")
-    assert [(each.asset, each.reason) for each in run(w).runs] == [("a", "withheld before, by what was updated since")]
+    assert [(each.asset, each.reason) for each in run(w).runs] == [("a", "withheld before its inputs were updated")]
     assert not planned(w).runs
     del w.engine.judged["a"]
     w.tell("d")

@@ -148,7 +148,7 @@ def test_they_are_shown_each_with_its_interval_its_rules_and_rows():
     assert [(each["rules"][0]["failing"], each["rules"][0]["samples"]) for each in shown] == [(12, [{"n": "NULL"}])] * 2
     tree = repr(w.opened().explain("a"))
     for day, name in ((28, "a-1"), (30, "a-3")):
-        assert f"withheld {span(day)} by {name}; new data, other rules or `sparkassets accept` try it again" in tree
+        assert f"withheld {span(day)} by {name}; retried after new data, changed rules or `sparkassets accept`" in tree
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,9 @@ def test_other_rules_try_each_of_them_again_and_a_backfill_the_one_that_it_names
     assert [each.interval for each in state(w, "a").withheld] == [seconds(28), seconds(29)]
     judging(w, {29})
     w.project = project(replace(w.project.assets["a"], definition=AssetDefinition("other")), w.project.assets["b"])
-    assert {each.reason for each in planned(w).runs if each.asset == "a"} == {"withheld by other rules or code"}
+    assert {each.reason for each in planned(w).runs if each.asset == "a"} == {
+        "withheld before its rules or code changed"
+    }
     run(w)
     assert published(w) == [31, 30, 28]
     assert not planned(w).runs
@@ -225,7 +227,7 @@ def test_an_upsert_without_newest_by_waits_for_what_is_withheld_and_one_with_it_
         judging(w, {29})
         run(w)
         assert published(w) == there
-        told = "waits for what is withheld: each of an upsert without 'newest_by' goes by what the ones before it left"
+        told = "waits for a withheld run: upserts without 'newest_by' must be applied in order"
         assert (told in said(w)) == (not newest_by)
         accept(w)
         run(w)
@@ -249,10 +251,10 @@ def test_later_instances_wait_where_very_many_are_withheld():
         w.clock.instant += timedelta(days=1)
         run(w)
         assert len(state(w, "a").withheld) == 100
-    assert said(w)[-1] == "waits: 100 runs of it are withheld"
+    assert said(w)[-1] == "waits for a decision: 100 of its runs are withheld"
     with pytest.raises(InputError, match="100 runs of a are withheld: name one of them") as refused:
         accept(w)
-    assert str(refused.value.hint).endswith("; and 90 more, which `sparkassets status` shows")
+    assert str(refused.value.hint).endswith("; and 90 more, see `sparkassets status`")
 
 
 # ------------------------------------------------------------------ runs that continue from each other

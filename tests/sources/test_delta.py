@@ -261,7 +261,7 @@ def test_a_table_made_anew_is_looked_at_as_a_whole(place):
     assert seen.whole is True
     assert seen.table_id != first.table_id
     assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-03"], ["2013-01-01", "2013-01-02"])
-    assert seen.extra == {"reason": "another table stands there now", "files": 1}
+    assert seen.extra == {"reason": "the table was replaced by another", "files": 1}
     assert source.look() is None
 
 
@@ -273,7 +273,7 @@ def test_a_table_made_anew_with_more_versions_is_not_taken_for_the_old_one(path)
     add(path, 3)
     add(path, 4)
     seen = source.look()
-    assert seen.extra["reason"] == "another table stands there now"
+    assert seen.extra["reason"] == "the table was replaced by another"
     assert source.keys(seen.changed) == ["2013-01-03", "2013-01-04"]
 
 
@@ -318,7 +318,7 @@ def test_a_log_that_was_cleaned_is_looked_at_as_a_whole(path):
     seen = source.look()
     assert seen.whole is True
     assert source.keys(seen.changed) == ["2013-01-01", "2013-01-02", "2013-01-03", "2013-01-04"]
-    assert seen.extra == {"reason": "the log no longer holds every version after 0", "files": 4}
+    assert seen.extra == {"reason": "the log no longer has every version after 0", "files": 4}
 
 
 def test_what_was_deleted_while_nobody_looked_is_removed_although_the_log_was_cleaned(path):
@@ -331,7 +331,7 @@ def test_what_was_deleted_while_nobody_looked_is_removed_although_the_log_was_cl
     for version in (0, 1):
         Path(path, "_delta_log", f"{version:020d}.json").unlink()
     seen = source.look()
-    assert seen.extra["reason"] == "the log no longer holds every version after 0"
+    assert seen.extra["reason"] == "the log no longer has every version after 0"
     assert source.keys(seen.removed) == ["2013-01-02"]
     assert source.keys(source.coverage) == ["2013-01-01", "2013-01-03"]
 
@@ -344,7 +344,7 @@ def test_a_log_that_lost_the_very_version_after_is_looked_at_as_a_whole(path):
     add(path, 3)
     DeltaTable(path).create_checkpoint()
     Path(path, "_delta_log", f"{1:020d}.json").unlink()
-    assert source.look().extra["reason"] == "the log no longer holds every version after 0"
+    assert source.look().extra["reason"] == "the log no longer has every version after 0"
 
 
 def test_a_cleaned_log_without_news_is_nothing_new_again_and_again(path):
@@ -387,12 +387,12 @@ def test_a_file_that_tells_nothing_and_cannot_be_read_is_named(path):
     (file,) = Path(path).glob("*.parquet")
     file.unlink()
     assert message(delta(path)) == (
-        f"the log of the source 'landed' does not tell the days in '{file.name}', and the file cannot be read:"
-        " No such file or directory\n"
-        "  hint: let its log have statistics of 'day' (delta.dataSkippingStatsColumns), or be partitioned by it"
+        f"the days in '{file.name}' of the source 'landed' are in neither its log nor a readable file: No such "
+        "file or directory\n  hint: collect statistics of 'day' (delta.dataSkippingStatsColumns), or partition the "
+        "table by it"
     )
     file.write_bytes(b"PAR1 no longer")
-    assert "and the file cannot be read: " in message(delta(path))
+    assert "nor a readable file: " in message(delta(path))
 
 
 def test_a_file_that_was_vacuumed_and_told_nothing_may_have_held_all_that_was_there(path):
@@ -410,7 +410,7 @@ def test_a_file_that_was_vacuumed_and_told_nothing_may_have_held_all_that_was_th
     assert source.keys(seen.changed) == ["2013-01-01", "2013-01-03", "2013-01-04"]
     assert (seen.extra["untold"], seen.extra["reason"]) == (
         1,
-        "files are gone and do not tell what they held; they do in a table partitioned by 'day'",
+        "the rows of removed files are unknown; not so in a table partitioned by 'day'",
     )
 
 
@@ -479,7 +479,7 @@ def test_a_column_that_is_stored_in_another_way_starts_over(path):
     table = pa.table({"day": ["2013-01-02"], "x": [1]})
     write_deltalake(path, table, mode="overwrite", schema_mode="overwrite")
     seen = source.look()
-    assert seen.extra["reason"] == "the partition's column is stored in another way now"
+    assert seen.extra["reason"] == "the type of the partition's column changed"
     assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-02"], ["2013-01-01"])
     assert source.look() is None
 
@@ -491,7 +491,7 @@ def test_another_partition_column_starts_over(path):
     source.look()
     source.asset = delta(path, TimePartition("day", "UTC", column="due")).asset
     seen = source.look()
-    assert seen.extra == {"reason": "the partition goes by another column now", "files": 1}
+    assert seen.extra == {"reason": "the partition's column changed", "files": 1}
     assert source.keys(seen.changed) == ["2013-02-01"]
 
 
@@ -600,7 +600,7 @@ def test_partition_values_that_are_no_keys_are_named_and_skipped(path):
         write_deltalake(path, table, mode="append", partition_by=["day"])
 
 
-LEFT = "rows left out whose 'day' is no day of the years 1000 to 8999: "
+LEFT = "rows left out whose 'day' is not a day of the years 1000 to 8999: "
 
 
 def test_what_cannot_be_planned_is_told_at_every_look_while_it_is_there(path, layout, opened):
@@ -641,7 +641,7 @@ def test_so_are_instants(path, by, type_):
     source = delta(path, TimePartition(by, "Asia/Tokyo", column="t"))
     assert len(source.keys(source.look().changed)) == 1
     (note,) = source.notes
-    assert note.startswith(f"rows left out whose 't' is no {by} of the years 1000 to 8999: 9999-12-31")
+    assert note.startswith(f"rows left out whose 't' is not a {by} of the years 1000 to 8999: 9999-12-31")
 
 
 def test_text_that_is_no_key_is_told_until_it_is_gone(path):
@@ -759,7 +759,7 @@ def test_where_vectors_are_not_told_the_days_of_the_whole_file_count(path):
     )
     seen = source.look()
     assert (source.keys(seen.changed), source.keys(seen.removed)) == (["2013-01-01", "2013-01-02", "2013-01-03"], [])
-    assert seen.extra["deletion_vectors"].startswith("deltalake does not tell which rows deletion vectors delete: ")
+    assert seen.extra["deletion_vectors"].startswith("deltalake cannot read deletion vectors: ")
 
 
 @pytest.mark.parametrize(
@@ -768,7 +768,7 @@ def test_where_vectors_are_not_told_the_days_of_the_whole_file_count(path):
         ("teleportation", "Feature 'teleportation' is not supported"),
         (
             "catalogManaged",
-            "its catalog has its newest commits: read and write it by its name, 'table: catalog.schema.name'",
+            "its newest commits are in its catalog: read and write it by its name, 'table: catalog.schema.name'",
         ),
     ],
 )
@@ -881,7 +881,7 @@ def test_a_table_that_is_not_there_yet_is_nothing_new(place):
     uri, path = place
     source = delta(uri)
     assert source.look() is None
-    assert source.notes == (f"there is no Delta table at '{uri}' yet",)
+    assert source.notes == (f"no Delta table at '{uri}' yet",)
     Path(path).mkdir()
     assert source.look() is None
 
@@ -889,8 +889,8 @@ def test_a_table_that_is_not_there_yet_is_nothing_new(place):
 def test_a_table_in_a_folder_that_is_not_there_is_an_error(tmp_path):
     (tmp_path / "lake").mkdir()
     assert message(delta(f"{tmp_path}/laek/flights")) == (
-        f"the source 'landed' has no folder '{tmp_path}/laek'\n"
-        f"  hint: did you mean '{tmp_path}/lake'? if not, create the folder: an empty one is waited for"
+        f"the source 'landed' has no folder '{tmp_path}/laek'\n  hint: did you mean '{tmp_path}/lake'? if not, "
+        "create the folder: the source then waits for its data"
     )
 
 
@@ -901,8 +901,8 @@ def test_a_table_that_vanished_is_an_error(place):
     source.look()
     shutil.rmtree(path)
     assert message(source) == (
-        f"the source 'landed' vanished: there is no Delta table at '{uri}' any more\n"
-        "  hint: bring it back, or take the asset and what reads it out of the project"
+        f"the source 'landed' vanished: the Delta table at '{uri}' no longer exists\n  hint: restore it, or remove "
+        "the asset and its readers from the project"
     )
 
 
@@ -923,32 +923,32 @@ def test_a_folder_of_files_is_no_table(path):
             "x",
             "day",
             (
-                "the column 'x' of the source 'landed' is of type long, which tells no day; expected a date, a"
-                " timestamp or the partition's key as text"
+                "the column 'x' of the source 'landed' is long; a partition by day needs a date, a timestamp or "
+                "the key as text"
             ),
         ),
         (
             "s",
             "day",
             (
-                "the column 's' of the source 'landed' is of type struct, which tells no day; expected a date, a"
-                " timestamp or the partition's key as text"
+                "the column 's' of the source 'landed' is struct; a partition by day needs a date, a timestamp or "
+                "the key as text"
             ),
         ),
         (
             "day",
             "hour",
             (
-                "the column 'day' of the source 'landed' is of type date, which tells no hour; expected a timestamp"
-                " or the partition's key as text"
+                "the column 'day' of the source 'landed' is date; a partition by hour needs a timestamp or the key "
+                "as text"
             ),
         ),
         (
             None,
             "day",
             (
-                "the partition of the source 'landed' names no column\n"
-                "  hint: write 'partition: {by: …, column: …}': a Delta table tells its partitions by a column"
+                "the partition of the source 'landed' lacks its column\n  hint: write 'partition: {by: …, column: "
+                "…}': a Delta table needs a partition column"
             ),
         ),
     ],

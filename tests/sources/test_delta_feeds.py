@@ -15,8 +15,8 @@ from tests.sources.test_delta_segments import BOTH, REGIONS, add, delta
 FEED = {"delta.enableChangeDataFeed": "true"}
 ROWS = [(1, "de"), (1, "nl"), (2, "de"), (2, "nl")]
 VAGUE = (
-    "a file that was rewritten holds several partitions, all of which count as changed; those alone whose rows changed "
-    "do in a table partitioned by {}, or one that keeps a change feed (delta.enableChangeDataFeed = true)"
+    "a rewritten file spans several partitions, which all count as changed; not so in a table partitioned by {}, "
+    "or with a change feed (delta.enableChangeDataFeed = true)"
 )
 
 

@@ -121,22 +121,22 @@ def test_bounds_that_may_be_cut_off_are_not_believed(path, length):
             "at",
             ("de",),
             (
-                "the column 'at' of the source 'landed' is of type double, which tells no segment; expected a string,"
-                " an integer, a decimal, a date or a boolean"
+                "the column 'at' of the source 'landed' is double; segments need a string, integer, decimal, date "
+                "or boolean"
             ),
         ),
         (
             "amount",
             ("1.50",),
             (
-                "the segment '1.50' is no value of the column 'amount' of the source 'landed', which is of type"
-                " decimal(9,2)\n  hint: write '1.5'"
+                "the segment '1.50' is not a value of the column 'amount' of the source 'landed', which is "
+                "decimal(9,2)\n  hint: write '1.5'"
             ),
         ),
         (
             "amount",
             ("de",),
-            "the segment 'de' is no value of the column 'amount' of the source 'landed', which is of type decimal(9,2)",
+            "the segment 'de' is not a value of the column 'amount' of the source 'landed', which is decimal(9,2)",
         ),
     ],
 )
@@ -157,7 +157,7 @@ def test_rows_of_other_segments_and_of_none_are_told_while_they_are_there(path, 
     add(path, (1, "de"), (1, "be"), (2, None), (None, "nl"), **layout)
     source = delta(path)
     assert source.keys(source.look().changed) == ["2013-01-01,de"]
-    days = "rows left out whose 'day' is no day of the years 1000 to 8999: NULL"
+    days = "rows left out whose 'day' is not a day of the years 1000 to 8999: NULL"
     assert source.notes == (days, "rows left out whose 'region' is none of its segments: NULL, be")
     assert source.look() is None
     assert len(source.notes) == 2
@@ -178,7 +178,7 @@ def test_rows_that_each_lack_another_dimension_are_in_no_partition(path, whole):
     source = delta(path)
     assert source.keys(source.look().changed) == ["2013-01-01,nl"] * len(whole)
     assert source.notes == (
-        "rows left out whose 'day' is no day of the years 1000 to 8999: NULL",
+        "rows left out whose 'day' is not a day of the years 1000 to 8999: NULL",
         "rows left out whose 'region' is none of its segments: NULL",
     )
     add(path, (2, "de"))
@@ -235,7 +235,7 @@ def test_other_dimensions_start_over(path):
     source.look()
     source.asset = delta(path).asset
     seen = source.look()
-    assert seen.extra["reason"] == "the partition goes by another column now"
+    assert seen.extra["reason"] == "the partition's column changed"
     assert source.keys(seen.changed) == ["2013-01-01,de"]
 
 
@@ -293,10 +293,9 @@ def test_a_file_that_tells_nothing_and_cannot_be_read_is_named(path):
     (file,) = Path(path).glob("*.parquet")
     file.unlink()
     assert message(delta(path)) == (
-        f"the log of the source 'landed' does not tell the days and 'region' in '{file.name}', and the file cannot be"
-        " read: No such file or directory\n"
-        "  hint: let its log have statistics of 'day' and 'region' (delta.dataSkippingStatsColumns), or be partitioned"
-        " by them"
+        f"the days and 'region' in '{file.name}' of the source 'landed' are in neither its log nor a readable "
+        "file: No such file or directory\n  hint: collect statistics of 'day' and 'region' "
+        "(delta.dataSkippingStatsColumns), or partition the table by them"
     )
 
 
@@ -314,7 +313,7 @@ def test_what_files_held_that_are_gone_is_all_that_their_bounds_allow(path):
     assert source.keys(seen.changed) == ["2013-01-01,de"]
     assert seen.extra["untold"] == 1
     assert seen.extra["reason"] == (
-        "files are gone and do not tell what they held; they do in a table partitioned by 'day' and 'region'"
+        "the rows of removed files are unknown; not so in a table partitioned by 'day' and 'region'"
     )
 
 

@@ -114,7 +114,7 @@ def test_a_view_that_comes_later_begins_with_all_that_is_held(tmp_path):
     seen = source.look()
     assert (seen.whole, seen.version, seen.changed) == (False, None, NOTHING)
     assert seen.views == {"days": ViewChanges(DAYS.parse("2025-01-01"))}
-    assert seen.notes == ("rows left out whose 'happened' is no day of the years 1000 to 8999: NULL",)
+    assert seen.notes == ("rows left out whose 'happened' is not a day of the years 1000 to 8999: NULL",)
     assert source.look().notes == seen.notes
     source.asset = Source(path, {}).asset
     assert source.look().cursor == {"views": None}
@@ -142,7 +142,7 @@ def test_another_table_tells_all_anew(tmp_path):
     append(tmp_path / "other", (2, "de", 1), (3, "de", 1))
     source.asset = Source(tmp_path / "other", {"days": DAYS}).asset
     seen = source.look()
-    assert seen.extra["reason"] == "another table stands there now"
+    assert seen.extra["reason"] == "the table was replaced by another"
     assert seen.views == {"days": ViewChanges(DAYS.parse("2025-01-02..2025-01-03"), DAYS.parse("2025-01-01"))}
 
 

@@ -197,7 +197,7 @@ def test_values_in_no_partition_are_told_at_every_look(tmp_path):
     source = Source(tmp_path, views={"days": DAYS, "regions": REGIONS})
     (tmp_path / "a.csv").write_text("region,happened\nus,2025-01-01\nde,soon\nde,\n")
     told = (
-        "rows left out whose 'happened' is no day of the years 1000 to 8999: NULL",
+        "rows left out whose 'happened' is not a day of the years 1000 to 8999: NULL",
         "rows left out whose 'region' is none of its segments: us",
     )
     assert source.look().notes == told
@@ -251,7 +251,7 @@ def test_a_broken_file_is_named(tmp_path):
         SourceError, match=r"the file 'a\.parquet' of the source 'raw' cannot be read: Parquet"
     ) as error:
         source.look()
-    assert error.value.hint.startswith("take it away or write it again")
+    assert error.value.hint.startswith("remove it or write it again")
 
 
 def test_without_a_session_text_files_are_not_read_yet_and_what_their_paths_tell_is(tmp_path):
@@ -260,7 +260,7 @@ def test_without_a_session_text_files_are_not_read_yet_and_what_their_paths_tell
     source.texts = PlainTexts(ready=False)
     seen = source.look()
     assert (seen.session_needed_reason, seen.views) == ("1 new file not read yet", {})
-    assert seen.notes == ("1 new file not read yet: Spark alone reads csv (`plan --spark` starts it)",)
+    assert seen.notes == ("1 new file not read yet: only Spark reads csv (`plan --spark` starts it)",)
     assert ARRIVAL.labels(seen.changed) == ["2025-04-01"]
     assert source.look().has_news is False
     source.texts = PlainTexts()

@@ -215,8 +215,8 @@ def test_an_empty_parquet_file_is_an_error(tmp_path):
     write(tmp_path, "2013-01-05.parquet", "")
     touch(tmp_path / "2013-01-05.parquet", age=10)
     assert message(Source(f"{tmp_path}/{{day}}.parquet", kind="parquet")) == (
-        "the file '2013-01-05.parquet' of the source 'landed' is empty (0 bytes), which is no parquet file\n"
-        "  hint: write it again or take it away; 'settle' leaves alone what is still being written"
+        "the file '2013-01-05.parquet' of the source 'landed' is empty (0 bytes) and not a parquet file\n  hint: "
+        "write it again or remove it; 'settle' skips files that are still being written"
     )
     assert Source(f"{tmp_path}/{{day}}.parquet", kind="parquet", settle_seconds=900).look(now=NOW) is None
 
@@ -256,8 +256,8 @@ def test_a_file_of_the_day_after_tomorrow_never_settles(tmp_path):
     with pytest.raises(SourceError) as error:
         source.look(now=NOW)
     assert str(error.value) == (
-        "the file '2013-01-05.csv' of the source 'landed' was changed in the future, so 'settle' never ends for it\n"
-        "  hint: set its time (touch it), and the clock of who wrote it"
+        "the file '2013-01-05.csv' of the source 'landed' never settles: its modification time is in the future\n  "
+        "hint: touch the file, and correct the clock of its writer"
     )
 
 
@@ -441,7 +441,7 @@ def test_misnamed_files_are_named_and_skipped(landing):
     }
     assert source.look() is None
     named = "20130230.csv, backup.csv, copy0.csv, copy1.csv, copy2.csv and 2 more"
-    assert source.notes == (f"7 files whose name tells no day left out: {named}",)
+    assert source.notes == (f"7 files whose name has no day left out: {named}",)
 
 
 @pytest.mark.parametrize(
@@ -517,12 +517,12 @@ def message(source):
 def test_a_folder_that_is_not_there_is_an_error_with_the_nearest_name(tmp_path):
     (tmp_path / "landing").mkdir()
     assert message(Source(f"{tmp_path}/lnading/{{day}}.csv")) == (
-        f"the source 'landed' has no folder '{tmp_path}/lnading'\n"
-        f"  hint: did you mean '{tmp_path}/landing'? if not, create the folder: an empty one is waited for"
+        f"the source 'landed' has no folder '{tmp_path}/lnading'\n  hint: did you mean '{tmp_path}/landing'? if "
+        "not, create the folder: the source then waits for its data"
     )
     assert message(Source(f"{tmp_path}/inbox/deep/{{day}}.csv")) == (
-        f"the source 'landed' has no folder '{tmp_path}/inbox/deep'\n"
-        "  hint: create the folder: an empty one is waited for"
+        f"the source 'landed' has no folder '{tmp_path}/inbox/deep'\n  hint: create the folder: the source then "
+        "waits for its data"
     )
     assert Source(f"{tmp_path}/landing/{{day}}.csv").look() is None
 
@@ -530,33 +530,34 @@ def test_a_folder_that_is_not_there_is_an_error_with_the_nearest_name(tmp_path):
 def test_a_name_of_other_characters_that_look_alike_is_told(tmp_path):
     (tmp_path / "a\u0308").mkdir()
     assert message(Source(f"{tmp_path}/\u00e4/{{day}}.csv")).endswith(
-        f"'{tmp_path}' has this name composed of other characters (NFC and NFD); rename one of the two"
+        f"'{tmp_path}' has the same name in another Unicode form (NFC or NFD); rename one of the two"
     )
 
 
 def test_a_file_may_come_into_its_folder_and_files_into_a_store(tmp_path, monkeypatch):
     source = Source(f"{tmp_path}/planes.csv", partition=None)
     assert source.look() is None
-    assert source.notes == (f"the file '{tmp_path}/planes.csv' is not there yet",)
+    assert source.notes == (f"the file '{tmp_path}/planes.csv' does not exist yet",)
     monkeypatch.setattr(
         listing, "open_store", lambda uri: (SubTreeFileSystem(str(tmp_path), LocalFileSystem()), "later")
     )
     source = Source("s3a://bucket/later/{day}.csv")
     assert source.look() is None
-    assert source.notes == ("'s3a://bucket/later' holds no files yet",)
+    assert source.notes == ("'s3a://bucket/later' contains no files yet",)
 
 
 def test_a_file_whose_folder_is_not_there_and_one_that_vanished(tmp_path):
     source = Source(f"{tmp_path}/lists/planes.csv", partition=None)
     assert message(source) == (
-        f"the source 'landed' has no folder '{tmp_path}/lists'\n  hint: create the folder: an empty one is waited for"
+        f"the source 'landed' has no folder '{tmp_path}/lists'\n  hint: create the folder: the source then "
+        "waits for its data"
     )
     write(str(tmp_path), "lists/planes.csv")
     source.look()
     (tmp_path / "lists/planes.csv").unlink()
     assert message(source) == (
-        f"the source 'landed' vanished: '{tmp_path}/lists/planes.csv' is no longer there\n"
-        "  hint: bring it back; if its data is gone for good, leave a file without rows in its place"
+        f"the source 'landed' vanished: '{tmp_path}/lists/planes.csv' is no longer there\n  hint: restore it; if "
+        "its data is gone for good, put a file without rows in its place"
     )
 
 
@@ -569,8 +570,8 @@ def test_a_folder_that_vanished_is_an_error(landing):
     with pytest.raises(SourceError) as error:
         source.look()
     assert str(error.value) == (
-        f"the source 'landed' vanished: '{uri}' is no longer there\n"
-        "  hint: bring it back; if its data is gone for good, leave an empty folder in its place"
+        f"the source 'landed' vanished: '{uri}' is no longer there\n  hint: restore it; if its data is gone for "
+        "good, put an empty folder in its place"
     )
 
 
@@ -586,8 +587,8 @@ def test_a_store_that_is_not_known_is_an_error():
     with pytest.raises(SourceError) as error:
         Source("ftp://host/landing/{day}.csv").look()
     assert str(error.value) == (
-        "cannot look at 'ftp://host/landing': no store of files is known for 'ftp://'\n"
-        "  hint: known are paths on a disk, file://, s3:// and s3a://, gs://, abfss:// and az://, hdfs://"
+        "cannot read 'ftp://host/landing': unsupported scheme 'ftp://'\n  hint: supported are local paths, "
+        "file://, s3:// and s3a://, gs://, abfss:// and az://, hdfs://"
     )
 
 
@@ -615,8 +616,8 @@ def test_a_container_of_no_account_is_told_how_to_name_it(monkeypatch):
     with pytest.raises(SourceError) as error:
         open_store("az://lake/landing")
     assert str(error.value) == (
-        "cannot look at 'az://lake/landing': nothing says of which account the container is\n"
-        "  hint: write abfss://lake@<account>.dfs.core.windows.net/…, or set AZURE_STORAGE_ACCOUNT_NAME"
+        "cannot read 'az://lake/landing': the account of the container is unknown\n  hint: write "
+        "abfss://lake@<account>.dfs.core.windows.net/…, or set AZURE_STORAGE_ACCOUNT_NAME"
     )
 
 
@@ -694,7 +695,7 @@ def test_files_of_other_segments_are_named_and_skipped(landing):
     assert source.keys(seen.changed) == ["2013-01-05,de"]
     assert seen.extra["ignored_count"] == 3
     unnamed, others = source.notes
-    assert unnamed == "1 file whose name tells no day left out: region=de/9999/a.csv"
+    assert unnamed == "1 file whose name has no day left out: region=de/9999/a.csv"
     assert others == (
         "2 files of no segment of 'region' left out: region=__HIVE_DEFAULT_PARTITION__/20130105/a.csv,"
         " region=be/20130105/a.csv"

@@ -55,7 +55,7 @@ def test_a_feature_that_is_not_known_is_named(tmp_path):
     with pytest.raises(SourceError) as raised:
         check(table(tmp_path, "collations"))
     assert str(raised.value.args[0]) == (
-        f"no run can write to the Delta table at '{tmp_path}': it has collations, which only Spark's own reader knows"
+        f"no run can write to the Delta table at '{tmp_path}': it has collations, which only Spark can read"
     )
     assert raised.value.hint == "register it in a catalog, and write to it by its name"
 
@@ -65,5 +65,5 @@ def test_a_table_that_its_catalog_manages_is_named(tmp_path, feature):
     with pytest.raises(SourceError, match=r"^cannot read the Delta table at .*catalog-managed") as raised:
         check(table(tmp_path, feature))
     assert raised.value.hint == (
-        "its catalog has its newest commits: read and write it by its name, 'table: catalog.schema.name'"
+        "its newest commits are in its catalog: read and write it by its name, 'table: catalog.schema.name'"
     )

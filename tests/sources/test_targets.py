@@ -126,7 +126,7 @@ def test_a_folder_that_was_removed(table):
     shutil.rmtree(table.path)
     found = table.look()
     assert (found.kind, found.lost, found.table_id, found.version) == ("gone", EVERYTHING, None, None)
-    assert found.reason == f"its table at {table.path} is gone"
+    assert found.reason == f"its table at {table.path} was deleted"
 
 
 def test_a_folder_without_its_log(table):
@@ -142,7 +142,7 @@ def test_another_table_with_fewer_as_many_or_more_commits(table, commits):
     found = table.look()
     assert (found.kind, found.lost, found.version) == ("replaced", EVERYTHING, commits - 1)
     assert found.table_id == str(DeltaTable(table.path).metadata().id) != table.known.table_id
-    assert found.reason == f"another table stands at {table.path} now"
+    assert found.reason == f"its table at {table.path} was replaced by another"
 
 
 def test_another_table_made_by_the_same_run_of_another_state(table):
@@ -397,7 +397,7 @@ def test_a_log_that_does_not_tell_what_came(table):
     found = table.look()
     (commit,) = found.commits
     assert (found.kind, found.lost, found.version) == ("changed", days(), 5)
-    assert commit.operation == "something (the log no longer tells what came after version 2)"
+    assert commit.operation == "an unknown change (the log no longer has the commits after version 2)"
     assert commit.partitions == table.known.coverage
 
 
@@ -420,7 +420,7 @@ def test_a_log_of_which_the_seen_version_was_cleaned_is_the_same_table(table):
 
 def test_a_damaged_log_is_a_fault(table):
     log(table, 3).write_text("{broken")
-    with pytest.raises(SourceError, match=r"00000000000000000003\.json is not whole, .*: move that file away"):
+    with pytest.raises(SourceError, match=r"00000000000000000003\.json is truncated, .*: move that file away"):
         table.look()
 
 

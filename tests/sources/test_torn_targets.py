@@ -19,8 +19,7 @@ def test_a_table_whose_newest_commit_is_torn_is_told_and_computed_anew_where_it_
     with pytest.raises(SourceError) as error:
         table.look()
     assert str(error.value) == (
-        f"{newest} is not whole, as a power failure leaves it: move that file away, and what the table has lost is "
-        "computed again"
+        f"{newest} is truncated, as after a power failure: move that file away; lost partitions are recomputed"
     )
     newest.rename(tmp_path / "moved")
     found = table.look()

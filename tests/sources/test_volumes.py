@@ -109,7 +109,7 @@ class TestATable:
         shutil.rmtree(path)
         write_deltalake(path, day(1))
         told = read(Source(path, kind="delta"), version=0, table_id=was)
-        assert (told.bytes, told.unknown) == (None, "the table was made again since")
+        assert (told.bytes, told.unknown) == (None, "the table was re-created since")
 
     def test_whose_version_left_the_log_is_not_told(self, path):
         for _ in range(3):
@@ -118,7 +118,7 @@ class TestATable:
         for version in (0, 1):
             Path(path, "_delta_log", f"{version:020d}.json").unlink()
         told = read(Source(path, kind="delta"), version=1)
-        assert (told.bytes, told.unknown) == (None, "its log has no version 1 any more")
+        assert (told.bytes, told.unknown) == (None, "its log no longer has version 1")
 
     def test_whose_log_is_damaged_is_not_told(self, path):
         write_deltalake(path, day(1))
@@ -152,7 +152,7 @@ class TestFiles:
 
     def test_of_a_folder_that_is_gone_are_not_told(self, tmp_path):
         told = read(Source(f"{tmp_path}/landing/{{day:%Y%m%d}}/*.csv"), "2025-01-01")
-        assert (told.bytes, told.unknown) == (None, f"'{tmp_path}/landing' is not there")
+        assert (told.bytes, told.unknown) == (None, f"'{tmp_path}/landing' does not exist")
 
 
 def test_what_only_events_tell_of_is_not_read():

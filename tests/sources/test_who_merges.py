@@ -18,6 +18,6 @@ def test_spark_merges_into_a_table_with_a_change_feed(tmp_path, feed):
     merged = replace(asset("a", write=UpsertWrite(("id",))), storage=there)
     assert DeltaTargetObserver().spark_commit_reason(merged) is None
     write_deltalake(there.path, pa.table({"id": [1]}), configuration={"delta.enableChangeDataFeed": feed})
-    reason = "its rows are merged by their keys, and it keeps a change feed"
+    reason = "its rows are merged by keys, and it has a change feed"
     assert DeltaTargetObserver().spark_commit_reason(merged) == (reason if feed == "true" else None)
     assert DeltaTargetObserver().spark_commit_reason(replace(merged, write=AppendWrite())) is None

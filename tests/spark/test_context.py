@@ -118,9 +118,9 @@ def test_an_event_has_the_run_that_it_comes_from():
             lambda c: c.triggering_evnt,
             "the context of a run has no 'triggering_evnt'; did you mean 'triggering_event'?",
         ),
-        (lambda c: c.triggering_event.source_dag_run, "there is no 'source_dag_run'; here it is 'source_run'"),
-        (lambda c: c.triggering_event.extar, "there is no 'extar'; did you mean 'extra'?"),
-        (lambda c: c.triggering_event.extra.row, "there is no 'row'; did you mean 'rows'?"),
+        (lambda c: c.triggering_event.source_dag_run, "'source_dag_run' is undefined; here it is 'source_run'"),
+        (lambda c: c.triggering_event.extar, "'extar' is undefined; did you mean 'extra'?"),
+        (lambda c: c.triggering_event.extra.row, "'row' is undefined; did you mean 'rows'?"),
         (lambda c: c.triggering_events.x, "no event of 'x' triggered this run; events of flights did"),
     ],
 )
@@ -140,15 +140,15 @@ def test_the_attributes_of_a_context_are_those_that_validation_knows():
         (
             {},
             (
-                "'triggering_event' is of the one dataset that triggered the run, and no event did; "
-                "'triggering_events' is empty then"
+                "'triggering_event' needs exactly one triggering dataset, but no event did; 'triggering_events' is "
+                "empty then"
             ),
         ),
         (
             BOTH,
             (
-                "'triggering_event' is of the one dataset that triggered the run, and events of flights and inbox did; "
-                "ask 'triggering_events' for one of them"
+                "'triggering_event' needs exactly one triggering dataset, but events of flights and inbox did; use "
+                "'triggering_events' for one of them"
             ),
         ),
     ],

@@ -49,7 +49,7 @@ def test_what_cannot_be_announced():
         "a: context.emit('sidee'): no asset 'sidee' in project 'test'\n  hint: did you mean 'side'?"
     )
     assert said(run.emit, "side", extra={"token": "x"}) == (
-        "a: context.emit('side'): the extra token holds a credential in 'token'; events are clear text"
+        "a: context.emit('side'): the extra token contains a credential in 'token'; events are clear text"
     )
     assert said(run.emit, "s") == "a: context.emit('s'): a listens to it, so it would run again and again"
     assert run.announced_events == ()
@@ -103,27 +103,25 @@ def test_yielded_dicts_are_extras_and_the_last_rows_are_the_result(call):
         (
             "def f(context, s):\n yield {'rows': 5}\n",
             (
-                "a.yml:2:1: emitting_tasks.work:f returned nothing, but a table needs rows: a DataFrame "
-                "of Spark, pandas or Polars, or a table of Arrow"
+                "a.yml:2:1: emitting_tasks.work:f returned nothing; expected a DataFrame of Spark, pandas or "
+                "Polars, or an Arrow table"
             ),
         ),
         (
             "def f(context, s):\n yield {'url': 'https://h/x?sig=abc'}\n yield s\n",
-            "a.yml:2:1: context.extra: the extra url holds a credential in 'sig'; events are clear text",
+            "a.yml:2:1: context.extra: the extra url contains a credential in 'sig'; events are clear text",
         ),
         (
             "def f(context, s):\n context.extra['name'] = b'\\xff'.decode(errors='surrogateescape')\n return s\n",
             (
-                "a.yml:2:1: context.extra: the extra holds '\\udcff', half of a character, which UTF-8 cannot write"
-                "\n  hint: the text was decoded from bytes that are no text; replace what could not be read"
+                "a.yml:2:1: context.extra: the extra contains '\\udcff', half of a surrogate pair, which is not "
+                "valid Unicode\n  hint: the text was decoded from invalid bytes; replace the characters that could "
+                "not be read"
             ),
         ),
         (
             "def f(context, s):\n deep = []\n for _ in range(5000): deep = [deep]\n yield {'x': deep}\n yield s\n",
-            (
-                "a.yml:2:1: context.extra: the extra is nested too deep; "
-                "expected at most 100 objects and lists in each other"
-            ),
+            "a.yml:2:1: context.extra: the extra nests more than 100 objects and lists",
         ),
     ],
 )

@@ -126,10 +126,10 @@ def test_causes_of_spark_connect_stand_in_the_servers_trace():
 @pytest.mark.parametrize(
     ("message", "hint"),
     [
-        (READ, "declare the column as string and take what fits by try_cast"),
+        (READ, "declare the column as string and use try_cast"),
         (
             "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:/t/a.parquet.",
-            "`sparkassets backfill ASSET --rebuild` makes that again",
+            "`sparkassets backfill ASSET --rebuild` recomputes that",
         ),
         ("[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] of from_json in a query", "None"),
         ("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012", "None"),

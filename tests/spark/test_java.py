@@ -60,13 +60,13 @@ def test_another_java_is_refused_in_one_line(fake, saying, named):
     with pytest.raises(SparkUnavailableError) as error:
         find_java()
     assert str(error.value) == (
-        f"Spark needs Java 17, 21 or 25, but {home}/bin/java is {named}\n"
-        "  hint: install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to it"
+        f"Spark needs Java 17, 21 or 25, but {home}/bin/java is {named}\n  hint: install Java, such as "
+        "openjdk-17-jre-headless, or set JAVA_HOME to it"
     )
 
 
 def test_no_java_is_one_line(tmp_path, monkeypatch):
-    hint = "  hint: install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to it"
+    hint = "  hint: install Java, such as openjdk-17-jre-headless, or set JAVA_HOME to it"
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(SparkUnavailableError) as error:
         find_java()

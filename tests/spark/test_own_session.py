@@ -34,7 +34,7 @@ def test_only_a_function_cannot_stop_it():
         keep_running(shared)
     with (
         set_current_context(object()),
-        pytest.raises(RuntimeError, match=r"^spark\.stop\(\) would end the runs beside this one; "),
+        pytest.raises(RuntimeError, match=r"^spark\.stop\(\) would end other runs; "),
     ):
         shared.stop()
     assert shared.stopped == 0
@@ -136,7 +136,9 @@ def test_a_session_that_cannot_be_copied_is_used_as_it_is_where_it_is_in_utc():
     with open_brief_session(alone) as own:
         assert own is alone
     assert alone.calls == []
-    with pytest.raises(SparkUnavailableError, match=r"time zone is Asia/Tokyo, and it cannot be copied to one in UTC"):
+    with pytest.raises(
+        SparkUnavailableError, match=r"time zone is Asia/Tokyo, and the session cannot be copied to one in UTC"
+    ):
         open_own_session(Connect(zone="Asia/Tokyo", copies=False))
 
 

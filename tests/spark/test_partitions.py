@@ -25,8 +25,8 @@ def hint_of(kind, zone, **more):
             "date",
             "Europe/Berlin",
             (
-                "day is a day of Europe/Berlin, and Spark makes days of UTC of a TIMESTAMP: "
-                f"to_date(from_utc_timestamp(<column>, 'Europe/Berlin')) is the day there; else {FILTER}"
+                "day is a day in Europe/Berlin, but Spark derives UTC days from a TIMESTAMP: use "
+                f"to_date(from_utc_timestamp(<column>, 'Europe/Berlin')); else {FILTER}"
             ),
         ),
         (
@@ -44,5 +44,7 @@ def test_days_of_another_zone_are_told(kind, zone, hint):
 
 
 def test_a_function_is_told_to_go_by_the_partitions_of_its_run():
-    hint = "filter them by context.partitions, or write strategy: full_refresh, by which each run is of all"
+    hint = (
+        "filter them by context.partitions, or write strategy: full_refresh, which computes all partitions in each run"
+    )
     assert hint_of("date", "UTC", body=PythonBody("jobs", "f", (), "/", HERE)) == hint

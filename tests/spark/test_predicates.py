@@ -56,8 +56,8 @@ def test_no_partitions_are_no_rows():
             "Europe/Amsterdam",
             "timestamp_ntz",
             (
-                "TIMESTAMP_NTZ, which cannot hold a partition by hour (it cannot tell a repeated hour)\n"
-                "  hint: make it TIMESTAMP or STRING"
+                "TIMESTAMP_NTZ, which cannot hold a partition by hour (a repeated hour would be ambiguous)\n  "
+                "hint: make it TIMESTAMP or STRING"
             ),
         ),
     ],
@@ -144,14 +144,14 @@ def test_time_without_a_column_tells_nothing_beside_the_columns_there_are():
         (
             SegmentPartition("cents", ("1",)),
             (
-                "the column 'cents' of x is DOUBLE, which cannot hold segments\n"
-                "  hint: make it STRING, a whole number, DECIMAL, DATE or BOOLEAN"
+                "the column 'cents' of x is DOUBLE, which cannot hold segments\n  hint: change it to STRING, a "
+                "whole number, DECIMAL, DATE or BOOLEAN"
             ),
         ),
         (SegmentPartition("stor", ("1",)), "x has no column 'stor'\n  hint: did you mean 'store'?"),
         (
             SegmentPartition("store", ("1", "north")),
-            "the column 'store' of x is INT, which has no value for the segment 'north'",
+            "the segment 'north' is not a value of the column 'store' of x, which is INT",
         ),
     ],
 )
@@ -163,5 +163,5 @@ def test_columns_that_cannot_hold_the_segments(dimension, message):
 
 def test_a_number_that_is_written_in_another_way_is_told():
     priced = Partitioning(None, (SegmentPartition("price", ("1.50",)),))
-    with pytest.raises(RunError, match=r"DECIMAL\(9,2\), which has no value for the segment '1.50'\n  hint: .* '1.5'$"):
+    with pytest.raises(RunError, match=r"the segment '1.50' is not a value of .* DECIMAL\(9,2\)\n  hint: .* '1.5'$"):
         belongs(priced, "*", schema=Schema(price="decimal(9,2)"))

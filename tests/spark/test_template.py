@@ -42,23 +42,23 @@ def refused(template, place=SQL):
         (
             "SELECT 1,\n '{{ triggering_event.source_run.data_interval_start }}'",
             (
-                "a.sql:2:34: there is no 'data_interval_start': what should have it is empty, "
-                "like 'source_run' of an event without a run"
+                "a.sql:2:34: 'data_interval_start' is undefined: its parent is empty, like 'source_run' of an "
+                "event without a run"
             ),
         ),
         (
             "SELECT {{ triggering_event.extra.total }}",
-            "a.sql:1:34: there is no 'total'; known are note, rows",
+            "a.sql:1:34: 'total' is undefined; known are note, rows",
         ),
         (
             "SELECT {{ triggering_events.s[0].extra['row'] }}",
-            "a.sql:1:41: there is no 'row'; did you mean 'rows'?",
+            "a.sql:1:41: 'row' is undefined; did you mean 'rows'?",
         ),
-        ("SELECT {{ params.limits }}", "a.sql:1:18: there is no 'limits'; did you mean 'limit'?"),
-        ("SELECT {{ triggering_events.s[5].extra }}", "a.sql:1: there is no element 5: the list has 1"),
+        ("SELECT {{ params.limits }}", "a.sql:1:18: 'limits' is undefined; did you mean 'limit'?"),
+        ("SELECT {{ triggering_events.s[5].extra }}", "a.sql:1: index 5 is out of range for a list of length 1"),
         (
             "SELECT {{ triggering_events.s.extra }}",
-            "a.sql:1:31: a list has no 'extra'; take one of its elements, as [-1] takes the last",
+            "a.sql:1:31: a list has no 'extra'; take an element, such as [-1] for the last",
         ),
         (
             "SELECT {{ triggering_events.zz[0] }}",
@@ -72,8 +72,8 @@ def refused(template, place=SQL):
         (
             "SELECT '{{ prev_data_interval_end_success }}'",
             (
-                "a.sql:1:12: no earlier run of report that has a data interval has succeeded, "
-                "so 'prev_data_interval_end_success' has no value"
+                "a.sql:1:12: 'prev_data_interval_end_success' has no value: no earlier run of report with a data "
+                "interval has succeeded"
             ),
         ),
     ],
@@ -86,7 +86,7 @@ def test_what_is_not_there_is_told_with_its_place_and_what_to_do(template, messa
 def test_what_is_asked_for_in_the_wrong_way_gets_no_default():
     assert refused("{{ partition.day }}") == "a.sql:1: report has no partitions"
     assert refused("{{ watermark.low }}") == (
-        "a.sql:1: the run has no watermark, or several: not one inlet alone is read after one"
+        "a.sql:1: 'watermark' needs exactly one inlet that is read above a watermark"
     )
 
 

@@ -39,7 +39,7 @@ def test_one_that_is_supported_or_says_nothing_is_taken(version):
 
 
 def test_one_that_is_newer_is_taken_with_a_warning():
-    with pytest.warns(RuntimeWarning, match=r"Spark 4\.3\.0 is newer than what was tried: sparkassets works with"):
+    with pytest.warns(RuntimeWarning, match=r"Spark 4\.3\.0 is too new and untested: sparkassets works with"):
         check_spark("4.3.0")
 
 
@@ -48,7 +48,7 @@ def test_one_that_is_newer_is_taken_with_a_warning():
     [("3.1.0", "3.5.1", "3.2"), ("3.3.2", "4.0.1", "4.0"), ("4.0.0", "4.1.0", "4.1"), ("4.0.1", "4.2.0", "4.1")],
 )
 def test_delta_that_is_too_old_for_the_spark_of_a_session_is_refused(delta, spark, oldest):
-    told = f"Delta {delta} in the session is too old: Spark {spark} takes Delta from {oldest} on"
+    told = f"Delta {delta} in the session is too old: Spark {spark} needs Delta {oldest} or later"
     with pytest.raises(SparkUnavailableError, match=f"^{re.escape(told)}"):
         check_delta(delta, spark=spark)
 
@@ -65,8 +65,8 @@ def test_other_delta_is_taken(delta, spark):
     [
         ("3.4.4", "2.4.0", "pyspark<3.5.0,>=3.4.0", "pyspark 3.4.4 is too old: sparkassets works with"),
         ("5.0.0", "4.4.0", "pyspark<=4.2.0,>=4.0.1", "pyspark 5.0.0 is too new"),
-        ("4.2.0", "4.0.0", "pyspark (<4.1.0,>=4.0.0)", "delta-spark 4.0.0 does not go with pyspark 4.2.0"),
-        ("4.0.0", "4.4.0", "pyspark<=4.2.0,>=4.0.1", "it is made for pyspark <=4.2.0,>=4.0.1"),
+        ("4.2.0", "4.0.0", "pyspark (<4.1.0,>=4.0.0)", "delta-spark 4.0.0 does not match pyspark 4.2.0"),
+        ("4.0.0", "4.4.0", "pyspark<=4.2.0,>=4.0.1", "it needs pyspark <=4.2.0,>=4.0.1"),
     ],
 )  # fmt: skip
 def test_packages_that_do_not_belong_together_are_refused(installed, spark, delta, wanted, told):
@@ -97,9 +97,9 @@ def test_others_are_taken(installed, given):
     [
         (None, "there is no Spark at SPARK_HOME={home}"),
         ("spark-core_2.12-3.4.1.jar", "Spark 3.4.1 at SPARK_HOME={home} is too old: sparkassets works with"),
-        ("spark-core_2.12-3.5.1.jar", "Spark 3.5.1 at SPARK_HOME={home} does not go with pyspark 4.2.0"),
+        ("spark-core_2.12-3.5.1.jar", "Spark 3.5.1 at SPARK_HOME={home} does not match pyspark 4.2.0"),
         ("spark-core_2.13-5.0.0.jar", "Spark 5.0.0 at SPARK_HOME={home} is too new"),
-        ("spark-core_2.13-4.0.1.jar", "Spark 4.0.1 at SPARK_HOME={home} does not go with pyspark 4.2.0"),
+        ("spark-core_2.13-4.0.1.jar", "Spark 4.0.1 at SPARK_HOME={home} does not match pyspark 4.2.0"),
     ],
 )
 def test_another_spark_home_is_refused(tmp_path, monkeypatch, jar, message):

@@ -16,5 +16,5 @@ def test_a_mode_of_the_core_has_one_in_the_spark_layer(write):
 
 
 def test_a_source_is_not_written():
-    with pytest.raises(RunError, match=r"^s is not written here$"):
+    with pytest.raises(RunError, match=r"^s is not written by sparkassets$"):
         mode_of(source("s"))

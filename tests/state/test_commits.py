@@ -160,7 +160,7 @@ def test_a_driver_that_slept_through_its_own_commits_answer(state, store):
         assert not lost.exists()
 
     disturb(store, after=sleep)
-    with pytest.raises(StateError, match=r"cannot tell whether commit 2 of .* is in: this driver slept"):
+    with pytest.raises(StateError, match=r"the outcome of commit 2 of .* is unknown: this driver slept"):
         store.append([row(2)], after=1)
     assert runs(state)[:3] == ["ours", "ours", "theirs"]
 

@@ -63,7 +63,7 @@ def test_each_time_it_is_said_in_one_line(told):
         said, hint = error.splitlines()
         assert said.startswith(f"cannot write to the table {place}/")
         assert "File too large" in said
-        assert hint == "  hint: make room, and start again; nothing was changed"
+        assert hint == "  hint: free some space and start again; nothing was changed"
 
 
 def test_nothing_is_lost_or_doubled(told):

@@ -228,6 +228,6 @@ class TestDamages:
     def test_the_snapshot_is_missing(self, state):
         name = self.harm(state, "watermarks", lambda path: path.unlink())
         what = f"the file …/watermarks/{name} is missing (it held rows)"
-        repair = "remove the folder watermarks, which is rebuilt from the journal"
+        repair = "remove the folder watermarks; it is rebuilt from the journal"
         assert self.told(state)[0][0].startswith(what[:-15])
         assert [repair for _, repair in self.told(state)] == [repair]

@@ -55,7 +55,7 @@ def test_a_folder_with_blanks_and_umlauts(tmp_path):
 
 def test_a_percent_sign_is_refused(tmp_path):
     store = DeltaStore(str(tmp_path / "a%20b"))
-    with pytest.raises(StateError, match="holds a '%', which Delta's libraries take for an escape"):
+    with pytest.raises(StateError, match="contains '%', which Delta's libraries read as an escape"):
         store.create(project="p")
     assert list(tmp_path.iterdir()) == []
 

@@ -84,6 +84,6 @@ def test_killed_at_any_file_it_is_done_anew(old, monkeypatch):
 def test_a_format_of_a_draft_is_refused():
     row = rows(STORED["rows"])[0]
     draft = replace(row, body=json.dumps({**json.loads(row.body), "v": 2}))
-    with pytest.raises(StateError, match="has format 2, which was a draft") as error:
+    with pytest.raises(StateError, match="has the draft format 2") as error:
         from_row(draft)
     assert error.value.hint == "let `state` in project.yml name a new or empty folder"

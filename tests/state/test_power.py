@@ -65,8 +65,8 @@ def test_a_log_that_ends_torn_goes_on_from_what_is_whole(state, tear, count):
     with pytest.raises(StateError) as error:
         DeltaStore(str(state)).read_image(project="p")
     said, hint = str(error.value).splitlines()
-    assert said.startswith(f"the table {state}/journal is damaged: its newest entry {NEWEST:020d}.json is not whole")
-    assert hint == "  hint: the next `sparkassets run` puts it aside and goes on; nothing was changed"
+    assert said.startswith(f"the table {state}/journal is damaged: its newest entry {NEWEST:020d}.json is truncated")
+    assert hint == "  hint: the next `sparkassets run` moves it aside and continues; nothing was changed"
     store = DeltaStore(str(state))
     store.create(project="p")
     left = NEWEST - count
@@ -101,8 +101,8 @@ def test_a_hint_at_a_checkpoint_that_is_missing(state):
     with pytest.raises(StateError) as error:
         DeltaStore(str(state)).read_image(project="p")
     assert str(error.value) == (
-        f"the table {state}/journal is damaged: its _last_checkpoint names a checkpoint that is not there\n"
-        "  hint: the next `sparkassets run` puts it aside and goes on; nothing was changed"
+        f"the table {state}/journal is damaged: its _last_checkpoint names a missing checkpoint\n  hint: the next "
+        "`sparkassets run` moves it aside and continues; nothing was changed"
     )
     store = DeltaStore(str(state))
     store.create(project="p")
@@ -191,11 +191,9 @@ def test_a_disk_that_does_not_keep_a_commit(state, monkeypatch):
             raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(durability, "_sync_path", failing)
-    with pytest.raises(
-        StateError, match=r"the disk does not keep what is written to the table .*: .*Input/output"
-    ) as it:
+    with pytest.raises(StateError, match=r"the disk lost writes to the table .*: .*Input/output") as it:
         store.append([JournalRow(NEWEST + 1, AT, "d", "event")], after=NEWEST)
-    assert it.value.hint == "look after the disk, and start again: what was recorded is found"
+    assert it.value.hint == "check the disk, and start again; committed entries are kept"
     monkeypatch.undo()
     assert DeltaStore(str(state)).read_image(project="p").commit == NEWEST + 1
 
@@ -221,7 +219,7 @@ def test_nothing_is_put_aside_where_the_snapshot_stands_for_what_is_torn(state, 
     DeltaStore(str(state)).save_snapshot([SnapshotRow("a", None, None, NEWEST, NEWEST)], seq=NEWEST)
     tear(entry(state, NEWEST))
     said = refused(state)
-    assert f"it ends at entry {NEWEST - 1}, but the snapshot stands for entry {NEWEST}" in said
+    assert f"it ends at entry {NEWEST - 1}, but the snapshot is of entry {NEWEST}" in said
 
 
 @pytest.mark.parametrize("tear", TEARS.values(), ids=TEARS)

@@ -79,8 +79,8 @@ class TestNotOurs:
             (tmp_path / name).write_text("mine")
         error = refusal(tmp_path, ask)
         assert str(error) == (
-            f"the folder {tmp_path} is not a state: it has no journal and holds other things (a.csv, b.csv, c, …)\n"
-            "  hint: let `state` in project.yml name a new or empty folder; nothing was changed"
+            f"the folder {tmp_path} is not a state: it has no journal, but contains a.csv, b.csv, c, …\n  hint: "
+            "let `state` in project.yml name a new or empty folder; nothing was changed"
         )
 
     def test_a_file(self, tmp_path, ask):
@@ -95,13 +95,13 @@ class TestNotOurs:
             with pytest.raises(StateError) as raised:
                 ask(DeltaStore(str(place)))
             assert str(raised.value) == (
-                f"{tmp_path}/file, where the state {place} is to be, is a file, not a folder\n"
-                "  hint: let `state` in project.yml name a new or empty folder; nothing was changed"
+                f"{tmp_path}/file, on the path of the state {place}, is a file, not a folder\n  hint: let `state` "
+                "in project.yml name a new or empty folder; nothing was changed"
             )
 
     def test_a_journal_that_is_a_file(self, tmp_path, ask):
         (tmp_path / "journal").write_text("mine")
-        with pytest.raises(StateError, match=r"/journal, where the state \S+ is to be, is a file, not a folder"):
+        with pytest.raises(StateError, match=r"/journal, on the path of the state \S+, is a file, not a folder"):
             ask(DeltaStore(str(tmp_path)))
 
     def test_somebody_elses_delta_table(self, tmp_path, ask):
@@ -123,7 +123,7 @@ class TestNotOurs:
     def test_a_watermarks_table_alone(self, state, ask):
         shutil.rmtree(state / "journal")
         error = refusal(state, ask)
-        assert str(error).startswith(f"the state {state} has a watermarks table but its journal table is gone")
+        assert str(error).startswith(f"the state {state} has a watermarks table, but its journal table is missing")
         assert "restore journal from a backup" in error.hint
 
 
@@ -131,8 +131,8 @@ def test_another_project(state):
     for ask in (lambda store: store.create(project="q"), lambda store: store.read_image(project="q")):
         error = refusal(state, ask)
         assert str(error) == (
-            f"the state in {state} belongs to the project 'p', not to 'q'\n  hint: give each project a `state` of its "
-            "own, or put the old name back into project.yml; nothing was changed"
+            f"the state in {state} belongs to the project 'p', not to 'q'\n  hint: give each project its own "
+            "`state`, or restore the old name in project.yml; nothing was changed"
         )
 
 
@@ -191,7 +191,7 @@ def test_a_state_that_is_removed_while_it_is_used(state):
             ask(store)
         assert str(raised.value) == (
             f"the state {state} was removed while this process used it\n  hint: restore it from a backup and start "
-            "again; without one, `sparkassets run` creates a new state"
+            "again; without a backup, `sparkassets run` creates a new state"
         )
     assert not state.exists()
 
@@ -209,7 +209,7 @@ class TestDamage:
             (remove_checkpoint_and_first_entry, f"the entry {0:020d}.json of its log is missing"),
             (lambda state: DeltaTable(str(state / "journal")).delete("seq = 29"), "entry 29 is missing"),
             (lambda state: DeltaTable(str(state / "journal")).delete("seq = 26"), "entry 26 is missing"),
-            (insert_again, "entry 30 is there twice"),
+            (insert_again, "entry 30 exists twice"),
         ],
     )
     def test_of_the_journal(self, state, harm, why):
@@ -226,7 +226,7 @@ class TestDamage:
         error = refusal(state, lambda store: store.maintain())
         assert str(error) == (
             f"the table {state}/journal is damaged: its file {missing.name} is missing\n  hint: restore it from a "
-            "backup; `sparkassets state verify` lists all that is missing; nothing was changed"
+            "backup; `sparkassets state verify` lists everything that is missing; nothing was changed"
         )
 
     @pytest.mark.parametrize("length", [0, 100])
@@ -267,7 +267,7 @@ class TestDamage:
         harm(state)
         error = refusal(state)
         assert str(error).startswith(f"the table {state}/watermarks is damaged: ")
-        assert error.hint == "remove the folder watermarks, which is rebuilt from the journal; nothing was changed"
+        assert error.hint == "remove the folder watermarks; it is rebuilt from the journal; nothing was changed"
         shutil.rmtree(state / "watermarks")
         store = DeltaStore(str(state))
         image = store.read_image(project="p")
@@ -284,7 +284,7 @@ class TestDamage:
         shutil.rmtree(state / "journal")
         shutil.copytree(backup, state / "journal")
         error = refusal(state)
-        assert "it ends at entry 30, but the snapshot stands for entry 33" in str(error)
+        assert "it ends at entry 30, but the snapshot is of entry 33" in str(error)
 
 
 def checkpoint(state: Path) -> Path:
@@ -358,14 +358,14 @@ except StateError as error:
         file.chmod(0o444)
         assert said[0].startswith(f"the state {locked}/journal cannot be reached: ")
         assert said[0].endswith("Permission denied (os error 13)")
-        assert said[1:] == ["  hint: check that the path, the permissions and the credentials are right"]
+        assert said[1:] == ["  hint: check the path, the permissions and the credentials"]
 
     def test_looking_without_permission(self, locked):
         locked.chmod(0o000)
         said = self.ask(locked, "append")
         locked.chmod(0o755)
         assert said[0].startswith(f"the state {locked} cannot be reached: ")
-        assert said[1] == "  hint: check that the path, the permissions and the credentials are right"
+        assert said[1] == "  hint: check the path, the permissions and the credentials"
 
 
 class TestHalfMade:

@@ -50,14 +50,14 @@ def test_what_fails_holds_back_what_comes_after_it():
                 "daily does not run for 2025-03-02",
                 "best has 1 run; expected 2",
                 "prices does not run; expected a run",
-                "dump runs, which is not expected: a run",
+                "dump runs unexpectedly: a run",
             ],
         ),
         (
             f"{DAY}, waits: {{best: rain}}",
-            ["best waits for something else than 'rain': up to date since best-4"],
+            ["best does not wait for 'rain', but: up to date since best-4"],
         ),
-        (f"{DAY}, waits: {{prices: nothing}}", ["prices does not wait; expected it to, for 'nothing'"]),
+        (f"{DAY}, waits: {{prices: nothing}}", ["prices does not wait; expected it to wait for 'nothing'"]),
     ],
 )
 def test_what_does_not(step, lines):
@@ -71,4 +71,4 @@ def test_what_does_not(step, lines):
 def test_an_event_that_is_wrong():
     outcome, message = told("at: 2025-03-02, events: [{asset: orders, partition: 2025-13-01}]")
     assert outcome == "error"
-    assert "a.yml:3:5:1: partition key '2025-13-01' is not in the calendar" in message
+    assert "a.yml:3:5:1: partition key '2025-13-01' is not a valid date" in message

@@ -48,7 +48,7 @@ def command(
         return 0
     for accepted, outcome in (
         (result.partitions, "accepted: the next run publishes it"),
-        (result.unchanged, "was accepted already"),
+        (result.unchanged, "was already accepted"),
     ):
         if accepted:
             parts = [asset, partitions_text(asset, accepted, project.spec), outcome]

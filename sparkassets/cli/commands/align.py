@@ -67,7 +67,7 @@ def _print_alignment(alignment: RunAlignment, terminal: Terminal) -> None:
     )
     if alignment.at not in {down.end, down.run_after}:
         moment = format_zoned(alignment.at, zone)
-        terminal.print(f"at {moment} the downstream does not fire: shown is its last interval that is over by then")
+        terminal.print(f"the downstream does not fire at {moment}: this is its last interval that ended by then")
     if up.run_after > down.run_after:
         terminal.print("the upstream runs later: with `partitions: aligned` the downstream waits for it")
 

@@ -135,5 +135,5 @@ def _give_up(project: OpenProject, asset: str, *, as_json: bool) -> int:
         print_json({"given_up": partitions_document(left, project.spec.assets[asset])})
     else:
         labels = label_partitions(left, project.spec.assets[asset].partitioning) or "nothing"
-        Terminal.from_stream(sys.stdout).print(f"{asset}: {labels} given up")
+        Terminal.from_stream(sys.stdout).print(f"{asset}: {labels} abandoned")
     return 0

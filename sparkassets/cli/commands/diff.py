@@ -153,14 +153,14 @@ def _describe_one_sided(difference: AssetDifference, project: ProjectSpec) -> It
         if partitions:
             yield f"{partitions_text(difference.asset, partitions, project) or 'all of it'} is in {where} only"
     if difference.rows is not None and difference.rows.has_duplicate_keys:
-        yield "its keys are not unique, so rows are compared as they are"
+        yield "its keys are not unique, so whole rows are compared"
 
 
 def _describe_missing_keys(difference: AssetDifference) -> Iterator[str]:
     """Says that keys are missing if rows were added and removed: some may be changed rows, but nothing tells."""
     rows, total = difference.rows, difference.total_row_counts
     if rows is not None and not rows.keys and not rows.has_duplicate_keys and total.added and total.removed:
-        yield "no keys are declared, so a changed row is one removed and one added; a `unique` rule declares them"
+        yield "no keys are declared, so a changed row counts as removed and added; a `unique` rule declares keys"
 
 
 def _sample_lines(difference: AssetDifference) -> Iterator[str]:

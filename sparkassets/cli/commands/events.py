@@ -110,7 +110,7 @@ def add_event(
     """Record that ASSET_OR_URI was updated by another writer."""
     if file is not None:
         if target is not None or partition is not None or extras or ident is not None or at is not None:
-            raise InputError("--file stands alone: what is updated, and all that is known of it, stands in its lines")
+            raise InputError("--file excludes other arguments: each line of the file names its dataset and facts")
         return _add_file(folder, file, as_json=as_json)
     if target is None:
         raise InputError("expected ASSET_OR_URI, or --file FILE")
@@ -152,7 +152,7 @@ def _print_added(added: Sequence[Event], known_events: Sequence[Event], project:
     _print_events(terminal, added, project)
     if numbers := list(dict.fromkeys(str(event["seq"]) for event in known_events)):
         noun = "event" if len(numbers) == 1 else "events"
-        terminal.print(f"known already by its id, so not recorded again: {noun} {few(numbers)}")
+        terminal.print(f"already recorded under the same id: {noun} {few(numbers)}")
 
 
 def _warn_of_unread_datasets(added: Sequence[Event], project: ProjectSpec) -> None:
@@ -164,9 +164,9 @@ def _warn_of_unread_datasets(added: Sequence[Event], project: ProjectSpec) -> No
     inlets = ((asset, inlet) for asset in project.assets.values() for inlet in asset.inlets.values())
     for asset, inlet in inlets:
         if inlet.by_values is not None and project.assets[inlet.name].uri in announced:
-            problem = f"{asset.name} goes by the values of {inlet.by_values!r} in {inlet.name}"
-            hint = f"`sparkassets mark {asset.name} --missing` has partitions computed again"
-            Terminal.from_stream(sys.stderr).print(f"{problem}, of which an event tells nothing: {hint}")
+            problem = f"{asset.name} reads {inlet.name} by the values of {inlet.by_values!r}"
+            hint = f"`sparkassets mark {asset.name} --missing` recomputes partitions"
+            Terminal.from_stream(sys.stderr).print(f"{problem}, which an event does not contain: {hint}")
 
 
 def _parse_extra(texts: Sequence[str]) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def _when(asset: AssetSpec) -> Iterator[str]:
     if schedule.timetable is not None:
         yield f"  runs by the timetable {schedule.timetable.describe()}"
     elif schedule.condition is None:
-        yield "  runs by hand only"
+        yield "  runs only by hand"
     elif not schedule.default:
         yield "  runs when"
         yield from _condition(schedule.condition, "    ")

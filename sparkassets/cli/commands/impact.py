@@ -60,7 +60,7 @@ class _ImpactTree:
     def root(self) -> ExplanationNode:
         impact = self._impact
         title = name_partitions(impact.asset, impact.partitions, self._project.assets[impact.asset].partitioning)
-        empty_text = "nothing reads it" if impact.partitions else "no partition of it is wanted or there"
+        empty_text = "nothing reads it" if impact.partitions else "no partition is wanted or present"
         return ExplanationNode(title, None, self._below(impact.asset) or (ExplanationNode(empty_text),))
 
     def _below(self, name: str) -> tuple[ExplanationNode, ...]:

@@ -56,10 +56,10 @@ def _named_folder(name: str | None, option: str | None) -> Path:
         InputError: Both are given, or the name is empty.
     """
     if name is not None and option is not None:
-        raise InputError("the folder is named twice", hint="write DIR or --project DIR")
+        raise InputError("the folder is given twice", hint="write DIR or --project DIR")
     folder = next((each for each in (name, option) if each is not None), str(USUAL_FOLDERS[0]))
     if not folder:
-        raise InputError("the name of the folder is empty", hint="for the current folder: sparkassets init .")
+        raise InputError("the name of the folder is empty", hint="for the current folder use: sparkassets init .")
     return Path(folder)
 
 
@@ -68,9 +68,9 @@ def _refuse_unreadable(folder: Path) -> None:
     text = str(folder.absolute())
     mark = next((each for each in UNREADABLE if each in text), None)
     if mark is not None:
-        raise InputError(f"{text!r} cannot hold a project: {mark!r} has a meaning of its own in the paths of tables")
+        raise InputError(f"{text!r} cannot contain a project: {mark!r} is special in the paths of tables")
     if not text.isprintable():
-        raise InputError(f"{text!r} cannot hold a project: its name has characters that cannot be printed")
+        raise InputError(f"{text!r} cannot contain a project: its name has unprintable characters")
 
 
 def _refuse_existing(folder: Path, targets: Iterable[Path]) -> None:

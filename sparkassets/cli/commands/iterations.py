@@ -81,5 +81,5 @@ def _roll_back(project: Project, asset: str, run: str, *, as_json: bool) -> int:
         Terminal.from_stream(sys.stdout).print(f"{asset}: {run} is the newest again")
     else:
         reasons = [error] if error else [waiting.reason for waiting in summary.waiting]
-        Terminal.from_stream(sys.stderr).print(f"{asset}: nothing is rolled back: {'; '.join(dict.fromkeys(reasons))}")
+        Terminal.from_stream(sys.stderr).print(f"{asset}: not rolled back: {'; '.join(dict.fromkeys(reasons))}")
     return 0 if status == "success" else 1

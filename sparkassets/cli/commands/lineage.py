@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _NO_ORIGIN = {
     "missing": "not there",
-    "unknown": "the journal does not tell what computed it, or does not any more",
+    "unknown": "the journal has no record of the run that computed it",
 }
 
 
@@ -61,7 +61,7 @@ def command(
     name, dot, column = asset.partition(".")
     if dot or columns:
         if partitions or depth is not None:
-            raise InputError("columns are told by queries, not by runs: --partition and --depth do not go with them")
+            raise InputError("columns are traced by queries, not by runs: leave --partition and --depth out")
         return _print_columns(project, name, column, as_json=as_json)
     lineage = project.lineage.trace(asset, *partitions, depth=depth)
     if any(map(_is_unknown, lineage.origins)):
@@ -136,7 +136,7 @@ _WORDS: Final[dict[UseKind, str]] = {
     "GROUP_BY": "groups rows",
     "SORT": "sorts rows",
 }
-_UNSURE: Final = "not known what of it"
+_UNSURE: Final = "columns unknown"
 
 
 def column_tree(lineage: ColumnLineage) -> ExplanationNode:
@@ -150,7 +150,7 @@ def columns_tree(lineage: AssetColumnLineage) -> ExplanationNode:
         return ExplanationNode(
             lineage.asset,
             None,
-            (ExplanationNode("neither its query nor a declaration tells its columns", holds=False),),
+            (ExplanationNode("its columns are neither in its query nor declared", holds=False),),
         )
     below = [
         ExplanationNode(name, None, tuple(_back(each) for each in steps))
@@ -161,7 +161,7 @@ def columns_tree(lineage: AssetColumnLineage) -> ExplanationNode:
     return ExplanationNode(lineage.asset, None, (*below, *_rows(lineage.rows)))
 
 
-_OPEN: Final = "its query does not tell for sure what it is made of"
+_OPEN: Final = "its query does not determine what it is computed from"
 
 
 def _ways(lineage: ColumnLineage) -> Iterator[ExplanationNode]:
@@ -177,9 +177,9 @@ def _ways(lineage: ColumnLineage) -> Iterator[ExplanationNode]:
 
 def _rows(steps: tuple[LineageStep, ...] | None) -> Iterator[ExplanationNode]:
     if steps is None:
-        yield ExplanationNode("its query does not tell for sure which rows there are", holds=False)
+        yield ExplanationNode("its query does not determine which rows it has", holds=False)
     elif steps:
-        yield ExplanationNode("which rows there are goes by", None, tuple(_back(each) for each in steps))
+        yield ExplanationNode("its rows depend on", None, tuple(_back(each) for each in steps))
 
 
 def _back(step: LineageStep) -> ExplanationNode:

@@ -65,7 +65,7 @@ def command(
     due now; if each interval or event has its own run, --interval selects one.
     """
     if len(set(kinds)) != 1:
-        raise InputError("say one of --done, --missing and --skip")
+        raise InputError("pass one of --done, --missing and --skip")
     project = open_project(folder)
     result = project.assets.mark(asset, kinds[0], *partitions, interval=interval, reason=reason)
     if as_json:
@@ -75,14 +75,14 @@ def command(
         Terminal.from_stream(sys.stdout),
         {"done": "done", "missing": "missing", "skip": "skipped"}[result.kind],
     )
-    unchanged_text = f"was {word} already"
+    unchanged_text = f"was already {word}"
     if result.instance is None and result.kind == "skip" and not project.spec.assets[asset].partitioning.is_partitioned:
-        unchanged_text = "nothing is due that it could skip"
+        unchanged_text = "nothing is due that could be skipped"
     for marked, outcome in ((result.partitions, f"marked as {word}"), (result.unchanged, unchanged_text)):
         if marked:
             terminal.print("  ".join(filter(None, [asset, _marked_text(result, marked, project.spec), outcome])))
     if result.settled:
-        terminal.print(f"{asset}  this settles {listing(result.settled, last='and')}")
+        terminal.print(f"{asset}  this resolves {listing(result.settled, last='and')}")
     return 0
 
 

@@ -97,7 +97,7 @@ def _print_left_out(terminal: Terminal, rows: int, columns: int) -> None:
 @click.argument("keys", nargs=-1, metavar="[KEY…]")
 @project_option
 @at_option
-@click.option("--all", "whole", is_flag=True, help="Show all partitions, even if they do not fit the terminal.")
+@click.option("--all", "whole", is_flag=True, help="Show all partitions, even more than the terminal has room for.")
 @click.option("--dimension", metavar="COLUMN", help="Column of the KEYs, if several have `segments: runtime`.")
 @json_option
 def command(
@@ -141,11 +141,11 @@ def command(
     elif ranges := project.partitions.ranges(asset, at=at):
         print_list(ranges, terminal, whole=whole)
         return 0
-    terminal.print("no partition is wanted or there yet")
+    terminal.print("no partition is wanted or present yet")
     return 0
 
 
-_DONE = {"add": ("added", "was known already"), "remove": ("removed", "was removed already")}
+_DONE = {"add": ("added", "was already known"), "remove": ("removed", "was already removed")}
 """Action to the word for a segment that it changed, and the words for one that it did not."""
 
 
@@ -154,7 +154,7 @@ def _change_segments(
 ) -> None:
     """Adds or removes segments, and prints for each key whether anything changed."""
     if not keys:
-        raise InputError("which segments? expected a KEY, or several")
+        raise InputError("expected at least one segment KEY")
     named = {key: _segment(key) for key in keys}
     change = project.partitions.add if action == "add" else project.partitions.remove
     changed = {*change(asset, *named.values(), dimension=dimension)}
@@ -173,7 +173,9 @@ def _segment(key: str) -> str:
         InputError: The key is empty, stands for all segments, or is several keys.
     """
     if key in ("", ALL):
-        raise InputError(f"{key!r} names no segment", hint="the empty text is written as %, a * as %2A")
+        raise InputError(f"{key!r} does not name a segment", hint="the empty text is written as %, a * as %2A")
     if "," in key:
-        raise InputError(f"{key!r} is more than one key", hint="put spaces between keys; a comma within one is %2C")
+        raise InputError(
+            f"{key!r} is more than one key", hint="separate keys by spaces; write a comma within a key as %2C"
+        )
     return decode_segment(key)

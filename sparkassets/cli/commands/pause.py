@@ -33,5 +33,5 @@ def command(folder: Path, assets: tuple[str, ...], as_json: bool) -> int:
     A run in progress finishes, and `backfill` still works for a paused asset.
     """
     changed = open_project(folder).assets.pause(*assets)
-    report_changes(assets, changed, done="paused", already="was paused already", as_json=as_json)
+    report_changes(assets, changed, done="paused", already="was already paused", as_json=as_json)
     return 0

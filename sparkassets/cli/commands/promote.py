@@ -81,5 +81,5 @@ def command(
 def _nothing(name: str, waiting: Sequence[Waiting]) -> str:
     """Why nothing is promoted, as the first line above the reasons of what waits."""
     if all(each.quiet for each in waiting):
-        return f"nothing to promote: the base has all that branch {name} has computed"
+        return f"nothing to promote: the base already has everything that branch {name} computed"
     return f"nothing of branch {name} can be promoted now"

@@ -50,7 +50,7 @@ def command(folder: Path, out: str | None, watch: str | None, serve: int | None,
     """
     every_seconds = None if watch is None else _seconds(watch)
     if out is None and serve is None:
-        raise InputError("say where the report is to be written", hint="--out DIR, or --serve PORT to look at it only")
+        raise InputError("the output folder is missing", hint="pass --out DIR, or --serve PORT to only view it")
     project = open_project(folder)
     with ExitStack() as stack:
         place = out if out is not None else stack.enter_context(TemporaryDirectory(prefix="sparkassets-report-"))
@@ -82,7 +82,7 @@ def _serving(place: str, port: int) -> SiteServer:
 
     local = local_path(place)
     if local is None:
-        raise InputError(f"--serve serves a folder of this machine, and '{place}' is in an object store")
+        raise InputError(f"--serve needs a local folder, but '{place}' is in an object store")
     server = SiteServer(Path(local), port)
     sys.stderr.write(f"serving {server.address}\n")
     return server

@@ -107,9 +107,7 @@ def _print_log(folder: Path, name: str | None, *, as_json: bool) -> int:
     from sparkassets.wiring.watchers import run_log
 
     if name is None:
-        raise InputError(
-            "--log is about one run", hint=("give a run: sparkassets runs RUN --log; `sparkassets runs` lists them")
-        )
+        raise InputError("--log needs a run", hint="use sparkassets runs RUN --log; `sparkassets runs` lists the runs")
     project = open_project(folder)
     run, driver = project.history.run(name)
     file = run_log(project.spec, name)
@@ -119,10 +117,13 @@ def _print_log(folder: Path, name: str | None, *, as_json: bool) -> int:
     elif text is not None:
         Terminal.from_stream(sys.stdout).stream.write(text)
     if text is None:
-        why = "it has said nothing yet" if run.status == "running" else "it said nothing, ran elsewhere, or is too old"
+        why = (
+            "it has not written anything yet"
+            if run.status == "running"
+            else "it wrote nothing, ran elsewhere, or is too old"
+        )
         Terminal.from_stream(sys.stderr).print(
-            f"there is no log of {name} on this host: {why} (it ran as {driver}; "
-            f"logs stay in {file.parent} of its host)"
+            f"no log of {name} on this host: {why} (it ran as {driver}; its host keeps logs in {file.parent})"
         )
     return 0 if text is not None else 1
 

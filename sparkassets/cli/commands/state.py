@@ -36,7 +36,7 @@ def compact(folder: Path, as_json: bool) -> int:
     if as_json:
         print_json({"entries": result.entries, "let_go": result.let_go})
     else:
-        expired_note = f"; {result.let_go:,} were older than they are kept, and are gone" if result.let_go else ""
+        expired_note = f"; {result.let_go:,} expired entries were removed" if result.let_go else ""
         Terminal.from_stream(sys.stdout).print(f"compacted: {result.entries:,} entries{expired_note}")
     return 0
 
@@ -104,9 +104,9 @@ def migrate(folder: Path, as_json: bool) -> int:
     if as_json:
         print_json({"format": FORMAT, "changed": changed})
     elif changed:
-        Terminal.from_stream(sys.stdout).print(f"{changed:,} rows are of format {FORMAT} now")
+        Terminal.from_stream(sys.stdout).print(f"{changed:,} rows converted to format {FORMAT}")
     else:
-        Terminal.from_stream(sys.stdout).print(f"all is of format {FORMAT} already")
+        Terminal.from_stream(sys.stdout).print(f"everything is already in format {FORMAT}")
     return 0
 
 
@@ -115,8 +115,8 @@ def _print_verification(result: VerificationResult, terminal: Terminal) -> None:
     for damage in result.damages:
         terminal.print(damage.problem, f"  hint: {damage.repair}")
     for asset, difference in result.tables:
-        terminal.print(f"{asset}: {difference}; the next run takes account of it")
+        terminal.print(f"{asset}: {difference}; the next run takes it into account")
     if not result.damages:
         last = result.begins + result.entries - 1
         entries = f"entries {result.begins:,} to {last:,}" if result.entries else "no entries"
-        terminal.print(f"whole: {entries}, and the snapshot is what they come to")
+        terminal.print(f"intact: {entries}, and the snapshot matches them")

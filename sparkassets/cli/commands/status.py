@@ -107,7 +107,7 @@ def _holder_text(holder: ClaimHolder, project: ProjectSpec) -> str:
     """Who holds which run, and when it was last seen alive."""
     held = f"{holder.run} is held by {holder.driver} since {clock_text(holder.since, project)}"
     if holder.gone:
-        return f"{held}, which is gone: the next run settles it"
+        return f"{held}, which is gone: the next run recovers it"
     return f"{held}, last seen alive {relative_time(-holder.silent_seconds) if holder.silent_seconds else 'just now'}"
 
 

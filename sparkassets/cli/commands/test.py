@@ -48,9 +48,7 @@ def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
         print_json({"tests": [_document(each) for each in results]})
     else:
         summary = f"{plural(len(results), 'test')}, {failed or 'none'} failed"
-        terminal.print(
-            summary if results else "there are no tests: write one to tests/<name>.yml in the project's folder"
-        )
+        terminal.print(summary if results else "no tests found: write one to tests/<name>.yml in the project's folder")
     return 1 if failed else 0
 
 
@@ -65,7 +63,7 @@ def _chosen(cases: tuple[Case, ...], names: tuple[str, ...], project: ProjectSpe
     for name in names:
         if not any(_is_named(case, name) for case in cases):
             known_names = [text for case in cases for text in _names_of(case) if text]
-            raise InputError(f"no test {name!r} in project {project.name!r}", hint=did_you_mean(name, known_names))
+            raise InputError(f"unknown test {name!r} in project {project.name!r}", hint=did_you_mean(name, known_names))
     return [case for case in cases if not names or any(_is_named(case, name) for name in names)]
 
 

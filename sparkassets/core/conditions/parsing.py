@@ -210,17 +210,17 @@ def _check_keys(value: Mapping[str, object], path: KeyPath) -> None:
     """Refuses a map that is no time."""
     kinds = [key for key in value if key in _JOINTS or key in KINDS]
     if not kinds:
-        message = f"a condition cannot be a map of {', '.join(map(str, value))}" if value else "this map is empty"
+        message = f"unknown keys in a condition: {', '.join(map(str, value))}" if value else "this map is empty"
         raise ConditionError(message, hint=_MAP_HINT, path=path)
     if len(kinds) > 1:
-        message = f"a condition has {listing(map(repr, kinds), last='and')}; expected one of them"
+        message = f"{listing(map(repr, kinds), last='and')} exclude each other in a condition"
         raise ConditionError(message, hint=_MAP_HINT, path=(*path, kinds[1]), at_key=True)
     beside = next((key for key in value if key not in (*_JOINTS, *(["for"] if kinds == ["without"] else []))), None)
     if kinds[0] in _JOINTS and (other := beside) is not None:
-        message = f"unknown key {other!r} beside {kinds[0]!r} of a condition"
+        message = f"unknown key {other!r} beside {kinds[0]!r} in a condition"
         raise ConditionError(message, hint=_MAP_HINT, path=(*path, other), at_key=True)
     if kinds == ["without"]:
-        message = "a time without an update is {without: <asset>, for: <duration>}"
+        message = "expected {without: <asset>, for: <duration>}"
         raise ConditionError(message, hint="write {without: orders, for: 1d}", path=path)
     if kinds == ["uri"]:
         raise ConditionError(f"'uri' of a condition is {show_value(value['uri'])}; expected text", path=(*path, "uri"))
@@ -258,7 +258,7 @@ class _ConditionTextParser:
     def _parse_operand(self) -> Condition:
         token = self._peek()
         if token is None:
-            self._fail(f"the condition ends where {_OPERAND} is expected", position=len(self.text))
+            self._fail(f"expected {_OPERAND} at the end of the condition", position=len(self.text))
         if token["mark"] == "(":
             return self._parse_group(token)
         for kind in ("uri", "identity"):
@@ -285,7 +285,7 @@ class _ConditionTextParser:
             found: Mapping[str, object] = json.loads(token["map"])
         except ValueError:
             hint = "in the text form a time's map is JSON; as an item of {any: [...]} it is plain YAML"
-            self._fail(f"{token['map']} is no time", position=token.start("map"), width=len(token["map"]), hint=hint)
+            self._fail(f"{token['map']} is not a time", position=token.start("map"), width=len(token["map"]), hint=hint)
         return found
 
     def _parse_group(self, opening: re.Match[str]) -> Condition:
@@ -313,11 +313,14 @@ class _ConditionTextParser:
         doubled = self.text[start - 1 : start + 1]
         if doubled in _WORDS:
             self._fail(
-                f"a condition has no word {doubled!r}", position=start - 1, width=2, hint=f"write {_WORDS[doubled]}"
+                f"unknown operator {doubled!r} in a condition",
+                position=start - 1,
+                width=2,
+                hint=f"write {_WORDS[doubled]}",
             )
         if token["mark"] or word in _WORDS:
-            self._fail(f"{word!r} stands where {_OPERAND} is expected", position=start, width=len(word))
-        hint = "any other identity is written {uri: ...}"
+            self._fail(f"expected {_OPERAND}, found {word!r}", position=start, width=len(word))
+        hint = "write any other identity as {uri: ...}"
         if _OF_CRONS.fullmatch(word):
             hint = "a cron inside a condition stands in quotes: a | '0 6 * * *'; or write {any: [...]}, {all: [...]}"
         self._fail(f"{word!r} is neither an asset name nor a dataset URI", position=start, width=len(word), hint=hint)
@@ -326,11 +329,11 @@ class _ConditionTextParser:
         """Refuses what stands in the place of ``&`` or ``|``."""
         word, start = _word(token)
         if word in _WORDS:
-            message, hint = f"a condition has no word {word!r}", f"write {_WORDS[word]}"
+            message, hint = f"unknown operator {word!r} in a condition", f"write {_WORDS[word]}"
         elif word == ")":
-            message, hint = "')' closes no parenthesis", None
+            message, hint = "unmatched ')'", None
         else:
-            message, hint = f"{word!r} stands where an operator is expected", "join the two with & or |"
+            message, hint = f"expected an operator, found {word!r}", "join the two with & or |"
         self._fail(message, position=start, width=len(word), hint=hint)
 
     def _fail(self, message: str, *, position: int = 0, width: int = 1, hint: str | None = None) -> NoReturn:

@@ -270,7 +270,7 @@ def _explain_invalid_field(position: int, field: str) -> str | None:
     """A hint, possibly empty, for a field that is refused; None for a valid one."""
     parts = field.split(",")
     if _RANDOM_VALUE.search(field):
-        return "H and R (a value drawn by hash or at random) are not supported"
+        return "H and R (values chosen by hash or at random) are not supported"
     if position == _WEEKDAY and len({bool(_NTH.fullmatch(part)) for part in parts}) > 1:
         return "# and L cannot be mixed with plain weekdays"
     if _FOREIGN_CHARACTER.search(field) or not _expand_alone(position, field):
@@ -296,11 +296,11 @@ def _explain_misreadings(position: int, part: str) -> Iterator[str]:
     if range_match and not range_match[2].strip("0") and 0 not in _ALL_VALUES[position]:
         yield ""  # 5-0 would be the days from 5 to 31, or all months from May on
     if range_match and _is_one_value(position, range_match[1], range_match[2]):
-        yield f"'{part}' begins where it ends; write one value, or * for all"  # 5-5 would be all values
+        yield f"'{part}' starts and ends at the same value; write one value, or * for all"  # 5-5 would be all values
     values = _expand_alone(position, part) if "/" in part else ()
     if len(values) == 1 and "*" not in values:
         # croniter would read */99 as its first value alone
-        yield f"the step of '{part}' leads beyond its range; write one value, or a smaller step"
+        yield f"the step of '{part}' exceeds its range; write one value, or a smaller step"
 
 
 def _is_one_value(position: int, first: str, last: str) -> bool:

@@ -83,7 +83,7 @@ def _query_problems(asset: AssetSpec, derivations: AssetDerivations) -> list[Spe
         query = derivations.query_of(asset, asset.body.template, params)
         if query is None:
             if (failure := render_failure(asset, asset.body.template, params)) is not None:
-                return [SpecProblem(asset.body.location, f"no run can render this template: {failure}")]
+                return [SpecProblem(asset.body.location, f"this template always fails: {failure}")]
             continue
         source, tree = _QuerySource(asset.body, query.sql), _parse_query(query.sql)
         if isinstance(tree, TextFault):
@@ -134,7 +134,7 @@ def _read_parse_error(error: ParseError) -> TextFault | None:
     if description.startswith("Expecting "):
         message = f"expected {description.removeprefix('Expecting ')} before {token!r}"
     elif description.startswith("Required keyword"):
-        message = f"something is missing beside {token!r}"
+        message = f"incomplete expression near {token!r}"
     elif description.startswith("Expected "):
         message = f"expected {description.removeprefix('Expected ')} near {token!r}"
     else:
@@ -231,12 +231,12 @@ class _KnownNames:
             return None
         if not qualifier:
             is_known = name.casefold() in self.unqualified
-            message = f"nothing that the query reads has a column {name!r}"
+            message = f"none of the query's inputs has a column {name!r}"
             return None if is_known else (name, message, self.columns.values())
         if node.args.get("db"):
             return None
         if qualifier not in self.unqualified | _NAMESPACES:
-            return node.table, f"nothing in the query is called {node.table!r}", self.by_qualifier
+            return node.table, f"unknown table or alias {node.table!r}", self.by_qualifier
         owner_columns = self.by_qualifier.get(qualifier)
         if owner_columns is None or name.casefold() in {*map(str.casefold, owner_columns), *_NOT_COLUMNS}:
             return None
@@ -360,7 +360,7 @@ def _rule_problems(rule: ValidationRule) -> Iterator[SpecProblem]:
     for key, condition in conditions:
         sql_fault = find_syntax_error(f"SELECT 1 FROM t WHERE (\n{condition}\n)")  # noqa: S608  parsed, never run
         if sql_fault is not None:
-            yield SpecProblem(rule.place, f"{key!r} of {rule.name} is no condition in SQL: {sql_fault.message}")
+            yield SpecProblem(rule.place, f"{key!r} of {rule.name} is not a valid SQL condition: {sql_fault.message}")
 
 
 def _unknown_rule_columns(rules: Iterable[ValidationRule], columns: Sequence[str] | None) -> Iterator[SpecProblem]:
@@ -406,9 +406,9 @@ def regex_error(expression: str) -> str | None:
     if _JAVA_ONLY_REGEX.search(expression):
         return None
     if (found := _OF_PYTHON_ONLY.search(expression)) is not None:
-        return f"{found[0]!r} at position {found.start()} is Python's, and Java's expressions count"
+        return f"{found[0]!r} at position {found.start()} is Python syntax; Spark uses Java's regular expressions"
     if "[" not in expression and (found := _LOOSE_BRACE.search(expression)) is not None:
-        return f"'{{' at position {found.start()} begins no repetition: write '\\{{' for the character"
+        return f"'{{' at position {found.start()} is not a repetition; write '\\{{' for the character"
     try:
         re.compile(expression)
     except re.error as error:

@@ -119,11 +119,11 @@ def inlet_gates(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Ite
     elif inlet.require.kind != ("all" if needs_all else "any"):
         yield f"require {inlet.require.kind}" + (f" {inlet.require.count}" if inlet.require.count else "")
     if inlet.aligned:
-        yield "the run of the same tick or the last before"
+        yield "the run of the same tick, or the last one before it"
     if inlet.fresh_within is not None:
         yield f"fresh within {inlet.fresh_within.text}"
     if inlet.tolerance is not None:
-        yield f"waited for until {inlet.tolerance.text} past due"
+        yield f"waited for at most {inlet.tolerance.text} past due"
     if inlet.settle_seconds:
         yield f"quiet for {Duration(seconds=inlet.settle_seconds).text}"
 

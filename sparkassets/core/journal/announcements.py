@@ -21,7 +21,7 @@ from sparkassets.core.suggestions import did_you_mean
 from sparkassets.errors import InputError
 
 ID_CHARACTERS: Final = 512
-_OF_ANY_URI: Final = 'a dataset that no asset has and no schedule names is announced as {"uri": …} in a line of a file'
+_OF_ANY_URI: Final = 'announce a dataset that no asset or schedule names as {"uri": …} in a file of JSON lines'
 LINE_KEYS: Final = ("asset", "uri", "partition", "extra", "at", "id")
 
 
@@ -90,8 +90,8 @@ def parse_announcement_lines(
             hint = f"; {error.hint}" if error.hint else ""
             problems.append(f"{name}:{number}: {error.args[0]}{hint}")
     if problems:
-        refused_lines = f"{len(problems)} of {count} lines" if count > 1 else "the line"
-        raise InputError("\n".join([f"{refused_lines} cannot be taken, so nothing was recorded", *problems]))
+        refused_lines = f"{len(problems)} of {count} lines are" if count > 1 else "the line is"
+        raise InputError("\n".join([f"{refused_lines} invalid; nothing was recorded", *problems]))
     return entries
 
 
@@ -152,11 +152,11 @@ def _check_id(text: str) -> str:
     if not 0 < len(text) <= ID_CHARACTERS:
         raise InputError(f"the id has {len(text):,} characters; expected 1 to {ID_CHARACTERS}")
     if text != escape_unwritable(text):
-        raise InputError(f"the id {text!r} holds half of a character, which UTF-8 cannot write")
+        raise InputError(f"the id {text!r} is not valid Unicode: it contains half of a surrogate pair")
     from sparkassets.core.credentials import secret_in_text  # what only shows events loads none of it
 
     if secret := secret_in_text(text):
-        raise InputError(f"the id holds {secret}; events are clear text")
+        raise InputError(f"the id contains {secret}; events are clear text")
     return text
 
 
@@ -210,7 +210,7 @@ def reject_nonfinite_number(text: str) -> NoReturn:
     Raises:
         ValueError: Always.
     """
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in pairs:
         if key in values:
-            raise ValueError(f"the key {key!r} is there twice")
+            raise ValueError(f"the key {key!r} is given twice")
         values[key] = value
     return values
 
@@ -251,11 +251,11 @@ def _require_asset(project: ProjectSpec, name: str) -> AssetSpec:
         from sparkassets.core.credentials import secret_in_text  # what only shows events loads none of it
 
         if secret := secret_in_text(name):
-            raise InputError(f"what is updated is named by {secret}; events are clear text")
+            raise InputError(f"the name of the dataset contains {secret}; events are clear text")
         raise project.unknown_asset_error(name, hint=None if NAME.fullmatch(name) else _OF_ANY_URI)
     if asset.outlets:
         hint = f"name {listing([repr(each) for each in asset.outlets])}"
-        raise InputError(f"{name!r} is a multi-asset, which holds no data: its outlets do", hint=hint)
+        raise InputError(f"{name!r} is a multi-asset without data of its own; use one of its outlets", hint=hint)
     return asset
 
 
@@ -286,14 +286,15 @@ def _parse_partitions(owners: list[AssetSpec], target: str, keys: str) -> Partit
         names = ", ".join(repr(owner.name) for owner in owners)
         raise InputError(
             f"the assets of {target!r} ({names}) have different partitions, so an event of it cannot name {keys!r}",
-            hint="announce it for one of them, by its name",
+            hint="announce it for one of these assets, by its name",
         )
     if not owners or not owners[0].partitioning.is_partitioned:
         raise InputError(f"{target!r} has no partitions, so an event cannot name {keys!r}")
     parts = owners[0].partitioning.parse(keys, learns=owners[0].source is not None)
     if not owners[0].partitioning.can_list(parts):
         raise InputError(
-            f"{keys!r} is all time of {target!r}, and no event brings that", hint="name the time: KEY or A..B"
+            f"{keys!r} means all of time, but an event of {target!r} must name a time",
+            hint="name the time: KEY or A..B",
         )
     return parts
 

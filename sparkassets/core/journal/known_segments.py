@@ -125,11 +125,11 @@ def parse_added_segment(asset: AssetSpec, key: object, column: str | None) -> tu
         key = str(key).lower()
     if key is None or isinstance(key, float | bytes | list | dict | tuple):
         raise InputError(
-            f"{show_value(key)} is no segment; expected text, a whole number, a decimal, a date or a boolean"
+            f"{show_value(key)} cannot be a segment; expected text, a whole number, a decimal, a date or a boolean"
         )
     text = str(key)
     if WHOLE in text or text != escape_unwritable(text):
-        raise InputError(f"{text!r} holds a character that no segment can have")
+        raise InputError(f"{text!r} contains a character that segments do not allow")
     return found_column, text
 
 
@@ -145,7 +145,7 @@ def find_open_column(asset: AssetSpec, column: str | None) -> str:
         raise InputError(f"asset {asset.name!r} has no partition by segments: runtime", hint=hint)
     if column is None and len(open_columns) > 1:
         raise InputError(
-            f"asset {asset.name!r} has several: {listing(open_columns, last='and')}", hint="say which dimension"
+            f"asset {asset.name!r} has several: {listing(open_columns, last='and')}", hint="name the dimension"
         )
     if column is None:
         return open_columns[0]
@@ -184,7 +184,7 @@ def build_segment_entry(
     if unknown := _missing_keys(to_remove, current):
         from sparkassets.core.suggestions import did_you_mean
 
-        message = f"{unknown[0]!r} is no known segment of {column} of asset {asset.name!r}"
+        message = f"{unknown[0]!r} is not a known segment of {column} of asset {asset.name!r}"
         raise InputError(message, hint=did_you_mean(unknown[0], current))
     return SegmentEntry(asset.name, column, removed=to_remove) if to_remove else None
 

@@ -42,16 +42,18 @@ class RecoveryQuestion:
 def question_hint(asset: str, partitioning: Partitioning, question: RecoveryQuestion) -> str:
     """Hint with the commands that answer the question."""
     command, rows = _mark_command(asset, partitioning, question), f"the rows of {listing(question.runs)}"
-    return f"look whether {rows} are there; if so `{command} --done --reason …`, else the same with `--missing`"
+    return (
+        f"check whether {rows} are in the table; if so, `{command} --done --reason …`, else the same with `--missing`"
+    )
 
 
 def completion_hint(asset: str, partitioning: Partitioning, question: RecoveryQuestion, *, appends: bool) -> str:
     """Hint on a run that cannot be completed because what it read is gone, with the commands that give it up."""
     command, (run,) = _mark_command(asset, partitioning, question), question.runs
     delete_text = f"delete the rows of {run}, then " if appends else ""
-    recompute_text = f"{delete_text}`{command} --missing --reason …` computes all of it again"
-    retry_text = "the next run tries it again; if what it read is gone for good"
-    return f"{retry_text}, {recompute_text}, with `--done` it stays as it is"
+    recompute_text = f"{delete_text}`{command} --missing --reason …` recomputes all of it"
+    retry_text = "the next run tries again; if its inputs are gone for good"
+    return f"{retry_text}, {recompute_text}, and `--done` keeps the table as it is"
 
 
 def _mark_command(asset: str, partitioning: Partitioning, question: RecoveryQuestion) -> str:

@@ -96,7 +96,7 @@ def replaced_table_finding(asset: AssetState, entry: SuccessEntry | OutletEntry)
     """
     if asset.table_id in (None, entry.table_id) or asset.stuck_loss is not None or entry.mark:
         return None
-    reason = f"its table was replaced by another one before {entry.run} wrote"
+    reason = f"its table was replaced by another before {entry.run} wrote"
     finding = TableFinding("replaced", reason, EVERYTHING, entry.table_id)
     return TargetEntry(asset.name, entry.uri, finding, stuck=asset.spec.appends)
 

@@ -94,7 +94,7 @@ def describe_withholding(verdicts: Sequence[RuleVerdict], partitions: PartitionS
     """
     is_beside_failing = verdicts and not any(each.partitions.overlaps(partitions) for each in verdicts)
     return (
-        f"in one commit with others, of which {describe_verdicts(verdicts)}"
+        f"written in one commit with failing partitions: {describe_verdicts(verdicts)}"
         if is_beside_failing
         else describe_verdicts(verdicts)
     )

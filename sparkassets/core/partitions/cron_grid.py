@@ -203,7 +203,7 @@ class CronGrid:
         try:
             local = local_seconds(datetime.fromisoformat(match[1]))
         except ValueError as error:
-            raise PartitionError(f"partition key '{text}' is not in the calendar: {error}") from error
+            raise PartitionError(f"partition key '{text}' is not a valid date: {error}") from error
         start = self._find_start(text, local, match[1], match[2] if self.precision != "day" else None)
         return start, self.next(start)
 
@@ -233,7 +233,7 @@ class CronGrid:
 
     def _holder_hint(self, local: int) -> str:
         """A hint with the key of the slot that holds that local time."""
-        return f"the one that holds it is {self.key(self.floor(self._clock.tick_instant(local)))}"
+        return f"the partition that contains it is {self.key(self.floor(self._clock.tick_instant(local)))}"
 
     def _starts_at_local(self, local: int) -> list[int]:
         """The starts of the slots that begin at the local time, or on the date in a grid of dates; oldest first."""

@@ -54,7 +54,7 @@ class ExcludedSlots:
         """Why the slot is excluded whose key has the time ``local`` (local seconds); None where it is kept."""
         day, seconds = divmod(local, DAY)
         if day in self.days:
-            return "it is one of the days that are left out"
+            return "the day is excluded"
         for text, fields, times in self.crons:
             if seconds - seconds % 60 in times and fields.days.between(day, day):
                 return f"by '{text}'"

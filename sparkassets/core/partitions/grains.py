@@ -30,7 +30,7 @@ def check_year(key: str) -> None:
     """
     if int(key[:4]) not in YEARS:
         span = f"{YEARS[0]} to {YEARS[-1]}"
-        raise PartitionError(f"partition key '{key}' is not in the calendar: its years are {span}")
+        raise PartitionError(f"partition key '{key}' is outside the years {span}")
 
 
 @frozen

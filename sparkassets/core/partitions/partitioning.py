@@ -302,7 +302,7 @@ class Partitioning(PartitionAlgebra):
         True
         """
         if not self.is_partitioned:
-            raise PartitionError(f"'{text}' names a partition of what has no partitions", hint="leave it out")
+            raise PartitionError(f"'{text}' names a partition, but the asset has none", hint="leave it out")
         expected = self._expected_key
         keys = text.split(",")
         if len(keys) > len(self.names):

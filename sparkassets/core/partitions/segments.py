@@ -71,13 +71,13 @@ class SegmentPartition:
         segment = decode_segment(text)
         if not recorded and not (learns and self.is_open) and segment not in self.keys:
             known = "known segment" if self.is_open else "segment"
-            raise PartitionError(f"'{text}' is no {known} of {self.column}", hint=self._known_hint(segment))
+            raise PartitionError(f"'{text}' is not a {known} of {self.column}", hint=self._known_hint(segment))
         return (segment,)
 
     def _known_hint(self, segment: str) -> str | None:
         """A hint with the most similar known key, or with all of them; None where there is none to suggest."""
         if self.keys == (WHOLE,):
-            return "none is known yet: until then a run is of all of them, *"
+            return "none is known yet: until then a run computes all of them, *"
         from sparkassets.core.suggestions import did_you_mean  # for messages; so the next
 
         return did_you_mean(encode_segment(segment), map(encode_segment, self.keys))
@@ -128,9 +128,9 @@ def _split_name(dimensions: Sequence[SegmentPartition], text: str) -> tuple[Segm
     hint = did_you_mean(column, columns) if equals else None
     if len(dimensions) != 1:
         expected = listing([f"{each}=KEY" for each in columns])
-        raise PartitionError(f"'{text}' does not tell its dimension; expected {expected}", hint=hint)
+        raise PartitionError(f"'{text}' does not name its dimension; expected {expected}", hint=hint)
     if equals and decode_segment(text) not in dimensions[0].keys:
-        message = f"'{text}': {column!r} is no column of segments; expected {columns[0]}=KEY or KEY"
+        message = f"'{text}': {column!r} is not a column of segments; expected {columns[0]}=KEY or KEY"
         raise PartitionError(message, hint=hint)
     return dimensions[0], text
 
@@ -157,7 +157,7 @@ def decode_segment(key: str) -> str:
     try:
         return unquote(key, errors="strict")
     except UnicodeDecodeError as error:
-        raise PartitionError(f"'{key}' is no key of a segment: its bytes are not UTF-8") from error
+        raise PartitionError(f"'{key}' cannot be a segment key: its bytes are not UTF-8") from error
 
 
 def _escape_character(match: re.Match[str]) -> str:

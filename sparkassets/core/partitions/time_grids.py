@@ -147,7 +147,7 @@ class HourGrid:
         try:
             slots = self._slots_of_local_hour(local_seconds(datetime.fromisoformat(match[1])))
         except ValueError as error:
-            raise PartitionError(f"partition key '{text}' is not in the calendar: {error}") from error
+            raise PartitionError(f"partition key '{text}' is not a valid date: {error}") from error
         if not slots:
             raise PartitionError(f"partition key '{text}' does not exist: the clocks of {self._timezone} skip it")
         if match[2] is None and len(slots) == 1:
@@ -352,7 +352,7 @@ class SliceGrid:
             number = grain.index(grain.read(text))
             start, end = self._slice_start(number), self._slice_start(number + 1)
         except ValueError as error:
-            raise PartitionError(f"partition key '{text}' is not in the calendar: {error}") from error
+            raise PartitionError(f"partition key '{text}' is not a valid date: {error}") from error
         if start == end:
             raise PartitionError(f"partition key '{text}' does not exist: the clocks of {self._timezone} skip it")
         return start, end

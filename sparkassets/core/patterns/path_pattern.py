@@ -86,7 +86,7 @@ class PathPattern:
             return cls(text, before, (), None)
         root, slash, rest = before.rpartition("/")
         if root.endswith(":/"):
-            raise PatternError(f"the path {text!r} must name its bucket or container; a pattern may follow it")
+            raise PatternError(f"the path {text!r} must name its bucket or container before any pattern")
         relative = (*([rest] if rest else []), *tokens[literal:])
         _check_brackets(text, relative)
         named = {token.name: token for token in tokens if isinstance(token, SegmentField)}
@@ -232,8 +232,8 @@ class PathPattern:
         plain = ":" not in key
         if self.field is None:
             raise PatternError(
-                f"{self.text!r} does not say which {partition.noun} a {of} belongs to",
-                hint=f"write {{{name}}} where {key} stands in it, or {{{name}:{form}}}" if plain else write,
+                f"{self.text!r} does not identify the {partition.noun} of a {of}",
+                hint=f"write {{{name}}} in place of {key}, or {{{name}:{form}}}" if plain else write,
             )
         if self.field.name != name:
             raise PatternError(
@@ -242,12 +242,12 @@ class PathPattern:
             )
         if not self.field.parts and not plain:
             raise PatternError(
-                f"the field {{{name}}} stands for keys such as {key}, which are no file names", hint=write
+                f"the field {{{name}}} stands for keys such as {key}, which are not valid in file names", hint=write
             )
         if not self.field.determines(partition.precision):
             given = " ".join(f"%{letter}" for letter in self.field.directives) or "no directive"
             raise PatternError(
-                f"the field {{{name}}} has {given}, which does not tell one {partition.noun}",
+                f"the field {{{name}}} has {given}, which does not identify one {partition.noun}",
                 hint=f"{write}, or {{{name}}} for {key}" if plain else write,
             )
 
@@ -260,8 +260,8 @@ class PathPattern:
         for each in partitions:
             if each.column not in self.fields:
                 raise PatternError(
-                    f"{self.text!r} does not say which {each.column} a {of} belongs to",
-                    hint=f"write {{{each.column}}} where a segment{_example_segment(each)} stands in it",
+                    f"{self.text!r} does not identify the {each.column} of a {of}",
+                    hint=f"write {{{each.column}}} in place of the segment{_example_segment(each)}",
                 )
 
     def slot_of_text(self, text: str, partition: TimePartition) -> tuple[int, int] | None:
@@ -361,12 +361,12 @@ def _tokens(text: str, segments: Collection[str]) -> Iterator[Token]:
         position, piece = found.end(), found[0]
         if piece in {"{", "}"}:
             raise PatternError(
-                f"the path {text!r} has '{piece}' without its partner at character {found.start() + 1}",
+                f"the path {text!r} has an unmatched '{piece}' at character {found.start() + 1}",
                 hint="a field is written {day} or {day:%Y%m%d}",
             )
         if piece.startswith("**") and (piece != "**/" or text[: found.start()][-1:] not in {"", "/"}):
             raise PatternError(
-                f"'**' in the path {text!r} is not a folder of its own",
+                f"'**' in the path {text!r} must be a whole folder name",
                 hint="write '/**/' for folders of any depth, '*' for any name",
             )
         yield _field(piece, segments, before=text[: found.start()]) if piece[0] == "{" else piece
@@ -396,12 +396,12 @@ def _one_field(tokens: Sequence[Token]) -> TimeField | None:
     names = [token.name for token in tokens if not isinstance(token, str)]
     fields = [token for token in tokens if isinstance(token, TimeField)]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise PatternError(f"the field {{{twice}}} is there twice", hint="write '*' where it repeats")
+        raise PatternError(f"the field {{{twice}}} is used twice", hint="write '*' where it repeats")
     if len(fields) > 1:
         listed = " and ".join(f"{{{field.name}}}" for field in fields)
         raise PatternError(
-            f"there are the fields {listed}, but at most one field is time",
-            hint="a field of segments has the name of a dimension's column; write '*' for what does not matter",
+            f"at most one field may be time; found {listed}",
+            hint="fields of segments are named like the dimension's column; write '*' for any other part",
         )
     _check_ends(tokens)
     return fields[0] if fields else None
@@ -414,7 +414,7 @@ def _check_ends(tokens: Sequence[Token]) -> None:
         open_ = [isinstance(each, SegmentField) or each in {"*", "?"} for each in (first, second)]
         if all(open_) and not (isinstance(first, str) and isinstance(second, str)):
             raise PatternError(
-                f"nothing tells where {pieces[0]} ends and {pieces[1]} begins",
+                f"{pieces[0]} and {pieces[1]} need a separator between them",
                 hint="write what stands between them",
             )
 
@@ -422,7 +422,7 @@ def _check_ends(tokens: Sequence[Token]) -> None:
 def _check_brackets(text: str, tokens: Sequence[Token]) -> None:
     if any(isinstance(token, str) and re.search(r"[\[\]]", token) for token in tokens):
         raise PatternError(
-            f"the path {text!r} holds brackets; sets of characters are not supported", hint="write '?' or '*'"
+            f"the path {text!r} contains brackets; character sets are not supported", hint="write '?' or '*'"
         )
 
 

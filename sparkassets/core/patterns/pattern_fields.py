@@ -148,7 +148,7 @@ def _reader(parts: tuple[str, ...]) -> tuple[re.Pattern[str], str]:
 def _check_part(piece: str, part: str, *, before: tuple[str, ...]) -> None:
     if part[0] != "%":
         if "*" in part or "?" in part:
-            raise PatternError(f"the field '{piece}' holds a glob", hint="write '*' outside the braces")
+            raise PatternError(f"the field '{piece}' contains a glob", hint="write '*' outside the braces")
         return
     if part[1:] not in _WIDTHS:
         known = " ".join(f"%{letter}" for letter in _WIDTHS)

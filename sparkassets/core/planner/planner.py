@@ -121,7 +121,7 @@ def _describe_passed_tick(case: DecisionInput) -> str:
     if isinstance(ticks, Waiting):
         return f"; {case.asset.schedule.text} next at {next_text}"
     passed_text = case.context.format_instant(ticks[-1].run_after)
-    return f"; nothing to do yet for {case.asset.schedule.text} at {passed_text}, next at {next_text}"
+    return f"; {case.asset.schedule.text} had nothing to do at {passed_text}, next at {next_text}"
 
 
 def _explain_no_partitions(case: DecisionInput) -> str:
@@ -293,7 +293,7 @@ def _settle_former_runs(context: PlanningContext, asset: AssetSpec, state: Asset
     if not slots:
         return None
     count = plural(len(slots), "unfinished parallel run")
-    waiting = Waiting(asset.name, f"waiting: {count} must be recovered first")
+    waiting = Waiting(asset.name, f"waits for the recovery of {count}")
     return AssetDecision(tuple(build_settling_runs(context, asset, state, slots)), (waiting,))
 
 
@@ -337,7 +337,7 @@ def _explain_unfenced(context: PlanningContext, asset: AssetSpec, state: AssetSt
     last_failure = state.failed[-1]
     if last_failure.invocation != context.invocation or last_failure.token != state.chain[-1].token:
         return None
-    return f"failed, and what may have landed of {last_failure.run} is not known: {last_failure.error}"
+    return f"{last_failure.run} failed, and may still have committed: {last_failure.error}"
 
 
 def make_plan(context: PlanningContext) -> Plan:

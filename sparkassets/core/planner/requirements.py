@@ -225,9 +225,11 @@ def explain_refused(
     begin_clause = f", before the first partition of {inlet.name}"
     if dependency.inlet.time is None or dependency.inlet.time.start is None:
         begin_clause += f"; declare `start` where {inlet.name} begins"
-    force_clause = f", which was removed; `sparkassets backfill {asset.name} --partition … --force` computes it without"
+    force_clause = (
+        f", which was removed; `sparkassets backfill {asset.name} --partition … --force` computes it without them"
+    )
     causes = (
-        (without_segment, f"; nothing ever came of {_segment_labels(never_fed, dependency.inlet)}", False),
+        (without_segment, f"; {_segment_labels(never_fed, dependency.inlet)} never had data", False),
         (waiting, "", False),
         (before_begin, begin_clause, True),
         (lost, force_clause, False),
@@ -300,5 +302,5 @@ def explain_never_fed(
 ) -> Waiting:
     """Why partitions wait for an inlet that never had data or cannot be observed."""
     fault = context.faults.get(inlet.name)
-    reason = f"waits for {inlet.name}: " + (fault or "nothing is there yet")
+    reason = f"waits for {inlet.name}: " + (fault or "no data yet")
     return Waiting(asset.name, reason, None, partitions)

@@ -29,15 +29,15 @@ def has_parallel_runs(asset: AssetSpec) -> bool:
 def exclusive_reason(asset: AssetSpec, state: AssetState) -> str:
     """Why an asset with parallel runs must run them one at a time for now; empty where it need not."""
     if state.table_id is None:
-        return "one at a time until its table is there"
+        return "one at a time until its table exists"
     if asset.writes_itself:
-        return "one at a time, so that what each of them changes in the table is known"
+        return "one at a time, because its code writes the table itself"
     if asset.write is not None and not asset.write.side_by_side:
-        return f"one at a time, as each of an {asset.write.name} goes by what the ones before it left"
+        return f"one at a time, because each {asset.write.name} builds on the previous one"
     if asset.publishes and not asset.partitioning.has_columns:
-        return "one at a time, as each takes the place of the one before it: the partition has no column"
+        return "one at a time, because the partition has no column and each run replaces the previous one"
     if asset.schema != "strict":
-        return f"one at a time, as 'schema: {asset.schema}' lets each change the columns"
+        return f"one at a time, because each may change the columns ('schema: {asset.schema}')"
     return ""
 
 
@@ -146,7 +146,7 @@ class RunSlots:
         return (
             f"waits for {runs}, which may compute it"
             if is_live
-            else f"waits until {runs} is settled, which never ended"
+            else f"waits for the recovery of {runs}, which never ended"
         )
 
     def unused_open_slots(self) -> list[int]:
@@ -218,11 +218,11 @@ def explain_partition_change(asset: AssetSpec, state: AssetState) -> str | None:
     if state.former is None or not asset.partitioning.is_partitioned or asset.writes_itself:
         return None
     before = state.former.partitioning.description_with_columns or "as a whole"
-    rebuild = f"`sparkassets backfill {asset.maker or asset.name} --rebuild` computes all of it again"
+    rebuild = f"`sparkassets backfill {asset.maker or asset.name} --rebuild` recomputes it"
     if asset.segment_params is not None:  # no one run has the params of all segments
-        rebuild = "remove the table, and the next runs compute all of it again"
+        rebuild = "drop the table, and the next runs recompute it"
     now = asset.partitioning.description_with_columns
-    return f"its table was computed {before}, and its partitions are {now} now: {rebuild}"
+    return f"its table was computed {before}, but is now partitioned {now}: {rebuild}"
 
 
 def leftover_slots(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[int]:

@@ -62,7 +62,7 @@ class CostMeter:
         """
         self.characters -= characters
         if self.characters < 0:
-            raise TooMuchError(f"the template makes more than {self._limits[1]:,} characters")
+            raise TooMuchError(f"the template produces more than {self._limits[1]:,} characters")
 
     @contextmanager
     def call(self) -> Iterator[None]:
@@ -72,7 +72,7 @@ class CostMeter:
             TooMuchError: Too many calls are nested.
         """
         if not self.calls:
-            raise TooMuchError("the template calls itself too deep")
+            raise TooMuchError("the template recurses too deeply")
         self.calls -= 1
         try:
             yield
@@ -144,7 +144,7 @@ def charge_operator(meter: CostMeter, operator: str, left: Any, right: Any) -> N
         one = left.bit_length()
         bits = one + right.bit_length() if operator == "*" else one * abs(right) if abs(left) > 1 else 1
         if bits > MOST_BITS:
-            raise TooMuchError(f"the template makes a number of more than {MOST_BITS:,} bits")
+            raise TooMuchError(f"the template computes a number of more than {MOST_BITS:,} bits")
     elif operator == "*":
         for many, count in ((left, right), (right, left)):
             if isinstance(count, int) and isinstance(many, str | bytes | list | tuple):

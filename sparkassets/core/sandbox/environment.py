@@ -39,7 +39,7 @@ _NO_FILTERS: Final = (
 )
 """Filters that leave the sandbox, that come out otherwise each time, or that make HTML or text for people."""
 
-NO_FILTERED_BLOCK: Final = "a block of SQL cannot go through a filter: it holds values, which stay as they are"
+NO_FILTERED_BLOCK: Final = "a block of SQL cannot be filtered: it contains bound values"
 """Message for ``{% filter %}`` and ``{% set x | upper %}``."""
 
 FILE: Final = "<sql>"
@@ -104,12 +104,12 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
         """The value of ``obj.attribute``: a mapping's own key before its methods."""
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
-        self.refuse_sql([obj], f"its {attribute!r}")
+        self.refuse_sql([obj], f"asked for its {attribute!r}")
         return self._explain_undefined(obj, attribute, super().getattr(obj, attribute))
 
     def getitem(self, obj: object, argument: object) -> object:
         """The value of ``obj[argument]`` in a template."""
-        self.refuse_sql([obj], "a part of it")
+        self.refuse_sql([obj], "indexed")
         return self._explain_undefined(obj, argument, super().getitem(obj, argument))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401  Jinja's signature
@@ -132,7 +132,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
         if not makes_sql:
             self.refuse_sql([*taken, *kwargs.values()], "an argument of a function")
             if "caller" in kwargs:  # of `{% call %}`, whose result is written as it is
-                raise ValueInSqlError("only a macro can be called by {% call %}")
+                raise ValueInSqlError("{% call %} can call only macros")
         with self.meter.call():
             result = super().call(context, function, *taken, **kwargs)
         return SqlFragment(result) if makes_sql and isinstance(result, str) else result
@@ -147,7 +147,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
         """Refuses SQL where a value is expected: ``use`` would break the marks that stand for values in it."""
         if self.values is not None and any(isinstance(each, SqlFragment) for each in values):
             hint = "print it where it is needed"
-            raise ValueInSqlError(f"a piece of SQL, which a macro or a block makes, cannot be {use}", hint=hint)
+            raise ValueInSqlError(f"SQL from a macro or a block cannot be {use}", hint=hint)
 
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:  # noqa: ANN401  as Jinja's
         if self.values is not None:
@@ -165,21 +165,21 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
 
 def refused_raw(name: str) -> str:
     """The error for untrusted text that ``raw`` would paste into SQL."""
-    return f"{name!r} cannot be printed raw: it comes from data or from events, and could change the query"
+    return f"{name!r} cannot be printed raw: it comes from data or events and could change the query"
 
 
 def _why_missing(obj: object, name: object) -> str | None:
     """Why a value without an explanation of its own lacks a member; None if there is nothing to say."""
     match obj:
         case None:
-            return f"there is no {name!r}: what should have it is empty, like 'source_run' of an event without a run"
+            return f"{name!r} is undefined: its parent is empty, like 'source_run' of an event without a run"
         case Mapping():
-            known = did_you_mean(str(name), map(str, obj)) if obj else "nothing is in it"
-            return f"there is no {name!r}; {known}" if known else f"there is no {name!r}"
+            known = did_you_mean(str(name), map(str, obj)) if obj else "it is empty"
+            return f"{name!r} is undefined; {known}" if known else f"{name!r} is undefined"
         case list() | tuple() if isinstance(name, int):
-            return f"there is no element {name}: the list has {len(obj)}"
+            return f"index {name} is out of range for a list of length {len(obj)}"
         case list() | tuple():
-            return f"a list has no {name!r}; take one of its elements, as [-1] takes the last"
+            return f"a list has no {name!r}; take an element, such as [-1] for the last"
     return None
 
 
@@ -229,7 +229,7 @@ def render_sql(
         jinja2.TemplateError: As `render`; `ValueInSqlError` where a value has no place.
     """
     if "\x00" in text:
-        raise TemplateAssertionError("there is a NUL character in the template", 1)
+        raise TemplateAssertionError("the template contains a NUL character", 1)
     sandbox = environment().overlay()
     sandbox.values = PrintedValues()
     rendered = _render(sandbox, text, names, meter)

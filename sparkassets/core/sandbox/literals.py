@@ -51,7 +51,7 @@ def text_literal(text: str) -> str:
     try:
         return f"CAST(X'{text.encode().hex().upper()}' AS STRING)"
     except UnicodeEncodeError:
-        raise ValueInSqlError("a text with half a character (a lone surrogate) cannot stand in SQL") from None
+        raise ValueInSqlError("SQL cannot contain text with half of a surrogate pair") from None
 
 
 def identifier(name: str, *, quote: str = "`") -> str:
@@ -64,7 +64,7 @@ def identifier(name: str, *, quote: str = "`") -> str:
         ValueInSqlError: It is empty, or no name.
     """
     if not name or "${" in name or not name.isprintable():
-        raise ValueInSqlError(f"{name!r} cannot be a name in SQL")
+        raise ValueInSqlError(f"{name!r} is not allowed as a name in SQL")
     return f"{quote}{name.replace(quote, 2 * quote)}{quote}"
 
 
@@ -81,13 +81,13 @@ def literal(value: Any) -> str:  # noqa: ANN401  whatever a template has
         return "NULL"
     if isinstance(value, list | tuple | range):
         if not value:
-            raise ValueInSqlError("the list is empty, and SQL has no empty list", hint="write {% if … %} around it")
+            raise ValueInSqlError("the list is empty, which SQL does not allow", hint="guard it by {% if … %}")
         return ", ".join(map(literal, value))
     for kind, written in _LITERALS:
         if isinstance(value, kind):
             return written(value)
     what = "a mapping" if isinstance(value, Mapping) else f"a value of type {type(value).__name__}"
-    raise ValueInSqlError(f"{what} cannot stand in SQL", hint="print one of its members")
+    raise ValueInSqlError(f"{what} cannot be written in SQL", hint="print one of its members")
 
 
 def _whole(value: int) -> str:
@@ -99,7 +99,7 @@ def _whole(value: int) -> str:
 def _decimal(value: Decimal) -> str:
     written = f"{value:f}"
     if not value.is_finite() or sum(each.isdigit() for each in written) > _DIGITS:
-        raise ValueInSqlError(f"a number of more than {_DIGITS} digits, or none, cannot stand in SQL")
+        raise ValueInSqlError(f"the number has more than {_DIGITS} digits or is not finite, which SQL cannot represent")
     return f"{written}BD"
 
 
@@ -114,7 +114,7 @@ def _interval(value: timedelta) -> str:
     months = 0 if hasattr(value, "start") else 12 * getattr(value, "years", 0) + getattr(value, "months", 0)
     if months:
         if value != type(value)(months=months):  # type: ignore[call-arg]  # pendulum's
-            raise ValueInSqlError("a duration of both months and days cannot stand in SQL", hint="add them one by one")
+            raise ValueInSqlError("SQL cannot represent a duration of both months and days", hint="add them one by one")
         sign, months = "-" if months < 0 else "", abs(months)
         return f"INTERVAL '{sign}{months // 12}-{months % 12}' YEAR TO MONTH"
     exact = round(value.total_seconds() * 1_000_000)  # pendulum's cannot be divided by a timedelta

@@ -152,7 +152,7 @@ class PrintedValues:
             pieces[1::2] = values
             return f"{before}{''.join(pieces)}{quote if closed else ''}"
         if not raw and any((len(piece) - len(piece.rstrip("\\"))) % 2 for piece in pieces[:-1:2]):
-            raise ValueInSqlError("a backslash before a value would escape its first character; write two of them")
+            raise ValueInSqlError("a backslash before a value would escape its first character; write two backslashes")
         pieces[1::2] = map(text_literal, values)
         parts = [f"{before}{piece}{quote}" if at % 2 == 0 else piece for at, piece in enumerate(pieces) if piece]
         return parts[0] if len(parts) == 1 else f"concat({', '.join(parts)})"
@@ -162,7 +162,7 @@ class PrintedValues:
         pieces[1::2] = [identifier(self._value_text(number), quote=token[0])[1:-1] for number in pieces[1::2]]
         found = "".join(pieces)
         if found.count("${") != "\n".join(pieces[::2]).count("${"):
-            raise ValueInSqlError(f"{found!r} cannot be a name in SQL: Spark would put a variable in it")
+            raise ValueInSqlError(f"{found!r} is not allowed as a name in SQL: Spark would substitute a variable in it")
         return found
 
     def _value_text(self, number: str) -> str:
@@ -186,7 +186,7 @@ class PrintedValues:
             if isinstance(value, int) and not isinstance(value, bool) and value >= 0 and not _QUOTES & {before, after}:
                 return str(value)  # `AS day_{{ loop.index }}`
             raise ValueInSqlError(
-                f"the value {value!r} is a literal, which cannot touch what stands beside it",
+                f"the value {value!r} is a literal and must be separated from its neighbours",
                 hint="put both together in the expression, as {{ ('sales_' ~ params.country) | identifier }}",
             )
         found = literal(value)
@@ -196,14 +196,14 @@ class PrintedValues:
     def _refuse_where_a_name_is_meant(value: str, before: str, after: str) -> None:
         if (after and after in "(.") or before.endswith(".") or before.upper().split()[-1:] == ["JOIN"]:
             raise ValueInSqlError(
-                f"the value {value!r} is a literal, and a name is expected here",
+                f"expected a name, but the value {value!r} is a literal",
                 hint="write {{ … | identifier }} for a name",
             )
 
     @staticmethod
     def _name(value: str, rest: str) -> str:
         if value.lower() in _REFUSED_CALLS and rest.lstrip().startswith("("):
-            raise ValueInSqlError(f"the function {value!r} can be called by the author of a query, not by a value")
+            raise ValueInSqlError(f"the function {value!r} cannot come from a value; write it in the query")
         if rest.lstrip().startswith(".") and (value.lower() in _FORMATS or "." in value):
             raise ValueInSqlError(f"the name {value!r} would read files directly; write it in the query")
         return identifier(value)
@@ -222,7 +222,7 @@ def raw_sql(value: Any) -> SqlFragment:  # noqa: ANN401  whatever a template has
     text = str(value)
     if "\x00" in text or (found := _REFUSED_IN_RAW.search(text)):
         what = "a NUL character" if "\x00" in text or not found else repr(found[0])
-        raise ValueInSqlError(f"a raw text may not hold {what}; write it in the query")
+        raise ValueInSqlError(f"raw text may not contain {what}; write it in the query")
     return SqlFragment(text)
 
 

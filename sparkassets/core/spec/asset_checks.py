@@ -29,9 +29,9 @@ def find_unbraced_assets(sql: SqlText, *, asset: str, known: Mapping[str, str]) 
 
 
 def _make_fault(sql: str, name: str, table: str, position: int, *, is_own_table: bool) -> TextFault:
-    message = f"{table!r} without braces is no asset to Spark, but a table of its catalog"
+    message = f"{table!r} without braces is a table of Spark's catalog, not an asset"
     reference = f"{{{{ {'outlets' if is_own_table else 'inlets'}.{name} }}}}"
-    hint = f"write {reference}; a table of the catalog needs its schema before its name, as in default.{table}"
+    hint = f"write {reference}; for a catalog table write its schema too, as in default.{table}"
     return fault_at(sql, position, len(table), message, hint)
 
 
@@ -49,7 +49,7 @@ def check_together(
     if not files.names and not files.problems:
         folders = ", ".join(project.keys.assets)
         place = project.at / ("assets" if (project.at / "assets").exists else "project")
-        place.add_problem(f"the project has no assets: there is no YAML file with an asset in {folders}")
+        place.add_problem(f"the project has no assets: no YAML file in {folders} declares one")
     for cycle in find_cycles(edges):
         message = f"the assets depend on each other in a cycle: {' → '.join(cycle)}"
         (files.drafts[cycle[0]].at / "asset").add_problem(message)
@@ -130,7 +130,7 @@ def _describe_similarity(uri: str, other: str, owner: str) -> str:
 
 
 def _suggest_spelling(other: str) -> str:
-    return f"URIs are compared as written; if one dataset is meant, write {other!r}"
+    return f"URIs are compared as written; if you mean the same dataset, write {other!r}"
 
 
 _TABLE_KEYS: Final = ("schema", "commit", "properties", "partitioned_by")
@@ -143,12 +143,14 @@ def check_self_written(draft: AssetDraft, body: AssetBody) -> None:
         return
     for key in _TABLE_KEYS:
         if (draft.at / key).exists:
-            message = f"{key!r} has no meaning with 'write: self': the asset's own code writes its target"
+            message = f"{key!r} is not allowed with 'write: self': the asset's own code writes its target"
             (draft.at / key).add_key_problem(message)
     for number, rule in enumerate(draft.keys.validations):
         if rule.severity in TAKING:
             place = draft.at / "validations" / number / "severity"
-            message = f"'severity' is {rule.severity!r}, but with 'write: self' rows are judged once they are written"
+            message = (
+                f"'severity' is {rule.severity!r}, but with 'write: self' rows are validated after they are written"
+            )
             place.add_problem(message, hint="expected fail or warn")
     if draft.keys.outlets is None and draft.is_known_by_events:
         _refuse_without_table(draft, body)
@@ -159,22 +161,22 @@ def compile_external_schedule(draft: AssetDraft, body: AssetBody) -> Schedule | 
     if not draft.writes_itself or body.compiled is not None or not draft.are_reliable("write", "sql", "python"):
         return None
     if (draft.at / "schedule").exists and draft.keys.schedule != "manual":
-        message = f"asset {draft.name!r} has neither 'sql' nor 'python', so that nothing runs by its 'schedule'"
-        hint = "leave it out where the job has a scheduler of its own and records itself by `project.run_of(…)`"
+        message = f"asset {draft.name!r} has a 'schedule' but neither 'sql' nor 'python' to run"
+        hint = "leave it out if the job has its own scheduler and records its runs by `project.run_of(…)`"
         (draft.at / "schedule").add_key_problem(message, hint=hint)
     return Schedule(default=True)
 
 
 def _refuse_without_table(draft: AssetDraft, body: AssetBody) -> None:
     """Refuses what needs a table that can be read, of an asset that is known by its events alone."""
-    hint = "give its 'path' or its 'table', if it is a Delta table"
+    hint = "add 'path' or 'table' if it is a Delta table"
     if draft.keys.validations:
-        message = "there is no table to validate: neither 'path' nor 'table' says where it is"
+        message = "there is no table to validate: 'path' or 'table' is missing"
         (draft.at / "validations").add_key_problem(message, hint=hint)
     if draft.keys.unchanged == "skip":
-        message = "nothing tells whether a run has changed anything: neither 'path' nor 'table' says where it is"
+        message = "'unchanged' needs a table to compare: 'path' or 'table' is missing"
         (draft.at / "unchanged").add_problem(message, hint=hint)
     if body.sql is not None:
         for name, (line, column) in body.sql.outline.outlets.items():
-            message = f"{name!r} has no table: neither 'path' nor 'table' says where it is"
+            message = f"{name!r} has no table: 'path' or 'table' is missing"
             draft.at.document.problems.append(body.sql.mention(line, column, len(name)).problem(message, hint=hint))

@@ -78,7 +78,7 @@ def read_asset_files(
         first = drafts.setdefault(draft.name, draft)
         if first is not draft and first.uri != draft.uri:
             message = f"the asset {draft.name!r} has the uri {first.uri!r}, not {draft.uri!r}"
-            (draft.at / "uri").add_problem(message, hint=f"Asset({draft.name!r}) names it without a uri")
+            (draft.at / "uri").add_problem(message, hint=f"Asset({draft.name!r}) refers to it without a uri")
             problems += document.problems
     return AssetFiles(drafts, frozenset(unreadable - drafts.keys()), tuple(problems))
 
@@ -219,7 +219,7 @@ def _make_document(file: SourceFile, root: Node, problems: list[SpecProblem]) ->
         return YamlDocument(file, root)
     mark = root.start_mark
     if root.value:
-        message = "an asset is a map of keys; expected 'asset: <name>' first"
+        message = "expected a map of keys that begins with 'asset: <name>'"
         problems.append(file.problem(mark.line + 1, mark.column + 1, message))
     return None
 
@@ -285,7 +285,7 @@ def _find_identity(at: DocumentPlace, keys: AssetFile, storage: StorageLocation 
         return multi_asset_identity(keys.asset)
     identity = storage.given if storage else keys.asset
     if keys.path and (secret := secret_in_text(identity)):
-        message = f"the path holds {secret} and is the asset's identity in events, which are clear text"
+        message = f"the path contains {secret}, and events store it as clear text"
         (at / "path").add_problem(message, secret=True)
     return identity
 
@@ -297,7 +297,7 @@ def _check_extra(at: DocumentPlace, keys: AssetFile) -> None:
         place = at / "extra"
         for step in path:
             place = place / step
-        place.add_problem(f"'extra' holds {secret}; events are clear text", secret=True)
+        place.add_problem(f"'extra' contains {secret}, and events store it as clear text", secret=True)
     try:
         encode_extra(keys.extra)
     except InputError as error:
@@ -311,9 +311,9 @@ def _check_columns(at: DocumentPlace, keys: AssetFile) -> None:
         place = at / "columns" / name
         type_place = place if isinstance(keys.columns[name], str) else place / "type"
         if (other := spellings.setdefault(name.lower(), name)) != name:
-            place.add_key_problem(f"the column {name!r} differs from {other!r} by case only; to Spark they are one")
+            place.add_key_problem(f"the column {name!r} differs from {other!r} only by case, which Spark ignores")
         if keys.source is None and (forbidden := _NOT_IN_DELTA.search(name)):
-            place.add_key_problem(f"the column {name!r} holds {forbidden[0]!r}, which Delta does not allow in names")
+            place.add_key_problem(f"the column {name!r} contains {forbidden[0]!r}, which Delta does not allow in names")
         try:
             check_type(text)
         except TypeNameError as error:

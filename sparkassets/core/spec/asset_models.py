@@ -296,9 +296,9 @@ class AssetFile(StrictMap):
     ] = Field(
         default=None,
         description=(
-            "How the data is partitioned; each partition is tracked and computed on its own. @daily "
-            "means {by: day}, auto the schedule's intervals. A list is the product of its dimensions, "
-            "at most one of which is time."
+            "How the data is partitioned; each partition is tracked and computed on its own. @daily means {by: "
+            "day}, auto the schedule's intervals. A list is the product of its dimensions, with at most one of "
+            "time."
         ),
     )
     strategy: Maybe[

@@ -266,9 +266,9 @@ def compile_body(draft: AssetDraft, project: ProjectDraft, code: AssetCode, outl
         return AssetBody()
     if draft.maker and keys.python is not None:
         if keys.sql is not None:
-            hint = f"leave it out, or 'python' of asset {draft.maker!r}"
+            hint = f"leave it out, or leave out 'python' of asset {draft.maker!r}"
             (draft.at / "sql").add_key_problem(
-                f"outlet {draft.name!r} cannot have 'sql': a function makes it", hint=hint
+                f"outlet {draft.name!r} cannot have 'sql': a function computes its rows", hint=hint
             )
         return AssetBody()
     if keys.outlets is not None and keys.python is None:
@@ -276,7 +276,7 @@ def compile_body(draft: AssetDraft, project: ProjectDraft, code: AssetCode, outl
     if keys.python is None:
         return _compile_sql(draft, code.sql, outlines)
     if keys.sql is not None:
-        (draft.at / "python").add_key_problem("an asset runs either 'sql' or 'python', not both")
+        (draft.at / "python").add_key_problem("'sql' and 'python' exclude each other")
         return AssetBody()
     return _compile_python(draft, keys.python, project, code.modules, code.declared.get(draft.name))
 
@@ -298,14 +298,14 @@ def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFi
     """Adds the problem that the file ``path`` does not exist; at its key, or at the asset if no key names a file."""
     sibling = sibling_path(draft.file.path, path)
     if draft.keys.sql is None and draft.maker:
-        message = f"outlet {draft.name!r} has no 'sql', asset {draft.maker!r} no 'python', and there is no file {path}"
+        message = f"outlet {draft.name!r} has no 'sql' and no file {path}, and asset {draft.maker!r} has no 'python'"
         draft.at.add_key_problem(message, hint=f"write its SELECT to {path}")
     elif draft.keys.sql is None:
-        message = f"asset {draft.name!r} has neither 'sql' nor 'python', and there is no file {path}"
+        message = f"asset {draft.name!r} has neither 'sql' nor 'python', and the file {path} does not exist"
         (draft.at / "asset").add_problem(message, hint=f"write its SELECT to {path}")
     else:
-        hint = f"did you mean {sibling!r}? paths are from the project's folder" if sibling in sql else None
-        (draft.at / "sql").add_problem(f"there is no file {path!r} in the project's folder", hint=hint)
+        hint = f"did you mean {sibling!r}? paths are relative to the project's folder" if sibling in sql else None
+        (draft.at / "sql").add_problem(f"the file {path!r} does not exist in the project's folder", hint=hint)
 
 
 def _compile_template(
@@ -326,7 +326,7 @@ def _compile_template(
     if (excess_position := find_excess_nesting(text)) is not None:
         before = text[:excess_position]
         place = sql.mention(before.count("\n") + 1, excess_position - before.rfind("\n"), 1)
-        problems.append(place.problem(f"a query has at most {MOST_NESTED:,} brackets inside each other"))
+        problems.append(place.problem(f"the query nests more than {MOST_NESTED:,} brackets"))
         return AssetBody()
     mentions = {name: sql.mention(line, column, len(name)) for name, (line, column) in outline.inlets.items()}
     return AssetBody(SqlBody(text, sql.mention(1, 1, 1).location), mentions, sql)
@@ -387,21 +387,21 @@ def find_function(
     if not is_allowed(name, project):
         package = name.partition(".")[0]
         hint = suggest_close(package, project.keys.python) or f"add {package!r} to 'python' in the project file"
-        message = f"the package {package!r} is not allowed: 'python' in the project file lacks it"
+        message = f"the package {package!r} is not allowed: it is not listed under 'python' in the project file"
         at.add_text_problem(0, message, width=len(name), hint=hint)
         return None
     module = modules.get(name)
     if module is None:
         path = name.replace(".", "/")
-        message = f"there is no module {name!r}: neither {path}.py nor {path}/__init__.py"
-        hint = "it must be in the project's folder or beside that folder"
+        message = f"module {name!r} not found: neither {path}.py nor {path}/__init__.py exists"
+        hint = "it must be inside the project's folder or beside it"
         at.add_text_problem(0, message, width=len(name), hint=hint)
         return None
     if not module.is_readable:
         return None
     if module.syntax_fault:
         line, column, message = module.syntax_fault
-        at.document.problems.append(module.file.problem(line, column, f"this is not Python: {message}"))
+        at.document.problems.append(module.file.problem(line, column, f"invalid Python: {message}"))
         return None
     function = declared or module.functions.get(function_name)
     if function is None or function.is_async:
@@ -425,7 +425,9 @@ def _compile_function_body(
     for argument in function.arguments:
         mention = AssetMention(file, argument.line, argument.column, len(argument.name))
         if argument.collects:
-            message = f"the argument '*{argument.name}' of {name!r} names no inlet; expected the inlets one by one"
+            message = (
+                f"the argument '*{argument.name}' of {name!r} does not name an inlet; name each inlet as an argument"
+            )
             draft.at.document.problems.append(mention.problem(message))
         elif argument.name not in GIVEN_ARGUMENTS:
             mentions[argument.name] = mention

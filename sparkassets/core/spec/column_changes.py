@@ -54,17 +54,17 @@ class ColumnChanges:
 
 def describe_remedies(asset: AssetSpec, key: str, rebuild: str) -> str:
     """How a person lets a table have other columns: by a key of the asset's file, if there is one, or by a rebuild."""
-    keys = [f"`{key}` in {asset.location.file} lets a run change them so"] if key else []
+    keys = [f"set `{key}` in {asset.location.file} to allow the change"] if key else []
     return "; ".join([*keys, rebuild])
 
 
 def rebuild_command(asset: AssetSpec) -> str:
     """The command that makes the table of an asset again, or what there is instead."""
     if asset.appends:
-        return "what was appended cannot be computed again: write to another table, or change this one by hand"
+        return "appended rows cannot be recomputed: write to another table, or alter this one by hand"
     if asset.segment_params is not None:
-        return "it has params for each segment, so no one run makes its table again: change that by hand"
-    return f"`sparkassets backfill {asset.name} --rebuild` computes all of the table into the new columns"
+        return "it has params for each segment, so no single run can rebuild its table: alter it by hand"
+    return f"`sparkassets backfill {asset.name} --rebuild` recomputes the table with the new columns"
 
 
 def _list_columns(names: tuple[str, ...]) -> str:

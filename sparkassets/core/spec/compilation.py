@@ -272,7 +272,7 @@ def _add_inlet_rules(
             continue
         at, inlet = draft.at / "inlets" / name / "validations", inlets[name]
         if inlet.waits_only and draft.are_reliable("sql", "python"):
-            at.add_key_problem(f"nothing is read from {name!r}: the code does not name it")
+            at.add_key_problem(f"the options of {name!r} have no effect: the code does not read it")
         known_columns = columns.get(name)
         known_columns = _columns_as_read(known_columns, inlet) if known_columns is not None else None
         with_rules[name] = replace(

@@ -48,7 +48,7 @@ def compile_expect(at: DocumentPlace, keys: DeadlineMap | None, *, within: TimeB
 def _compile_cron_deadline(at: DocumentPlace, keys: DeadlineMap, within: TimeBounds) -> DeadlineSpec | None:
     """A deadline at each tick."""
     if keys.every is not None:
-        message = "'every' of 'expect' goes with a time of day, not with a cron, which says itself how often"
+        message = "'every' of 'expect' needs a time of day in 'by'; a cron already says how often"
         (at / "every").add_key_problem(message)
         return None
     try:
@@ -71,12 +71,12 @@ def _compile_daily_deadline(
         (at / "every").add_problem(str(error.args[0]), hint=error.hint)
         return None
     if not _is_whole(length):
-        message = f"'every' of 'expect' is {every!r}; expected a duration above 0, in calendar or in elapsed time"
+        message = f"'every' of 'expect' is {every!r}; expected a positive duration, in either calendar or elapsed time"
         (at / "every").add_problem(message)
         return None
     if length != Duration(days=1) and not length.seconds and within.start is None:
-        message = f"'every: {every}' counts from the asset's 'start', which it does not have"
-        (at / "every").add_problem(message, hint="write 'start', or 'by' as a cron such as '0 8 * * MON'")
+        message = f"'every: {every}' counts from the asset's 'start', which is missing"
+        (at / "every").add_problem(message, hint="add 'start', or write 'by' as a cron such as '0 8 * * MON'")
         return None
     clock = zone_offsets(within.timezone)
     local = 0 if within.start is None else within.start + clock.offset_at(within.start)
@@ -133,10 +133,11 @@ def _compile_rule(
     to = (keys.to,) if isinstance(keys.to, str) else tuple(dict.fromkeys(keys.to or ()))
     if not to and keys.python is None and "notify" not in at.document.failed:
         at.add_problem(
-            "'notify' tells nobody", hint="write 'to: <VARIABLE>', which holds the URL, or 'python: <function>'"
+            "'notify' has no recipient",
+            hint="write 'to: <VARIABLE>', the environment variable with the URL, or 'python: <function>'",
         )
     if not all(map(_VARIABLE.fullmatch, to)):
-        message = "'to' of 'notify' is the name of a variable of the environment, not the URL that it holds"
+        message = "'to' of 'notify' is not a name; expected the environment variable that holds the URL"
         (at / "to").add_problem(message, hint="write 'to: ALERTS_URL', and set ALERTS_URL to the URL", secret=True)
         return NotifyRule(on)  # nothing else is shown of a line that may hold a URL
     for key, text in (("title", keys.title), ("template", keys.template)):
@@ -165,11 +166,13 @@ def _check_template(at: DocumentPlace, text: str) -> None:
     try:
         names = undeclared_names(environment().parse(text)) - {*NAMES, *environment().globals}
     except TemplateSyntaxError as error:
-        at.add_problem(f"this is no Jinja template: line {error.lineno}: {error.message}")
+        at.add_problem(f"invalid Jinja template: line {error.lineno}: {error.message}")
         return
     except TemplateError as error:
-        at.add_problem(f"this is no Jinja template: {error.message}")
+        at.add_problem(f"invalid Jinja template: {error.message}")
         return
     for name in sorted(names):
         hint = did_you_mean(name, NAMES)
-        at.add_word_problem(name, f"a message has no {name!r}; there are {listing(NAMES, last='and')}", hint=hint)
+        at.add_word_problem(
+            name, f"unknown name {name!r} in a message template; expected {listing(NAMES, last='or')}", hint=hint
+        )

@@ -105,7 +105,7 @@ class InletMap(StrictMap):
     )
     tolerance: Maybe[DurationText] = Field(
         default=None,
-        description="How long to wait for `require` after a run is due; then it runs with what is there.",
+        description="How long to wait for `require` after a run is due; then it runs with the data present.",
     )
     settle: Maybe[DurationText] = Field(
         default=None, description="Wait until the inlet has not been updated for this long."
@@ -118,9 +118,8 @@ class InletMap(StrictMap):
     ] = Field(
         default=None,
         description=(
-            "Read only what is new since the last run. changes: rows inserted, updated and deleted in "
-            "a Delta table, from its change feed. {after: column}: rows above the highest value read "
-            "before."
+            "Read only data added since the last run. changes: rows inserted, updated and deleted in a Delta "
+            "table, from its change feed. {after: column}: rows above the highest value read before."
         ),
     )
     validations: Annotated[RuleList, require_list("a list of maps such as {not_null: [id]}")] = Field(

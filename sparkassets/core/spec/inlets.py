@@ -45,11 +45,11 @@ _SAMPLE: Final = RangeSet.span(1_704_067_200, 1_735_689_600)
 _SAMPLED_PARTITIONS: Final = 400
 
 _PARTITION_KEYS: Final = ("partition", "timezone", "start", "end", "path", "table")
-_NO_TABLE: Final = {"events": "is known by its events only", "tables": "stands for several"}
+_NO_TABLE: Final = {"events": "is known only by its events", "tables": "stands for several"}
 """Why a source has no changes to be read, by its kind; of files their kind says it."""
 _OWN_INLET: Final = "asset {!r} cannot be its own inlet"
 _SAME_DATASET: Final = "asset {!r} cannot have {!r} as an inlet: both are the dataset {!r}"
-_OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} is the target as it was before the run"
+_OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} reads the target as it was before the run"
 
 
 def compile_inlets(
@@ -134,7 +134,7 @@ def _compile_compared_inlet(draft: AssetDraft, other: AssetDraft, at: DocumentPl
 def _explain_compared_refusal(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str | None] | None:
     """Why no foreign key of ``draft`` may name that asset, with a hint; None where one may."""
     if name == draft.name or name in (draft.keys.outlets or {}):
-        return f"a foreign key of asset {draft.name!r} cannot name what its own runs write, {name!r}", None
+        return f"a foreign key of asset {draft.name!r} cannot refer to its own output {name!r}", None
     if name not in assets.names:
         return f"unknown asset {name!r}", did_you_mean(name, assets.candidates(draft.name))
     return _explain_refusal(draft, name, assets)
@@ -169,15 +169,17 @@ def _explain_refusal(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[
         others = assets.candidates(draft.name)
         if draft.keys.python is None:
             return f"unknown asset {name!r}", did_you_mean(name, others)
-        hint = "an argument is an inlet, 'context' or 'spark'; params are in context.params"
-        return f"the argument {name!r} names no asset", suggest_close(name, others) or hint
+        hint = "arguments are inlets, 'context' or 'spark'; read params from context.params"
+        return f"the argument {name!r} is not the name of an asset", suggest_close(name, others) or hint
     if refusal := refuse_reference(draft, name, assets.drafts):
         return refusal
     other = assets.drafts.get(name)
     if other and other.shares_dataset(draft):
         return _SAME_DATASET.format(draft.name, name, draft.uri), _OWN_HINT
     if other and other.is_known_by_events and other.are_reliable("path", "table", "source", "write"):
-        return f"{name!r} is known by its events only and cannot be read", "only list it under 'inlets', to wait for it"
+        return f"{name!r} is known only by its events and cannot be read", (
+            "to wait for it, list it under 'inlets' without reading it"
+        )
     return None
 
 
@@ -210,7 +212,9 @@ class _InletCompiler:
             self._check_columns(need, location)
         self._check_window(need)
         if options.read and waits_only and self.draft.are_reliable("sql", "python"):
-            (self.at / "read").add_key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
+            (self.at / "read").add_key_problem(
+                f"the options of {self.other.name!r} have no effect: the code does not read it"
+            )
         return InletSpec(
             name=self.other.name,
             uri=self.other.uri if view is None else view_identity(self.other.name, view),
@@ -256,7 +260,7 @@ class _InletCompiler:
             partitions == "aligned" or isinstance(need.mapping, WholeMapping | NewestMapping | NamedMapping)
         ):
             partitions_text = partitions if isinstance(partitions, str) else "…"
-            (self.at / "window").add_key_problem(f"'window' has no meaning beside 'partitions: {partitions_text}'")
+            (self.at / "window").add_key_problem(f"'window' and 'partitions: {partitions_text}' exclude each other")
 
     def _keeps_history(self, need: Dependency) -> bool:
         """Whether updates of the inlet leave older partitions alone, by default.
@@ -276,9 +280,7 @@ class _InletCompiler:
         if options is None:
             return None
         if isinstance(self.options.partitions, list) or self.options.partitions == "latest":
-            at.add_key_problem(
-                "'read' is of all that is new, and has no meaning beside 'partitions'", hint="leave one out"
-            )
+            at.add_key_problem("'read' takes all new rows and excludes 'partitions'", hint="leave one out")
         if isinstance(options, ReadMap):
             if self.columns and (refusal := self.columns.refuse(options.after)):
                 (at / "after").add_problem(refusal[0], hint=refusal[1])
@@ -290,10 +292,10 @@ class _InletCompiler:
             rows = "tables" if source.kind == "tables" else "files"
             remedy = f"read: {{after: <column>}} reads new rows of {rows}"
             hint = "leave 'read' out" if source.kind == "events" else remedy
-            at.add_problem(f"'read: changes' is of a Delta table, but asset {self.other.name!r} {kind_text}", hint=hint)
+            at.add_problem(f"'read: changes' needs a Delta table, but asset {self.other.name!r} {kind_text}", hint=hint)
         if self.options.partitions == "aligned":
             at.add_key_problem(
-                "'read: changes' has no meaning beside 'partitions: aligned', which reads all of one run"
+                "'read: changes' and 'partitions: aligned' exclude each other: aligned reads all rows of one run"
             )
         return ReadChanges()
 
@@ -301,7 +303,7 @@ class _InletCompiler:
         """The view that the column's values form, with the mapping to it; None, with a problem, if impossible."""
         at = self.at / "partitions"
         if self.options.read:
-            (self.at / "read").add_key_problem("'read' has no meaning beside 'partitions: {from: …}'")
+            (self.at / "read").add_key_problem("'read' and 'partitions: {from: …}' exclude each other")
         return compile_view(at / "from", column, self.draft, self.other, columns=self.columns)
 
     def _require_values(self) -> PartitionRequirement:
@@ -313,7 +315,7 @@ class _InletCompiler:
         if require in (None, "any", "none"):
             return PartitionRequirement(require or "any")
         (self.at / "require").add_problem(
-            "'require' counts partitions, but with 'partitions: {from: …}' one is wanted once rows of it are there",
+            "'require' has no effect with 'partitions: {from: …}': a partition is wanted once it has rows",
             hint="leave it out",
         )
         return PartitionRequirement("any")
@@ -346,7 +348,7 @@ class _InletCompiler:
         """The duration; None where it is not above 0, which becomes a problem."""
         duration = Duration.parse(text)
         if max(duration.months, duration.days, duration.seconds) <= 0:
-            at.add_problem(f"{at.path[-1]!r} is {text!r}; expected a duration above 0")
+            at.add_problem(f"{at.path[-1]!r} is {text!r}; expected a positive duration")
             return None
         return duration
 
@@ -391,13 +393,13 @@ class _InletCompiler:
         if not learns and not need.required_partitions(need.consumer.known_partitions).overlaps(
             need.inlet.known_partitions
         ):
-            message = f"no segment of {self.draft.name!r} is one of {self.other.name!r}"
-            self.at.add_key_problem(message, hint="compare the lists of segments of the two assets")
+            message = f"{self.draft.name!r} and {self.other.name!r} have no segment in common"
+            self.at.add_key_problem(message, hint="compare the segments of both assets")
         elif need.tells_time and need.consumer.time and need.inlet.time and not _can_times_meet(need):
             message = (
                 f"no partition of {self.draft.name!r} between its start and end maps to one of {self.other.name!r}"
             )
-            self.at.add_key_problem(message, hint="compare start and end of the two assets")
+            self.at.add_key_problem(message, hint="compare start and end of both assets")
 
     def _check_columns(self, need: Dependency, location: FileLocation) -> None:
         """Refuses an inlet whose single partitions cannot be read, because no column of its rows tells them apart."""
@@ -408,8 +410,8 @@ class _InletCompiler:
             self.draft.at.document.file.problem(
                 location.line,
                 location.column,
-                f"no partition of asset {name!r} can be read alone: they have no column that would tell their rows",
-                hint=f"give the partition of {name!r} a column, or write 'partition: none' in {self.draft.name!r}",
+                f"asset {name!r} has no partition column, so its partitions cannot be read separately",
+                hint=f"add a column to the partition of {name!r}, or write 'partition: none' in {self.draft.name!r}",
             )
         )
 
@@ -418,16 +420,16 @@ class _InletCompiler:
         down, up = need.consumer, need.inlet
         timeless = [each for each in (self.draft, self.other) if each.partitioning.time is None]
         if self.options.window is not None and timeless and down.is_partitioned and up.is_partitioned:
-            message = f"'window' maps partitions by time, but those of asset {timeless[0].name!r} have none"
+            message = f"'window' maps time partitions, but asset {timeless[0].name!r} is not partitioned by time"
             (self.at / "window").add_key_problem(message)
         if down.segments and up.segments and need.matches is None and not match_by_column(down, up):
             ours, theirs = (listing([each.column for each in one.segments], last="and") for one in (down, up))
             message = (
-                f"the segments of {self.draft.name!r} are by {ours}, those of {self.other.name!r} by {theirs}: "
-                f"each partition reads all segments of {self.other.name!r}"
+                f"{self.draft.name!r} has segments by {ours}, {self.other.name!r} by {theirs}: each partition "
+                f"reads all segments of {self.other.name!r}"
             )
             same = f"partitions: {{{down.segments[0].column}: {up.segments[0].column}}}"
-            self.at.add_warning(message, hint=f"dimensions match by column; write `{same}` where the same is meant")
+            self.at.add_warning(message, hint=f"dimensions match by column; write `{same}` if both mean the same")
 
     def _check_unmapped(self) -> None:
         """Refuses options about mapped partitions if an asset has no partitions, or both share no dimension."""
@@ -439,7 +441,7 @@ class _InletCompiler:
         if self.options.window is not None and bare is not None:
             (self.at / "window").add_key_problem(f"'window' maps partitions, {why}")
         if self.options.on_removed is not None:
-            (self.at / "on_removed").add_key_problem(f"'on_removed' is about mapped partitions, {why}")
+            (self.at / "on_removed").add_key_problem(f"'on_removed' concerns mapped partitions, {why}")
         require = self.options.require
         if isinstance(require, RequireMap) or (require == "all" and self.other.partitioning.is_partitioned):
             (self.at / "require").add_key_problem(f"'require' counts mapped partitions, {why}")
@@ -456,10 +458,10 @@ class _InletCompiler:
             counts = not reads_all or isinstance(need.mapping, NamedMapping)
             return PartitionRequirement(require or ("all" if counts else "any"))
         if need.goes_by_newest:
-            (self.at / "require").add_problem("'partitions: latest' is one partition, which cannot be counted")
+            (self.at / "require").add_problem("'partitions: latest' is a single partition, so 'require' cannot count")
         most = need.max_required(_SAMPLE, _SAMPLED_PARTITIONS)
         if most is not None and require.at_least > most:
-            message = f"{require.at_least} partitions of {self.other.name!r} can never be there"
+            message = f"{require.at_least} partitions of {self.other.name!r} can never exist"
             (self.at / "require" / "at_least").add_problem(
                 f"{message}: at most {most} map to one of {self.draft.name!r}"
             )

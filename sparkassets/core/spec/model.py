@@ -436,7 +436,7 @@ class AssetSpec:
             TypeError: It has no files.
         """
         if self.source is None or self.source.files is None:
-            raise TypeError(f"{self.name} is no source of files")
+            raise TypeError(f"{self.name} is not a file source")
         return self.source.files
 
     @property

@@ -33,8 +33,8 @@ def compile_properties(draft: AssetDraft) -> dict[str, str]:
     """The table properties as text, as Delta stores them; a name without ``delta.`` becomes a problem."""
     for name in draft.keys.properties:
         if not name.startswith(_DELTA):
-            message = f"{name!r} is no property of Delta's: their names begin with {_DELTA!r}"
-            (draft.at / "properties" / name).add_key_problem(message, hint="facts of your own belong to 'extra'")
+            message = f"{name!r} is not a Delta table property: their names begin with {_DELTA!r}"
+            (draft.at / "properties" / name).add_key_problem(message, hint="put your own metadata under 'extra'")
     return {name: plain_text(value) for name, value in draft.keys.properties.items()}
 
 
@@ -46,7 +46,7 @@ def compile_folders(draft: AssetDraft) -> tuple[str, ...] | None:
     at, seen = draft.at / "partitioned_by", set[str]()
     for number, name in enumerate(names):
         if name.lower() in seen:
-            (at / number).add_problem(f"{name!r} is in 'partitioned_by' twice")
+            (at / number).add_problem(f"{name!r} is listed twice in 'partitioned_by'")
         seen.add(name.lower())
     if not isinstance(draft.keys.write, WriteMap):  # an upsert may store other columns than the declared ones
         _check_declared(draft, names)
@@ -59,10 +59,10 @@ def _check_declared(draft: AssetDraft, names: Sequence[str]) -> None:
         return
     for number, name in enumerate(names):
         if name.lower() not in declared:
-            message = f"{name!r} in 'partitioned_by' is not among the columns of {draft.name!r}"
+            message = f"{name!r} in 'partitioned_by' is not a column of {draft.name!r}"
             (at / number).add_problem(message, hint=did_you_mean(name, draft.keys.types))
     if declared <= {name.lower() for name in names}:
-        at.add_problem("'partitioned_by' names all columns, so that the files would hold none", hint="leave one out")
+        at.add_problem("'partitioned_by' names every column, but the files need at least one", hint="leave one out")
 
 
 _DATA_KEYS: Final = ("path", "table", "uri", "columns", "properties", "partitioned_by", "validations", "sql")
@@ -83,11 +83,11 @@ def refuse_keys_of_data(at: DocumentPlace, keys: AssetFile) -> None:
     if keys.outlets is None:
         return
     if not keys.outlets:
-        (at / "outlets").add_problem("'outlets' is empty, so that nothing would be written", hint="name what it writes")
+        (at / "outlets").add_problem("'outlets' is empty: the asset would write nothing", hint="name its outlets")
     for key in _DATA_KEYS:
         if (at / key).exists:
-            message = f"{key!r} has no meaning beside 'outlets': each outlet has its own"
-            (at / key).add_key_problem(message, hint="write it below the outlet that is meant")
+            message = f"{key!r} is not allowed beside 'outlets': each outlet has its own"
+            (at / key).add_key_problem(message, hint="move it below an outlet")
 
 
 def outlets_of(keys: AssetFile) -> Mapping[str, OutletMap]:
@@ -106,7 +106,7 @@ def check_partition_columns(draft: AssetDraft) -> None:
     declared = {name.lower() for name in draft.keys.types}
     for column in draft.partitioning.columns if declared and draft.are_reliable("partition") else ():
         if column.lower() not in declared:
-            message = f"the columns of outlet {draft.name!r} lack {column!r}, by which {draft.maker!r} is partitioned"
+            message = f"outlet {draft.name!r} lacks the column {column!r}, by which {draft.maker!r} is partitioned"
             (draft.at / "columns").add_problem(message)
 
 
@@ -144,16 +144,16 @@ def refuse_reference(draft: AssetDraft, name: str, drafts: Mapping[str, AssetDra
     if other is None:
         return None
     if other.keys.outlets is not None and other.name != draft.name:
-        message = f"{name!r} is a multi-asset, which holds no data: its outlets do"
+        message = f"{name!r} is a multi-asset without data of its own; use one of its outlets"
         return message, f"name {list_outlet_names(other.keys.outlets)}"
     if other.maker == draft.name:
         message = f"asset {draft.name!r} cannot wait for its own outlet {name!r}"
-        return message, f"in SQL, {{{{ outlets.{name} }}}} is the target as it was before the run"
+        return message, f"in SQL, {{{{ outlets.{name} }}}} reads the target as it was before the run"
     own_outlet = next((each for each in _iterate_own_outlets(draft, drafts) if each.shares_dataset(other)), None)
     if own_outlet is not None:
         explanation = f"it is the dataset {own_outlet.uri!r} of its own outlet {own_outlet.name!r}"
         message = f"asset {draft.name!r} cannot wait for {name!r}: {explanation}"
-        return message, "give one of them a 'uri' of its own"
+        return message, "give one of them a different 'uri'"
     return None
 
 

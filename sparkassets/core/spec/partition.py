@@ -46,7 +46,7 @@ def check_keys(at: DocumentPlace, keys: Sequence[str]) -> None:
         keys: As they are written, in order.
     """
     if not keys:
-        at.add_problem("the list of segments is empty, so that nothing is wanted", hint="write segments: [<key>, …]")
+        at.add_problem("the list of segments is empty: no partition would be wanted", hint="write segments: [<key>, …]")
     first: dict[str, int] = {}
     for index, key in enumerate(keys):
         if not key:
@@ -66,14 +66,14 @@ def check_types(at: DocumentPlace, keys: Sequence[str], *, column: str, declared
     """
     kind = _normalize_type(declared)
     if not holds_segments(kind):
-        message = f"the column {column!r} is declared as {declared!r}, whose values have no text that could be a key"
+        message = f"the column {column!r} is declared as {declared!r}, whose values cannot be segment keys"
         at.add_problem(message, hint="segments are strings, whole numbers, decimals, dates or booleans")
         return
     for index, key in enumerate(keys):
         if segment_value(key, kind) is None:
             usual_spelling = segment_of(key, kind)
-            hint = f"such a value is told as {usual_spelling!r}" if usual_spelling not in (None, key) else None
-            message = f"{key!r} is no value of the column {column!r}, which is declared as {declared!r}"
+            hint = f"write the value as {usual_spelling!r}" if usual_spelling not in (None, key) else None
+            message = f"{key!r} is not a valid {declared!r}, the declared type of the column {column!r}"
             (at / index).add_problem(message, hint=hint)
 
 
@@ -258,15 +258,15 @@ def _check_product(at: DocumentPlace, keys: AssetFile, dimensions: Sequence[_Dec
         at.add_problem("the list of dimensions is empty", hint="write partition: none, or leave it out")
     times = [dimension.at for dimension in dimensions if isinstance(dimension.found, TimePartition)]
     for repeated in times[1:]:
-        repeated.add_problem("at most one dimension of a product is time; the first is above")
+        repeated.add_problem("the partition has two time dimensions; expected at most one")
     columns: dict[str, str] = {}
     for dimension in dimensions:
         column = dimension.found.column
         if column is None:
             continue
         if (first := columns.get(column.lower())) is not None:
-            note = "" if column == first else f", which to Spark is {first!r}"
-            (dimension.at / "column").add_problem(f"another dimension has the column {column!r}{note}, too")
+            note = "" if column == first else f", which Spark treats as {first!r}"
+            (dimension.at / "column").add_problem(f"two dimensions have the column {column!r}{note}")
         columns.setdefault(column.lower(), column)
 
 
@@ -278,9 +278,9 @@ def _check_segment_columns(dimensions: Sequence[_DeclaredDimension]) -> None:
     for dimension in dimensions:
         if isinstance(dimension.found, SegmentPartition) and dimension.found.column.lower() in _TIMES:
             (dimension.at / "column").add_problem(
-                f"beside a dimension of time no segments can have the column {dimension.found.column!r}:"
-                " 'start' and 'end' in {{ partitions }} are when a partition begins and ends",
-                hint="give the column another name",
+                f"segments beside time cannot have the column {dimension.found.column!r}: {{{{ partitions }}}} "
+                "already has 'start' and 'end'",
+                hint="rename the column",
             )
 
 
@@ -289,8 +289,8 @@ def _check_time(at: DocumentPlace, partition: TimePartition, keys: AssetFile, so
     start, end = partition.start, partition.end
     if start is not None and end is not None and start < end and partition.ceil(start) >= end:
         at.add_problem(
-            f"no partition by {partition.grain} begins between start and end, so that nothing is wanted",
-            hint="a partition belongs when it begins at its start or after, and before its end",
+            f"no partition by {partition.grain} begins between start and end: none would be wanted",
+            hint="a partition counts if it begins at or after start, and before end",
         )
     if partition.column is not None or (needs_no_column(keys) if source is None else source.kind != "delta"):
         return
@@ -303,7 +303,7 @@ def _no_column(keys: AssetFile) -> str:
     is_upsert = isinstance(keys.write, WriteMap) and keys.write.upsert is not None
     mode_text = f"'{'upsert' if is_upsert else 'replace'}' works by partition and"
     cause = "reading a partition of a Delta table" if keys.source is not None else mode_text
-    return f"the partition has no column: {cause} needs the column that holds it"
+    return f"the partition has no column, but {cause} needs one"
 
 
 def _check_pattern(at: DocumentPlace, pattern: PathPattern, partitioning: Partitioning, *, of: str) -> None:
@@ -322,13 +322,13 @@ def _check_declared(dimension: _DeclaredDimension, keys: AssetFile, *, fields: C
         return
     same_column = next((each for each in keys.types if each.lower() == column.lower()), None)
     if same_column is not None and same_column != column:
-        message = f"'columns' has {same_column!r}, which to Spark is the partition's column {column!r}"
-        (dimension.at / "column").add_problem(message, hint="write both alike")
+        message = f"'columns' has {same_column!r}, but the partition's column is {column!r}; Spark ignores case"
+        (dimension.at / "column").add_problem(message, hint="spell both the same way")
     elif column not in keys.types and column in fields:
         return
     elif column not in keys.types:
         place = dimension.at / "column"
-        place.add_problem(f"'columns' has no {column!r}, the partition's column", hint=did_you_mean(column, keys.types))
+        place.add_problem(f"'columns' lacks the partition's column {column!r}", hint=did_you_mean(column, keys.types))
     elif isinstance(dimension.found, SegmentPartition):
         place = dimension.at / "segments"
         check_types(place, dimension.listed, column=column, declared=keys.types[column])
@@ -345,11 +345,11 @@ def compile_segment_params(draft: AssetDraft, strategy: Strategy | None) -> Segm
         return None
     if not params:
         at.add_problem(
-            "the list of params is empty, so that nothing would run", hint="write params: [{<key>: <value>}, …]"
+            "the list of params is empty: the asset would never run", hint="write params: [{<key>: <value>}, …]"
         )
     elif not isinstance(strategy, EveryInstance):
         at.add_problem(
-            "a list of params needs strategy 'every_instance': each of them is a run of its own",
+            "a list of params needs strategy 'every_instance', which runs once for each item",
             hint="write 'strategy: every_instance', or one map of params",
         )
     else:
@@ -370,7 +370,7 @@ def _build_segment_params(draft: AssetDraft, at: DocumentPlace, params: list[dic
     if not segments and needs_no_column(draft.keys):
         _refuse_alike(draft, at, params)
         return None
-    message = "no listed segment tells which of these params a run has: none has its column's name in all"
+    message = "the params cannot be matched to segments: no segment column is a key of every item"
     needs_time = not draft.partitioning.is_partitioned and is_timed(draft.keys)
     at.add_problem(
         message, hint=f"write partition: [{{by: auto, column: <column>}}, {_SEGMENTS}]" if needs_time else _HINT
@@ -386,26 +386,26 @@ def _params_by_segment(
     for index, each_params in enumerate(params):
         key = tuple(plain_text(each_params[each.column]) for each in dimensions)
         if key in params_found:
-            (at / index).add_problem(f"the params of {_describe_segment(dimensions, key)} are there twice")
+            (at / index).add_problem(f"the params of {_describe_segment(dimensions, key)} are listed twice")
         for each, value in zip(dimensions, key, strict=True):
             if value not in each.keys:
-                (at / index).add_problem(f"{value!r} is no segment of the column {each.column!r}", hint=_HINT)
+                (at / index).add_problem(f"{value!r} is not a segment of the column {each.column!r}", hint=_HINT)
         params_found.setdefault(key, each_params)
     lacking = next((key for key in product(*(each.keys for each in dimensions)) if key not in params_found), None)
     if lacking is not None:
-        message = f"there are no params of {_describe_segment(dimensions, lacking)}"
-        at.add_problem(message, hint="write a map for each of the segments")
+        message = f"{_describe_segment(dimensions, lacking)} has no params"
+        at.add_problem(message, hint="write a map for each segment")
     return params_found
 
 
 def _refuse_alike(draft: AssetDraft, at: DocumentPlace, params: list[dict[str, Any]]) -> None:
     """Adds the problem of a list of params that cannot form segments by itself: why runs could not tell them apart."""
     if find_telling_param(params, draft.partitioning) is None:
-        message = "nothing tells which of these params a run has: no name has another value in each of them"
-        at.add_problem(message, hint="give each a name of its own, such as {name: a}")
+        message = "the params do not identify a run: no key has a different value in each item"
+        at.add_problem(message, hint="give each item a distinct name, such as {name: a}")
         return
     at.add_problem(
-        "each of these params would be appended once and never again: there is no interval to append them for",
+        "each item of 'params' would be appended only once: the asset has no intervals",
         hint="write schedule: '@daily', or another cron, or partition: {by: day}",
     )
 

@@ -109,8 +109,8 @@ def _read_named_partitions(at: DocumentPlace, written: Sequence[str], up: Mapped
 def _check_newest(at: DocumentPlace, up: MappedAsset) -> None:
     """Refuses ``latest`` for an inlet without time, which has no newest partition."""
     if up.partitioning.time is None:
-        message = f"the newest partition is one by time, but those of asset {up.name!r} have none"
-        at.add_problem(message, hint="leave it out: what a partition needs is read at its newest version")
+        message = f"'latest' needs time partitions, but asset {up.name!r} is not partitioned by time"
+        at.add_problem(message, hint="leave it out: an inlet is always read at its newest version")
 
 
 class _MappingReader:
@@ -138,7 +138,9 @@ class _MappingReader:
         elif lists:
             key = next(iter(lists))
             self._add_key_problem(
-                key, f"{key!r} has a list of keys, others a dimension", "write {<column>: {<key>: [<key>, …]}, …}"
+                key,
+                f"{key!r} has a list of keys, but other entries name a dimension",
+                "write {<column>: {<key>: [<key>, …]}, …}",
             )
         else:
             for column, value in written.items():
@@ -157,7 +159,9 @@ class _MappingReader:
         for match in (*self.found.values(), *unnamed):
             if match.inlet.lower() in matches_by_inlet and match.column in self.found:
                 first = matches_by_inlet[match.inlet.lower()].column
-                self._add_key_problem(match.column, f"{first!r} goes by {match.inlet!r} of {self.up.name!r} already")
+                self._add_key_problem(
+                    match.column, f"{first!r} is already mapped to {match.inlet!r} of {self.up.name!r}"
+                )
             matches_by_inlet.setdefault(match.inlet.lower(), match)
         order = [each.column.lower() for each in self.up.segments]
         return tuple(sorted(matches_by_inlet.values(), key=lambda match: order.index(match.inlet.lower())))
@@ -172,7 +176,7 @@ class _MappingReader:
         """
         dimensions = self.down.segments
         if not dimensions:
-            message = f"a map of keys is of segments, but asset {self.down.name!r} has none"
+            message = f"a map of keys needs segments, but asset {self.down.name!r} has none"
             self.at.add_problem(message, hint="time maps by overlap, or by 'window'")
             return
         unmatched = (
@@ -180,7 +184,7 @@ class _MappingReader:
         )
         if len(unmatched) != 1:
             columns = listing([each.column for each in dimensions], last="and")
-            message = f"asset {self.down.name!r} has segments by {columns}: of which these keys are is not said"
+            message = f"asset {self.down.name!r} has segments by {columns}: say which of them these keys belong to"
             self.at.add_problem(message, hint=f"write {{{dimensions[0].column}: {{<key>: [<key>, …]}}}}")
             return
         self._read_segment_keys(self.at, unmatched[0], self._find_counterpart(self.at, unmatched[0]), keys)
@@ -193,7 +197,9 @@ class _MappingReader:
         elif value == "all":
             self.whole.add(dimension.column)
         elif value == "latest":
-            at.add_problem(f"'latest' is of time, but {column!r} of asset {self.down.name!r} is of segments")
+            at.add_problem(
+                f"'latest' needs time, but {column!r} of asset {self.down.name!r} is a dimension of segments"
+            )
         elif isinstance(value, str):
             self._match_column(at, dimension, value)
         elif isinstance(value, dict):
@@ -209,11 +215,11 @@ class _MappingReader:
         names = {time.column.lower() for time in times if time is not None and time.column is not None}
         if column.lower() not in names:
             known = [*(each.column for each in self.down.segments), *sorted(names)]
-            message = f"{column!r} is no dimension of {self.down.name!r}, nor the time of {self.up.name!r}"
+            message = f"{column!r} is neither a dimension of {self.down.name!r} nor the time of {self.up.name!r}"
             at.add_key_problem(message, hint=self._suggest_meaning(column, value, known))
         elif value not in _TIME_MAPPINGS:
             at.add_problem(
-                f"{column!r} is of time; expected 'all' or 'latest'",
+                f"{column!r} is a time dimension; expected 'all' or 'latest'",
                 hint="leave it out: time maps by overlap, or by a `window` beside `partitions`",
             )
         else:
@@ -267,10 +273,10 @@ class _MappingReader:
         if same_column is not None or len(unmatched) == 1:
             return same_column or unmatched[0]
         if not self.up.segments:
-            at.add_problem(f"a map of keys is of segments, but asset {self.up.name!r} has none")
+            at.add_problem(f"a map of keys needs segments, but asset {self.up.name!r} has none")
             return None
         columns = listing([each.column for each in self.up.segments], last="and")
-        message = f"asset {self.up.name!r} has segments by {columns}: which these keys need is not said"
+        message = f"asset {self.up.name!r} has segments by {columns}: say which of them these keys need"
         column = (unmatched or self.up.segments)[0].column
         at.add_problem(message, hint=f"write {{{dimension.column}: {{{column}: {{<key>: [<key>, …]}}}}}}")
         return None
@@ -293,7 +299,7 @@ class _MappingReader:
         keys: dict[str, tuple[str, ...]] = {}
         for key, others in written.items():
             if key not in dimension.keys and not dimension.is_open:
-                message = f"{key!r} is no segment of {dimension.column!r} of asset {self.down.name!r}"
+                message = f"{key!r} is not a segment of {dimension.column!r} of asset {self.down.name!r}"
                 (at / key).add_key_problem(message, hint=did_you_mean(key, dimension.keys))
             if isinstance(others, list):
                 keys[key] = self._read_upstream_keys(at / key, inlet_dimension, others)
@@ -307,7 +313,7 @@ class _MappingReader:
     ) -> tuple[str, ...]:
         for index, other in enumerate(others):
             if other not in inlet_dimension.keys and not inlet_dimension.is_open:
-                message = f"{other!r} is no segment of {inlet_dimension.column!r} of asset {self.up.name!r}"
+                message = f"{other!r} is not a segment of {inlet_dimension.column!r} of asset {self.up.name!r}"
                 (at / index).add_problem(message, hint=did_you_mean(other, inlet_dimension.keys))
             elif other in others[:index]:
                 (at / index).add_problem(f"the segment {other!r} is listed twice")
@@ -328,7 +334,7 @@ class _MappingReader:
         if unmapped:
             keys_text = f"{_keys_text(unmapped)} of {dimension.column!r} {_needs_verb(unmapped)}"
             message = f"{keys_text} nothing of {self.up.name!r}: not in the map"
-            at.add_warning(message, hint=f"write `{unmapped[0]}: []` if that is meant")
+            at.add_warning(message, hint=f"write `{unmapped[0]}: []` if you mean that")
         mapped = {other for others in keys.values() for other in others}
         unread = [key for key in inlet_dimension.keys if key not in mapped and not inlet_dimension.is_open]
         if unread:
@@ -423,18 +429,20 @@ def _explain_view_refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | 
     """Why the consumer's partitions cannot be mapped by values of that inlet, with a hint; None where they can."""
     partitioning = down.partitioning
     if up.is_known_by_events:
-        return f"{up.name!r} is known by its events only: it has no rows whose values could be asked", None
+        return f"{up.name!r} is known only by its events, so its values cannot be queried", None
     if up.source is not None and up.source.kind == "tables":
-        return f"values are asked of one table, and {up.name!r} stands for several", None
+        return f"'from' queries a single table, but {up.name!r} stands for several", None
     if up.keys.table is not None:
-        message = f"values are asked of tables at a path only, and {up.name!r} is in a catalog"
-        return message, "partition it by that column, or copy it by an asset with a 'path'"
+        message = f"'from' needs a table at a path, but {up.name!r} is in a catalog"
+        return message, "partition it by that column, or copy it into an asset with a 'path'"
     if not partitioning.is_partitioned:
         return f"'from' maps partitions, but asset {down.name!r} has none", None
     if partitioning.time is None and len(partitioning.segments) > 1:
         dimensions = listing([each.column for each in partitioning.segments], last="and")
-        message = f"asset {down.name!r} has segments by {dimensions}: which of them the column holds is not said"
-        return message, "values can be asked for an asset with time, or with one dimension of segments"
+        message = (
+            f"asset {down.name!r} has segments by {dimensions}: 'from' does not say which of them the column contains"
+        )
+        return message, "'from' works for assets partitioned by time, or by one dimension of segments"
     return None
 
 
@@ -445,20 +453,23 @@ def _explain_file_refusal(column: str, down: AssetDraft, up: AssetDraft) -> tupl
         return None
     fields = PathPattern.parse(up.storage.path, up.partitioning.segment_columns).fields
     if column.lower() in map(str.lower, fields):
-        return f"{column!r} is a field of the path of {up.name!r}, by which that is partitioned", "leave 'from' out"
+        return (
+            f"{column!r} is a field in the path of {up.name!r}, which is already partitioned by it",
+            "leave 'from' out",
+        )
     file_format = source.files
     if file_format is None or file_format.has_statistics:
         return None
     kind = next((kind for name, kind in up.keys.types.items() if name.lower() == column.lower()), None)
     if kind is None and not file_format.has_header(source.options):
         return (
-            f"the type of {column!r} is not told by the {source.kind} files of {up.name!r}",
+            f"the {source.kind} files of {up.name!r} do not declare the type of {column!r}",
             "declare it in 'columns'",
         )
     if not _can_hold_partitions(kind or "string", down.partitioning):
         expected = "a date, a timestamp or text" if down.partitioning.time is not None else "of a type of segments"
         return (
-            f"{column!r} of {up.name!r} is {kind}, which tells no partition of {down.name!r}; expected {expected}",
+            f"{column!r} of {up.name!r} is {kind}, but partitions of {down.name!r} need {expected}",
             None,
         )
     return None

@@ -41,8 +41,10 @@ def chosen_profile(document: YamlDocument, environment: Mapping[str, str]) -> st
     if asked and asked not in names:
         label = document.file.label
         if not names:
-            raise InputError(f"no profile {asked!r}: {label} has no `profiles`", hint="leave --profile out, or add it")
-        raise InputError(f"no profile {asked!r} in {label}", hint=did_you_mean(asked, names))
+            raise InputError(
+                f"unknown profile {asked!r}: {label} has no `profiles`", hint="leave --profile out, or add it"
+            )
+        raise InputError(f"unknown profile {asked!r} in {label}", hint=did_you_mean(asked, names))
     default_node = node_at(document.root, ("profile",))
     return asked or (
         substitute_variables(default_node.value, environment=environment)[0]
@@ -79,7 +81,7 @@ def with_profile(at: DocumentPlace, keys: ProjectFile, profile: str) -> ProjectF
     if profile_keys is None:
         if profile and (at / "profile").exists and profile == keys.profile:
             (at / "profile").add_problem(
-                f"there is no profile {profile!r}", hint=did_you_mean(profile, keys.profiles or {})
+                f"unknown profile {profile!r}", hint=did_you_mean(profile, keys.profiles or {})
             )
         return keys
     replaced = profile_keys.model_dump(
@@ -117,8 +119,10 @@ def refuse_shared(
             if first == name:
                 continue
             other = f"profile {first!r}" if first else "the project without a profile"
-            hint = f"give it a `{key}` of its own, or a variable in it another value"
-            (at / "profiles" / name).add_key_problem(f"profile {name!r} has the {key} of {other}: {place}", hint=hint)
+            hint = f"give it a different `{key}`, or change the value of a variable in it"
+            (at / "profiles" / name).add_key_problem(
+                f"profile {name!r} has the same {key} as {other}: {place}", hint=hint
+            )
 
 
 def _written_place(
@@ -220,10 +224,10 @@ def _check_state(at: DocumentPlace, state: str | StateMap) -> None:
     written = {key: text for key, text in (("catalog", state.catalog), ("schema", state.schema_)) if text is not None}
     if (path := _state_path(state)) is not None:
         for key in written:
-            (at / key).add_key_problem(f"{key!r} and 'path' both say where the state is; expected one of them")
+            (at / key).add_key_problem(f"{key!r} and 'path' exclude each other")
         if state.commit == "spark" and "://" not in path:
             (at / "commit").add_problem(
-                "a state on a local disk is committed by the driver: Spark's commits there are safe in one JVM only",
+                "a state on a local disk cannot have 'commit: spark': Spark's local commits are safe in only one JVM",
                 hint="leave 'commit' out",
             )
         if state.commit != "spark":
@@ -231,16 +235,16 @@ def _check_state(at: DocumentPlace, state: str | StateMap) -> None:
         return
     for key in ("catalog", "schema"):
         if key not in written:
-            at.add_problem(f"the state has no {key!r}; expected a folder, a URI or {{catalog: <name>, schema: <name>}}")
+            at.add_problem(f"the state lacks {key!r}; expected a folder, a URI or {{catalog: <name>, schema: <name>}}")
         elif not _is_name(written[key]):
-            (at / key).add_problem(f"{written[key]!r} is no name of a {key}")
+            (at / key).add_problem(f"{written[key]!r} is not a valid {key} name")
 
 
 def _check_scheme(at: DocumentPlace, path: str) -> None:
     """Refuses URI schemes that the driver cannot commit to safely, and names the scheme to use for the same store."""
     scheme, separator, _ = path.partition("://")
     if separator and (other := _OTHER_SCHEMES.get(scheme.lower())) is not None:
-        at.add_problem(f"the driver keeps no state at '{scheme}://'; expected {other}")
+        at.add_problem(f"the state cannot be stored at '{scheme}://'; expected {other}")
 
 
 def says_retention(state: str | StateMap) -> bool:
@@ -304,8 +308,8 @@ def _refuse_secrets_in(at: DocumentPlace, text: object, secrets: set[str]) -> No
     """Adds a problem for each secret among ``secrets`` that the text names; does nothing for other values."""
     for name in variables_in(text) if isinstance(text, str) else ():
         if name in secrets:
-            hint = "`notify: {to: NAME}` and `spark: {key: ${NAME}}` take one"
-            at.add_problem(f"{name!r} is a secret, which cannot stand here", hint=hint)
+            hint = "secrets are allowed in `notify: {to: NAME}` and `spark: {key: ${NAME}}`"
+            at.add_problem(f"the secret {name!r} is not allowed here", hint=hint)
 
 
 def secrets_of(at: DocumentPlace, keys: ProjectFile, profile: str) -> Mapping[str, SecretRef]:
@@ -347,7 +351,7 @@ def read_project_file(
     project_state, keys = keys.state, with_profile(at, keys, profile)
     for key, text in (*state_texts(keys.state), ("warehouse", keys.warehouse)):
         if secret := secret_in_text(text):
-            message = f"'{key}' holds {secret}; events and messages are clear text"
+            message = f"'{key}' contains {secret}; events and messages are clear text"
             profile_key_place(at, key, profile).add_problem(message, secret=True)
     durations = {
         key: fixed_seconds(at / "defaults" / key, getattr(keys.defaults, key), positive=key != "retry_delay")
@@ -383,7 +387,7 @@ def _only_document(file: SourceFile) -> YamlDocument:
         raise SpecError([file.problem(1, 1, "the project file is empty; expected at least 'project: <name>'")])
     root = composed.roots[-1]
     if len(composed.roots) > 1 or not isinstance(root, MappingNode):
-        message = "the project file is one map of keys, such as 'project: <name>'"
+        message = "the project file is not a map; expected keys such as 'project: <name>'"
         raise SpecError([file.problem(root.start_mark.line + 1, root.start_mark.column + 1, message)])
     return YamlDocument(file, root)
 
@@ -393,7 +397,7 @@ def _refuse_left_over_templates(at: DocumentPlace) -> None:
         position = text.find("{{")
         if position >= 0 and not (path[0] == "notify" and path[-1] in ("title", "template")):
             place = DocumentPlace(at.document, path)
-            message = "'{{' is left in this text: a job parameter or template that nothing has filled in"
+            message = "this text still contains '{{': a job parameter or template was not filled in"
             place.add_text_problem(position, message, width=2)
 
 

@@ -76,7 +76,7 @@ class CheckContext:
         for number, name in enumerate(names):
             place = at / number if is_list else at
             if name.lower() in seen:
-                place.add_problem(f"the column {name!r} is there twice")
+                place.add_problem(f"the column {name!r} is listed twice")
             elif self.columns is not None and (refusal := self.columns.refuse(name)):
                 place.add_problem(refusal[0], hint=refusal[1])
             seen.add(name.lower())
@@ -110,17 +110,19 @@ def has_columns(
 def row_count(written: RowCountMap, at: DocumentPlace, context: CheckContext) -> Iterator[Check]:
     """``row_count``."""
     if written.min is None and written.max is None and written.change is None and not _BOUNDS & _written_keys(at):
-        at.add_problem("'row_count' is a map without a bound; expected 'min', 'max' or 'change'")
+        at.add_problem("'row_count' has no bound; expected 'min', 'max' or 'change'")
     if written.min is not None and written.max is not None and written.min > written.max:
         (at / "max").add_problem(f"'max' is {written.max}, below 'min' {written.min}")
     if written.over is not None and written.change is None:
-        (at / "over").add_key_problem("'over' is of 'change', which is not there")
+        (at / "over").add_key_problem("'over' needs 'change', which is missing")
     change = None
     if written.change is not None:
         change = _compile_change(at / "change", written.change, written.over or _DEFAULT_HISTORY)
         if context.of_inlet:
-            hint = "let the asset that writes it compare its partitions, or use 'min' and 'max'"
-            (at / "change").add_key_problem("how many rows an inlet had is not recorded", hint=hint)
+            hint = "validate the asset that writes the rows instead, or use 'min' and 'max'"
+            (at / "change").add_key_problem(
+                "'change' is not available for inlets: their earlier row counts are not recorded", hint=hint
+            )
     yield RowCountCheck(written.min, written.max, change, context.wide_scope)
 
 
@@ -133,10 +135,10 @@ def _written_keys(at: DocumentPlace) -> set[str]:
 def _compile_change(at: DocumentPlace, text: str, history_length: int) -> RowCountChange:
     least, most = (Decimal(side.rstrip("%")) / 100 if side else None for side in text.split(".."))
     if least is None and most is None:
-        at.add_problem("'change' is open at both ends; expected a range such as -50%..+100%")
+        at.add_problem("'change' has no bound; expected a range such as -50%..+100%")
     elif (least is not None and least > 0) or (most is not None and most < 0):
-        hint = "write it around 0, such as -50%..+100%"
-        at.add_problem(f"'change' is {text!r}, so that as many rows as before would fail", hint=hint)
+        hint = "include 0, as in -50%..+100%"
+        at.add_problem(f"'change' is {text!r}: an unchanged number of rows would fail", hint=hint)
     return RowCountChange(least, most, history_length)
 
 
@@ -159,7 +161,7 @@ def accepted_values(written: Mapping[str, list[Any]], at: DocumentPlace, context
     for column, values in written.items():
         context.check_key(at / column, column)
         if not values:
-            (at / column).add_problem(f"{column!r} is an empty list, so that no row would pass")
+            (at / column).add_problem(f"{column!r} is an empty list: no row would pass")
         yield AcceptedCheck(column, tuple(values))
 
 
@@ -182,7 +184,7 @@ def _check_bounds(at: DocumentPlace, bounds: RangeMap) -> None:
     if low is None or high is None or booleans:
         return
     if isinstance(low, str) != isinstance(high, str):
-        (at / "max").add_problem(f"'max' is {high!r}, of another kind than 'min' {low!r}")
+        (at / "max").add_problem(f"'max' {high!r} and 'min' {low!r} are of different kinds")
     elif high < low:  # type: ignore[operator]  # both are numbers, or both texts
         (at / "max").add_problem(f"'max' is {high!r}, below 'min' {low!r}")
 
@@ -204,7 +206,7 @@ def freshness(written: Mapping[str, str], at: DocumentPlace, context: CheckConte
             (at / column).add_problem(str(error.args[0]), hint=error.hint)
             continue
         if max(max_age.months, max_age.days, max_age.seconds) <= 0:
-            (at / column).add_problem(f"{column!r} is {text!r}; expected a duration above 0")
+            (at / column).add_problem(f"{column!r} is {text!r}; expected a positive duration")
         yield FreshnessCheck(column, max_age, context.wide_scope)
 
 
@@ -216,7 +218,7 @@ def foreign_key(
         key = foreign_key_from_map(written)
         context.check_columns(at / "columns", key.columns)
         if len(key.to) != len(key.columns):
-            (at / "to").add_problem(f"'to' has {len(key.to)} columns, and 'columns' {len(key.columns)}")
+            (at / "to").add_problem(f"'to' has {len(key.to)} columns, but 'columns' has {len(key.columns)}")
         yield key
         return
     for column, target in written.items():
@@ -284,9 +286,9 @@ def check_text(at: DocumentPlace, text: str | None) -> None:
     if text is not None and not text.strip():
         at.add_problem(f"{at.path[-1]!r} is empty")
     elif text is not None and find_excess_nesting(text) is not None:
-        at.add_problem(f"{at.path[-1]!r} has more than {MOST_NESTED:,} brackets inside each other")
+        at.add_problem(f"{at.path[-1]!r} nests more than {MOST_NESTED:,} brackets")
     elif text is not None and ("{{" in text or "{%" in text):
-        at.add_problem(f"{at.path[-1]!r} is no template", hint="it has the columns of the rows, and nothing else")
+        at.add_problem(f"{at.path[-1]!r} cannot be a template", hint="it may use only the columns of the rows")
 
 
 def read_written_value(at: DocumentPlace) -> object:

@@ -70,7 +70,7 @@ def _make_default_schedule(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -
         condition = join_any(causes)
         return Schedule(condition=condition, text=condition.text(), default=True)
     if inlets and draft.are_reliable("schedule", "partition", "inlets"):
-        message = f"nothing ever triggers asset {draft.name!r}: the updates of all its inlets are ignored"
+        message = f"nothing ever triggers asset {draft.name!r}: it ignores the updates of all its inlets"
         unpartitioned = "an inlet without time or partitions"
         hint = f"{unpartitioned} has 'on_update: ignore' by default; write 'on_update: rerun' or a schedule"
         (draft.at / "asset").add_problem(message, hint=hint)
@@ -179,14 +179,14 @@ def _parse_condition_time(
     """
     timetable = _parse_checked_timetable(value, draft.bounds, installed)
     if isinstance(timetable, ContinuousTimetable):
-        message = f"{timetable.text!r} stands for itself: it is always due, so it is no part of a condition"
+        message = f"{timetable.text!r} cannot be part of a condition: it is always due"
         raise TimetableError(message, path=_find_rule_key(value))
     if isinstance(timetable, OnceTimetable) and timetable.start is None and draft.are_reliable("start"):
-        message = f"{timetable.text!r} as a part of a condition is the time of its 'start', and there is none"
+        message = f"{timetable.text!r} in a condition needs a 'start'"
         hint = 'write {cron: "@once", start: 2025-01-31T06:00}'
         raise TimetableError(message, hint=hint, path=_find_rule_key(value))
     if timetable.catchup is not None:
-        message = "'catchup' does nothing in a condition, where all ticks since the last run count once"
+        message = "'catchup' has no effect in a condition: all ticks since the last run count as one"
         raise TimetableError(message, path=("catchup",), at_key=True)
     return timetable
 
@@ -225,7 +225,7 @@ def _check_leaf(draft: AssetDraft, leaf: UpdateLeaf, assets: AssetFiles, *, is_w
     elif leaf.ref == draft.name:
         at.add_word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for itself")
     elif leaf.ref not in assets.names and leaf.ref == _MANUAL:
-        at.add_word_problem(_MANUAL, f"{_MANUAL!r} stands for itself: it is no part of a condition")
+        at.add_word_problem(_MANUAL, f"{_MANUAL!r} cannot be part of a condition")
     elif leaf.ref not in assets.names:
         others = assets.candidates(draft.name)
         hint = (suggest_close(leaf.ref, [_MANUAL]) if is_whole_condition else None) or did_you_mean(leaf.ref, others)
@@ -241,12 +241,12 @@ def check_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> N
     """Refuses ``partitions: aligned`` unless both assets have a timetable with ticks and one run for each tick."""
     at = draft.at / "inlets" / upstream.name / "partitions"
     if asset.partitioning.is_ahead:
-        at.add_problem("'partitions: aligned' is about ticks that are past, and the partition is wanted ahead of now")
+        at.add_problem("'partitions: aligned' needs past ticks, but the partition extends beyond now")
     if isinstance(upstream.strategy, EveryInstance) and upstream.partitioning.is_partitioned:
         if _is_one_iteration(upstream):
             return
-        hint = "leave 'partitions' out: the partitions that a partition needs are waited for"
-        message = f"'partitions: aligned' needs one run an interval, but asset {upstream.name!r} has several"
+        hint = "leave 'partitions' out: each partition then waits for the inlet partitions that it needs"
+        message = f"'partitions: aligned' needs one run for each interval, but asset {upstream.name!r} has several"
         at.add_problem(message, hint=hint)
         return
     for each in (asset, upstream):

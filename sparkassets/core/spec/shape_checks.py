@@ -106,17 +106,17 @@ _WRITE_SPELLINGS: Final = {
 }
 """The intended spelling of words that are no write mode."""
 _BY_TIME_HINT: Final = (
-    "date_range, which computes what is missing or stale, is what a partition by time has without `strategy`"
+    "leave `strategy` out: a time partition defaults to date_range, which computes missing and stale partitions"
 )
-_LANDING_HINT: Final = "how rows land is said by `write`, such as {upsert: {keys: [<column>]}}"
+_LANDING_HINT: Final = "use `write` to say how rows are written, such as {upsert: {keys: [<column>]}}"
 _STRATEGY_HINTS: Final = {
     "incremental": _BY_TIME_HINT
-    + "; latest_only takes what is new of an inlet with `read: changes` or `read: {after: …}`",
+    + "; latest_only takes the new rows of an inlet with `read: changes` or `read: {after: …}`",
     **dict.fromkeys(("incremental_by_time_range", "microbatch", "insert_overwrite"), _BY_TIME_HINT),
     **dict.fromkeys(
         ("merge", "upsert", "append", "replace", "incremental_by_unique_key", "delete+insert"), _LANDING_HINT
     ),
-    **dict.fromkeys(("full", "table", "overwrite"), "write full_refresh, which computes all of it"),
+    **dict.fromkeys(("full", "table", "overwrite"), "write full_refresh to recompute everything"),
 }
 """What to write instead of strategies of other tools."""
 _CHOICES: Final = {"partition.by": NAMED_GRAINS, "partition.segments": ("runtime",)}
@@ -221,9 +221,9 @@ def _find_unknown_key(path: KeyPath, model: type[BaseModel], data: dict[str, Any
     key = str(path[-1])
     model_of_map = _find_describing_model(path[:-1], model, data)
     if model_of_map is schedule_models.SegmentsMap and key in value_kinds.written_keys(schedule_models.PartitionMap):
-        product = "a product is a list: [{by: day, column: day}, {segments: […], column: <column>}]"
+        product = "write several dimensions as a list: [{by: day, column: day}, {segments: […], column: <column>}]"
         return _ShapeFinding(
-            path, f"{key!r} belongs to a partition by time, not beside 'segments'", product, at_key=True
+            path, f"{key!r} is allowed only in a partition by time, not beside 'segments'", product, at_key=True
         )
     known_keys = value_kinds.written_keys(model_of_map)
     if owner := _find_outdented_owner(path, model, data):
@@ -279,7 +279,7 @@ def _find_missing_key(path: KeyPath, model: type[BaseModel], data: dict[str, Any
         ) and find_nearest(key, [str(path[-1])])
         if is_mistyped:
             return
-    message = f"the key {path[-1]!r} is missing in {_describe_owner(path, model, data)}"
+    message = f"missing key {path[-1]!r} in {_describe_owner(path, model, data)}"
     yield _ShapeFinding(path[:-1], message, unreliable=str(path[0]), lacks=True)
 
 
@@ -307,11 +307,11 @@ def _find_bad_value(
 def _find_hint(path: KeyPath, kind: str, words: str, value: object) -> str | None:
     """A hint for a value of the wrong kind; None where there is none."""
     if kind == "bool_type" and isinstance(value, str) and value.lower() in _NOT_BOOLEAN:
-        return "in YAML 1.2 only true and false are booleans"
+        return "YAML 1.2 has only the booleans true and false"
     if words.startswith(("text", "a Spark")) and isinstance(value, int | float):
         return "put it in quotes"
     if value is None and _generalize_path(path[:-1]) == "partition.segments":
-        return "NULL is in no segment"
+        return "NULL cannot be a segment"
     if path == ("partition",) and isinstance(value, str) and value in NAMED_GRAINS:
         return f"write partition: {{by: {value}, column: <column>}}"
     if path == ("strategy",) and isinstance(value, dict):

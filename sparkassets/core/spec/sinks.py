@@ -20,8 +20,10 @@ def compile_sinks(
         place, parameters = at / number, dict(each.model_extra or {})
         for (number_of_key, *_), secret in secrets_in([*parameters.values()]):
             key = [*parameters][int(number_of_key)]
-            hint = "give the name of a variable of the environment, whose value the sink asks for"
-            (place / key).add_problem(f"{key!r} holds {secret}; a project is clear text", hint=hint, secret=True)
+            hint = "give the name of an environment variable; the sink reads its value"
+            (place / key).add_problem(
+                f"{key!r} contains {secret}; project files are clear text", hint=hint, secret=True
+            )
         try:
             factory, _ = REGISTRY.bind(each.sink, parameters, installed=installed, reserved=RESERVED)
             if isinstance(factory, type):  # what a function returns is only known where it is called

@@ -26,14 +26,14 @@ _WRITER_KEYS: Final = (
 )
 _BUILT_IN_NAMES: Final = ("delta", *FORMATS)
 _FORMAT_HINT: Final = (
-    f"{listing(['true', *_BUILT_IN_NAMES], last='and')} are known; others are of packages that register them in the "
-    f"entry point group '{REGISTRY.group}'"
+    f"expected {listing(['true', *_BUILT_IN_NAMES], last='or')}, or a format that a package registers in the entry "
+    f"point group '{REGISTRY.group}'"
 )
 _GLOBS: Final = "*?["
 _PATTERN_MARKS: Final = "{" + _GLOBS
 _TABLES: Final = frozenset({"delta", "tables"})
 _NO_FORMATS: Final = {
-    "events": "write 'source: true' for what is known by its events",
+    "events": "write 'source: true' for data known only by its events",
     "tables": "write 'source: delta'",
 }
 
@@ -47,18 +47,20 @@ def compile_source(at: DocumentPlace, keys: AssetFile, installed: Mapping[str, F
         return None
     for key in _WRITER_KEYS:
         if (at / key).exists:
-            (at / key).add_key_problem(f"{key!r} has no meaning for a source: others write it, so nothing runs")
+            (at / key).add_key_problem(f"{key!r} is not allowed for a source: others write it, so nothing runs")
     settle = fixed_seconds(at / "settle", keys.settle, positive=False) if keys.settle else 0
     if keys.source in _NO_FORMATS:
-        (at / "source").add_problem(f"{keys.source!r} is no source format", hint=_NO_FORMATS[str(keys.source)])
+        (at / "source").add_problem(f"unknown source format {keys.source!r}", hint=_NO_FORMATS[str(keys.source)])
     if kind not in _TABLES and kind != "events":
         registered = None if kind in FORMATS else _build_registered(at, kind, keys, installed)
         _check_file_place(at, keys, kind)
         options = {key: plain_text(value) for key, value in keys.options.items()}
         return SourceSpec(kind, options, settle, registered)
-    _refuse_file_keys(at, "a Delta source" if kind in _TABLES else "a source that is known by its events only")
+    _refuse_file_keys(at, "a Delta source" if kind in _TABLES else "a source that is known only by its events")
     if not (keys.path or keys.table) and kind == "delta" and at.document.failed.isdisjoint({"path", "table"}):
-        (at / "source").add_problem("a Delta source needs a path, the folder of its table, or its name as 'table'")
+        (at / "source").add_problem(
+            "a Delta source needs 'path', the folder of its table, or 'table', its name in a catalog"
+        )
     return SourceSpec(kind, settle_seconds=settle)
 
 
@@ -75,7 +77,7 @@ def _build_registered(at: DocumentPlace, kind: str, keys: AssetFile, installed: 
 
 def _check_file_place(at: DocumentPlace, keys: AssetFile, kind: str) -> None:
     if keys.table is not None:
-        (at / "table").add_key_problem(f"'table' has no meaning for a source of {kind} files", hint="give its 'path'")
+        (at / "table").add_key_problem(f"'table' is not allowed for a source of {kind} files", hint="give its 'path'")
     elif keys.path is None and at.document.failed.isdisjoint({"path", "source"}):
         (at / "source").add_problem(f"a source of {kind} files needs a path, such as path: landing/*.{kind}")
 
@@ -86,8 +88,10 @@ def compile_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
     if keys.path is None:
         return _compile_name_pattern(at, keys) if kind == "tables" and keys.table is not None else None
     if kind == "tables" and (mark := next((each for each in _GLOBS if each in keys.path), None)):
-        message = f"the path of Delta tables varies by its fields alone, but holds {mark!r}"
-        (at / "path").add_text_problem(keys.path.index(mark), message, width=1, hint="write a field for what varies")
+        message = f"the path of Delta tables may vary only by fields, but contains {mark!r}"
+        (at / "path").add_text_problem(
+            keys.path.index(mark), message, width=1, hint="write a field, such as {region}, for the part that varies"
+        )
     elif kind not in ("delta", "events"):
         try:
             return PathPattern.parse(keys.path, _list_segment_columns(keys))
@@ -96,7 +100,7 @@ def compile_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
     elif "source" in at.document.failed:
         return None  # maybe it was to be one of files
     elif mark := next((each for each in _PATTERN_MARKS if each in keys.path), None):
-        message = f"the path of a table cannot vary, but holds {mark!r}"
+        message = f"the path of a table cannot vary, but contains {mark!r}"
         (at / "path").add_text_problem(keys.path.index(mark), message, width=1)
     return None
 
@@ -127,15 +131,15 @@ def _find_kind(keys: AssetFile) -> str:
 def _refuse_source_keys(at: DocumentPlace) -> None:
     if (at / "options").exists:
         (at / "options").add_key_problem(
-            "'options' belong to the reader of a source of files; this asset is written here"
+            "'options' configure the reader of file sources, but this asset is not a source"
         )
     if (at / "settle").exists:
-        (at / "settle").add_key_problem("'settle' of an asset that is written here is not supported yet")
+        (at / "settle").add_key_problem("'settle' is supported only for sources")
 
 
 def _refuse_file_keys(at: DocumentPlace, description: str) -> None:
     if (at / "options").exists:
-        (at / "options").add_key_problem(f"'options' belong to the reader of files; this is {description}")
+        (at / "options").add_key_problem(f"'options' configure the reader of file sources, but this is {description}")
 
 
 def plain_text(value: str | float) -> str:
@@ -180,9 +184,9 @@ def check_table(at: DocumentPlace, keys: AssetFile) -> None:
     except InputError as error:
         place.add_problem(str(error.args[0]), hint=error.hint)
     if keys.path is not None:
-        place.add_key_problem("'table' and 'path' both say where it is; expected one of them")
+        place.add_key_problem("'table' and 'path' exclude each other")
     for option in _find_unsupported_options(keys):
-        place.add_key_problem(f"{option} needs a 'path': a catalog gives its tables no folder beside them")
+        place.add_key_problem(f"{option} needs a 'path': a catalog table has no folder beside it")
 
 
 def _find_unsupported_options(keys: AssetFile) -> list[str]:

@@ -50,7 +50,7 @@ def check_type(text: str) -> str:
     reader = _SqlTypeParser(text)
     reader.parse_type()
     if reader.peek():
-        reader.fail_at_token(f"{reader.peek()!r} follows the type {text[: reader.position].strip()!r}")
+        reader.fail_at_token(f"unexpected {reader.peek()!r} after the type {text[: reader.position].strip()!r}")
     return text
 
 
@@ -69,9 +69,7 @@ class _SqlTypeParser:
         token = self.peek()
         if not token or (expected and token.lower() != expected):
             what = repr(expected) if expected else "a type"
-            self.fail_at_token(
-                f"{token!r} stands where {what} is expected" if token else f"{what} is missing at the end"
-            )
+            self.fail_at_token(f"expected {what}, found {token!r}" if token else f"expected {what} at the end")
         found = _TOKEN.match(self.text, self.position)
         self.position = found.end() if found else self.position
         return token
@@ -82,7 +80,7 @@ class _SqlTypeParser:
         if name not in _KNOWN:
             hint = did_you_mean(name, _KNOWN)
             self.fail_at_token(
-                f"{self.peek()!r} is no Spark SQL type" if name else "a type is missing at the end", hint=hint
+                f"{self.peek()!r} is not a Spark SQL type" if name else "expected a type at the end", hint=hint
             )
         self.take()
         if name in _DECIMALS and self.peek() == "(":
@@ -104,8 +102,8 @@ class _SqlTypeParser:
             scale = self._parse_number()
         self.take(")")
         if not 1 <= precision <= _MOST_DIGITS or scale > precision:
-            what = f"expected at most {_MOST_DIGITS} digits, and no more of them behind the point"
-            self._fail(f"no decimal has ({precision},{scale}); {what}", position=start, width=self.position - start)
+            what = f"expected a precision of at most {_MOST_DIGITS} digits, and a scale not above it"
+            self._fail(f"invalid decimal({precision},{scale}); {what}", position=start, width=self.position - start)
 
     def _parse_nested(self, name: str) -> None:
         """The part in angle brackets of an array, a map (two types) or a struct (named fields)."""
@@ -124,14 +122,14 @@ class _SqlTypeParser:
 
     def _parse_field(self) -> None:
         if not re.match(r"[A-Za-z_`]", self.peek()):
-            self.fail_at_token("the name of a field is missing")
+            self.fail_at_token("expected the name of a field")
         self.take()
         if self.peek() == ":":
             self.take(":")
 
     def _parse_number(self) -> int:
         if not self.peek().isdecimal():
-            self.fail_at_token(f"{self.peek()!r} stands where a number is expected")
+            self.fail_at_token(f"expected a number, found {self.peek()!r}")
         return int(self.take())
 
     def fail_at_token(self, message: str, *, hint: str | None = None) -> NoReturn:

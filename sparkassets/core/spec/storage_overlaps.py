@@ -126,17 +126,17 @@ class StorageOverlap:
 
     def _describe_harm(self) -> str:
         if self.other.role == "source":
-            return "what is written there would be read as the source's data"
-        return "writing the one would destroy the other"
+            return "the source would read the rows written there"
+        return "writing one would destroy the other"
 
     @property
     def hint(self) -> str:
         """How to resolve the overlap."""
         if self.relation == "same" and self.place.role == "target" and self.other.role == "source":
-            return f"what asset {self.place.asset!r} writes is read by naming it as an inlet; take the source out"
+            return f"remove the source, and name the asset {self.place.asset!r} as an inlet instead"
         if self.relation == "same" and self.other.role == self.place.role:
-            return "give each asset a path of its own; only assets that all append may share one"
-        return "give one of them another folder"
+            return "give each asset its own path; only assets that all append may share one"
+        return "give one of them a different folder"
 
 
 def storage_uses(

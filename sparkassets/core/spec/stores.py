@@ -66,7 +66,7 @@ def without_store_name(
     known = [each for each in storage if _NAME_PATTERN.fullmatch(each)]
     if name not in known:
         hint = did_you_mean(name, known) or "write storage: {<name>: {region: …}} in the project file"
-        (at / "path").add_problem("no store of this name is under 'storage' of the project", hint=hint, secret=True)
+        (at / "path").add_problem("'storage' in the project file has no store of this name", hint=hint, secret=True)
         return f"{scheme}{bucket}{rest}", None
     return f"{scheme}{bucket}{rest}", NamedStore(name, bucket, at / "path")
 
@@ -82,9 +82,9 @@ def check_scheme(at: DocumentPlace, keys: AssetFile) -> None:
     if keys.source is not None:
         hint = "write source: true with this as its 'uri'; `sparkassets events add` records its updates"
     else:
-        hint = "let the asset write it by itself: write: self, with this as its 'uri'"
+        hint = "let the asset's own code write it: write: self, with this as its 'uri'"
     verb = "read" if keys.source is not None else "written"
-    (at / "path").add_problem(f"nothing can be {verb} at '{scheme}://': it is no store of files", hint=hint)
+    (at / "path").add_problem(f"nothing can be {verb} at '{scheme}://': it is not a file store", hint=hint)
 
 
 def check_named(keys: ProjectFile, references: Iterable[NamedStore]) -> None:
@@ -92,7 +92,7 @@ def check_named(keys: ProjectFile, references: Iterable[NamedStore]) -> None:
     name_by_bucket = {bucket: written for written in keys.storage if (bucket := bucket_of(written))}
     for each in references:
         if (other := name_by_bucket.setdefault(each.bucket, each.name)) != each.name:
-            message = f"the bucket {each.bucket!r} is reached by {other!r} of 'storage', too; expected one of them"
+            message = f"two entries of 'storage' match the bucket {each.bucket!r}: this one and {other!r}"
             each.place.add_problem(message)
 
 
@@ -149,13 +149,13 @@ def _check_storage(at: DocumentPlace, storage: Mapping[str, StoreMap]) -> None:
     for written, options in storage.items():
         place, bucket = at / written, bucket_of(written)
         if bucket is None and not _NAME_PATTERN.fullmatch(written):
-            hint = "options are known for S3; what reaches another store is told by the environment"
-            message = f"{written!r} names no bucket; expected s3://<bucket>, or s3:// for all of them"
+            hint = "'storage' supports only S3; configure other stores by environment variables"
+            message = f"{written!r} does not name a bucket; expected s3://<bucket>, or s3:// for every bucket"
             place.add_key_problem(message, hint=hint)
         elif bucket is None:
             pass  # a name that paths use: s3://name@bucket/…
         elif bucket in key_by_bucket:
-            place.add_key_problem(f"{written!r} is the bucket of {key_by_bucket[bucket]!r}; expected each once")
+            place.add_key_problem(f"{written!r} is the same bucket as {key_by_bucket[bucket]!r}")
         if bucket is not None:
             key_by_bucket.setdefault(bucket, written)
         if options.timeout is not None:
@@ -170,19 +170,17 @@ def _check_credentials(place: DocumentPlace, options: StoreMap) -> None:
     credential_names = {key: getattr(options, key) for key in _CREDENTIALS if getattr(options, key) is not None}
     for key, name in credential_names.items():
         if not _NAME_PATTERN.fullmatch(name) or len(name) > _LONGEST_NAME or secret_in_text(name):
-            message = f"{key!r} is the name of a secret or of a variable of the environment, not what that holds"
+            message = f"{key!r} is not the name of a secret or environment variable; it may be the credential itself"
             (place / key).add_problem(message, hint=f"write '{key}: LAKE_{key.upper()}', and set that", secret=True)
     if ("access_key" in credential_names) != ("secret_key" in credential_names):
         present, missing = (
             ("access_key", "secret_key") if "access_key" in credential_names else ("secret_key", "access_key")
         )
-        (place / present).add_key_problem(f"{present!r} is of no use without {missing!r}")
+        (place / present).add_key_problem(f"{present!r} needs {missing!r}")
     elif "session_token" in credential_names and "access_key" not in credential_names:
-        (place / "session_token").add_key_problem("'session_token' is of no use without 'access_key' and 'secret_key'")
+        (place / "session_token").add_key_problem("'session_token' needs 'access_key' and 'secret_key'")
     if credential_names and options.anonymous:
-        (place / "anonymous").add_key_problem(
-            f"an anonymous request has no {next(iter(credential_names))!r}; expected one of them"
-        )
+        (place / "anonymous").add_key_problem(f"'anonymous' and {next(iter(credential_names))!r} exclude each other")
 
 
 def _find_invalid_options(options: StoreMap) -> Iterator[tuple[str, str]]:
@@ -191,6 +189,6 @@ def _find_invalid_options(options: StoreMap) -> Iterator[tuple[str, str]]:
         return
     parts = urlsplit(options.endpoint)
     if secret_in_text(options.endpoint) or "@" in parts.netloc:
-        yield "endpoint", "'endpoint' holds a credential; it is asked for by 'access_key' and 'secret_key'"
+        yield "endpoint", "'endpoint' contains a credential; use 'access_key' and 'secret_key'"
     elif parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
-        yield "endpoint", "'endpoint' is no URL of a server; expected one such as https://minio.example:9000"
+        yield "endpoint", "'endpoint' is not a URL; expected one such as https://minio.example:9000"

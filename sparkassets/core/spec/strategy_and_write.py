@@ -45,14 +45,14 @@ def compile_write(draft: AssetDraft, installed: Mapping[str, Factory]) -> WriteM
             return ReplaceWrite()
     if isinstance(written, WriteMap):
         if written.upsert is not None and written.publish is not None:
-            at.add_problem("'write' has 'upsert' and 'publish'; expected one of them")
+            at.add_problem("'upsert' and 'publish' exclude each other")
         if written.upsert is not None:
             return _compile_upsert(draft, written.upsert, at / "upsert")
         if written.publish is not None:
             return PublishWrite(written.publish.keep)
         if draft.are_reliable("write"):
             expected = "{upsert: {keys: [<column>]}} or {publish: {keep: 10}}"
-            at.add_problem(f"'write' is a map without a write; expected {expected}")
+            at.add_problem(f"'write' names no write mode; expected {expected}")
         return ReplaceWrite()
     return WRITES[written or ReplaceWrite.name]
 
@@ -73,18 +73,18 @@ def _compile_upsert(draft: AssetDraft, options: UpsertMap, at: DocumentPlace) ->
     if condition is not None and not condition.strip():
         (at / "delete_when").add_problem("'delete_when' is empty; expected a condition such as \"op = 'd'\"")
     elif condition is not None and find_excess_nesting(condition) is not None:
-        (at / "delete_when").add_problem(f"'delete_when' has more than {MOST_NESTED:,} brackets inside each other")
+        (at / "delete_when").add_problem(f"'delete_when' nests more than {MOST_NESTED:,} brackets")
     retention = _compile_delete_retention(options, at / "keep_deletes")
     for dimension in draft.partitioning.columns:
         if is_unstored_column(dimension):
-            message = f"an upsert stores no column whose name begins with '_', such as the partition's {dimension!r}"
-            (draft.at / "partition").add_problem(message, hint="give the column another name")
+            message = f"an upsert does not store columns that begin with '_', such as the partition's {dimension!r}"
+            (draft.at / "partition").add_problem(message, hint="rename the column")
     history = None
     if options.history is not None:
         history = _compile_history(options.history, options, at / "history")
         if draft.partitioning.time is not None:
-            message = "a history cannot have a partition by time: the rows of a key would lie in several"
-            (at / "history").add_key_problem(message, hint="take the partition out, or give it segments alone")
+            message = "'history' excludes a partition by time: the rows of a key would be in several partitions"
+            (at / "history").add_key_problem(message, hint="remove the partition, or partition by segments only")
     return UpsertWrite(tuple(options.keys), newest_by, options.delete_when, retention, history)
 
 
@@ -100,11 +100,11 @@ def _check_columns(draft: AssetDraft, names: Sequence[str], at: DocumentPlace, *
     for number, name in enumerate(names):
         place = at / number if isinstance(_read_value(at), list) else at
         if name.lower() in seen:
-            place.add_problem(f"the column {name!r} is there twice")
+            place.add_problem(f"the column {name!r} is listed twice")
         elif are_stored and is_unstored_column(name):
-            place.add_problem(f"the key {name!r} begins with '_', and such columns are not stored", hint="rename it")
+            place.add_problem(f"the key {name!r} begins with '_': such columns are not stored", hint="rename it")
         elif declared and not is_unstored_column(name) and name.lower() not in declared:
-            place.add_problem(f"'columns' has no {name!r}", hint=did_you_mean(name, draft.keys.types))
+            place.add_problem(f"'columns' lacks {name!r}", hint=did_you_mean(name, draft.keys.types))
         seen[name.lower()] = name
 
 
@@ -122,9 +122,9 @@ def _compile_delete_retention(options: UpsertMap, at: DocumentPlace) -> Duration
         return None
     retention = Duration.parse(options.keep_deletes)
     if min(retention.months, retention.days, retention.seconds) < 0 or retention == Duration.parse("0s"):
-        at.add_problem(f"'keep_deletes' is {options.keep_deletes!r}; expected a duration of more than 0")
+        at.add_problem(f"'keep_deletes' is {options.keep_deletes!r}; expected a positive duration")
     if options.newest_by is None and options.history is None:
-        at.add_key_problem("'keep_deletes' needs 'newest_by': without it no row is late, and nothing is remembered")
+        at.add_key_problem("'keep_deletes' needs 'newest_by': without it no row counts as late")
     return retention
 
 
@@ -133,9 +133,9 @@ def _compile_history(columns: HistoryMap, upsert: UpsertMap, at: DocumentPlace) 
     seen = {name.lower(): "a key" for name in upsert.keys}
     for key, name in (("valid_from", columns.valid_from), ("valid_to", columns.valid_to), ("current", columns.current)):
         if is_unstored_column(name):
-            (at / key).add_problem(f"the column {name!r} begins with '_', and such columns are not stored")
+            (at / key).add_problem(f"the column {name!r} begins with '_': such columns are not stored")
         elif name.lower() in seen:
-            (at / key).add_problem(f"the column {name!r} is {seen[name.lower()]}, too; expected another name")
+            (at / key).add_problem(f"the column {name!r} is also {seen[name.lower()]}; expected a different name")
         seen.setdefault(name.lower(), f"{key!r}")
     return HistoryColumns(columns.valid_from, columns.valid_to, columns.current)
 
@@ -184,7 +184,7 @@ def compile_unchanged(draft: AssetDraft, project: ProjectDraft, write: WriteMode
     if write is None or not (write.only_adds or write.kept_iterations):
         return draft.keys.unchanged or project.keys.defaults.unchanged
     if draft.keys.unchanged == "skip":
-        message = "'unchanged: skip' needs 'write: replace' or an upsert: what a run adds is always an update"
+        message = "'unchanged: skip' needs 'write: replace' or an upsert: added rows are always an update"
         (draft.at / "unchanged").add_problem(message, hint="leave it out")
     return "publish"
 
@@ -240,12 +240,10 @@ def _check_latest(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: 
     if timetable is None:
         at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
         hint = "write inlets: {<asset>: {read: changes}} or {<asset>: {read: {after: <column>}}}, or schedule: '@daily'"
-        at.add_problem(
-            "strategy 'latest_only' needs a watermark: an inlet that is read above one, or intervals", hint=hint
-        )
+        at.add_problem("strategy 'latest_only' needs an inlet with 'read', or a schedule with intervals", hint=hint)
     elif timetable.catchup == "all":
         hint = "write catchup: rollup, or strategy: every_instance"
-        (draft.at / "schedule").add_problem("strategy 'latest_only' runs once for all that it missed", hint=hint)
+        (draft.at / "schedule").add_problem("strategy 'latest_only' runs once for all missed intervals", hint=hint)
 
 
 def _check_partition(draft: AssetDraft, at: DocumentPlace, name: StrategyName) -> None:
@@ -254,7 +252,7 @@ def _check_partition(draft: AssetDraft, at: DocumentPlace, name: StrategyName) -
     if name == "date_range" and draft.partitioning.time is None:
         granularity = "auto" if is_timed(draft.keys) else "day"
         hint = f"write partition: {{by: {granularity}, column: <column>}}"
-        segments_hint = f"{draft.name!r} has segments alone: write 'segments', or leave it out"
+        segments_hint = f"{draft.name!r} is partitioned only by segments: write 'segments', or leave it out"
         at.add_problem(
             "strategy 'date_range' needs a partition by time", hint=segments_hint if is_partitioned else hint
         )
@@ -262,20 +260,20 @@ def _check_partition(draft: AssetDraft, at: DocumentPlace, name: StrategyName) -
         hint = "write partition: {segments: [<key>, …], column: <column>}"
         at.add_problem("strategy 'segments' needs a partition by segments", hint=hint)
     elif name == "segments" and fitting != name:
-        message = f"strategy 'segments' is of segments alone, but the partition of asset {draft.name!r} has time"
+        message = f"strategy 'segments' excludes time, but asset {draft.name!r} is partitioned by time"
         at.add_problem(message, hint=f"write {fitting!r}, or leave it out")
     elif is_partitioned and name == "latest_only":
-        message = "strategy 'latest_only' goes by a watermark, and has no partitions"
-        at.add_problem(message, hint=f"write {fitting!r}, which computes what is missing or stale, or partition: none")
+        message = "strategy 'latest_only' follows a watermark and excludes partitions"
+        at.add_problem(
+            message, hint=f"write {fitting!r}, which computes missing and stale partitions, or partition: none"
+        )
 
 
 def _check_instances(draft: AssetDraft, schedule: Schedule) -> None:
     """Refuses ``catchup: rollup`` where each partition is an instance: one run cannot stand for several."""
     if schedule.timetable is not None and schedule.timetable.catchup == "rollup":
-        hint = "write catchup: all, or latest; strategy 'date_range' computes many partitions in one run"
-        (draft.at / "schedule").add_problem(
-            "each partition is a run of its own: 'catchup' cannot be 'rollup'", hint=hint
-        )
+        hint = "write catchup: all or latest; strategy 'date_range' computes many partitions in one run"
+        (draft.at / "schedule").add_problem("'catchup' cannot be 'rollup': each partition has its own run", hint=hint)
 
 
 def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode) -> None:
@@ -290,14 +288,14 @@ def _check_write(draft: AssetDraft, name: StrategyName, write: WriteMode) -> Non
     fitting = next(word for word, each in WRITES.items() if each.why_not(name, partitioned=is_partitioned) is None)
     hint = f"write 'write: {fitting}'"
     if name == "every_instance":
-        by_time = "write partition: {by: auto, column: <column>}, a run for each interval of the schedule"
+        by_time = "write partition: {by: auto, column: <column>} for a run in each interval of the schedule"
         hint += f", or {by_time if is_timed(draft.keys) else 'give the asset a partition'}"
     if draft.keys.write is None:
         at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
-        at.add_problem(f"strategy {name!r} needs its write to be given", hint=hint)
+        at.add_problem(f"strategy {name!r} needs 'write'", hint=hint)
         return
     if draft.keys.strategy is None and name == "full_refresh":
-        effect = "appends" if write.only_adds else "goes on from there"
+        effect = "appends" if write.only_adds else "continues from there"
         hint += f"; an inlet with 'read: {{after: <column>}}' makes it 'latest_only', which {effect}"
     (draft.at / "write").add_problem(f"strategy {name!r} cannot {write.name!r}: {reason}", hint=hint)
 
@@ -308,7 +306,7 @@ def _check_overlap(draft: AssetDraft, write: WriteMode, inlets: Mapping[str, Inl
         return
     for name, inlet in inlets.items():
         if isinstance(inlet.read, ReadAfter) and inlet.read.overlap is not None:
-            message = f"'overlap' reads rows again that were read before, and {write.name!r} would have them twice"
+            message = f"'overlap' reads rows a second time, and {write.name!r} would duplicate them"
             hint = "write 'write: {upsert: {keys: [<column>]}}', or leave 'overlap' out"
             (draft.at / "inlets" / name / "read" / "overlap").add_problem(message, hint=hint)
 
@@ -355,7 +353,7 @@ def check_upsert(draft: AssetDraft, body: AssetBody, write: WriteMode | None) ->
         _check_known(known_columns, write.keys, at / "keys", is_list=True, use="which is one of the keys")
         is_list = isinstance(written.upsert.newest_by, list)
         _check_known(
-            known_columns, write.newest_by, at / "newest_by", is_list=is_list, use="which is to tell the newest row"
+            known_columns, write.newest_by, at / "newest_by", is_list=is_list, use="which decides the newest row"
         )
     columns = selected or (tuple(draft.keys.types) if body.sql is None else ())
     if write.history is not None and columns:
@@ -391,9 +389,11 @@ def _check_history(
             (at / key).add_problem(message, hint="take it out of the SELECT, or give it another name here")
     has_time = history.valid_from.lower() in names
     if not has_time and not write.newest_by:
-        message = f"nothing tells from when a row holds: asset {asset!r} has no column {history.valid_from!r}"
+        message = (
+            f"'history' needs the start of each row's validity: asset {asset!r} lacks the column {history.valid_from!r}"
+        )
         hint = (
             suggest_close(history.valid_from, columns)
-            or "give it, or write newest_by: <the column of the source's time>"
+            or "add it, or write newest_by: <the column with the source's time>"
         )
         (at / "valid_from").add_problem(message, hint=hint)

@@ -33,7 +33,7 @@ def compile_bounds(
     end_seconds = outer.end if end is None else _parse_seconds(at / "end", end, zone)
     if start_seconds is not None and end_seconds is not None and end_seconds <= start_seconds and (start or end):
         key = "end" if end else "start"
-        message = f"{key!r} is {end or start!r}, so that nothing lies between start and end"
+        message = f"{key!r} is {end or start!r}, which leaves nothing between start and end"
         (at / key).add_problem(f"{message}; expected an end after the start")
     return TimeBounds(zone, start_seconds, end_seconds)
 

@@ -58,7 +58,7 @@ def find_excluded_slots(at: DocumentPlace, written: str | list[str], time: TimeP
         days += more_days
     found = excluded_text(crons, days)
     if not found:
-        at.add_problem("'exclude' is empty or names days that are no partitions anyway", hint="leave it out")
+        at.add_problem("'exclude' leaves out no partition", hint="leave it out")
     elif not _has_remaining_slots(time, found):
         at.add_problem("'exclude' leaves no partition", hint="a cron excludes the slots whose keys are its ticks")
         return ""
@@ -78,14 +78,14 @@ def _read_exclusion(written: str, time: TimePartition) -> tuple[list[str], list[
         expand(text)
         return [text], []
     if time.by in _LONG:
-        message = f"{text!r} excludes days, and a {time.by} is longer"
-        raise PartitionError(message, hint="write a cron, at whose ticks the excluded ones begin")
+        message = f"{text!r} excludes single days, but each partition is a {time.by}"
+        raise PartitionError(message, hint="write a cron whose ticks are the starts of the excluded partitions")
     if not _DATE.fullmatch(text):
         return _closed_days(find_calendar(text), time)
     try:
         return [], [day_number(date.fromisoformat(text))]
     except ValueError as error:
-        raise PartitionError(f"{text!r} is not in the calendar: {error}") from error
+        raise PartitionError(f"{text!r} is not a valid date: {error}") from error
 
 
 def _closed_days(known: DayCalendar, time: TimePartition) -> tuple[list[str], list[int]]:
@@ -247,13 +247,13 @@ def _is_duration(written: str) -> bool:
 def _parse_ahead(at: DocumentPlace, written: str) -> str | None:
     """The duration in ``+2d``, by which partitions are wanted ahead of now; None if it is wrong, with a problem."""
     if not written.startswith("+"):
-        hint = f"write +{written.removeprefix('-')}, which is so much ahead of now"
+        hint = f"write +{written.removeprefix('-')} for a time ahead of now"
         at.add_problem(f"'end' is {written!r}; expected a date, a time, or a duration after a +", hint=hint)
         return None
     try:
         length = Duration.parse(written[1:])
     except InstantError as error:
-        at.add_problem(str(error.args[0]), hint="+2d is so much ahead of now")
+        at.add_problem(str(error.args[0]), hint="+2d means two days ahead of now")
         return None
     if min(length.months, length.days, length.seconds) < 0 or length == Duration():
         at.add_problem(f"'end' is {written!r}; expected a duration above 0 after the +")
@@ -271,7 +271,7 @@ def _own_interval(at: DocumentPlace, keys: AssetFile, within: TimeBounds) -> tup
     """
     if not is_timed(keys):
         hint = "write the schedule as a cron or a preset, or by: day"
-        at.add_problem("'auto' is the interval of the schedule, which is no timetable", hint=hint)
+        at.add_problem("'auto' needs a timetable as the schedule, whose intervals it takes", hint=hint)
         return "day", within
     try:
         timetable = _timetable(keys, within)
@@ -279,8 +279,8 @@ def _own_interval(at: DocumentPlace, keys: AssetFile, within: TimeBounds) -> tup
         return "day", within
     grain = None if timetable is None else _grain_of(timetable)
     if timetable is None or grain is None:
-        message = "'auto' is the interval of the schedule, whose intervals are not those of a cron"
-        at.add_problem(message, hint="write the grain, such as by: day, or the schedule as one cron")
+        message = "'auto' needs a single cron as the schedule, whose intervals it takes"
+        at.add_problem(message, hint="write a grain such as by: day, or write the schedule as one cron")
         return "day", within
     return grain, TimeBounds(timetable.timezone, timetable.start, timetable.end)
 

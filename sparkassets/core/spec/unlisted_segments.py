@@ -62,7 +62,7 @@ def refuse_unlisted_segments(owner: str, column: str, others: Collection[str]) -
         column: Of these segments.
         others: The dimensions that it has.
     """
-    instead = f"go by {listing(others, last='and')} alone" if others else "leave it out"
-    how = "by a partition of its own" if others else "such as by partitions: {from: <column>}"
-    message = f"{owner!r} has no {column!r}: no inlet lists these segments, and rows of new ones would be left out"
-    return message, f"{instead}, and a run takes all rows that come out; or let an inlet list them, {how}"
+    instead = f"use only {listing(others, last='and')}" if others else "leave it out"
+    how = "by its own partition" if others else "such as by partitions: {from: <column>}"
+    message = f"{owner!r} has no {column!r}: no inlet lists its segments, so rows of new segments would be lost"
+    return message, f"{instead}, and a run keeps all rows; or let an inlet list the segments, {how}"

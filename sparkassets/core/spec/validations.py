@@ -63,7 +63,7 @@ def compile_rules(
         for rule in _compile_item(at / number, each, columns, code, of_inlet=of_inlet):
             first = rule_by_name.setdefault(rule.name, rule)
             if first is not rule:
-                message = f"two validations are called {rule.name!r}; the other is in line {first.place.line}"
+                message = f"two validations are called {rule.name!r}; the first is in line {first.place.line}"
                 (at / number).add_problem(message, hint="give one of them a 'name'")
     return tuple(rule_by_name.values())
 
@@ -103,9 +103,9 @@ def rule_functions(draft: AssetDraft) -> Iterator[tuple[str, str]]:
 def refuse_rules(draft: AssetDraft) -> None:
     """Refuses rules of what others write: nothing can hold that back."""
     if draft.keys.source and draft.keys.validations:
-        hint = f"write it below 'inlets' of what reads it: {{{draft.name}: {{validations: […]}}}}"
+        hint = f"move it to the assets that read it: inlets: {{{draft.name}: {{validations: […]}}}}"
         (draft.at / "validations").add_key_problem(
-            "others write a source, so that nothing withholds its rows", hint=hint
+            "a source cannot have validations: others write it, so its rows cannot be withheld", hint=hint
         )
 
 
@@ -136,8 +136,8 @@ def _compile_item(
         (at / kind).add_problem(f"{kind!r} is empty; expected a column")
     checks = list(MAKERS[kind](value, at / kind, CheckContext(scope, columns, code, of_inlet)))
     if item.name is not None and len(checks) > 1:
-        message = f"'name' is of one rule, but {kind!r} has {len(checks)} columns"
-        (at / "name").add_problem(message, hint="write an item for each")
+        message = f"'name' names one rule, but {kind!r} has {len(checks)} columns"
+        (at / "name").add_problem(message, hint="write one item for each")
         return
     for check in checks:
         yield _make_rule(at, item, check)
@@ -153,7 +153,7 @@ def _compile_registered_rule(
         at.add_refusal(error, name="check")
         return
     if of_inlet and check.scope == "partition":
-        (at / "check").add_problem(f"{item.check!r} judges partitions, but what is read of an inlet is judged as one")
+        (at / "check").add_problem(f"{item.check!r} judges partitions, but the rows of an inlet are judged as a whole")
     _check_options(at, item, item.check, check.scope, of_inlet=of_inlet)
     yield _make_rule(at, item, check)
 
@@ -175,10 +175,10 @@ def _find_kind(at: DocumentPlace, item: RuleMap) -> str | None:
     kinds = [key for key in CHECKS if getattr(item, key) is not None]
     written = read_written_value(at)
     if len(kinds) > 1:
-        message = f"a validation has one check, and this one has {listing(map(repr, kinds), last='and')}"
-        (at / kinds[1]).add_key_problem(message, hint="write an item for each")
+        message = f"a validation has one check, but this one has {listing(map(repr, kinds), last='and')}"
+        (at / kinds[1]).add_key_problem(message, hint="write one item for each")
     elif not kinds and isinstance(written, dict) and written.keys() <= RuleMap.model_fields.keys() - {*CHECKS}:
-        at.add_problem(f"a validation has a check; expected {listing(map(repr, (*CHECKS, 'check')))}")
+        at.add_problem(f"the validation has no check; expected {listing(map(repr, (*CHECKS, 'check')))}")
     return kinds[0] if len(kinds) == 1 else None
 
 
@@ -191,7 +191,7 @@ def _choose_scope(at: DocumentPlace, item: RuleMap, kind: str, *, of_inlet: bool
     if written_scope is None or written_scope in scopes:
         return written_scope or scopes[0]
     if of_inlet and written_scope == "partition":
-        (at / "per").add_problem("'per' is 'partition', but what is read of an inlet is judged as one")
+        (at / "per").add_problem("'per' is 'partition', but the rows of an inlet are judged as a whole")
     else:
         scope_words = listing([_SCOPE_WORDS[scope] for scope in scopes])
         (at / "per").add_problem(f"'per' is {written_scope!r}, but {kind!r} judges {scope_words}")
@@ -201,17 +201,21 @@ def _choose_scope(at: DocumentPlace, item: RuleMap, kind: str, *, of_inlet: bool
 def _check_options(at: DocumentPlace, item: WrittenRule, kind: str, scope: CheckScope, *, of_inlet: bool) -> None:
     """Refuses options that mean nothing for the check."""
     if item.severity in TAKING and (of_inlet or scope != "row"):
-        reason = f"{kind!r} of a {scope} tells no row that fails"
-        reason = "an inlet's rows are not the asset's to take away" if of_inlet else reason
+        reason = f"{kind!r} of a {scope} does not identify failing rows"
+        reason = "the rows of an inlet cannot be removed" if of_inlet else reason
         (at / "severity").add_problem(f"'severity' is {item.severity!r}, but {reason}", hint="expected fail or warn")
     if item.allow is not None and scope != "row" and kind != "unique":
-        (at / "allow").add_key_problem(f"'allow' is so many rows, but {kind!r} of a {scope} counts none that fail")
+        (at / "allow").add_key_problem(
+            f"'allow' is a number of rows, but {kind!r} of a {scope} does not count failing rows"
+        )
     if isinstance(item.allow, str) and Decimal(item.allow[:-1]) > 100:  # noqa: PLR2004  per cent
         (at / "allow").add_problem(f"'allow' is {item.allow!r}; expected at most 100%")
     if item.samples and scope != "row" and kind != "unique":
-        (at / "samples").add_key_problem(f"'samples' are rows that fail, but {kind!r} of a {scope} tells none")
+        (at / "samples").add_key_problem(
+            f"'samples' shows failing rows, but {kind!r} of a {scope} does not identify any"
+        )
     if item.where is not None and kind == "has_columns":
-        (at / "where").add_key_problem("'where' tells rows apart, and 'has_columns' looks at none")
+        (at / "where").add_key_problem("'where' selects rows, but 'has_columns' checks only columns")
     check_text(at / "where", item.where)
     check_text(at / "name", item.name)
 

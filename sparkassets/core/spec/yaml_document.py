@@ -275,6 +275,6 @@ def sort_problems(problems: Sequence[SpecProblem]) -> list[SpecProblem]:
 def too_many_problems(problems: Sequence[SpecProblem], at: YamlDocument) -> SpecError:
     """The first of `MOST_PROBLEMS` in order of place, and the document that is the first not to be checked."""
     mark = at.root.start_mark
-    message = f"checking stops here after {MOST_PROBLEMS:,} problems; what follows is not checked"
+    message = f"stopped after {MOST_PROBLEMS:,} problems; the rest is not checked"
     stop = at.file.problem(mark.line + 1, mark.column + 1, message)
     return SpecError([*sort_problems(problems)[: MOST_PROBLEMS - 1], stop])

@@ -85,7 +85,7 @@ def compose_documents(text: str, *, composer: type = NodeComposer) -> ComposedDo
         return ComposedDocuments(tuple(roots), _explain_yaml_error(error, lines))
     except yaml.reader.ReaderError as error:
         lines = split_lines(text[: error.position])
-        message = f"the character U+{error.character:04X} cannot stand in YAML"
+        message = f"the character U+{error.character:04X} is not allowed in YAML"
         return ComposedDocuments((), TextFault(len(lines), len(lines[-1]) + 1, 1, message))
     return ComposedDocuments(tuple(roots))
 
@@ -114,7 +114,7 @@ def _find_excess_depth(text: str, composer: type) -> TextFault | None:
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MOST_NESTED:
-                    return _fault_at(event.start_mark, 1, f"this is nested more than {MOST_NESTED} levels deep")
+                    return _fault_at(event.start_mark, 1, f"nested more than {MOST_NESTED} levels deep")
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
     return None
@@ -128,13 +128,13 @@ def split_lines(text: str) -> list[str]:
 _QUOTE_HINT: Final = "quote"
 """Stands for the hint that quotes the rest of the line."""
 
-_COLON_HINT: Final = "text that holds ': ' must be quoted"
+_COLON_HINT: Final = "text that contains ': ' must be quoted"
 
 _EXPLANATIONS: Final = (
     # words of the parser's context and of its problem; message; hint; whether the context's place is meant
     ("scanning an alias", "", "text that begins with '*' must be quoted", _QUOTE_HINT, True),
     ("scanning an anchor", "", "text that begins with '&' must be quoted", _QUOTE_HINT, True),
-    ("", "undefined alias", "there is no such anchor; text that begins with '*' must be quoted", _QUOTE_HINT, False),
+    ("", "undefined alias", "unknown anchor; text that begins with '*' must be quoted", _QUOTE_HINT, False),
     ("duplicate anchor", "", "this anchor is defined twice", None, False),
     ("scalar", "unexpected end of stream", "this quote is not closed", None, True),
     ("scalar", "document separator", "this quote is not closed", None, True),
@@ -161,7 +161,7 @@ def _explain_yaml_error(error: yaml.MarkedYAMLError, lines: list[str]) -> TextFa
     context, problem = error.context or "", error.problem or ""
     mark = error.problem_mark or error.context_mark
     if mark is None:
-        return TextFault(1, 1, 1, f"this is not YAML: {problem}")
+        return TextFault(1, 1, 1, f"invalid YAML: {problem}")
     character = lines[mark.line][mark.column : mark.column + 1]
     if "cannot start any token" in problem:
         if character == "\t":
@@ -180,7 +180,7 @@ def _explain_yaml_error(error: yaml.MarkedYAMLError, lines: list[str]) -> TextFa
                 if hint == _QUOTE_HINT
                 else _fault_at(place, 1, message, hint)
             )
-    return _fault_at(mark, 1, f"this is not YAML: {problem}")
+    return _fault_at(mark, 1, f"invalid YAML: {problem}")
 
 
 def _fault_at(mark: Mark | None, width: int, message: str, hint: str | None = None) -> TextFault:

@@ -92,14 +92,16 @@ def substitute_variables(text: str, *, environment: Mapping[str, str]) -> tuple[
         inside = _VARIABLE_NAME.fullmatch(match["inside"])
         if not match["closed"] or not inside:
             unresolved.append(
-                UnresolvedVariable(match[0], "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")
+                UnresolvedVariable(match[0], "expected ${NAME} or ${NAME:-default}", "write '$${' for a literal '${'")
             )
             return ""
         variable_value = environment.get(inside["name"], inside["default"])
         if variable_value is None:
             name = inside["name"]
             hint = f"set it, give it by --set {name}=… or a profile's `variables`, or write ${{{name}:-a default}}"
-            unresolved.append(UnresolvedVariable(match[0], f"the environment has no variable {inside['name']!r}", hint))
+            unresolved.append(
+                UnresolvedVariable(match[0], f"the environment variable {inside['name']!r} is not set", hint)
+            )
         return variable_value or ""
 
     return (_VARIABLE.sub(replace_match, text), unresolved) if "${" in text else (text, unresolved)
@@ -151,9 +153,9 @@ class _ValueReader:
             message = f"the tag {_shorten_tag(node.tag)} is not allowed; types follow from the text alone"
             return self._refuse(node, key, message)
         if id(node) in self.open:
-            return self._refuse(node, key, "this value holds an alias of itself")
+            return self._refuse(node, key, "this value contains an alias of itself")
         if len(self.open) > MOST_NESTED:
-            return self._refuse(node, key, f"this is nested more than {MOST_NESTED} levels deep")
+            return self._refuse(node, key, f"nested more than {MOST_NESTED} levels deep")
         if id(node) in self.seen and not self._affords_copy(node, key):
             return _REFUSED
         self.seen.add(id(node))
@@ -172,8 +174,8 @@ class _ValueReader:
         """The text with the values of its variables; secrets stay names."""
         secrets = {name: f"${{{name}}}" for name in variables_in(value) if name in self.secrets}
         if secrets and (self.profile is None or key not in WITH_SECRETS):
-            hint = "`notify: {to: NAME}` and `spark: {key: ${NAME}}` take one"
-            return self._refuse(node, key, f"{next(iter(secrets))!r} is a secret, which cannot stand here", hint)
+            hint = "secrets are allowed in `notify: {to: NAME}` and `spark: {key: ${NAME}}`"
+            return self._refuse(node, key, f"the secret {next(iter(secrets))!r} is not allowed here", hint)
         text, unresolved = substitute_variables(value, environment=VariableLookup(self.environment, secrets))
         if text != value:
             names = (name for name in variables_in(value) if name in self.environment and name not in secrets)
@@ -183,7 +185,7 @@ class _ValueReader:
             position = node.value.find(each.text)
             self.document.add_text_problem(node, position, each.message, width=len(each.text), hint=each.hint)
         if "\0" in text and not unresolved:
-            return self._refuse(node, key, "this text holds the character U+0000, which neither paths nor SQL can have")
+            return self._refuse(node, key, "this text contains the character U+0000, which paths and SQL do not allow")
         return _REFUSED if unresolved else text
 
     def _read_list(self, node: Node, key: str) -> object:

@@ -124,7 +124,7 @@ def times_ticks(value: object, timezone: str) -> TickSequence:
         if parts and times.matches_any_time:
             sequences.append(WallClockTicks(to_yaml_line(value), timezone, times))
     if not sequences:
-        raise TimetableError("the times never fire: no year has such a time")
+        raise TimetableError("the times never fire: they do not exist in any year")
     return unite_ticks(sequences)
 
 

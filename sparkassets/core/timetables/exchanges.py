@@ -114,7 +114,9 @@ def find_trading_calendar(code: str) -> TradingCalendar:
     names = _library(code).get_calendar_names(include_aliases=True)
     if code not in names:
         expected = "expected a country such as DE, a part of one such as US-NY, or an exchange such as XNYS"
-        hint = "weekends are the cron '* * * * SAT,SUN'" if code.lower() in _WEEKENDS else suggest_close(code, names)
+        hint = (
+            "write weekends as the cron '* * * * SAT,SUN'" if code.lower() in _WEEKENDS else suggest_close(code, names)
+        )
         raise TimetableError(f"unknown calendar '{code}'; {expected}", hint=hint)
     _find_known_range(code)
     return TradingCalendar(code)
@@ -162,7 +164,7 @@ def _compute_calendar(code: str, start: str, end: str) -> Any:  # noqa: ANN401 -
         except Exception as error:  # some of its calendars fail with some versions of pandas
             reason = f"{type(error).__name__}: {error}".partition("\n")[0]
             message = f"the package 'exchange_calendars' cannot compute the calendar '{code}': {reason[:_SHOWN]}"
-            raise TimetableError(message, hint="another version of it or of pandas may") from error
+            raise TimetableError(message, hint="try another version of it or of pandas") from error
 
 
 def _library(code: str) -> Any:  # noqa: ANN401 - a module

@@ -134,8 +134,8 @@ def parse_timetable(
 
 def _misplaced_interval_error(kind: str) -> TimetableError:
     """The error for ``interval`` beside a kind of rule that has intervals of its own."""
-    hint = "the intervals of 'every' are its own length" if kind == "every" else None
-    message = f"'interval' goes with 'cron', not with '{kind}'"
+    hint = "the intervals of 'every' have its own length" if kind == "every" else None
+    message = f"'interval' needs 'cron', not '{kind}'"
     return TimetableError(message, hint=hint, path=("interval",), at_key=True)
 
 
@@ -197,7 +197,7 @@ def _build_sun(rule: TimetableRule) -> TickTimetable:
 def _build_registered(rule: TimetableRule) -> RegisteredSlots:
     """Builds the timetable that a package registered under the name in ``timetable``."""
     if rule.calendar:
-        message = "'calendar' does not go with 'timetable', whose days are its own"
+        message = "'calendar' and 'timetable' exclude each other: a timetable has its own days"
         raise TimetableError(message, path=("calendar",), at_key=True)
     names = frozenset({*KINDS, *MODIFIERS})
     return build_registered_timetable(
@@ -240,11 +240,11 @@ def _roll_to_open_days(
     Ticks of sessions stay as they are: they are on open days by themselves.
     """
     if not isinstance(timetable, TickTimetable):
-        raise TimetableError(f"'calendar' does not go with {timetable.text}", path=("calendar",), at_key=True)
+        raise TimetableError(f"'calendar' cannot be combined with {timetable.text}", path=("calendar",), at_key=True)
     if isinstance(timetable.ticks, SessionTicks):
         if roll:
             raise TimetableError(
-                f"'roll' has nothing to do {timetable.text}: there is one each session", path=("roll",), at_key=True
+                f"'roll' has no effect {timetable.text}, which has a tick in each session", path=("roll",), at_key=True
             )
         return timetable
     ticks = RolledTicks(timetable.ticks, calendar, roll or "skip", timetable.timezone)
@@ -316,13 +316,11 @@ def _check_keys(written: Mapping[str, object]) -> None:
         raise TimetableError(message, hint=suggest_close(str(unknown), known), path=(unknown,), at_key=True)
     kinds = [key for key in written if key in KINDS]
     if not kinds:
-        raise TimetableError(f"a schedule lacks its rule; expected {listing(repr(kind) for kind in KINDS)}", lacks=True)
+        raise TimetableError(f"the schedule has no rule; expected {listing(repr(kind) for kind in KINDS)}", lacks=True)
     if len(kinds) > 1:
         both = listing((repr(kind) for kind in kinds), last="and")
         message = f"a schedule has {both}; expected one of them"
-        raise TimetableError(
-            message, hint="several schedules of one asset are {any: [...]}", path=(kinds[1],), at_key=True
-        )
+        raise TimetableError(message, hint="write several schedules as {any: [...]}", path=(kinds[1],), at_key=True)
 
 
 def _refuse_modifiers(timetable: OnceTimetable | ContinuousTimetable, written: Mapping[str, object]) -> None:

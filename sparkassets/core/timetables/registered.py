@@ -214,6 +214,6 @@ def _find_fault(slot: object, start: datetime, end: datetime) -> str | None:
     if slot.end < slot.start:
         return f"a slot ends at {format_instant(slot.end)}, before it starts at {format_instant(slot.start)}"
     if not start <= slot.run_after < end:
-        asked_range = f"from {format_instant(start)} until {format_instant(end)}"
-        return f"a slot runs after {format_instant(slot.run_after)}, and slots were asked {asked_range}"
+        asked_range = f"{format_instant(start)} to {format_instant(end)}"
+        return f"a slot runs after {format_instant(slot.run_after)}, outside the range {asked_range}"
     return None

@@ -92,5 +92,7 @@ def _make_checker(name: str, parameters: Mapping[str, object], installed: Mappin
 
 def _as_row_checker(name: str, checker: object) -> RowChecker:
     if not callable(checker) or not isinstance(checker, RowChecker):
-        raise RegisteredError(f"check '{name}' cannot be called with rows, or has no 'per'; it is {kind_of(checker)}")
+        raise RegisteredError(
+            f"check '{name}' is {kind_of(checker)}; expected a callable that takes rows and has 'per'"
+        )
     return checker

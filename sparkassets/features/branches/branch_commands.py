@@ -166,8 +166,8 @@ class BranchCommands(Generic[P]):
                 running = [link for link in asset_state.chain if link.status == "open" and link.token not in lost]
                 if running:
                     run, driver = running[-1].entry.run, running[-1].driver
-                    hint = "wait until it ends, or stop it; then drop the branch again"
-                    raise InputError(f"branch {name!r} is in use: {run} runs, by {driver}", hint=hint)
+                    hint = "wait until it ends, or stop it, and drop the branch again"
+                    raise InputError(f"branch {name!r} is in use: {driver} is running {run}", hint=hint)
             return [
                 PauseEntry(asset_state.name, paused=True)
                 for asset_state in state.assets.values()
@@ -209,7 +209,7 @@ class BranchCommands(Generic[P]):
             for claim in (link.entry for link in asset_state.chain):
                 promotes = claim.request.promotes
                 if promotes is not None and promotes.journal_id == branch_id:
-                    problem = f"{claim.run} of {asset_state.name} is not settled in the base"
+                    problem = f"{claim.run} of {asset_state.name} is unfinished in the base"
                     hint = f"`sparkassets promote {name}` continues with it"
                     raise InputError(f"branch {name!r} is being promoted: {problem}", hint=hint)
 
@@ -222,12 +222,12 @@ class BranchCommands(Generic[P]):
         from sparkassets.features.branches.branch_project import branch_state_location, check_branch_name
 
         if self._context.scope is not None:
-            raise InputError(f"{self._context.scope.title} has no branches of its own")
+            raise InputError(f"{self._context.scope.title} cannot have branches")
         make_adapters = self._context.adapters.for_project
         branch_state_location(self._context.spec, check_branch_name(name))
         if make_adapters is None or not self._context.adapters.store.exists():
-            message = f"there is no base to branch off: {self._context.spec.state} holds no state"
-            raise InputError(message, hint="`sparkassets run` with the base's code makes it")
+            message = f"there is no base to branch from: {self._context.spec.state} contains no state"
+            raise InputError(message, hint="`sparkassets run` with the base's code creates it")
         clock = self._context.adapters.clock
         base = JournalReader(self._context.adapters.store, self._context.spec, clock)
         return Branch(name, base, make_adapters, clock=clock)
@@ -242,8 +242,8 @@ class BranchCommands(Generic[P]):
 
         branch = self._branch(name)
         if not branch.adapters.store.exists():
-            hint = did_you_mean(name, self.names()) or f"`sparkassets run --branch {name}` makes it"
-            raise InputError(f"there is no branch {name!r}", hint=hint)
+            hint = did_you_mean(name, self.names()) or f"`sparkassets run --branch {name}` creates it"
+            raise InputError(f"unknown branch {name!r}", hint=hint)
         return branch
 
     def _promotable_branch(self, name: str) -> Branch:
@@ -254,8 +254,8 @@ class BranchCommands(Generic[P]):
         """
         branch = self._existing_branch(name)
         if assets_not_run := branch.assets_not_run():
-            hint = f"`sparkassets run --branch {name}` computes what has changed; then promote it"
-            raise InputError(f"branch {name!r} has not run {listing(assets_not_run)} as it is now", hint=hint)
+            hint = f"run `sparkassets run --branch {name}`, then promote"
+            raise InputError(f"branch {name!r} has not run the current code of {listing(assets_not_run)}", hint=hint)
         return branch
 
     def _computed_selection(self, branch: Branch, select: Collection[str] | None) -> tuple[str, ...]:
@@ -291,7 +291,7 @@ class BranchScope:
         selected = tuple(name for name in chosen if name in computed)
         if not selected:
             message = f"{self.title} does not compute {listing(tuple(chosen))}"
-            raise InputError(message, hint="the base has it as the code says; without --branch it runs there")
+            raise InputError(message, hint="its code is the same as the base's: run it in the base, without --branch")
         return selected
 
     def check(self, name: str, verb: str) -> None:
@@ -301,8 +301,8 @@ class BranchScope:
             InputError: With how to do ``verb`` to it all the same.
         """
         if name in self._base.spec.assets and name not in self._branch.fork.computed_assets:
-            message = f"{self.title} does not compute {name!r}: it is as the base has it"
-            raise InputError(message, hint=f"`sparkassets {verb} {name}` without --branch does it in the base")
+            message = f"{self.title} does not compute {name!r}: it is the same in the base"
+            raise InputError(message, hint=f"use `sparkassets {verb} {name}` without --branch")
 
     def notes(self, context: PlanningContext) -> tuple[AssetNote, ...]:
         """Which assets are computed in the branch and which are read from the base, and why."""

@@ -39,9 +39,13 @@ def check_branch_name(name: str) -> str:
     'new-delays'
     """
     if len(name) > _MOST_CHARACTERS or not _NAME.fullmatch(name):
-        message = f"a branch cannot be named {name!r}"
+        message = f"invalid branch name {name!r}"
         raise InputError(
-            message, hint=f"lower-case letters, digits and single '-' between them, at most {_MOST_CHARACTERS}"
+            message,
+            hint=(
+                f"expected lower-case letters and digits with single '-' between them, at most {_MOST_CHARACTERS} "
+                "characters"
+            ),
         )
     return name
 
@@ -53,10 +57,10 @@ def branch_state_location(project: ProjectSpec, branch: str) -> str:
         InputError: The project's own state is a branch's, or a Spark session keeps it.
     """
     if project.state_by_spark:
-        raise InputError(f"the state {project.state} is kept by a Spark session, and has no branches")
+        raise InputError(f"the state {project.state} is written by a Spark session and cannot have branches")
     state = project.state.rstrip("/")
     if state.split("/")[-2:-1] == [BRANCH_FOLDER]:
-        raise InputError(f"the state {state} is a branch's, which has no branches", hint="branch off the base")
+        raise InputError(f"the state {state} belongs to a branch and cannot have branches", hint="branch from the base")
     return f"{state}/{BRANCH_FOLDER}/{branch}"
 
 
@@ -195,9 +199,9 @@ def _explain_divergence(asset: AssetSpec, project: ProjectSpec, base: PlanningCo
     if base_asset is None:
         return "the base does not have it"
     if asset.source is None and _has_other_code(base.asset(asset.name), base_asset):
-        return "its code is not the base's"
+        return "its code differs from the base"
     if base_asset.former is not None or _storage_signature(spec) != _storage_signature(base_asset.spec.as_declared):
-        return "its partitions, inlets or place are not the base's"
+        return "its partitions, inlets or location differ from the base"
     return None
 
 
@@ -232,8 +236,8 @@ def _adapt_computed_asset(
     """
     for inlet in asset.inlets.values():
         if inlet.aligned and inlet.name not in computed_assets:
-            message = f"{asset.name!r} reads {inlet.name!r} aligned to its runs, which a branch does not know"
-            raise InputError(message, hint=f"change something of {inlet.name!r}, too, so that it runs in the branch")
+            message = f"{asset.name!r} reads {inlet.name!r} aligned to its runs, which the branch does not have"
+            raise InputError(message, hint=f"change {inlet.name!r} too, so that it runs in the branch")
     return replace(
         asset,
         storage=branch_storage(project, branch, asset),

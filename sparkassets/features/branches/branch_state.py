@@ -31,7 +31,7 @@ from sparkassets.ports import Clock, HistoryQuery, JournalStore, LastLook, Obser
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.observation import changed_spec_entries
 
-MISSED = "; all of it counts as new, as the base does not keep what the branch has not read (`retention`)"
+MISSED = "; read again as a whole, because the base no longer keeps the changes (`retention`)"
 """Added to the note of an asset whose entries in the base's journal expired before the branch read them."""
 
 
@@ -98,7 +98,7 @@ class BaseObserver:
         del now
         state = self._base.state()
         if asset.name not in state.assets:
-            raise SourceError(f"{asset.name} is not in the base any more", hint="run the branch with the base's code")
+            raise SourceError(f"{asset.name} is no longer in the base", hint="run the branch with the base's code")
         is_shared = sum(each.uri == asset.uri for each in self._base.project.assets.values()) > 1
         read_seq = read_up_to(last.cursor, state)
         entry = mirror_updates(
@@ -187,7 +187,7 @@ class Branch:
             AssetNote(name, f"computed in branch {fork.name}: {why}") for name, why in fork.computed_assets.items()
         )
         observed = (
-            AssetNote(name, f"looked at by branch {fork.name} itself: {why}")
+            AssetNote(name, f"observed by branch {fork.name} itself: {why}")
             for name, why in fork.changed_sources.items()
         )
         reused = (AssetNote(name, self._reuse_note(name, state)) for name in fork.reused_assets)
@@ -197,9 +197,9 @@ class Branch:
         """The note for an asset that the branch reads from the base."""
         asset_state = state.assets.get(name)
         if asset_state is None or (asset_state.version is None and not state.dataset(asset_state.spec.uri).seq):
-            return "reused: the base has nothing of it yet"
+            return "reused: the base has no data of it yet"
         at = "" if asset_state.version is None else f" at version {asset_state.version}"
-        return f"reused, as the base has recorded it{at}{MISSED if self._has_missed(name) else ''}"
+        return f"reused from the base{at}{MISSED if self._has_missed(name) else ''}"
 
     def _has_missed(self, name: str) -> bool:
         """Whether changes of an asset that the branch has not read have expired in the base's journal."""

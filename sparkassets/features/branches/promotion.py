@@ -74,9 +74,9 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionO
     reasons = [
         Waiting(asset.name, f"stale in the branch; {command} computes it", None, stale),
         Waiting(
-            asset.name, f"made of {', '.join(diverged_inlets)}, which the base has otherwise", None, made_of_others
+            asset.name, f"computed from {', '.join(diverged_inlets)}, which differs in the base", None, made_of_others
         ),
-        Waiting(asset.name, "not in the branch: it stays as it is", None, not_in_branch, quiet=True),
+        Waiting(asset.name, "not in the branch, so the base keeps it", None, not_in_branch, quiet=True),
         Waiting(asset.name, "promoted already", None, promotable & identical, quiet=True),
     ]
     waiting = [each for each in reasons if each.partitions]
@@ -100,7 +100,7 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionO
 
 def _explain_promotion_at_once(what_differs: str) -> str:
     """Why no part of an asset is promoted before the rest: its columns or partitions are others than in the base."""
-    return f"its {what_differs} are others than in the base, so all of it is promoted at once, when the rest can be"
+    return f"its {what_differs} differ from the base, so it is promoted as a whole, once everything can be"
 
 
 def _waiting_column_changes(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> list[Waiting]:
@@ -110,7 +110,7 @@ def _waiting_column_changes(context: PlanningContext, asset: AssetSpec, offer: P
     """
     if not asset.partitioning.is_partitioned:
         return []  # a run of the base takes the place of the whole table
-    command = f"`sparkassets promote {offer.branch} --rebuild` promotes all of the table at once"
+    command = f"`sparkassets promote {offer.branch} --rebuild` promotes the whole table at once"
     changes = ((context.asset(name), offer.column_changes.get(name)) for name in asset.written_assets)
     return [
         Waiting(each.name, column_changes.describe_conflict(each, command), stuck=True)
@@ -168,10 +168,10 @@ def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: Promotio
     written = [context.asset(name) for name in asset.written_assets]
     if refused_mode := next((each.write for each in written if each.write and not each.write.is_promotable), None):
         mode = refused_mode.name
-        return f"a branch's rows cannot be promoted where they are written by {mode!r}; backfill it in the base"
+        return f"rows written by {mode!r} cannot be promoted; backfill it in the base"
     if not isinstance(asset.strategy, DateRange | SegmentBatches | FullRefresh):
         name = asset.strategy.name if asset.strategy is not None else ""
-        return f"a branch's rows cannot be promoted under {name!r}; backfill it in the base"
+        return f"rows cannot be promoted with strategy {name!r}; backfill it in the base"
     return _explain_other_code(context, asset, offer)
 
 
@@ -190,10 +190,7 @@ def _explain_other_code(context: PlanningContext, asset: AssetSpec, offer: Promo
     ]
     if other_outputs:
         run = other_outputs[-1].run
-        return (
-            f"other code than the branch's has made it since the branch began, in {run}: take that into this checkout, "
-            f"then drop the branch and run it again"
-        )
+        return f"other code computed it in {run} after the branch began: merge it, drop the branch and run it again"
     return None
 
 

@@ -83,7 +83,7 @@ def _read_side(session: SparkSession, asset: AssetSpec, side: ComparedTable) -> 
     location = asset.storage if is_own_table and asset.storage is not None else StorageLocation(side.path, side.path)
     table = find_table(session, location)
     if table is None or table.table_id != side.table_id:
-        raise RunError(f"{asset.name}: the table at {location.display_text} is not the one that is recorded")
+        raise RunError(f"{asset.name}: the table at {location.display_text} is not the recorded one")
     partitioning = asset.partitioning
     frame, is_exact = table.read_rows(session, side.version, parts=side.partitions, partitioning=partitioning)
     if side.partitions.is_everything or not partitioning.has_columns:

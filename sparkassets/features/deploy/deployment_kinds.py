@@ -52,7 +52,9 @@ def to_on_calendar(cron: str, timezone: str) -> str:
     minutes, hours = _split_times(cron)
     days = _find_days(cron, "systemd")
     if LAST in (days.days or ()) and len(days.days or ()) > 1:
-        raise InputError(f"cron '{cron}' means the last day of a month beside others, which systemd cannot say in one")
+        raise InputError(
+            f"cron '{cron}' combines the last day of the month with other days, which systemd cannot express"
+        )
     weekdays = ",".join(_SYSTEMD_DAYS[day] for day in _order_weekdays(days))
     months = _format_values(days.months, _MONTHS)
     dates = (
@@ -76,13 +78,13 @@ def _find_days(cron: str, scheduler: str) -> DayFields:
     """
     days = expand(cron).days
     if days.days is not None and days.weekdays is not None:
-        hint = "give days of the month or weekdays, not both"
-        raise InputError(f"cron '{cron}' means either of two kinds of days, which {scheduler} cannot say", hint=hint)
-    if days.nearest or any(nth for _, nth in days.weekdays or ()):
-        hint = "give plain days of the month or weekdays"
+        hint = "give either days of the month or weekdays"
         raise InputError(
-            f"cron '{cron}' uses W, # or L of a weekday, which is written otherwise by {scheduler}", hint=hint
+            f"cron '{cron}' combines days of the month with weekdays, which {scheduler} cannot express", hint=hint
         )
+    if days.nearest or any(nth for _, nth in days.weekdays or ()):
+        hint = "give days of the month or weekdays as plain numbers"
+        raise InputError(f"cron '{cron}' uses W, # or L of a weekday, which {scheduler} writes differently", hint=hint)
     return days
 
 
@@ -195,7 +197,7 @@ def _make_airflow(deployment: DeploymentSpec) -> _FilesByPath:
 def _make_kubernetes(deployment: DeploymentSpec) -> _FilesByPath:
     """A manifest and a Dockerfile."""
     if deployment.mail:
-        raise InputError("--mail: Kubernetes sends none", hint="`notify` of the project tells people")
+        raise InputError("--mail: Kubernetes sends no mail", hint="use the project's `notify`")
     name = "deployment.yaml" if deployment.loop else "cronjob.yaml"
     return {
         name: _render_template("kubernetes.yaml.j2", deployment, literal=_escape_kubernetes),
@@ -221,9 +223,7 @@ def _make_cron(deployment: DeploymentSpec) -> _FilesByPath:
 def _make_systemd(deployment: DeploymentSpec) -> _FilesByPath:
     """A service and, unless it loops, a timer."""
     if deployment.mail:
-        raise InputError(
-            "--mail: systemd sends none", hint="`notify` of the project tells people, or an OnFailure= unit"
-        )
+        raise InputError("--mail: systemd sends no mail", hint="use the project's `notify`, or an OnFailure= unit")
     unit = f"sparkassets-{deployment.resource}"
     line = " ".join(map(_quote_unit_word, deployment.local_command))
     java = _escape_unit_text(f"JAVA_HOME={java_home}") if (java_home := _find_java_home()) else ""
@@ -256,8 +256,8 @@ def _refuse_templates(words: tuple[str, ...], marks: tuple[str, ...], place: str
     """
     for word in words:
         if mark_found := next((mark for mark in marks if mark in word), None):
-            hint = "write it into the file by hand if that is meant"
-            raise InputError(f"{place} fills in what begins with {mark_found} in its arguments: {word}", hint=hint)
+            hint = "edit the generated file by hand if you need it"
+            raise InputError(f"{place} substitutes {mark_found} in arguments: {word}", hint=hint)
 
 
 def _find_java_home() -> str:

@@ -81,7 +81,7 @@ def write_owned(folder: Path, files: Mapping[str, OwnedContent], *, force: bool 
 def _refuse_changed(folder: Path, changed: Sequence[str]) -> None:
     """Refuses to write over files that were changed by hand."""
     if changed:
-        hint = "keep your change and write elsewhere with --out, or write over it with --force"
+        hint = "write elsewhere with --out to keep your changes, or overwrite them with --force"
         names, verb = f"{few(changed)} in {str(folder)!r}", "was" if len(changed) == 1 else "were"
         raise InputError(f"{names} {verb} changed by hand; nothing was written", hint=hint)
 

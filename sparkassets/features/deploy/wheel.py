@@ -198,7 +198,7 @@ def _read_pyproject(file: Path) -> list[str] | None:
 def _read_requirements_file(file: Path, root: Path) -> Iterator[str]:
     """The lines of a requirements file, and of the files that it includes."""
     if not file.resolve().is_relative_to(root.resolve()) or not file.is_file():
-        raise InputError(f"there is no {file}, or it lies outside {root}", hint="list the packages in one file")
+        raise InputError(f"{file} does not exist, or is outside {root}", hint="list the packages in one file")
     for number, line in enumerate(file.read_text(encoding="utf-8-sig").replace("\\\n", " \n").splitlines(), start=1):
         text = re.sub(r"(^|\s)#.*$", "", line).strip()
         text = re.sub(r"\s*--hash[= ]\S+", "", text).strip()
@@ -215,9 +215,11 @@ def _check_requirement(text: str, place: str) -> str:
         InputError: It is no requirement by name, or holds a credential.
     """
     if secret_in_text(text):
-        hint = "name the index and its credential where it is installed"
-        raise InputError(f"{place}: the requirement would write a credential into a file", hint=hint)
+        hint = "configure the index and its credential where the wheel is installed"
+        raise InputError(
+            f"{place}: the requirement contains a credential, which would be written into a file", hint=hint
+        )
     if not _REQUIREMENT.fullmatch(text) or not text.isprintable():
-        hint = "a deployment takes packages that have a name, such as pandas>=2; the project's own go with it"
-        raise InputError(f"{place}: {text!r} cannot be taken along", hint=hint)
+        hint = "name packages such as pandas>=2; the project's own packages are always included"
+        raise InputError(f"{place}: {text!r} cannot be deployed", hint=hint)
     return text

@@ -75,7 +75,7 @@ class NotificationSink:
                 sending.faults.append(message.problem)
             self._send(rule, message, sending, project)
         if faults := sending.wait(SEND_SECONDS):
-            raise NotifyError(f"not all receivers were told: {'; '.join(dict.fromkeys(faults))}")
+            raise NotifyError(f"some receivers could not be notified: {'; '.join(dict.fromkeys(faults))}")
 
     def _send(
         self, rule: NotifyRule, message: NotificationMessage, sending: _PendingDeliveries, project: ProjectSpec
@@ -171,7 +171,7 @@ def _receivers(urls: str) -> list[Any]:
 def _notify(receiver: Any, message: NotificationMessage) -> str:  # noqa: ANN401  a plug-in of Apprise
     """Sends the message to one receiver; returns why it failed, empty on success."""
     if receiver is None:
-        return "it holds no URL that Apprise knows"
+        return "it does not contain a URL that Apprise supports"
     apprise = _apprise()
     sender = apprise.Apprise()
     sender.add(receiver)
@@ -181,7 +181,7 @@ def _notify(receiver: Any, message: NotificationMessage) -> str:  # noqa: ANN401
         notify_type=apprise.NotifyType(_APPRISE_TYPES[message.severity]),
         body_format=apprise.NotifyFormat.TEXT,
     )
-    return "" if is_sent else "the receiver did not take it"
+    return "" if is_sent else "the receiver rejected it"
 
 
 def _apprise() -> Any:  # noqa: ANN401  the package, which has no types

@@ -28,7 +28,7 @@ from sparkassets.features.openlineage.names import job_name, run_id
 Event = Mapping[str, Any]
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT", "OTHER"]
 
-_GIVEN_UP: Final = "given up: another run of the asset settled it"
+_GIVEN_UP: Final = "abandoned: recovered by another run of the asset"
 
 
 def run_events(

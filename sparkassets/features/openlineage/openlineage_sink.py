@@ -120,7 +120,7 @@ def build_client() -> OpenLineageClient:
         from openlineage.client.client import OpenLineageClient
     except ImportError as error:
         raise InputError(
-            "OpenLineage is configured here, but the package openlineage-python is not installed",
+            "OpenLineage is configured, but the package openlineage-python is not installed",
             hint="pip install 'sparkassets[openlineage]', or set OPENLINEAGE_DISABLED=true",
         ) from error
 

@@ -44,12 +44,12 @@ class MetricsWatcher:
             import prometheus_client
         except ImportError as error:
             hint = "pip install 'sparkassets[metrics]'"
-            raise InputError("metrics need the client of Prometheus, which is not installed", hint=hint) from error
+            raise InputError("metrics need the Prometheus client, which is not installed", hint=hint) from error
         if not file.absolute().parent.is_dir():
-            raise InputError(f"there is no folder {str(file.absolute().parent)!r} to write metrics to")
+            raise InputError(f"the folder {str(file.absolute().parent)!r} for metrics does not exist")
         if not _may_replace(file):
-            hint = "name a file that is not there yet, such as sparkassets.prom"
-            raise InputError(f"{str(file)!r} holds no metrics, and is not written over", hint=hint)
+            hint = "name a new file, such as sparkassets.prom"
+            raise InputError(f"{str(file)!r} is not a metrics file and is not overwritten", hint=hint)
         self._client: Any = prometheus_client
         self._project = project
         self._file = file
@@ -92,8 +92,8 @@ class MetricsWatcher:
             runs[key], seconds[key] = runs.get(key, 0) + 1, seconds.get(key, 0.0) + run.seconds
         previous, families = _read_counters(self._file), []
         for name, description, counts in (
-            (RUNS, "Runs that ended, by how they did.", runs),
-            (SECONDS, "What they took together, in seconds.", seconds),
+            (RUNS, "Ended runs, by outcome.", runs),
+            (SECONDS, "Total duration of ended runs, in seconds.", seconds),
         ):
             previous_counts = {key: value for (metric, key), value in previous.items() if metric == f"{name}_total"}
             family = CounterMetricFamily(name, description, labels=("project", "asset", "status"))
@@ -102,7 +102,7 @@ class MetricsWatcher:
                     total = previous_counts.get((asset, status), 0.0) + counts.get((asset, status), 0)
                     family.add_metric((self._project.name, asset, status), total)
             families.append(family)
-        ticks = CounterMetricFamily(TICKS, "Ticks that were made.", labels=("project",))
+        ticks = CounterMetricFamily(TICKS, "Number of ticks of the driver.", labels=("project",))
         ticks.add_metric((self._project.name,), previous.get((f"{TICKS}_total", ("", "")), 0.0) + 1)
         registry.register(_MetricFamilies([*families, ticks]))
 
@@ -114,10 +114,14 @@ class MetricsWatcher:
 
         project = self._project.name
         assets = {name: asset for name, asset in self._project.assets.items() if not asset.maker}
-        make_gauge("tick_seconds", "What the last tick took.").labels(project).set(time.monotonic() - self._began)
-        make_gauge("tick_timestamp_seconds", "When the last tick ended.").labels(project).set(self._now().timestamp())
-        last = make_gauge("last_success_timestamp_seconds", "When a run of it last succeeded.", "asset")
-        partitions = make_gauge("partitions", "Partitions by what is wrong with them.", "asset", "state")
+        make_gauge("tick_seconds", "Duration of the last tick, in seconds.").labels(project).set(
+            time.monotonic() - self._began
+        )
+        make_gauge("tick_timestamp_seconds", "Time at which the last tick ended.").labels(project).set(
+            self._now().timestamp()
+        )
+        last = make_gauge("last_success_timestamp_seconds", "Time of the asset's last successful run.", "asset")
+        partitions = make_gauge("partitions", "Number of partitions, by problem.", "asset", "state")
         computed = {
             name: state.assets[name] for name, asset in assets.items() if asset.source is None and name in state.assets
         }
@@ -128,8 +132,8 @@ class MetricsWatcher:
                 partitions.labels(project, name, problem).set(count)
         waiting = Counter(item.asset for item in summary.waiting if not item.quiet)
         late = {lateness.asset for lateness in summary.late}
-        waiting_gauge = make_gauge("waiting", "Whether something of it is due and waits.", "asset")
-        late_gauge = make_gauge("late", "Whether it was to be there by now and is not.", "asset")
+        waiting_gauge = make_gauge("waiting", "Whether the asset is due and waiting.", "asset")
+        late_gauge = make_gauge("late", "Whether the asset is late.", "asset")
         for name, asset in assets.items():
             if asset.source is None:
                 waiting_gauge.labels(project, name).set(int(bool(waiting[name])))

@@ -93,9 +93,9 @@ class TraceWatcher:
             self._invocation_span.set_attribute("sparkassets.runs", len(summary.runs))
             self._invocation_span.set_attribute("sparkassets.late", len(summary.late))
             if not summary.ok:
-                self._invocation_span.set_status(self._api.StatusCode.ERROR, "not all went well")
+                self._invocation_span.set_status(self._api.StatusCode.ERROR, "some runs failed")
         else:
-            self._mark_failed(self._invocation_span, "the invocation was broken off")
+            self._mark_failed(self._invocation_span, "the invocation was interrupted")
         self._invocation_span.end()
         if hasattr(self._provider, "force_flush"):
             self._provider.force_flush(FLUSH_MILLIS)

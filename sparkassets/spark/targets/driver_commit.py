@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _DEFAULTS_PREFIX = "spark.databricks.delta.properties.defaults."
 _SESSION_REASONS = {
-    "spark.databricks.delta.optimizeWrite.enabled": "the session optimises each write",
+    "spark.databricks.delta.optimizeWrite.enabled": "the session optimizes each write",
     "spark.databricks.delta.autoCompact.enabled": "the session compacts after each write",
 }
 _LOG_STORES = ("spark.delta.logStore.class", "spark.delta.logStore.file.impl")
@@ -60,7 +60,7 @@ def spark_write_reason(planned: PlannedWrite, table: DeltaTable | None) -> str |
     """
     landing = planned.landing
     if planned.partitions is not None and planned.partitions.keeps_removed:
-        return "rows of segments that were removed stay beside those of all others"
+        return "rows of removed segments stay beside those of all others"
     if landing.statements_before or landing.statements_after:
         return "the run changes the table's columns"
     if landing.columns == "widened" and landing.replaces != "all":
@@ -94,7 +94,7 @@ def _find_unmet_promise(planned: PlannedWrite, table: DeltaTable) -> str | None:
         name for name in required_columns(json.loads(table.schema().to_json())) if name.lower() not in promised
     )
     if (first := next(unpromised, None)) is not None:
-        return f"its column '{first}' must not be null, which the result does not promise"
+        return f"its column '{first}' must not be null, but the result may contain NULL"
     return None
 
 
@@ -104,7 +104,7 @@ def _find_session_reason(session: SparkSession, *, new: bool) -> str | None:
         if (given_setting(session, key) or "").lower() == "true":
             return reason
     if any(given_setting(session, key) for key in _LOG_STORES):
-        return "the session sets a log store of its own"
+        return "the session sets its own log store"
     if new and any(key.startswith(_DEFAULTS_PREFIX) for key in settings_of(session)):
         return "the session sets properties of new tables"
     return None

@@ -213,7 +213,7 @@ def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverSta
     if rows is not None and replaced.mixed and staged.table is not None:
         rows = staging_layout.add_copied(rows, planned, staged.table, files=replaced.mixed, most=len(replaced.mixed))
     if rows is None:
-        raise RunError(f"{planned.asset.name}: rows of withheld partitions share files with others that cannot be read")
+        raise RunError(f"{planned.asset.name}: rows of withheld partitions share files that cannot be read")
     rewritten = write_staged(
         computation, planned, rows, staged.attempt, fields=staged.fields, table=staged.table, part=_SECOND_PART
     )

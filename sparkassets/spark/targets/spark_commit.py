@@ -110,7 +110,9 @@ def fence(
             save_rows(location, marked.createDataFrame([], schema), options, layout=layout, exists=table is not None)
     except Exception as error:
         if is_conflict(error) or error_condition(error) in _CREATED_CONDITIONS:
-            raise FenceConflictError(f"{asset.name}: another writer was quicker: {error_condition(error)}") from error
+            raise FenceConflictError(
+                f"{asset.name}: another writer committed first: {error_condition(error)}"
+            ) from error
         raise run_error(error, what=f"{asset.name} cannot be fenced") from error
 
 
@@ -133,7 +135,7 @@ def refuse_conflicts(asset: AssetSpec, table: OpenedTable, *, marker: CommitMark
         return
     later = commits_since(now, since)
     if later is None or any(map(changes_rows, later)):
-        raise CommitConflictError(f"{asset.name}: another writer changed the table meanwhile")
+        raise CommitConflictError(f"{asset.name}: another writer changed the table during the run")
 
 
 def is_done(table: OpenedTable | None, marker: CommitMarker) -> bool:

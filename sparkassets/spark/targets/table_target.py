@@ -262,7 +262,7 @@ class TableTarget:
         if spark_commit.is_done(table, marker):
             return
         if self._asset.rules and marker.judgement is None:
-            raise TypeError(f"{self._asset.name} has rules, and nothing says what they let through")
+            raise TypeError(f"{self._asset.name} has rules, but their verdicts are missing")
         if table is None and self._in_catalog and computation.target is None:
             self._create_in_catalog(session, computation.schema, marker)
         delta = _delta_table(table)
@@ -293,7 +293,7 @@ class TableTarget:
         spark_commit.fence(session, self._asset, schema, table=None, marker=fence)
         table = find_catalog_table(session, self._location)
         if table is None or table.transaction_version(marker.app_id) != fence.version:
-            raise CommitConflictError(f"{self._asset.name}: another writer made the table meanwhile")
+            raise CommitConflictError(f"{self._asset.name}: another writer created the table during the run")
 
     def _commit_by_spark(
         self, computation: SparkComputation, plan: PlannedWrite, table: OpenedTable | None, marker: CommitMarker
@@ -377,7 +377,7 @@ class TableTarget:
             table = self._find_table(session)
             if table is None:
                 place = self._location.display_text
-                raise RunError(f"{order.asset.name}: there is no table at {place} any more", hint="run it again")
+                raise RunError(f"{order.asset.name}: the table at {place} no longer exists", hint="run it again")
             return find_segments(table.read_rows(session, committed.stamped_version)[0], order)
 
     def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
@@ -454,7 +454,7 @@ class TableTarget:
             return unpublished_schema()
         if self._asset.columns:
             return declared_schema(session, self._asset.columns)
-        raise TargetMissingError(f"{self._asset.name}: there is no table at {self._location.display_text} yet")
+        raise TargetMissingError(f"{self._asset.name}: the table at {self._location.display_text} does not exist yet")
 
 
 def _publish(staged: DriverStaging, planned: CommitMarker, marker: CommitMarker) -> None:
@@ -491,8 +491,8 @@ def _describe_again(
     """
     asset, previous = computation.order.asset, computation.target
     if previous is not None and (table is None or table.table_id != previous.table_id):
-        change = "removed the table" if table is None else "made the table again"
-        raise CommitConflictError(f"{asset.name}: another writer {change} meanwhile")
+        change = "removed the table" if table is None else "re-created the table"
+        raise CommitConflictError(f"{asset.name}: another writer {change} during the run")
     if table is None or (previous is not None and previous.version == table.version):
         return previous
     described = table.describe()

@@ -132,7 +132,8 @@ def commit_merge(
     with open_brief_session(session) as brief:
         if brief is session:
             raise RunError(
-                "a merge takes its transaction from its session alone, and this one cannot be copied", hint=_MERGE_HINT
+                "upserts need a copy of the Spark session for their transaction, and this session cannot be copied",
+                hint=_MERGE_HINT,
             )
         key_merge.read_staged(brief).createOrReplaceTempView(_SOURCE)
         with _stamp_next_commit(brief, marker):
@@ -164,7 +165,7 @@ def _stamp_next_commit(session: SparkSession, marker: CommitMarker) -> Iterator[
         if not is_lacking(error):
             raise
         raise RunError(
-            f"a merge takes its transaction from its session alone, and this one does not take {key}", hint=_MERGE_HINT
+            f"upserts need to set {key} on the Spark session, and this session does not allow it", hint=_MERGE_HINT
         ) from error
     try:
         yield

@@ -192,8 +192,8 @@ class UpsertRows:
             )
         elif error_mentions(error, _NULL_ORDER):
             refusal = RunError(
-                f"{self.asset}: {self._count_nulls(self.tie_breakers)}, "
-                "which does not tell which row of a key is the newest; nothing was written"
+                f"{self.asset}: {self._count_nulls(self.tie_breakers)}, so the newest row of a key is unknown; "
+                "nothing was written"
             )
         elif error_mentions(error, _AMBIGUOUS):
             refusal = self._make_ambiguity_error()
@@ -231,14 +231,14 @@ class UpsertRows:
             problem = "several changes of one key at one instant"
             if self.newest_by:
                 problem += f", equal in {', '.join(self.newest_by)}"
-            hint = "a list of columns orders them: newest_by: [<time>, <column>], such as the position in the log"
+            hint = "order them by several columns: newest_by: [<time>, <column>], such as the position in the log"
         elif self.newest_by:
             problem = f"several rows of one key that are equal in {', '.join(self.newest_by)}"
-            hint = "a list of columns tells more: newest_by: [<column>, <column>]"
+            hint = "order them by several columns: newest_by: [<column>, <column>]"
         elif self.tie_breakers:
-            problem, hint = "several rows of one key in one commit of the inlet", "choose one of them in the query"
+            problem, hint = "several rows of one key in one commit of the inlet", "select one of them in the query"
         else:
-            problem, hint = "several rows of one key", "newest_by: <column> says which of them counts"
+            problem, hint = "several rows of one key", "newest_by: <column> decides which of them counts"
         return RunError(f"{self.asset}: {problem}: {keys} is {shown}{ellipsis}; nothing was written", hint=hint)
 
 

@@ -95,8 +95,8 @@ class UpsertMemory:
             if version == newest:
                 raise
             raise RunError(
-                f"{self.rows.asset}: its table was restored to a commit that remembers what version {version} of "
-                f"{self.location.display_text} held, and that is gone",
+                f"{self.rows.asset}: its table was restored to a commit that needs version {version} of "
+                f"{self.location.display_text}, which is gone",
                 hint=f"`sparkassets backfill {self.rows.asset} --rebuild` rebuilds the table",
             ) from error
         return frame
@@ -203,7 +203,7 @@ class UpsertMemory:
             ):
                 return int(commit["version"])
         raise RunError(
-            f"{self.rows.asset}: what the run is to remember is not in {self.location.display_text}",
+            f"{self.rows.asset}: the run's keys are missing from {self.location.display_text}",
             hint="run it again",
         )
 

@@ -150,6 +150,6 @@ def _make_inlet_error(asset: AssetSpec, name: str, broken: tuple[RuleVerdict, ..
     samples = [sample for each in broken for sample in each.samples][:_MOST_ROWS]
     rows = "; ".join(", ".join(f"{key}={value}" for key, value in sample.items()) for sample in samples)
     examples = f" (such as {rows})" if rows else ""
-    refusal = RunError(f"{asset.name}: the inlet {name!r} breaks what is asked of it: {verdict_texts}{examples}")
+    refusal = RunError(f"{asset.name}: the inlet {name!r} fails its validations: {verdict_texts}{examples}")
     refusal.is_data_error = True
     return refusal

@@ -228,7 +228,7 @@ class _RuleMeasurement:
             partition = self._keys.find_partition(tuple(row)[:width])
             if partition not in partitions or partition is None or partition in figures:
                 values = ", ".join(map(str, tuple(row)[:width]))
-                raise RunError(f"{self._rules.owner}: rows of no partition of the run were measured: {values}")
+                raise RunError(f"{self._rules.owner}: rows outside the run's partitions were measured: {values}")
             figures[partition] = row.asDict()
         return figures
 
@@ -259,7 +259,7 @@ class _RuleMeasurement:
         It is compared with the partition's end, or with now where that is earlier, and for a rule of the run.
         """
         if not isinstance(rule.check, FreshnessCheck) or plan.own is None:
-            raise TypeError(f"{rule.name} asks for no newest value")
+            raise TypeError(f"{rule.name} does not measure a newest value")
         newest = {partition: (_read_number(row, plan.checked), row[plan.own]) for partition, row in shared.items()}
         if rule.check.scope == "run":
             newest = {self._run_partitions: _combine_newest(newest.values())}
@@ -278,7 +278,7 @@ class _RuleMeasurement:
         from pyspark.sql import functions as sql
 
         if not isinstance(rule.check, UniqueCheck):
-            raise TypeError(f"{rule.name} asks for nothing unique")
+            raise TypeError(f"{rule.name} does not check uniqueness")
         keys = self._keys.keys if rule.check.scope == "partition" else ()
         names = [f"k{number}" for number in range(len(keys))]
         repeated = self._find_repeated(rule, rule.check, plan, keys)
@@ -340,7 +340,7 @@ class _RuleMeasurement:
         elif isinstance(rule.check, PythonCheck | RegisteredCheck):
             answer = self._rules.calling(rule.check, frame)
         else:
-            raise TypeError(f"{rule.name} tells nothing by itself")
+            raise TypeError(f"{rule.name} has no result of its own")
         if rule.check.scope == "run":
             if not isinstance(answer, Column):
                 return {self._run_partitions: True if answer is None else answer}

@@ -142,7 +142,7 @@ def _number_slots(kind: str, time: Time) -> tuple[str, Callable[[int], int]]:
         case "timestamp_ntz":
             to_seconds = "unix_seconds(CAST({column} AS TIMESTAMP))"  # of a session in UTC
             return to_seconds, lambda start: int(time.local_start(start).replace(tzinfo=UTC).timestamp())
-    raise RunError(f"a column of {kind} tells no time")
+    raise RunError(f"a column of {kind} does not hold a time")
 
 
 def _encode_segment(column: str) -> str:

@@ -37,7 +37,7 @@ Calling = Callable[[PythonCheck | RegisteredCheck, "DataFrame"], Any]
 
 def _refuse_call(check: PythonCheck | RegisteredCheck, frame: DataFrame) -> Any:  # noqa: ANN401
     del frame
-    raise RunError(f"{check.subject!r} cannot be asked here")
+    raise RunError(f"{check.subject!r} is not supported here")
 
 
 @frozen
@@ -162,7 +162,7 @@ class RowRules:
             case PythonCheck() | RegisteredCheck(condition=""):
                 return ~as_column(self.calling(check, frame), rule)
             case HasColumnsCheck() | UniqueCheck() | RowCountCheck() | FreshnessCheck():
-                raise RunError(f"{self.owner}: {rule.name} is asked of no single row")
+                raise RunError(f"{self.owner}: {rule.name} does not judge single rows")
         return sql.expr(check.failing_rows(column))
 
     def _join_foreign_key(self, frame: DataFrame, rule: ValidationRule, check: ForeignKeyCheck) -> DataFrame:
@@ -173,7 +173,7 @@ class RowRules:
         from pyspark.sql import functions as sql
 
         if check.asset not in self.others:
-            raise RunError(f"{self.owner}: the rows of {check.asset!r}, which a foreign key points to, are not read")
+            raise RunError(f"{self.owner}: the foreign key's asset {check.asset!r} is not read")
         other = self.others[check.asset]
         keys = [sql.col(sqltext.name(name)).alias(f"{_match_column(check)} {n}") for n, name in enumerate(check.to)]
         existing = other.select(*keys).distinct().withColumn(_match_column(check), sql.lit(True))  # noqa: FBT003

@@ -90,5 +90,5 @@ def mode_of(asset: AssetSpec) -> LandingMode:
     A registered mode replaces: its rows were combined with the table's before (`combine_rows`).
     """
     if asset.write is None:
-        raise RunError(f"{asset.name} is not written here")
+        raise RunError(f"{asset.name} is not written by sparkassets")
     return _MODES[type(asset.write)]

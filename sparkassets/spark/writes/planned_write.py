@@ -62,8 +62,8 @@ def explain_violation(error: BaseException, schema: StructType, *, asset: str) -
 def _make_refusal(asset: str, rule: str, values: str) -> RunError:
     shown = f": {values}" if values else ""
     return RunError(
-        f"{asset}: the target refuses a row by its {rule}{shown}; nothing was written",
-        hint="mend or filter such rows in the query, or change the table's constraint",
+        f"{asset}: a row violates the target's {rule}{shown}; nothing was written",
+        hint="fix or filter such rows in the query, or change the table's constraint",
     )
 
 
@@ -133,7 +133,9 @@ class PlannedWrite:
             return explained
         if is_conflict(error):
             condition = error_condition(error)
-            conflict = RunError(f"{self.asset.name}: another writer committed to the target meanwhile ({condition})")
+            conflict = RunError(
+                f"{self.asset.name}: another writer committed to the target during the run ({condition})"
+            )
             conflict.retryable = True
             return conflict
         return run_error(error, what=self.asset.name)

@@ -66,8 +66,11 @@ def _history_schema(schema: StructType, write: UpsertWrite, history: HistoryColu
     start = names.get(history.valid_from.lower())
     if start is None and not write.newest_by:
         raise RunError(
-            f"{asset}: nothing tells from when a row holds: the result has no column {history.valid_from!r}",
-            hint="give it, or write newest_by: <the column of the source's time>, which it then holds",
+            (
+                f"{asset}: 'history' needs the start of each row's validity: the result lacks the column "
+                f"{history.valid_from!r}"
+            ),
+            hint="return it, or write newest_by: <the column with the source's time> to fill it",
         )
     stored = [field for field in schema.fields if not is_unstored_column(field.name)]
     if start is None:
@@ -401,7 +404,7 @@ def _make_upsert_rows(order: RunOrder, frame: DataFrame) -> UpsertRows:
 def _upsert_mode(asset: AssetSpec) -> UpsertWrite:
     """The asset's write mode, which the caller knows to be an upsert."""
     if not isinstance(asset.write, UpsertWrite):
-        raise TypeError(f"{asset.name} is no upsert")
+        raise TypeError(f"{asset.name} is not an upsert")
     return asset.write
 
 

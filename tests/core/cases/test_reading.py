@@ -83,22 +83,22 @@ def test_a_test_of_when_assets_run():
     [
         (
             "test: a\n",
-            [(1, 1, "the key 'asset' is missing in test 'a'", "a test has 'asset', 'given' and 'expect', or 'steps'")],
+            [(1, 1, "missing key 'asset' in test 'a'", "a test has 'asset', 'given' and 'expect', or 'steps'")],
         ),
-        ("test: a\nasset: dayly\nexpect: []\n", [(2, 8, "there is no asset 'dayly'", "did you mean 'daily'?")]),
-        ("test: a\nasset: orders\nexpect: []\n", [(2, 8, "'orders' is a source, which nothing computes", None)]),
+        ("test: a\nasset: dayly\nexpect: []\n", [(2, 8, "unknown asset 'dayly'", "did you mean 'daily'?")]),
+        ("test: a\nasset: orders\nexpect: []\n", [(2, 8, "'orders' is a source, which no run computes", None)]),
         (
             "test: a\nasset: daily\ngiven: {orders: []}\nexpect: []\n",
-            [(1, 1, "the test does not say which partitions of 'daily' are computed", "write partition: A..B")],
+            [(1, 1, "the test lacks 'partition': asset 'daily' has partitions", "write partition: A..B")],
         ),
         (
             "test: a\nasset: daily\npartition: 2025-01-02\nexpect: []\n",
-            [(1, 1, "the rows of 'orders', which 'daily' reads, are not given", "write orders: [] for none")],
+            [(1, 1, "'given' lacks the rows of 'orders', which 'daily' reads", "write orders: [] for none")],
         ),
         (
             "test: a\nasset: daily\npartition: 2025-01-02\ngiven: {orders: [{dya: 1}], order: []}\nexpect: []\n",
             [
-                (4, 19, "'orders' declares no column 'dya'", "did you mean 'day'?"),
+                (4, 19, "'orders' does not declare a column 'dya'", "did you mean 'day'?"),
                 (4, 29, "'daily' does not read 'order'", "did you mean 'orders'?"),
             ],
         ),
@@ -111,16 +111,16 @@ def test_a_test_of_when_assets_run():
         (
             "test: a\nsteps: [{at: 2025-01-02, runs: {daily: false}}, {at: 2025-01-01}]\nasset: daily\n",
             [
-                (2, 8, "the moments of the steps must follow one another", None),
+                (2, 8, "the times of the steps must increase", None),
                 (2, 40, "'daily' in 'runs' is false; expected partitions, true, or how many runs there are", None),
-                (3, 1, "'asset' has no meaning beside 'steps', which say when assets run", None),
+                (3, 1, "'asset' is not allowed beside 'steps'", None),
             ],
         ),
         (
             "test: a\nsteps: [{at: 2025-01-02}]\n---\ntest: a\nsteps: [{at: 2025-01-02}]\n",
             [(4, 7, "the test 'a' is defined twice; first at conf/tests/a.yml:1:7", None)],
         ),
-        ("- a\n", [(1, 1, "a test is a map of keys; expected 'test: <name>' first", None)]),
+        ("- a\n", [(1, 1, "expected a map of keys that begins with 'test: <name>'", None)]),
         (
             "test: a\nsteps: [{at: soon, runs: {daily: 2025}, events: [{partition: x}]}]\n",
             [],

@@ -122,19 +122,19 @@ def test_leaves_in_order():
 @pytest.mark.parametrize(
     ("value", "message", "path", "position", "width"),
     [
-        ("", "the condition ends where an asset name, a dataset URI or a time is expected", (), 0, 1),
-        ("a &", "the condition ends where an asset name, a dataset URI or a time is expected", (), 3, 1),
-        ("a & | b", "'|' stands where an asset name, a dataset URI or a time is expected", (), 4, 1),
-        ("a b", "'b' stands where an operator is expected\n  hint: join the two with & or |", (), 2, 1),
-        ("a (b)", "'(' stands where an operator is expected\n  hint: join the two with & or |", (), 2, 1),
+        ("", "expected an asset name, a dataset URI or a time at the end of the condition", (), 0, 1),
+        ("a &", "expected an asset name, a dataset URI or a time at the end of the condition", (), 3, 1),
+        ("a & | b", "expected an asset name, a dataset URI or a time, found '|'", (), 4, 1),
+        ("a b", "expected an operator, found 'b'\n  hint: join the two with & or |", (), 2, 1),
+        ("a (b)", "expected an operator, found '('\n  hint: join the two with & or |", (), 2, 1),
         ("(a | b", "this parenthesis is not closed", (), 0, 1),
-        ("a)", "')' closes no parenthesis", (), 1, 1),
-        ("a and b", "a condition has no word 'and'\n  hint: write &", (), 2, 3),
-        ("a || b", "a condition has no word '||'\n  hint: write |", (), 2, 2),
-        ("a && b", "a condition has no word '&&'\n  hint: write &", (), 2, 2),
+        ("a)", "unmatched ')'", (), 1, 1),
+        ("a and b", "unknown operator 'and' in a condition\n  hint: write &", (), 2, 3),
+        ("a || b", "unknown operator '||' in a condition\n  hint: write |", (), 2, 2),
+        ("a && b", "unknown operator '&&' in a condition\n  hint: write &", (), 2, 2),
         (
             "a & b-c",
-            "'b-c' is neither an asset name nor a dataset URI\n  hint: any other identity is written {uri: ...}",
+            "'b-c' is neither an asset name nor a dataset URI\n  hint: write any other identity as {uri: ...}",
             (),
             4,
             3,
@@ -152,8 +152,8 @@ def test_leaves_in_order():
         (
             {"any": ["H H * * *"]},
             (
-                "cron 'H H * * *': minute 'H' is not valid; expected 0-59\n"
-                "  hint: H and R (a value drawn by hash or at random) are not supported"
+                "cron 'H H * * *': minute 'H' is not valid; expected 0-59\n  hint: H and R (values chosen by hash "
+                "or at random) are not supported"
             ),
             ("any", 0),
             0,
@@ -162,8 +162,8 @@ def test_leaves_in_order():
         (
             "a & s3://b/*.csv",
             (
-                "the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'\n"
-                "  hint: an identity names one dataset"
+                "the dataset URI 's3://b/*.csv' contains '*', as in a glob or a regular expression\n  hint: a URI "
+                "identifies a single dataset"
             ),
             (),
             4,
@@ -179,8 +179,8 @@ def test_leaves_in_order():
         (
             'a & {"every": }',
             (
-                '{"every": } is no time\n'
-                "  hint: in the text form a time's map is JSON; as an item of {any: [...]} it is plain YAML"
+                '{"every": } is not a time\n  hint: in the text form a time\'s map is JSON; as an item of {any: '
+                "[...]} it is plain YAML"
             ),
             (),
             4,
@@ -188,7 +188,7 @@ def test_leaves_in_order():
         ),
         ([], "expected a list with at least one condition, not an empty list", (), 0, 0),
         ({"any": "a"}, "expected a list with at least one condition, not 'a'", ("any",), 0, 0),
-        ({"a": 1, "b": 2}, f"a condition cannot be a map of a, b\n{AS_A_MAP}", (), 0, 0),
+        ({"a": 1, "b": 2}, f"unknown keys in a condition: a, b\n{AS_A_MAP}", (), 0, 0),
         ({}, f"this map is empty\n{AS_A_MAP}", (), 0, 0),
         ({"uri": 3}, "'uri' of a condition is 3; expected text", ("uri",), 0, 0),
         (["a", 3], "a condition cannot be 3; expected asset names joined by & and |, a list or a map", (1,), 0, 0),
@@ -218,20 +218,20 @@ def errors_in(value):
     [
         (
             {"any": ["a"], "all": ["b"]},
-            f"a condition has 'any' and 'all'; expected one of them\n{AS_A_MAP}",
+            f"'any' and 'all' exclude each other in a condition\n{AS_A_MAP}",
             ("all",),
         ),
         (
             ["a", {"cron": "@daily", "any": ["b"]}],
-            f"a condition has 'cron' and 'any'; expected one of them\n{AS_A_MAP}",
+            f"'cron' and 'any' exclude each other in a condition\n{AS_A_MAP}",
             (1, "any"),
         ),
         (
             {"any": ["a"], "catchup": "all"},
-            f"unknown key 'catchup' beside 'any' of a condition\n{AS_A_MAP}",
+            f"unknown key 'catchup' beside 'any' in a condition\n{AS_A_MAP}",
             ("catchup",),
         ),
-        (["a", {"every": "6h", "interval": "1d"}], "'interval' goes with 'cron', not with 'every'", (1, "interval")),
+        (["a", {"every": "6h", "interval": "1d"}], "'interval' needs 'cron', not 'every'", (1, "interval")),
     ],
 )
 def test_errors_of_a_key(value, message, path):
@@ -247,7 +247,7 @@ def test_all_that_is_wrong_is_told():
         (("any", 0), "cron '61 6 * * *': minute '61' is not valid"),
         (("any", 1), "unknown preset '@dailyy'"),
         (("any", 1), "the dataset URI 'sparkassets://x' uses the scheme 'sparkassets', which is reserved"),
-        (("any", 2, 0), "'d' stands where an operator is expected"),
+        (("any", 2, 0), "expected an operator, found 'd'"),
         (("any", 2, 1, "every"), "'every' of a schedule is 6"),
     ]
     assert refused.value.leaves == [A, B]

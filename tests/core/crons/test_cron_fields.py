@@ -94,8 +94,8 @@ def test_plain_crons_match_as_in_croniter(cron, start):
         expand(cron)
     except CronError as error:
         never = "never fires" in str(error)
-        itself = "begins where it ends" in str(error)
-        beyond = "leads beyond its range" in str(error)
+        itself = "starts and ends at the same value" in str(error)
+        beyond = "exceeds its range" in str(error)
         assert never or itself or beyond or not croniter.is_valid(cron)
         assume(False)  # noqa: FBT003 - the signature of hypothesis
     start = start.replace(second=0, microsecond=0)
@@ -142,7 +142,7 @@ def test_a_cron_has_a_length():
         expand(",".join("1" * 1000) + " 0 * * *")
 
 
-NO_DRAWING = "H and R (a value drawn by hash or at random) are not supported"
+NO_DRAWING = "H and R (values chosen by hash or at random) are not supported"
 NO_MIXING = "# and L cannot be mixed with plain weekdays"
 
 
@@ -172,10 +172,15 @@ NO_MIXING = "# and L cannot be mixed with plain weekdays"
         ("R/10 * * * *", "minute", "R/10", NO_DRAWING),
         ("0 0 * * 5,L5", "day-of-week", "5,L5", NO_MIXING),
         ("0 0 * * 1#1,2", "day-of-week", "1#1,2", NO_MIXING),
-        ("0 6-6 * * *", "hour", "6-6", "'6-6' begins where it ends; write one value, or * for all"),
-        ("0 0 * * 1,5-05", "day-of-week", "1,5-05", "'5-05' begins where it ends; write one value, or * for all"),
+        ("0 6-6 * * *", "hour", "6-6", "'6-6' starts and ends at the same value; write one value, or * for all"),
+        (
+            "0 0 * * 1,5-05",
+            "day-of-week",
+            "1,5-05",
+            "'5-05' starts and ends at the same value; write one value, or * for all",
+        ),
         *(
-            (cron, name, field, f"the step of '{part}' leads beyond its range; write one value, or a smaller step")
+            (cron, name, field, f"the step of '{part}' exceeds its range; write one value, or a smaller step")
             for cron, name, field, part in [
                 ("*/60 * * * *", "minute", "*/60", "*/60"),
                 ("0-59/70 * * * *", "minute", "0-59/70", "0-59/70"),
@@ -186,8 +191,18 @@ NO_MIXING = "# and L cannot be mixed with plain weekdays"
                 ("0 0 * * MON,*/7", "day-of-week", "MON,*/7", "*/7"),
             ]
         ),
-        ("0 0 31-L * *", "day-of-month", "31-L", "'31-L' begins where it ends; write one value, or * for all"),
-        ("0 0 * JAN-1 *", "month", "JAN-1", "'JAN-1' begins where it ends; write one value, or * for all"),
+        (
+            "0 0 31-L * *",
+            "day-of-month",
+            "31-L",
+            "'31-L' starts and ends at the same value; write one value, or * for all",
+        ),
+        (
+            "0 0 * JAN-1 *",
+            "month",
+            "JAN-1",
+            "'JAN-1' starts and ends at the same value; write one value, or * for all",
+        ),
     ],
 )
 def test_wrong_field(cron, name, field, hint):

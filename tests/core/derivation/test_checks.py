@@ -21,7 +21,7 @@ def problems(sql, *, more=""):
     ("sql", "found"),
     [
         ("SELECT sum(amount FROM {{ inlets.orders }}", "8:21: the SQL cannot run: expected ) before 'FROM'"),
-        ("SELECT id\nFROM {{ inlets.orders }}\nWHERE", "10:3: the SQL cannot run: something is missing beside 'WHERE'"),
+        ("SELECT id\nFROM {{ inlets.orders }}\nWHERE", "10:3: the SQL cannot run: incomplete expression near 'WHERE'"),
         ("SELECT id b c\nFROM {{ inlets.orders }}", "8:15: the SQL cannot run: unexpected 'c'"),
         ("SELECT 'abc FROM {{ inlets.orders }}", "8:3: the SQL cannot run: a quote or a comment is not closed"),
         (
@@ -30,7 +30,7 @@ def problems(sql, *, more=""):
         ),
         (
             "SELECT id,\n  amout\nFROM {{ inlets.orders }}",
-            "9:5: the SQL cannot run: nothing that the query reads has a column 'amout' (did you mean 'amount'?)",
+            "9:5: the SQL cannot run: none of the query's inputs has a column 'amout' (did you mean 'amount'?)",
         ),
         (
             "SELECT o.amout FROM {{ inlets.orders }} AS o",
@@ -38,7 +38,7 @@ def problems(sql, *, more=""):
         ),
         (
             "SELECT q.id FROM {{ inlets.orders }} AS o",
-            "8:10: the SQL cannot run: nothing in the query is called 'q' (known is o)",
+            "8:10: the SQL cannot run: unknown table or alias 'q' (known is o)",
         ),
         ("SELECT id,\n  , amount\nFROM {{ inlets.orders }}", "9:5: the SQL cannot run: unexpected ','"),
         ("SELECT concat(id, ) AS c FROM {{ inlets.orders }}", "8:19: the SQL cannot run: unexpected ','"),
@@ -100,8 +100,8 @@ def test_a_query_that_asks_for_segments_which_only_rows_make_known(sql, place):
     keys = f"partition: [{PARTITIONS}]\ninlets: {{orders: {{on_update: rerun}}}}\n"
     (found,) = problems(sql, more=keys)
     assert found.startswith(f"{place}: the SQL cannot run: ")
-    assert "has no 'item': no inlet lists these segments" in found
-    assert "(go by day alone, and a run takes all rows" in found
+    assert "has no 'item': no inlet lists its segments" in found
+    assert "(use only day, and a run keeps all rows" in found
 
 
 def test_a_time_without_a_column_has_its_grain_as_its_name_in_partitions():
@@ -126,9 +126,9 @@ def test_rules_that_cannot_be_judged():
     )
     found = problems("SELECT id, amount, 1 AS a FROM {{ inlets.orders }}", more=rules)
     assert [each.partition(": ")[2] for each in found] == [
-        "'sql' of sql(amount >) is no condition in SQL: something is missing beside ')'",
+        "'sql' of sql(amount >) is not a valid SQL condition: incomplete expression near ')'",
         "the regular expression of pattern(id) does not compile: missing ), unterminated subpattern at position 1",
-        "'where' of not_null(id) is no condition in SQL: something is missing beside '>'",
+        "'where' of not_null(id) is not a valid SQL condition: incomplete expression near '>'",
     ]
 
 
@@ -190,6 +190,6 @@ def test_a_query_that_ends_too_early():
 
 def test_a_template_that_no_run_can_render():
     assert problems("SELECT {{ 1 // 0 }} AS a FROM {{ inlets.orders }}") == [
-        "8:3: no run can render this template: integer division or modulo by zero"
+        "8:3: this template always fails: integer division or modulo by zero"
     ]
     assert problems("SELECT {{ 1 // (ds | length - 10) }} AS a FROM {{ inlets.orders }}") == []

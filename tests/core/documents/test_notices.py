@@ -190,7 +190,7 @@ def test_a_template_has_what_there_is_to_tell():
 def test_a_template_that_fails_is_told_and_people_are_told_all_the_same():
     ((_, message),) = of([FAILED], NotifyRule(ALL, ("X",), template="{{ failures[3].asset }}"))
     assert message.text.startswith("failed: a 2025-01-01: boom")
-    assert message.problem.startswith("the template of 'notify' failed: UndefinedError: there is no element 3")
+    assert message.problem.startswith("the template of 'notify' failed: UndefinedError: index 3 is out of range")
 
 
 def test_of_many_there_is_the_number():

@@ -259,7 +259,7 @@ def test_what_is_withheld_is_told_with_its_rows_and_once(report, pages):
 
 def test_what_is_expected_and_not_there_is_late(report):
     rows = {row["name"]: row for row in report.index["assets"]}
-    assert rows["delays_7d"]["late"] == "2025-03-10 was to be there by 2025-03-11T12:00Z"
+    assert rows["delays_7d"]["late"] == "2025-03-10 was expected by 2025-03-11T12:00Z"
     assert {name for name, row in rows.items() if "late" in row} == {"delays_7d"}
 
 

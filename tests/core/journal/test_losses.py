@@ -22,8 +22,8 @@ from sparkassets.core.writes import AppendWrite
 from tests.builders import Story, asset, at, days, project, source, timed
 from tests.depth import examples
 
-GONE = TableFinding("gone", "its table at /data/a is gone", EVERYTHING)
-ANOTHER = TableFinding("replaced", "another table stands at /data/a now", EVERYTHING, "u", 3, "content:x")
+GONE = TableFinding("gone", "its table at /data/a was deleted", EVERYTHING)
+ANOTHER = TableFinding("replaced", "its table at /data/a was replaced by another", EVERYTHING, "u", 3, "content:x")
 
 
 def restored(*keys, **more):
@@ -96,7 +96,7 @@ def test_consumers_keep_their_rows_and_wait_for_what_is_lost_whatever_they_requi
     assert [item.reason for item in backfill.waiting] == [f"waits for a: {what.reason}"]
     lacking = [item.reason for item in story.plan().waiting if item.asset == "b" and item.partitions == partitions]
     assert lacking == []
-    assert notes(story) == [f"{what.reason}; this is missing until it is computed again"]
+    assert notes(story) == [f"{what.reason}; missing until it is recomputed"]
 
 
 def test_consumers_run_again_once_it_is_whole_again():
@@ -150,8 +150,8 @@ def test_what_is_lost_and_has_no_input_any_more_says_how_to_go_on_without():
     (wait,) = [item for item in story.plan().waiting if item.asset == "a"]
     assert not wait.quiet
     assert wait.reason == (
-        "waits for s: 0 of 1 partition, missing 2025-01-02, which was removed; "
-        "`sparkassets backfill a --partition … --force` computes it without"
+        "waits for s: 0 of 1 partition, missing 2025-01-02, which was removed; `sparkassets backfill a --partition "
+        "… --force` computes it without them"
     )
     assert story.waits("f") == [f"waits for a: {GONE.reason}"]
 
@@ -159,7 +159,7 @@ def test_what_is_lost_and_has_no_input_any_more_says_how_to_go_on_without():
 def test_what_is_not_due_is_noted_until_it_is():
     story = ran(asset("a", "s"))
     found(story, "a", restored("2025-01-02"))
-    assert notes(story, select=[]) == ["its table was restored; this is missing until it is computed again"]
+    assert notes(story, select=[]) == ["its table was restored; missing until it is recomputed"]
     assert notes(story) == []
 
 
@@ -209,7 +209,7 @@ def test_a_vanished_table_with_a_watermark_is_computed_from_the_start():
     found(story, "a", GONE)
     (run,) = story.plan().runs
     assert run.request.pins["s"].low is None
-    assert run.reason == "s updated; its table at /data/a is gone"
+    assert run.reason == "s updated; its table at /data/a was deleted"
 
 
 def test_a_restored_table_goes_on_from_the_watermark_of_the_run_that_is_left():
@@ -220,8 +220,8 @@ def test_a_restored_table_goes_on_from_the_watermark_of_the_run_that_is_left():
 
 
 STUCK = (
-    "; what was appended cannot be computed again: put the table back as it was, or continue with what is there by "
-    "`sparkassets backfill a`"
+    "; appended rows cannot be recomputed: restore the table, or continue with the rows left by `sparkassets "
+    "backfill a`"
 )
 
 
@@ -285,8 +285,8 @@ def test_what_others_changed_is_news_for_consumers_and_stays_as_it_is():
     assert story.due() == {"b": ["2025-01-02"], "c": []}
     assert notes(story) == [
         (
-            "changed by another writer: DELETE in version 2 at 2025-01-09T00:00Z; it stays as it is until "
-            "`sparkassets backfill a --partition … --force`"
+            "changed by another writer: DELETE in version 2 at 2025-01-09T00:00Z; recompute it by `sparkassets "
+            "backfill a --partition … --force`"
         )
     ]
     assert story.plan().runs[0].request.pins["a"].version == 2
@@ -336,7 +336,7 @@ def test_a_run_that_wrote_into_another_table_than_was_recorded_tells_that_the_re
     claim = story.claim(story.plan().runs[0])
     story.add(success(story, "a", claim, "other"))
     assert story.due() == {"a": ["2025-01-01..2025-01-03"]}
-    assert "was replaced by another one before a-" in story.plan().runs[0].reason
+    assert "was replaced by another before a-" in story.plan().runs[0].reason
     assert story.state.dataset("a").coverage == days("2025-01-04")
 
 
@@ -347,7 +347,7 @@ def test_an_appending_run_that_wrote_into_another_table_waits_for_a_person():
     story.add(success(story, "a", claim, "other"))
     story.observed("s")
     assert story.due() == {}
-    assert "was replaced by another one before a-" in story.waits("a")[0]
+    assert "was replaced by another before a-" in story.waits("a")[0]
 
 
 def test_a_table_that_cannot_be_looked_at_keeps_it_and_its_consumers_and_nobody_else():

@@ -139,11 +139,11 @@ def test_sets_of_all_kinds_are_read_as_they_were_written(data):
 def test_a_damaged_snapshot_is_refused_with_what_to_do():
     (row, *_) = encode(told([("s", 1)]).state)
     with pytest.raises(
-        StateError, match=r"the snapshot's row of 's' is damaged: .*\n  hint: delete the folder `watermarks`"
+        StateError, match=r"the snapshot's row of 's' is damaged: .*\n  hint: delete the state's folder `watermarks`"
     ):
         decode([replace(row, body="{")], journal_id="j")
     newer = json.dumps({**json.loads(row.body), "v": 99})
-    with pytest.raises(StateError, match=r"the snapshot has format 99, this version of sparkassets reads up to 5"):
+    with pytest.raises(StateError, match=r"the snapshot has format 99; this version of sparkassets reads up to 5"):
         decode([replace(row, body=newer)], journal_id="j")
 
 
@@ -151,7 +151,7 @@ def test_a_damaged_snapshot_is_refused_with_what_to_do():
     ("change", "text"),
     [
         ({"body": "{"}, r"journal entry 3 \(kind 'observed'\) is damaged: .*"),
-        ({"body": '{"v": 99}'}, "journal entry 3 has format 99, this version of sparkassets reads up to 5"),
+        ({"body": '{"v": 99}'}, "journal entry 3 has format 99; this version of sparkassets reads up to 5"),
         ({"kind": "dance"}, r"journal entry 3 \(kind 'dance'\) is damaged: unknown kind 'dance'"),
     ],
 )

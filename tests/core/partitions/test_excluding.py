@@ -175,7 +175,7 @@ WORKDAYS = TimePartition("day", "UTC", exclude="* * * * SAT,SUN; 2025-03-05")
         ),
         (
             "2025-03-05",
-            "partition key '2025-03-05' is excluded: a Wednesday, it is one of the days that are left out",
+            "partition key '2025-03-05' is excluded: a Wednesday, the day is excluded",
             "the partitions around it are 2025-03-04 and 2025-03-06",
         ),
     ],

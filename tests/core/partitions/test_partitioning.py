@@ -213,7 +213,7 @@ def test_the_whole_has_no_name():
     assert UNPARTITIONED.label_count(EVERYTHING) == 0
     with pytest.raises(PartitionError) as error:
         UNPARTITIONED.parse("2025-03-01")
-    assert str(error.value) == "'2025-03-01' names a partition of what has no partitions\n  hint: leave it out"
+    assert str(error.value) == "'2025-03-01' names a partition, but the asset has none\n  hint: leave it out"
 
 
 def test_the_whole_knows_no_time():

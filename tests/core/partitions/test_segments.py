@@ -77,7 +77,7 @@ def test_a_key_of_any_text_is_read_back(text):
 
 
 def test_a_key_that_is_no_text_is_refused():
-    with pytest.raises(PartitionError, match="'%ff' is no key of a segment: its bytes are not UTF-8"):
+    with pytest.raises(PartitionError, match="'%ff' cannot be a segment key: its bytes are not UTF-8"):
         decode_segment("%ff")
 
 
@@ -146,7 +146,7 @@ def test_what_is_the_same_for_all_is_that_of_the_known_keys():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("1970-01-01,nk", "'nk' is no segment of region\n  hint: known are de, nl, us"),
+        ("1970-01-01,nk", "'nk' is not a segment of region\n  hint: known are de, nl, us"),
         ("1970-01-01,nl,a", "'1970-01-01,nl,a' has 3 parts separated by commas; expected day,region"),
         ("1970-01,nl", "'1970-01' is not a partition key by day; expected one such as 2013-01-05"),
     ],

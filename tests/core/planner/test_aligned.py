@@ -161,7 +161,7 @@ def test_a_dump_that_comes_after_a_failed_one_is_told_so():
     story.fail("price_dump", story.claim(run), error="disk full")
     assert [reason.partition(", ")[2] for _, reason in waits(story, "price_hourly")[1:]] == [
         "which failed",
-        "which comes after one that failed",
+        "which comes after a failed run",
     ]
 
 
@@ -232,7 +232,7 @@ def test_the_backfill_of_a_run_waits_for_its_gates():
     story = Story(project(source("s", by=None), asset("down", "s", by=None, schedule=timed("@daily"))))
     found = plan_backfill_unpartitioned(story.context(), story.project.assets["down"], None)
     assert found.runs == ()
-    assert [item.reason for item in found.waiting] == ["waits for s: nothing is there yet"]
+    assert [item.reason for item in found.waiting] == ["waits for s: no data yet"]
 
 
 def test_the_backfill_of_an_interval_reads_the_run_of_its_tick():

@@ -108,5 +108,5 @@ def test_a_tick_that_ran_is_told_as_such_when_an_earlier_time_is_planned_for():
     assert story.waits("a") == ["@daily: not before 2025-02-04T00:00Z"]
     story.now = "2025-02-01T12:00"
     assert story.waits("a") == [
-        "@daily: ran already up to 2025-02-03T00:00Z, in a later plan; not before 2025-02-04T00:00Z"
+        "@daily: a plan for a later time already ran it up to 2025-02-03T00:00Z; not before 2025-02-04T00:00Z"
     ]

@@ -258,13 +258,15 @@ class TestARequest:
         plan = work.plan(told.context())
         assert plan.runs == ()
         assert [(item.reason, told.keys("a", item.partitions)) for item in plan.waiting] == [
-            ("left by --max-runs 1; the same command continues with it", ["2025-01-03..2025-01-06"])
+            ("left by --max-runs 1; run the same command again to continue", ["2025-01-03..2025-01-06"])
         ]
         assert told.plan().runs == ()
-        assert "4 partitions left of a backfill with --max-runs; the same command continues with it" in told.waits("a")
+        assert "4 partitions left of a backfill with --max-runs; run the same command again to continue" in told.waits(
+            "a"
+        )
         again = self.asked(told)
         assert [note.text for note in again.plan(told.context()).notes] == [
-            "continues with the backfill that was asked 2025-01-01T00:00Z: 4 partitions left"
+            "continues the backfill requested at 2025-01-01T00:00Z: 4 partitions left"
         ]
         assert self.one_run(told, again) == ["2025-01-03..2025-01-04"]
         assert [told.keys("a", run.partitions) for run in told.run_all()] == [["2025-01-05..2025-01-06"]]

@@ -15,7 +15,7 @@ from tests.builders import Story, asset, project, source
 from tests.runtime.fakes import FakeVolumes
 
 SMALL = RunBudget(bytes=15)
-HELD = "over budget: reads 20 B of at most 15 B; with --over-budget it runs"
+HELD = "over budget: reads 20 B, budget 15 B; --over-budget runs it anyway"
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ class TestBytes:
         it = Story(project(source("s", by=None), asset("a", "s", by=None, budget=RunBudget(bytes=9))))
         it.observed("s")
         assert it.waits("a", estimate_volume=volumes.estimate_volume) == [
-            "over budget: reads 10 B of at most 9 B; with --over-budget it runs"
+            "over budget: reads 10 B, budget 9 B; --over-budget runs it anyway"
         ]
 
     def test_of_runs_side_by_side_count_each(self, volumes):
@@ -81,7 +81,7 @@ class TestSeconds:
         it.succeed("a", it.claim(run), seconds=40.0)
         it.observed("s", "2025-01-02..2025-01-03")
         assert it.waits("a", estimate_volume=volumes.estimate_volume) == [
-            "over budget: takes ~1 min of at most 1 min; with --over-budget it runs"
+            "over budget: takes ~1 min, budget 1 min; --over-budget runs it anyway"
         ]
         assert volumes.asked.count("s") == 2
 

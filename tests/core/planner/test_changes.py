@@ -19,7 +19,7 @@ from sparkassets.core.writes import AppendWrite, ReplaceWrite
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, project, source
 
-LOST = ChangeAvailability("lost", "its log no longer holds version 3")
+LOST = ChangeAvailability("lost", "its log no longer has version 3")
 
 
 def consumer(write=None, read=None, **more):
@@ -70,7 +70,7 @@ def test_an_event_without_a_version_reads_nothing_new():
     assert planned(told) == (
         "version 3 of table t",
         3,
-        "orders updated, nothing came of orders after version 3",
+        "orders updated, orders has no changes after version 3",
     )
 
 
@@ -84,9 +84,9 @@ def test_a_failure_and_a_backfill_move_nothing():
 
 
 ANEW = [
-    ({"table": "u", "version": 1}, ChangeAvailability(), "another table stands there now"),
+    ({"table": "u", "version": 1}, ChangeAvailability(), "the table was replaced by another"),
     ({"version": 2}, ChangeAvailability(), "its table went back from version 3 to 2"),
-    ({"version": 9}, LOST, "its log no longer holds version 3"),
+    ({"version": 9}, LOST, "its log no longer has version 3"),
 ]
 
 
@@ -116,9 +116,8 @@ def test_what_is_not_told_is_refused_where_rows_would_be_twice(update, changes, 
     assert told.plan(check_availability=lambda *_: changes).runs == ()
     (said,) = told.waits("log", check_availability=lambda *_: changes)
     assert said == (
-        f"the changes of orders are not told: {reason}; to read all of it again would append its rows twice: continue "
-        f"from version {update['version']} by `sparkassets mark log --done --reason …`, or drop the table of log to "
-        "start over"
+        f"the changes of orders are not available: {reason}; `sparkassets mark log --done --reason …` continues at "
+        f"version {update['version']}"
     )
 
 
@@ -130,13 +129,12 @@ def test_without_a_feed_the_plan_says_how_to_turn_it_on():
     untold = ChangeAvailability("unrecorded", "version 4 (UPDATE) changed or removed rows")
     (reason,) = told.waits("log", check_availability=lambda *_: untold)
     assert reason == (
-        "the changes of orders are not told: version 4 (UPDATE) changed or removed rows, and it keeps no change feed; "
-        "turn it on by ALTER TABLE … SET TBLPROPERTIES (delta.enableChangeDataFeed = true): what was before that is "
-        "not told"
+        "the changes of orders are not available: version 4 (UPDATE) changed or removed rows, and it has no change "
+        "feed; enable it for later changes by ALTER TABLE … SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"
     )
     unread = ChangeAvailability("unreadable", "version 4 of the Delta table at '/data/orders' is damaged")
     assert told.waits("log", check_availability=lambda *_: unread) == [
-        "the changes of orders are not told: version 4 of the Delta table at '/data/orders' is damaged"
+        "the changes of orders are not available: version 4 of the Delta table at '/data/orders' is damaged"
     ]
 
 
@@ -175,7 +173,7 @@ def test_what_was_read_above_a_column_before_has_no_version():
     told.change(source("orders", by=None), consumer())
     updated(told, 4)
     (reason,) = told.waits("log")
-    assert reason.startswith("the changes of orders are not told: it was read after the highest value of a column")
+    assert reason.startswith("the changes of orders are not available: it was read above the highest value of a column")
 
 
 def test_who_marks_it_as_done_goes_on_from_what_is_there():
@@ -217,8 +215,8 @@ def test_a_backfill_would_append_twice():
     with pytest.raises(InputError) as refused:
         plan_backfill_unpartitioned(told.context(), told.project.assets["log"], None)
     assert str(refused.value) == (
-        "asset 'log' appends what changed since its last run: a backfill would append it once more\n"
-        "  hint: `sparkassets run` appends what came since"
+        "asset 'log' appends changes since its last run; a backfill would duplicate them\n  hint: `sparkassets "
+        "run` appends new changes"
     )
 
 
@@ -253,7 +251,7 @@ def reached(told):
 def test_status_and_explain_tell_how_far_the_changes_were_read():
     told = story()
     assert reached(told) == (
-        "nothing was read yet",
+        "nothing read yet",
         {"inlet": "orders", "version": None, "newest": None, "behind": None, "newest_at": None},
     )
     updated(told, 3)

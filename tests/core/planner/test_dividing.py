@@ -112,8 +112,8 @@ class TestOneBadPartition:
         world.step(world.next_run("i"), "i")  # type: ignore[arg-type]
         run = world.next_run("i")
         assert run is not None
-        assert run.reason == "2 partitions missing, 2 failed before, looking for what failed among 4 partitions"
-        assert world.story.waits("sales", invocation="i") == ["left for runs of their own: failed before: boom"]
+        assert run.reason == "2 partitions missing, 2 failed before, searching for the failing one of 4 partitions"
+        assert world.story.waits("sales", invocation="i") == ["left for a separate run, because it failed before: boom"]
 
     def test_another_invocation_tries_it_alone_and_new_days_do_not_wait_for_it(self):
         world = World(flights(), "2025-01-02")

@@ -37,8 +37,8 @@ def test_a_condition_part_by_part():
         "- schedule: a & (b | x-drop://inbox) & '0 6 * * *': all of these, 2 of 3 hold",
         f"  + a: event 5 {at}, not used yet, like 1 before it",
         "  - any of these, 0 of 2 hold",
-        "    - b: nothing came yet",
-        "    - x-drop://inbox: nothing came yet",
+        "    - b: no event yet",
+        "    - x-drop://inbox: no event yet",
         "  + '0 6 * * *': a tick at 2025-01-31T06:00Z, the next at 2025-02-01T06:00Z",
     ]
     story.event("x-drop://inbox")
@@ -46,9 +46,9 @@ def test_a_condition_part_by_part():
     assert told(story, "r")[1:] == [
         f"  - a: event 5 {at}, used",
         "  - any of these, 0 of 2 hold",
-        "    - b: nothing came yet",
+        "    - b: no event yet",
         f"    - x-drop://inbox: event 6 {at}, used",
-        "  - '0 6 * * *': the last tick, at 2025-01-31T06:00Z, is used, the next at 2025-02-01T06:00Z",
+        "  - '0 6 * * *': the last tick, at 2025-01-31T06:00Z, was used, the next at 2025-02-01T06:00Z",
     ]
 
 
@@ -119,11 +119,11 @@ def test_an_inlet_is_counted_as_its_gates_count():
     window = InletSpec("s", "", WindowMapping.trailing(Duration.parse("3d")))
     story = Story(project(source("s", start=at("2025-01-03")), asset("d", window)))
     story.observed("s", "2025-01-03", "2025-01-04", "2025-01-06")
-    assert counts(story, "d") == ["3 of 4 partitions there", "missing 2025-01-05"]
+    assert counts(story, "d") == ["3 of 4 partitions present", "missing 2025-01-05"]
     assert "waits for s: 3 of 4 partitions, missing 2025-01-05" in story.waits("d")
     open_ended = Story(project(source("s"), asset("d", window)))
     open_ended.observed("s", "2025-01-03", "2025-01-04", "2025-01-06")
-    assert counts(open_ended, "d") == ["3 of 6 partitions there", "missing 2025-01-01..2025-01-02, 2025-01-05"]
+    assert counts(open_ended, "d") == ["3 of 6 partitions present", "missing 2025-01-01..2025-01-02, 2025-01-05"]
 
 
 def counts(story: Story, name: str) -> list[str]:

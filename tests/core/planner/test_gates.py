@@ -180,7 +180,7 @@ def test_an_asset_without_partitions_goes_on_without_what_it_does_not_read():
     reader = asset("r", inlet("flag", tolerance="2h", waits_only=True), by=None, schedule=timed("0 6 * * *"))
     story = Story(project(source("flag", by=None), reader), now="2025-01-02T07:59")
     (item,) = waiting(story)
-    assert (item.reason, item.until) == ("waits for flag: nothing is there yet", at("2025-01-02T08:00"))
+    assert (item.reason, item.until) == ("waits for flag: no data yet", at("2025-01-02T08:00"))
     story.now = "2025-01-02T08:00"
     (run,) = story.plan().runs
     assert run.reason == ("0 6 * * * at 2025-01-02T06:00Z, continues without flag: the tolerance of 2h is over")
@@ -195,7 +195,7 @@ def test_the_tolerance_of_a_condition_counts_from_when_it_came_true():
     for moment in ("08:01", "08:59"):
         story.now = f"2025-01-02T{moment}"
         (item,) = waiting(story)
-        assert (item.reason, item.until) == ("waits for flag: nothing is there yet", at("2025-01-02T09:00"))
+        assert (item.reason, item.until) == ("waits for flag: no data yet", at("2025-01-02T09:00"))
     story.now = "2025-01-02T09:00"
     (run,) = story.plan().runs
     assert run.reason == "a, b and c updated, continues without flag: the tolerance of 2h is over"
@@ -205,7 +205,7 @@ def test_what_it_reads_it_never_goes_on_without():
     reader = asset("r", inlet("d", tolerance="2h"), by=None, schedule=timed("0 6 * * *"))
     story = Story(project(source("d", by=None), reader), now="2025-01-09")
     (item,) = waiting(story)
-    assert (item.reason, item.until) == ("waits for d: nothing is there yet", None)
+    assert (item.reason, item.until) == ("waits for d: no data yet", None)
 
 
 # --------------------------------------------------------------------------- require
@@ -263,7 +263,7 @@ def test_what_requires_nothing_is_wanted_from_its_start_once_it_is_over():
     )
     time_passes(story, "2025-01-03T12:00")
     assert story.due() == {"r": ["2025-01-01..2025-01-02"]}
-    assert story.run("r").reason == "2 partitions missing, without s 2025-01-01..2025-01-02: not there"
+    assert story.run("r").reason == "2 partitions missing, without s 2025-01-01..2025-01-02: no data"
 
 
 def test_what_one_of_several_inlets_still_has_to_bring_is_not_wanted_without_it():
@@ -284,6 +284,6 @@ def test_a_table_of_which_nothing_is_required_is_read_once_it_is_written():
     story.observed("v", "2025-01-01")
     assert story.due() == {"u": ["2025-01-01"]}
     said = [item.reason for item in waiting(story)]
-    assert "waits for u: it has not been written yet, so its columns are unknown; declare its `columns`" in said
+    assert "waits for u: not written yet, so its columns are unknown; declare its `columns`" in said
     story.succeed("u", story.claim(story.run("u")))
     assert story.due() == {"r": ["2025-01-01..2025-01-03"]}

@@ -60,7 +60,7 @@ def test_a_report_over_everything_runs_when_anything_changed():
     story = Story(project(source("s"), source("d", by=None), asset("a", "s"), asset("r", "a", "d", by=None)))
     story.observed("s", "2025-01-01")
     assert names(story.run_all()) == ["a"]
-    assert story.waits("r") == ["waits for d: nothing is there yet"]
+    assert story.waits("r") == ["waits for d: no data yet"]
     story.observed("d")
     assert names(story.run_all()) == ["r"]
     assert story.due() == {}

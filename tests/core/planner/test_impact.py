@@ -85,7 +85,7 @@ def test_what_is_not_computed_again_by_itself_says_why_and_ends_the_way():
     assets = (source("s"), asset("daily", "s"), ignoring, by_time, asset("after", "nightly", by=None))
     story = Story(project(*assets))
     assert told(story, "daily", days("2025-01-20")) == [
-        ("ignoring", ["2025-01-20"], [], ("daily",), "not rerun by itself (on_update: ignore of daily)"),
+        ("ignoring", ["2025-01-20"], [], ("daily",), "not rerun automatically (on_update: ignore of daily)"),
         ("nightly", [], [], ("daily",), "runs at its own times (@daily)"),
     ]
 
@@ -96,7 +96,7 @@ def test_a_table_that_is_read_whole_touches_all_that_was_made_with_it():
     story.observed("s", "2025-01-20..2025-01-22")
     story.run_all()
     reached_days = ["2025-01-20..2025-01-22"]
-    stays = "not rerun by itself (on_update: ignore of rates)"
+    stays = "not rerun automatically (on_update: ignore of rates)"
     assert told(story, "rates", EVERYTHING) == [("daily", reached_days, reached_days, ("rates",), stays)]
 
 
@@ -142,4 +142,4 @@ def test_what_was_appended_is_not_computed_again_and_ends_the_way():
     assert recomputed_by_update(story.context(), {"s": changed}) == {}
     (reach,) = trace_impact(story.context(), story.project.assets["s"], changed).reaches
     assert (reach.asset, reach.partitions) == ("log", changed)
-    assert reach.stays == "appended before, which is not computed again"
+    assert reach.stays == "already appended, and not recomputed"

@@ -102,13 +102,13 @@ def test_without_partitions_a_run_has_to_be_there_since_the_deadline_before(ran,
     assert (found is not None) == is_late
     if found is not None:
         told = describe_lateness(found, story.project.assets["a"])
-        assert told.startswith("late: it never ran, and was to by" if ran is None else "late: it was to be run by")
+        assert told.startswith("late: it never ran; expected by" if ran is None else "late: no run since")
 
 
 def test_of_a_source_that_has_no_partitions_an_update_has_to_be_there():
     story = Story(project(source("s", by=None, deadlines=by("0 8 * * *"))), now="2025-01-03T08:00")
     assert describe_lateness(late_of(story, "s"), story.project.assets["s"]) == (
-        "late: it never was updated, and was to by 2025-01-03T08:00Z"
+        "late: it never was updated; expected by 2025-01-03T08:00Z"
     )
     story.clock = "2025-01-02T09:00"
     story.observed("s")
@@ -186,4 +186,4 @@ def test_a_lateness_of_the_journal_is_read_as_it_was_written():
 def test_the_sentence_is_on_the_clock_of_the_asset():
     spec = orders(zone="Europe/Berlin")
     late = AssetLateness("orders", to_unix(datetime(2025, 7, 2, 6, tzinfo=UTC)), spec.partitioning.parse("2025-07-01"))
-    assert describe_lateness(late, spec) == "late: 2025-07-01 was to be there by 2025-07-02T08:00+02:00"
+    assert describe_lateness(late, spec) == "late: 2025-07-01 was expected by 2025-07-02T08:00+02:00"

@@ -70,11 +70,11 @@ def test_no_day_is_left_out_and_none_is_read_twice(steps):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("schedule: manual", "a.yml:2:11: strategy 'latest_only' needs a watermark"),
-        ("schedule: {cron: '@daily', catchup: all}", "'latest_only' runs once for all that it missed"),
+        ("schedule: manual", "a.yml:2:11: strategy 'latest_only' needs an inlet with 'read'"),
+        ("schedule: {cron: '@daily', catchup: all}", "'latest_only' runs once for all missed intervals"),
         (
             "schedule: '@daily'\npartition: {by: day, column: day}",
-            "strategy 'latest_only' goes by a watermark, and has no partitions",
+            "strategy 'latest_only' follows a watermark and excludes partitions",
         ),
     ],
 )

@@ -78,7 +78,7 @@ class TestOfTicks:
         say(told, "skip", days("11"))
         span = "2025-01-11T00:00Z..2025-01-12T00:00Z"
         said = f"{span} marked as skipped by ann: as told"
-        assert f"{said}; `sparkassets mark a --interval {span} --missing` takes it back" in told.waits("a")
+        assert f"{said}; `sparkassets mark a --interval {span} --missing` undoes it" in told.waits("a")
         assert f"instances\n    {said} (at 2025-01-01T00:00Z)" in str(
             explain_asset(told.context(), told.project.assets["a"])
         )
@@ -103,7 +103,7 @@ class TestOfTicks:
         assert due(told) == [days(each) for each in ("10", "11", "12", "13", "15")]
         called = "a 2025-01-17T00:00Z..2025-01-18T00:00Z"
         assert refused(told, "done", days("17")) == (
-            f"{called} is not due before 2025-01-18T00:00Z, so it cannot be done",
+            f"{called} cannot be done: it is not due before 2025-01-18T00:00Z",
             None,
         )
 
@@ -115,17 +115,16 @@ class TestOfTicks:
         assert told.state.assets["a"].instance_marks == ()
         message, hint = refused(told, "missing", days("12"))
         assert message == (
-            "a 2025-01-12T00:00Z..2025-01-13T00:00Z is not marked, or is past: "
-            "only an instance that is still ahead can be missing again"
+            "a 2025-01-12T00:00Z..2025-01-13T00:00Z cannot be missing: only a marked instance in the future can"
         )
-        assert hint == "`sparkassets backfill a --interval A..B` computes one again"
+        assert hint == "`sparkassets backfill a --interval A..B` recomputes one"
 
     def test_what_appends_is_wanted_again_only_where_it_was_skipped(self):
         told = story(write=AppendWrite())
         say(told, "skip", days("11"))
         assert say(told, "missing", days("11"))
         say(told, "done", days("11"))
-        assert refused(told, "missing", days("11"))[0] == ("asset 'a' appends: what it holds cannot be computed again")
+        assert refused(told, "missing", days("11"))[0] == ("asset 'a' appends: its rows cannot be recomputed")
 
     def test_the_same_again_is_no_news_and_another_word_takes_its_place(self):
         told = story()
@@ -157,18 +156,18 @@ class TestOfTicks:
         told = story()
         told.run_all()
         assert refused(told, "skip", days("11")) == (
-            "a 2025-01-11T00:00Z..2025-01-12T00:00Z is not due: it ran up to 2025-01-13T00:00Z",
-            "`sparkassets backfill a --interval A..B` computes one again",
+            "a 2025-01-11T00:00Z..2025-01-12T00:00Z is not due: the asset already ran up to 2025-01-13T00:00Z",
+            "`sparkassets backfill a --interval A..B` recomputes one",
         )
 
     def test_what_is_no_interval_of_the_schedule_is_refused_with_the_one_near_it(self):
         told = story()
         asked = at("2025-01-11T06:00"), at("2025-01-11T09:00")
         assert refused(told, "skip", asked) == (
-            "a 2025-01-11T06:00Z..2025-01-11T09:00Z is no interval of its schedule 0 0 * * *",
-            "near it is 2025-01-11T00:00Z..2025-01-12T00:00Z",
+            "a 2025-01-11T06:00Z..2025-01-11T09:00Z is not an interval of its schedule 0 0 * * *",
+            "the next interval is 2025-01-11T00:00Z..2025-01-12T00:00Z",
         )
-        assert refused(told, "skip", (asked[0], asked[0]))[0].startswith("a 2025-01-11T06:00Z is no interval")
+        assert refused(told, "skip", (asked[0], asked[0]))[0].startswith("a 2025-01-11T06:00Z is not an interval")
 
     def test_those_at_an_instant_are_named_by_it(self):
         told = Story(
@@ -240,7 +239,7 @@ def test_what_runs_once_is_skipped(asked):
     assert due(told) == [(at("2025-01-10"), at("2025-01-10"))]
     assert say(told, "skip", asked)
     assert due(told) == []
-    assert told.waits("a")[0].startswith("@once: nothing of it is left")
+    assert told.waits("a")[0].startswith("@once: marked as done")
 
 
 class TestOfEvents:
@@ -278,7 +277,9 @@ class TestOfEvents:
         told = self.told()
         message, hint = refused(told, "skip", days("12"))
         assert message == "a 2025-01-12T00:00Z..2025-01-13T00:00Z is not due"
-        assert hint == ("due are 2025-01-10T00:00Z..2025-01-11T00:00Z and 2025-01-11T00:00Z..2025-01-12T00:00Z")
+        assert hint == (
+            "these intervals are due: 2025-01-10T00:00Z..2025-01-11T00:00Z and 2025-01-11T00:00Z..2025-01-12T00:00Z"
+        )
         told.run_all()
         assert refused(told, "skip", days("10"))[0].endswith("is not due: nothing is")
 
@@ -287,17 +288,17 @@ class TestOfEvents:
         told = Story(project(source("s", by=None), made), now="2025-01-12")
         told.observed("s")
         message, hint = refused(told, "skip", days("10"))
-        assert message.endswith("is not due: the events of which it has runs tell no data interval")
-        assert hint == "without --interval the mark is about all that is due"
+        assert message.endswith("is not due: the asset's pending events have no data interval")
+        assert hint == "without --interval the mark covers everything that is due"
 
 
 def test_assets_without_instances_have_none_to_name():
     told = Story(project(source("s", by=None), asset("a", "s", by=None), asset("m", by=None)), now="2025-01-12")
     message, hint = refused(told, "skip", days("10"))
-    assert (
-        message == "asset 'a' has no run for each interval: leave --interval out, and the mark is about all that is due"
+    assert message == "asset 'a' has no instances that --interval could name"
+    assert hint == (
+        "only `strategy: every_instance` has instances; without --interval the mark covers everything that is due"
     )
-    assert hint == "--interval names one instance of an asset with `strategy: every_instance`"
 
 
 def test_outlets_have_the_event_and_not_the_mark_of_all():

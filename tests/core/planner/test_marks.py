@@ -99,7 +99,7 @@ class TestDone:
         assert story.due() == {}
 
     def test_what_is_not_over_cannot_be_done(self, story):
-        with pytest.raises(InputError, match="2025-01-13 of 'a' is not over, so it cannot be done"):
+        with pytest.raises(InputError, match="2025-01-13 of 'a' cannot be done: its interval is not over"):
             say(story, "a", "done", "2025-01-13")
 
 
@@ -159,7 +159,7 @@ class TestMissing:
 
     def test_what_appends_cannot_be_computed_again(self):
         story = Story(project(source("s"), asset("a", "s", write=AppendWrite(), strategy=EveryInstance())))
-        with pytest.raises(InputError, match="asset 'a' appends: what it holds cannot be computed again"):
+        with pytest.raises(InputError, match="asset 'a' appends: its rows cannot be recomputed"):
             say(story, "a", "missing", "2025-01-08")
 
 
@@ -167,9 +167,8 @@ class TestSkip:
     def test_nobody_wants_it_and_nobody_waits_for_it(self, story):
         say(story, "a", "skip", "2025-01-12", reason="the shop was closed")
         assert story.due() == {"a": ["2025-01-06..2025-01-11"]}
-        assert (
-            "marked as skipped by ann: the shop was closed; `sparkassets mark a --missing` wants it again"
-            in story.waits("a")
+        assert "marked as skipped by ann: the shop was closed; `sparkassets mark a --missing` undoes it" in story.waits(
+            "a"
         )
         story.run("a")
         (run,) = story.plan().runs
@@ -193,7 +192,7 @@ class TestSkip:
             ("w", ["2025-W02"]),
         ]
         assert statuses(story, "b")["2025-01-08"] == "skipped"
-        assert "not wanted: what it would be made of is skipped in a" in story.waits("b")
+        assert "not wanted: its input is skipped in a" in story.waits("b")
         assert planner.plan(story.context()) == story.plan()
 
     def test_what_is_there_stays_and_is_not_computed_again(self, story):
@@ -327,9 +326,9 @@ class TestWhole:
         assert run.interval == (at("2025-01-13"), at("2025-01-14"))
 
     def test_instances_cannot_be_missing_as_a_whole(self):
-        with pytest.raises(InputError, match="has a run for each of its instances, so it cannot be missing") as caught:
+        with pytest.raises(InputError, match="runs once for each instance and cannot be missing") as caught:
             say(instances(), "a", "missing")
-        assert caught.value.hint == "`sparkassets backfill a --interval A..B` computes one again"
+        assert caught.value.hint == "`sparkassets backfill a --interval A..B` recomputes one"
 
 
 def instances() -> Story:
@@ -347,7 +346,7 @@ def test_what_runs_cannot_be_marked(story):
 
 def test_what_is_outside_the_bounds_cannot_be_marked():
     story = Story(project(source("s"), asset("a", "s", start=at("2025-01-10"))))
-    with pytest.raises(InputError, match="a 2025-01-08 is outside the bounds of the asset"):
+    with pytest.raises(InputError, match="a 2025-01-08 is outside the asset's start and end"):
         say(story, "a", "skip", "2025-01-08")
 
 
@@ -356,7 +355,7 @@ def test_what_is_outside_the_bounds_cannot_be_marked():
     [
         ("", "the reason has 0 characters; expected 1 to 1,000"),
         ("x" * 1001, "the reason has 1,001 characters; expected 1 to 1,000"),
-        ("password=hunter2 was wrong", "the reason holds"),
+        ("password=hunter2 was wrong", "the reason contains"),
     ],
 )
 def test_a_reason_is_a_sentence_without_credentials(text, said):

@@ -22,7 +22,7 @@ def test_what_is_to_run_again_can_be_skipped():
     assert say(story, "a", "missing")
     assert say(story, "a", "skip", reason="not after all")
     assert story.due() == {}
-    assert story.waits("a") == ["waits for s to come again; marked as skipped by ann: not after all"]
+    assert story.waits("a") == ["waits for the next s; marked as skipped by ann: not after all"]
     assert not say(story, "a", "skip")
 
 
@@ -38,7 +38,7 @@ def test_what_never_succeeded_and_was_skipped_can_be_wanted_again():
 def test_what_waits_says_that_it_was_skipped():
     story = told()
     say(story, "a", "skip", reason="no need")
-    said = "waits for s to come again; marked as skipped by ann: no need"
+    said = "waits for the next s; marked as skipped by ann: no need"
     assert story.waits("a") == [said]
     assert said in repr(explain_asset(story.context(), story.project.assets["a"]))
     faulty = story.waits("a", faults={"s": "s is unreadable"})

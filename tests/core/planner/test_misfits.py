@@ -19,8 +19,8 @@ from tests.builders import HERE, Story, asset, project, source
 
 OLD, NEW = "SELECT day, n FROM {{ inlets.s }}", "SELECT day, n, upper(shop) AS note FROM {{ inlets.s }}"
 ADDS = "the code adds column 'note', which the table does not have"
-KEY = f"`schema: add_columns` in {HERE.file} lets a run change them so"
-REBUILD = "`sparkassets backfill a --rebuild` computes all of the table into the new columns"
+KEY = f"set `schema: add_columns` in {HERE.file} to allow the change"
+REBUILD = "`sparkassets backfill a --rebuild` recomputes the table with the new columns"
 SAID = f"{ADDS}: {KEY}; {REBUILD}"
 
 
@@ -94,7 +94,7 @@ def test_a_run_that_replaces_the_whole_table_changes_its_columns():
 
 def test_an_append_to_a_table_without_partitions_waits_and_no_rebuild_is_offered():
     story = changed(by=None, write=AppendWrite(), strategy=LatestOnly())
-    by_hand = "what was appended cannot be computed again: write to another table, or change this one by hand"
+    by_hand = "appended rows cannot be recomputed: write to another table, or alter this one by hand"
     assert story.waits("a", stored_columns=Tables("day", "n")) == [f"{ADDS}: {KEY}; {by_hand}"]
 
 
@@ -137,7 +137,7 @@ def test_status_says_so():
     assert f"waits for a person: {SAID}" in status.notes
 
 
-STAR = "`sparkassets backfill star --rebuild` computes all of the table into the new columns"
+STAR = "`sparkassets backfill star --rebuild` recomputes the table with the new columns"
 
 
 def starred(sql: str, **more: Any) -> tuple[Any, ...]:

@@ -61,8 +61,8 @@ def test_what_was_computed_by_other_partitions_waits_for_a_rebuild(kind: str):
     change(story, CHANGES[kind])
     assert story.plan().runs == ()
     [reason] = reasons(story)
-    assert reason.startswith("its table was computed by day in UTC (column day), and its partitions are ")
-    assert reason.endswith("now: `sparkassets backfill d --rebuild` computes all of it again")
+    assert reason.startswith("its table was computed by day in UTC (column day), but is now partitioned ")
+    assert reason.endswith(": `sparkassets backfill d --rebuild` recomputes it")
     assert not story.state.assets["d"].coverage
     assert not story.state.dataset("d").coverage
 
@@ -157,7 +157,7 @@ def test_partitions_for_a_table_that_had_none_wait_for_a_rebuild():
     story.run_all()
     story.change(source("s"), in_partitions(Partitioning(DAY)))
     [reason] = reasons(story)
-    assert reason.startswith("its table was computed as a whole, and its partitions are by day in UTC")
+    assert reason.startswith("its table was computed as a whole, but is now partitioned by day in UTC")
 
 
 def test_a_table_without_partitions_any_more_is_replaced_by_its_next_run():
@@ -185,7 +185,7 @@ def test_what_was_appended_in_part_is_not_appended_twice():
     story.observed("s", "2025-02-01T00..2025-02-01T23")
     change(story, CHANGES["time zone"], write=AppendWrite(), strategy=EveryInstance())
     [reason] = reasons(story)
-    assert reason.startswith("appended in part, by partitions that the asset had before")
+    assert reason.startswith("partly appended under earlier partitions")
     partitioning = CHANGES["time zone"]
     planned = [label for run in story.plan().runs if run.asset == "d" for label in partitioning.labels(run.partitions)]
     assert "2025-02-01" not in planned

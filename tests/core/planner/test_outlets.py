@@ -33,7 +33,7 @@ from tests.builders import Story, asset, days, multi, project, source, timed
 from tests.depth import histories
 from tests.drivers import Drivers
 
-GONE = TableFinding("gone", "its table at /data/train is gone", EVERYTHING)
+GONE = TableFinding("gone", "its table at /data/train was deleted", EVERYTHING)
 WEEK = "2025-01-06..2025-01-12"
 
 
@@ -158,7 +158,7 @@ def test_what_one_outlet_lost_the_asset_makes_again(partial):
 
 def test_an_unpartitioned_asset_runs_again_when_an_outlet_is_gone():
     told = ran(by=None)
-    found(told, "test", TableFinding("gone", "its table at /data/test is gone", EVERYTHING))
+    found(told, "test", TableFinding("gone", "its table at /data/test was deleted", EVERYTHING))
     assert told.due() == {"split": []}
     told.run_all()
     assert told.due() == {}
@@ -171,8 +171,8 @@ def test_what_others_changed_in_an_outlet_is_its_event_and_its_note():
     assert told.due() == {"fit": ["2025-01-07"]}
     notes = {note.asset: note.text for note in told.plan().notes}
     assert notes == {
-        "train": "changed by another writer: DELETE in version 5; it stays as it is until "
-        "`sparkassets backfill split --partition … --force`"
+        "train": "changed by another writer: DELETE in version 5; recompute it by `sparkassets backfill split "
+        "--partition … --force`"
     }
 
 
@@ -185,10 +185,10 @@ def test_where_runs_append_a_loss_of_one_outlet_is_for_a_person():
     found(told, "train", GONE)
     (wait,) = told.waits("split")
     assert wait == (
-        "its table at /data/train is gone; what was appended cannot be computed again: put the table back as it was, "
-        "or continue with what is there by `sparkassets backfill split`"
+        "its table at /data/train was deleted; appended rows cannot be recomputed: restore the table, or continue "
+        "with the rows left by `sparkassets backfill split`"
     )
-    other = replace(GONE, reason="its table at /data/test is gone")
+    other = replace(GONE, reason="its table at /data/test was deleted")
     found(told, "test", other)
     found(told, "train", None)
     assert other.reason in told.waits("split")[0], "the other is lost still"
@@ -392,7 +392,7 @@ class History(Drivers):
             return
         commit = ForeignCommit(3, "DELETE", None, days(day))
         told = {
-            "lose": replace(GONE, reason=f"its table at /data/{name} is gone"),
+            "lose": replace(GONE, reason=f"its table at /data/{name} was deleted"),
             "part": TableFinding("restored", "its table was restored", days(day), "t", 2, "m"),
             "change": TableFinding("changed", "", table_id="t", version=3, mark="m", commits=(commit,)),
         }

@@ -121,7 +121,7 @@ def test_a_dimension_makes_nothing_stale_but_is_required():
     story = Story(project(source("s"), source("d", by=None), asset("a", "s", "d")))
     story.observed("s", "2025-01-01")
     assert story.due() == {}
-    assert story.waits("a") == ["waits for d: nothing is there yet"]
+    assert story.waits("a") == ["waits for d: no data yet"]
     story.observed("d")
     story.run_all()
     story.observed("d")
@@ -173,4 +173,4 @@ def test_manual_runs_by_backfill_only():
     story = Story(project(source("s"), asset("a", "s", schedule=Schedule())))
     story.observed("s", "2025-01-01")
     assert story.due() == {}
-    assert story.waits("a") == ["manual: runs by `sparkassets backfill` only"]
+    assert story.waits("a") == ["manual: runs only by `sparkassets backfill`"]

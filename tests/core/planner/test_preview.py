@@ -79,7 +79,7 @@ def test_what_has_no_instants_says_what_it_does():
             count=1,
         ).reason
 
-    assert reason("@continuous") == "runs again as soon as it has ended: @continuous (UTC)"
+    assert reason("@continuous") == "runs again as soon as a run ends: @continuous (UTC)"
     assert reason("@once") == "runs once, at any time: @once (UTC)"
 
 
@@ -89,7 +89,7 @@ def test_what_has_no_timetable_says_what_it_goes_by():
         "no timetable: others write it",
         "no timetable: runs on s",
         "no timetable: runs on a & s",
-        "no timetable: runs by hand only",
+        "no timetable: runs only by hand",
     ]
 
 

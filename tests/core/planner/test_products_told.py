@@ -85,8 +85,8 @@ def test_a_key_that_left_the_list_keeps_its_rows_and_that_is_said():
     sums = told.project.assets["sums"]
     assert asset_status(told.context(), sums).notes == (
         (
-            "2025-01-01T00..2025-01-01T23,de: no segment of the list any more; any rows of it stay, and nothing "
-            "computes them"
+            "2025-01-01T00..2025-01-01T23,de: no longer a segment of the list; its rows stay, and nothing "
+            "recomputes them"
         ),
     )
     found = dict(partition_grid(told.context(), sums))
@@ -106,13 +106,13 @@ def test_a_star_in_place_of_time_is_all_that_is_wanted_or_there():
     assert backfilled(told, "*,nl") == ([["2025-01-01T00..2025-01-02T23,nl"]], [])
     assert backfilled(told, "*") == ([["2025-01-01T00..2025-01-02T23,nl", "2025-01-02T00..2025-01-02T23,de"]], [])
     told.run("sums")
-    assert backfilled(told, "*,nl") == ([], ["up to date (--force computes it again)"])
+    assert backfilled(told, "*,nl") == ([], ["up to date (--force recomputes it)"])
     assert backfilled(told, "*,nl", force=True) == ([["2025-01-01T00..2025-01-02T23,nl"]], [])
 
 
 def test_an_event_has_no_star_in_place_of_time():
     told = story()
-    with pytest.raises(InputError, match="'\\*,nl' is all time of 'orders', and no event brings that"):
+    with pytest.raises(InputError, match="'\\*,nl' means all of time, but an event of 'orders' must name a time"):
         parse_announcement(told.project, "orders", partition="*,nl")
     assert parse_announcement(
         told.project, "orders", partition="2025-01-01"

@@ -36,7 +36,10 @@ def test_another_column_is_read_anew_where_rows_take_the_place_of_rows():
     story.change(*read(ReadAfter("id"), UpsertWrite(keys=("id",))))
     found, run = pin(story)
     assert (found.low, found.column, run.request.rebuilds) == (None, "id", True)
-    assert "reads all of s again: it was read above the highest at before, not above the highest id" in run.reason
+    assert (
+        "reads all of s again: it was read above the highest at before, and is now read above the highest id"
+        in run.reason
+    )
     story.succeed("a", story.claim(run), watermarks={"s": "70"})
     story.observed("s", table_id="t", version=5)
     found, _ = pin(story)
@@ -49,9 +52,8 @@ def test_another_column_is_refused_where_rows_would_be_there_twice():
     assert story.plan().runs == ()
     (said,) = story.waits("a")
     assert said == (
-        "what is new of s is not told: it was read above the highest at before, not above the highest id; to read all "
-        "of it again would append its rows twice: read it above the highest at again, or drop the table of a to "
-        "start over"
+        "the new rows of s are unknown: it was read above the highest at before, and is now read above the highest "
+        "id; read it above the highest at again, or drop the table of a to start over"
     )
     story.change(*read(ReadAfter("at"), AppendWrite()))
     found, _ = pin(story)

@@ -83,7 +83,7 @@ def test_where_a_person_goes_on_with_what_is_there_no_change_is_passed_over():
     log = told.project.assets["log"]
     told.add(
         build_target_entry(
-            log, told.state.assets["log"], TableFinding("replaced", "another table stands there now", EVERYTHING)
+            log, told.state.assets["log"], TableFinding("replaced", "the table was replaced by another", EVERYTHING)
         )
     )
     told.observed("orders", table_id="t", version=4)
@@ -112,11 +112,10 @@ def test_a_position_is_no_highest_value_of_a_column():
     assert told.plan().runs == ()
     (reason,) = told.waits("log")
     assert reason == (
-        "what is new of orders is not told: it was read by its changes before, not above the highest id; to read "
-        "all of it again would append its rows twice: read it by its changes again, or drop the table of log to "
-        "start over"
+        "the new rows of orders are unknown: it was read by its changes before, and is now read above the highest "
+        "id; read it by its changes again, or drop the table of log to start over"
     )
-    with pytest.raises(InputError, match="log: what is new of orders is not told"):
+    with pytest.raises(InputError, match="log: the new rows of orders are unknown"):
         backfill(told)
 
 

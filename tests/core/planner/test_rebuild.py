@@ -29,7 +29,7 @@ def test_all_that_is_there_or_wanted_is_one_run_whatever_the_cap():
     story.observed("s", "2025-01-06")
     (run,) = rebuilt(story).runs
     assert (run.partitions, run.request.rebuilds, run.kind) == (days("2025-01-01..2025-01-06"), True, "backfill")
-    assert run.reason == "rebuild of 6 partitions in one commit, whatever max_partitions_per_run (2)"
+    assert run.reason == "rebuild of 6 partitions in one commit, more than max_partitions_per_run (2)"
 
 
 def test_what_cannot_be_computed_again_is_a_refusal_unless_forced():
@@ -43,13 +43,13 @@ def test_what_cannot_be_computed_again_is_a_refusal_unless_forced():
     (wait,) = plan.waiting
     assert wait.partitions == days("2025-01-02..2025-01-03")
     assert wait.reason.startswith(
-        "a rebuild would lose 2025-01-02..2025-01-03, which cannot be computed again: "
-        "kept without s 2025-01-02..2025-01-03, which were removed"
+        "a rebuild would lose 2025-01-02..2025-01-03, which cannot be recomputed: kept, although s "
+        "2025-01-02..2025-01-03 were removed"
     )
     (run,) = rebuilt(story, force=True).runs
     assert run.partitions == days("2025-01-01..2025-01-05")
     assert run.reason == (
-        "rebuild of 5 partitions in one commit; 2025-01-02..2025-01-03 from what is left of the inlets"
+        "rebuild of 5 partitions in one commit; 2025-01-02..2025-01-03 from the data that its inlets still have"
     )
 
 
@@ -66,8 +66,8 @@ def test_rows_of_a_segment_that_is_not_listed_any_more_are_not_lost_unless_force
     assert plan.runs == ()
     (wait,) = plan.waiting
     assert wait.reason == (
-        "a rebuild would lose de, which cannot be computed again: it is not listed any more "
-        "(--force computes them from what is left)"
+        "a rebuild would lose de, which cannot be recomputed: it is no longer listed (--force computes it from the "
+        "data that is left)"
     )
     (run,) = rebuilt(story, force=True).runs
     assert story.keys("a", run.partitions) == ["de", "nl"]
@@ -86,7 +86,7 @@ def test_days_that_fail_nothing_themselves_say_that_another_of_the_rebuild_does_
     (run,) = rebuilt(story).runs
     failed = RuleVerdict("row_count", "fail", "withheld", bad, 3)
     story.succeed("a", story.claim(run), withheld=run.partitions, verdicts=(failed,))
-    own, beside = "row_count: 3 rows", "in one commit with others, of which row_count: 3 rows"
+    own, beside = "row_count: 3 rows", "written in one commit with failing partitions: row_count: 3 rows"
     status = asset_status(story.context(), story.project.assets["a"])
     assert [each.text for each in status.withheld_runs] == [own, beside]
     assert [wait.split("; ")[0].split(": ", 1)[1] for wait in story.waits("a")] == [own, beside]

@@ -81,7 +81,7 @@ def test_a_request_that_the_budget_holds_is_not_recorded():
     found = work.plan(story.context(estimate_volume=weigh))
     assert found.runs == ()
     assert [each.reason for each in found.waiting] == [
-        "over budget: reads 30 B of at most 25 B; with --over-budget it runs"
+        "over budget: reads 30 B, budget 25 B; --over-budget runs it anyway"
     ]
     again = BackfillWork(spec, spec.partitioning.parse("2025-01-01..2025-01-03"), force=True)
     assert len(again.begin(story.context())) == 1

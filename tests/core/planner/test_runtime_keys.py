@@ -107,7 +107,7 @@ class TestRemoved:
         assert plan.runs == ()
         (note,) = plan.notes
         assert (note.asset, story.keys("model", note.partitions)) == ("model", ["b"])
-        assert note.text == "no known segment any more; any rows of it stay, and nothing computes them"
+        assert note.text == "no longer a known segment; its rows stay, and nothing recomputes them"
 
     def test_it_stays_removed_whatever_comes(self, story):
         story.observed("readings", "a", "b")

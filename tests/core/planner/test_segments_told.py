@@ -23,9 +23,9 @@ def test_what_left_the_list_is_not_counted_as_current():
     assert (status.current, status.covered_text) == (1, "2025-01-01,nl")
     told = lines(explain_asset(context, context.asset("out")))
     assert "1 partition current: 2025-01-01,nl" in told
-    assert "1 partition not listed any more: 2025-01-01,de" in told
+    assert "1 partition no longer listed: 2025-01-01,de" in told
     (note,) = story.plan().notes
-    assert note.text == "no segment of the list any more; any rows of it stay, and nothing computes them"
+    assert note.text == "no longer a segment of the list; its rows stay, and nothing recomputes them"
 
 
 def test_all_segments_of_a_time_are_told_together():
@@ -40,7 +40,7 @@ def test_a_segment_that_never_had_anything_is_named():
     story = Story(project(source("up", segments=BOTH), asset("out", "up")), now="2025-01-03")
     story.observed("up", "2025-01-01,nl")
     (wait,) = [each for each in story.plan().waiting if each.asset == "out"]
-    assert wait.reason == "waits for up: 1 of 2 partitions, missing 2025-01-01,de; nothing ever came of de"
+    assert wait.reason == "waits for up: 1 of 2 partitions, missing 2025-01-01,de; de never had data"
     assert not wait.quiet
 
 

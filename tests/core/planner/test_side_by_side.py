@@ -81,17 +81,17 @@ class TestRuns:
         s.observed("s", "2025-01-01T00..2025-01-01T01,*")
         (run,) = s.plan().runs
         assert keys((run,)) == ["2025-01-01T00,x"]
-        assert s.waits("a") == ["left for the next runs: one at a time until its table is there"]
+        assert s.waits("a") == ["left for the next runs: one at a time until its table exists"]
         token = s.claim(run)
         assert s.plan().runs == ()
-        assert s.waits("a")[-1] == "waits for the run before: one at a time until its table is there"
+        assert s.waits("a")[-1] == "waits for the previous run: one at a time until its table exists"
         s.succeed("a", token)
         assert len(s.plan().runs) == 3
 
     def test_where_each_may_change_the_columns_they_are_one_at_a_time(self):
         s = story(schema="add_columns")
         assert len(s.plan().runs) == 1
-        assert "one at a time, as 'schema: add_columns' lets each change the columns" in s.waits("a")[-1]
+        assert "one at a time, because each may change the columns ('schema: add_columns')" in s.waits("a")[-1]
 
     def test_a_plan_names_so_many(self):
         s = story()
@@ -105,7 +105,9 @@ class TestRuns:
         s.run_all()
         s.observed("s", "2025-01-01T05,x")
         assert s.plan().runs == ()
-        with pytest.raises(InputError, match=r"'a' appends: 2025-01-01T05,x is there, and would be there twice"):
+        with pytest.raises(
+            InputError, match=r"'a' appends: 2025-01-01T05,x already exists; its rows would be duplicated"
+        ):
             plan_backfill(
                 s.context(),
                 s.project.assets["a"],
@@ -190,7 +192,7 @@ class TestFailures:
         assert s.plan().runs == ()
         runs = s.plan(gone_claims=tokens).runs
         assert [(bool(run.partitions), run.slot) for run in runs] == [(False, 1), (False, 2)]
-        assert s.waits("a", gone_claims=tokens) == ["waiting: 2 unfinished parallel runs must be recovered first"]
+        assert s.waits("a", gone_claims=tokens) == ["waits for the recovery of 2 unfinished parallel runs"]
 
 
 class TestTimetables:
@@ -233,7 +235,7 @@ class TestTimetables:
         runs = s.plan().runs
         assert keys(runs)[0] == "2025-01-03T00,x"
         assert len(runs) == 48
-        assert s.waits("a") == ["skipped: earlier than the newest interval (catchup: latest)"]
+        assert s.waits("a") == ["skipped: older than the newest interval (catchup: latest)"]
 
     def test_a_backfill_uses_no_tick(self):
         s = story(now="2025-01-02T05:00", schedule=timed("@daily"))

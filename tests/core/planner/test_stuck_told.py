@@ -19,7 +19,7 @@ def test_an_asset_whose_inlet_does_not_tell_its_changes_waits_for_a_person(updat
     context = told.context(check_availability=lambda *_: changes)
     status = asset_status(context, told.project.assets["log"])
     (note,) = status_document(status, told.project)["notes"]
-    assert note.startswith(f"waits for a person: the changes of orders are not told: {reason}; ")
+    assert note.startswith(f"waits for a person: the changes of orders are not available: {reason}; ")
     told.add(mark_asset(context, MarkRequest(told.project.assets["log"], EVERYTHING, "done", "looked at", "ann")))
     after = asset_status(told.context(check_availability=lambda *_: changes), told.project.assets["log"])
     assert after.notes == ()

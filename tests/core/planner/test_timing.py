@@ -151,7 +151,7 @@ def test_once_runs_once_and_says_which_was_it():
     story.run("a")
     story.now = "2026-01-01"
     assert story.due() == {}
-    assert story.waits("a") == ["@once: a-2 was it"]
+    assert story.waits("a") == ["@once: done by a-2"]
 
 
 def test_once_with_a_start_waits_for_it():
@@ -183,7 +183,9 @@ def test_continuous_that_ran_already_at_a_later_time_is_said_so_when_planned_bef
     assert story.waits("a") == []
     story.now = "2025-03-20T06:00"
     assert story.due() == {}
-    assert story.waits("a") == ["@continuous: ran already up to 2025-03-21T06:00Z, in a later plan; not before that"]
+    assert story.waits("a") == [
+        "@continuous: a plan for a later time already ran it up to 2025-03-21T06:00Z; not before that"
+    ]
 
 
 def test_continuous_runs_once_an_invocation_and_its_intervals_abut():
@@ -216,7 +218,7 @@ def test_hourly_to_daily_goes_on_where_the_last_hour_ended():
     change(story, all_of("@daily"), "2025-03-22T00:00")
     assert intervals(story) == ["2025-03-20T05:00..2025-03-21T00:00", "2025-03-21T00:00..2025-03-22T00:00"]
     assert reasons(story)[0].endswith(
-        "at 2025-03-21T00:00Z; the schedule changed: the interval begins where the last one ended, 2025-03-20T05:00Z"
+        "at 2025-03-21T00:00Z; the schedule changed: the interval starts at the end of the last one, 2025-03-20T05:00Z"
     )
     assert "changed" not in reasons(story)[1]
 
@@ -338,7 +340,7 @@ def test_each_of_several_intervals_with_one_end_runs(value: Any, zone: str, befo
 @pytest.mark.parametrize(
     ("catchup", "noted"),
     [
-        (None, "; skips 2 earlier since 2025-03-18T00:00Z (catchup: latest)"),
+        (None, "; skips older intervals: 2 since 2025-03-18T00:00Z (catchup: latest)"),
         ("rollup", "; spans 3 intervals since 2025-03-18T00:00Z (catchup: rollup)"),
         ("all", ""),
     ],
@@ -353,7 +355,7 @@ def test_a_schedule_that_became_finer_says_what_it_skips():
     story.run("a")
     change(story, "@hourly", "2025-03-20T09:00")
     assert intervals(story) == ["2025-03-20T08:00..2025-03-20T09:00"]
-    assert reasons(story)[0].endswith("; skips 8 earlier since 2025-03-20T00:00Z (catchup: latest)")
+    assert reasons(story)[0].endswith("; skips older intervals: 8 since 2025-03-20T00:00Z (catchup: latest)")
 
 
 def test_more_than_a_plan_names_is_said():
@@ -361,7 +363,9 @@ def test_more_than_a_plan_names_is_said():
     assert len(reasons(story)) == 100
     assert reasons(story)[-1].endswith("; more missed intervals follow")
     story = story_of({"cron": "@hourly", "start": "2025-03-01"}, "2025-03-06")
-    assert reasons(story)[0].endswith("; skips more than 100 earlier since 2025-03-01T00:00Z (catchup: latest)")
+    assert reasons(story)[0].endswith(
+        "; skips older intervals: more than 100 since 2025-03-01T00:00Z (catchup: latest)"
+    )
 
 
 def test_a_newer_tick_is_a_new_cause():

@@ -131,7 +131,7 @@ class TestAWeekThatIsNotOver:
         ("kind", "said"),
         [
             ("all", ""),
-            ("any", ", and counts whatever `require: any` says: `sparkassets mark daily` accepts or skips it"),
+            ("any", ", also under `require: any`; `sparkassets mark daily` accepts or skips it"),
         ],
     )
     def test_a_failure_before_it_counts_whatever_is_required(self, kind, said):
@@ -211,7 +211,7 @@ class TestWhatComesAfterWhatRunsFirst:
         story.change(source("s"), asset("up", "s", by=None, segments={"shop": ("berlin", "paris")}), down)
         assert story.waits("down") == ["waits for up paris, which runs first"]
         assert grid(story, "down") == {"berlin": "current", "paris": "missing"}
-        assert "1 partition missing once what runs first is done: paris" in explained(story, "down", "paris")
+        assert "1 partition missing once the upstream runs end: paris" in explained(story, "down", "paris")
         status = asset_status(story.context(), story.project.assets["down"])
         assert (status.current, status.missing) == (1, 1)
 
@@ -230,15 +230,15 @@ def test_what_came_out_the_same_is_told():
     story = Story(project(source("s"), asset("a", "s"), asset("b", "a", by=None)), now="2025-01-10")
     story.observed("s", "2025-01-01..2025-01-03")
     story.run_all()
-    assert "came out the same" not in explained(story, "a")
+    assert "unchanged" not in explained(story, "a")
     story.observed("s", "2025-01-01..2025-01-02")
     (run,) = story.plan().runs
     story.succeed("a", story.claim(run), unchanged=days("2025-01-01"))
-    assert explained(story, "a").splitlines()[-1].endswith("; 1 of 2 partitions came out the same")
+    assert explained(story, "a").splitlines()[-1].endswith("; 1 of 2 partitions unchanged")
     assert decode(encode(story.state), journal_id="journal") == story.state
     story.observed("s", "2025-01-02")
     story.succeed("a", story.claim(story.plan().runs[0]), unchanged=days("2025-01-02"))
-    assert explained(story, "a").splitlines()[-1].endswith("; it came out the same")
+    assert explained(story, "a").splitlines()[-1].endswith("; output unchanged")
 
 
 def test_a_source_is_explained_by_the_partitions_that_are_asked_about():

@@ -63,7 +63,7 @@ def test_what_is_appended_is_never_read_again():
 def test_where_changes_are_not_told_any_more_the_rows_take_the_place_of_all():
     told, _ = story(ReadChanges())
     told.observed("orders", table_id="t", version=9)
-    lost = ChangeAvailability("lost", "its log no longer holds version 4")
+    lost = ChangeAvailability("lost", "its log no longer has version 4")
     assert planned(told, check_availability=lambda *_: lost) == (None, True)
 
 
@@ -89,4 +89,4 @@ def test_runs_of_partitions_are_one_at_a_time():
     told.observed("orders", "2025-01-01", "2025-01-02", "2025-01-03")
     told.succeed("daily", told.claim(told.plan().runs[0]))
     assert len(told.plan().runs) == 1
-    assert any("one at a time, as each of an upsert" in each.reason for each in told.plan().waiting)
+    assert any("one at a time, because each upsert" in each.reason for each in told.plan().waiting)

@@ -334,19 +334,19 @@ def test_what_keeps_its_rows_waits_when_something_else_changes_until_it_is_force
     for removed in ("2025-01-01", "2025-01-02"):
         story.add(ObservedEntry("p", "x-p", removed=days(removed)))
         assert story.due() == {}
-    assert quiet(story) == [("kept without p 2025-01-01..2025-01-02, which were removed", ["2025-01-01..2025-01-02"])]
+    assert quiet(story) == [("kept, although p 2025-01-01..2025-01-02 were removed", ["2025-01-01..2025-01-02"])]
     story.observed("q", "2025-01-02")
     assert story.due() == {}
     (wait,) = [item for item in story.plan().waiting if item.asset == "a" and not item.quiet]
     assert wait.reason == (
-        "kept without p 2025-01-02, which was removed, and would lose its rows; "
-        "`sparkassets backfill --force` computes it again"
+        "kept, although p 2025-01-02 was removed: recomputing would lose its rows; `sparkassets backfill "
+        "--force` does so anyway"
     )
     a, partitions = story.project.assets["a"], days("2025-01-02")
     assert plan_backfill(story.context(), a, partitions, force=False).runs == ()
     (run,) = plan_backfill(story.context(), a, partitions, force=True).runs
     story.succeed("a", story.claim(run))
-    assert quiet(story) == [("kept without p 2025-01-01, which was removed", ["2025-01-01"])]
+    assert quiet(story) == [("kept, although p 2025-01-01 was removed", ["2025-01-01"])]
     story.change(source("p"), source("q"), asset("a", "p", "q"))
     assert story.due() == {"a": ["2025-01-01"]}
 
@@ -358,7 +358,7 @@ def test_what_was_removed_while_it_was_computed_is_kept():
     story.add(ObservedEntry("p", "x-p", removed=days("2025-01-01")))
     story.succeed("a", claim)
     assert story.due() == {}
-    assert [reason for reason, _ in quiet(story)] == ["kept without p 2025-01-01, which was removed"]
+    assert [reason for reason, _ in quiet(story)] == ["kept, although p 2025-01-01 was removed"]
 
 
 # --------------------------------------------------------------------------- lookback and caps
@@ -448,7 +448,7 @@ def test_a_backfill_computes_what_it_names_and_says_that_it_does_not_look_back()
     plan = plan_backfill(story.context(), story.project.assets["a"], days("2025-01-04"), force=False)
     assert [story.keys("a", run.partitions) for run in plan.runs] == [["2025-01-04"]]
     (wait,) = plan.waiting
-    assert wait.reason == "not computed again: a backfill computes what it names, without lookback (2d)"
+    assert wait.reason == "not recomputed: a backfill computes only the partitions it names, without lookback (2d)"
     assert story.keys("a", wait.partitions) == ["2025-01-02..2025-01-03"]
 
 
@@ -457,9 +457,9 @@ def test_a_backfill_computes_what_it_names_and_says_that_it_does_not_look_back()
     [
         (
             "2024-12-30..2025-01-02",
-            "2024-12-30..2024-12-31 of 'a' lies before the start of the asset, 2025-01-01T00:00Z",
+            "2024-12-30..2024-12-31 of 'a' is before the start of the asset, 2025-01-01T00:00Z",
         ),
-        ("2025-01-09..2025-01-12", "2025-01-11..2025-01-12 of 'a' lies after the end of the asset, 2025-01-11T00:00Z"),
+        ("2025-01-09..2025-01-12", "2025-01-11..2025-01-12 of 'a' is after the end of the asset, 2025-01-11T00:00Z"),
     ],
 )
 def test_a_backfill_outside_the_bounds_is_refused_unless_forced(keys: str, message: str):
@@ -471,6 +471,6 @@ def test_a_backfill_outside_the_bounds_is_refused_unless_forced(keys: str, messa
     with pytest.raises(InputError) as error:
         plan_backfill(story.context(), story.project.assets["a"], days(keys), force=False)
     assert str(error.value.args[0]).startswith(message)
-    assert error.value.hint == "--force computes it all the same"
+    assert error.value.hint == "--force computes it anyway"
     (run,) = plan_backfill(story.context(), story.project.assets["a"], days(keys), force=True).runs
     assert run.partitions == days(keys)

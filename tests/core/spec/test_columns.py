@@ -80,16 +80,16 @@ def test_assets_that_are_named_without_braces():
     assert (
         errors(files)
         == """\
-a.yml:3:17: 'Orders' without braces is no asset to Spark, but a table of its catalog
+a.yml:3:17: 'Orders' without braces is a table of Spark's catalog, not an asset
       SELECT 1 FROM Orders o
                     ^^^^^^
-  hint: write {{ inlets.orders }}; a table of the catalog needs its schema before its name, as in default.Orders
-a.yml:4:8: 'b' without braces is no asset to Spark, but a table of its catalog
+  hint: write {{ inlets.orders }}; for a catalog table write its schema too, as in default.Orders
+a.yml:4:8: 'b' without braces is a table of Spark's catalog, not an asset
       JOIN `b` USING (id) JOIN a JOIN d.b
            ^
-  hint: write {{ inlets.b }}; a table of the catalog needs its schema before its name, as in default.b
-a.yml:4:28: 'a' without braces is no asset to Spark, but a table of its catalog
+  hint: write {{ inlets.b }}; for a catalog table write its schema too, as in default.b
+a.yml:4:28: 'a' without braces is a table of Spark's catalog, not an asset
       JOIN `b` USING (id) JOIN a JOIN d.b
                                ^
-  hint: write {{ outlets.a }}; a table of the catalog needs its schema before its name, as in default.a"""
+  hint: write {{ outlets.a }}; for a catalog table write its schema too, as in default.a"""
     )

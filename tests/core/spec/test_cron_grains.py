@@ -72,7 +72,7 @@ a.yml:2:17: the partition's cron '0 0 * 2 MON#5' fires years apart; expected slo
         pytest.param(
             "asset: a\npartition: {by: 0 6 * * *}\n",
             """\
-a.yml:2:12: the partition has no column: 'replace' works by partition and needs the column that holds it
+a.yml:2:12: the partition has no column, but 'replace' works by partition and needs one
     partition: {by: 0 6 * * *}
                ^^^^^^^^^^^^^^^
   hint: write partition: {by: '0 6 * * *', column: <column>}""",
@@ -81,7 +81,7 @@ a.yml:2:12: the partition has no column: 'replace' works by partition and needs 
         pytest.param(
             "asset: a\nsource: csv\npath: in/{at:%Y%m%d%H}.csv\npartition: {by: '*/15 * * * *', column: at}\n",
             """\
-a.yml:3:7: the field {at} has %Y %m %d %H, which does not tell one slot of '*/15 * * * *'
+a.yml:3:7: the field {at} has %Y %m %d %H, which does not identify one slot of '*/15 * * * *'
     path: in/{at:%Y%m%d%H}.csv
           ^^^^^^^^^^^^^^^^^^^^
   hint: write {at:%Y%m%d%H%M}""",
@@ -90,7 +90,7 @@ a.yml:3:7: the field {at} has %Y %m %d %H, which does not tell one slot of '*/15
         pytest.param(
             "asset: a\nsource: csv\npath: in/{at}.csv\npartition: {by: '0 6 * * *', column: at}\n",
             """\
-a.yml:3:7: the field {at} stands for keys such as 2013-01-05T06:00, which are no file names
+a.yml:3:7: the field {at} stands for keys such as 2013-01-05T06:00, which are not valid in file names
     path: in/{at}.csv
           ^^^^^^^^^^^
   hint: write {at:%Y%m%d%H}""",
@@ -99,7 +99,7 @@ a.yml:3:7: the field {at} stands for keys such as 2013-01-05T06:00, which are no
         pytest.param(
             "asset: a\nsource: csv\npath: in/*.csv\npartition: {by: '0 6 * * *', column: at}\n",
             """\
-a.yml:3:7: 'in/*.csv' does not say which slot of '0 6 * * *' a file belongs to
+a.yml:3:7: 'in/*.csv' does not identify the slot of '0 6 * * *' of a file
     path: in/*.csv
           ^^^^^^^^
   hint: write {at:%Y%m%d%H}""",

@@ -62,11 +62,11 @@ def test_weekends_of_a_calendar_are_excluded_for_all_years():
     ("written", "by", "message"),
     [
         ("'* * * * FOO'", "day", "a.yml:2:62: cron '* * * * FOO': day-of-week 'FOO' is not valid; expected 0-7"),
-        ("2025-02-30", "day", "a.yml:2:62: '2025-02-30' is not in the calendar: day is out of range for month"),
+        ("2025-02-30", "day", "a.yml:2:62: '2025-02-30' is not a valid date: day is out of range for month"),
         ("XX", "day", "a.yml:2:62: unknown country 'XX' of the calendar 'XX'; expected a country such as DE"),
-        ("DE", "week", "a.yml:2:63: 'DE' excludes days, and a week is longer"),
+        ("DE", "week", "a.yml:2:63: 'DE' excludes single days, but each partition is a week"),
         ("'* * * * *'", "day", "a.yml:2:62: 'exclude' leaves no partition"),
-        ("['* * * * SUN', 2025-13-01]", "day", "a.yml:2:78: '2025-13-01' is not in the calendar: month must be in"),
+        ("['* * * * SUN', 2025-13-01]", "day", "a.yml:2:78: '2025-13-01' is not a valid date: month must be in"),
         (
             "5",
             "day",

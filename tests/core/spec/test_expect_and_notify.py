@@ -39,16 +39,16 @@ def test_deadlines(text, now, told, newest):
     [
         ("expect: {by: noonish}", "4:14: 'by' of 'expect' is 'noonish'; expected a time of day such as 08:00"),
         ("expect: {by: 25:00}", "4:14: 'by' of 'expect' is '25:00'; expected a time of day"),
-        ("expect: {by: '@daily', every: 1d}", "4:24: 'every' of 'expect' goes with a time of day, not with a cron"),
-        ("expect: {by: 08:00, every: 0d}", "4:28: 'every' of 'expect' is '0d'; expected a duration above 0"),
-        ("expect: {by: 08:00, every: 1d6h}", "4:28: 'every' of 'expect' is '1d6h'; expected a duration above 0"),
-        ("expect: {by: 08:00, every: 1w}", "4:28: 'every: 1w' counts from the asset's 'start', which it does not have"),
-        ("expect: {every: 1d}", "4:9: the key 'by' is missing in 'expect'"),
+        ("expect: {by: '@daily', every: 1d}", "4:24: 'every' of 'expect' needs a time of day in 'by'"),
+        ("expect: {by: 08:00, every: 0d}", "4:28: 'every' of 'expect' is '0d'; expected a positive duration"),
+        ("expect: {by: 08:00, every: 1d6h}", "4:28: 'every' of 'expect' is '1d6h'; expected a positive duration"),
+        ("expect: {by: 08:00, every: 1w}", "4:28: 'every: 1w' counts from the asset's 'start', which is missing"),
+        ("expect: {every: 1d}", "4:9: missing key 'by' in 'expect'"),
         ("expect: 08:00", "4:9: 'expect' is '08:00'; expected {by: \"08:00\"}"),
-        ("notify: {on: late}", "4:9: 'notify' tells nobody"),
+        ("notify: {on: late}", "4:9: 'notify' has no recipient"),
         ("notify: {to: X, on: lat}", "4:21: 'on' in 'notify' is 'lat'; expected failure, withheld, late or recovery"),
-        ("notify: {to: X, template: '{{ assets }}'}", "4:31: a message has no 'assets'; there are project, title,"),
-        ("notify: {to: X, title: '{% for %}'}", "4:24: this is no Jinja template: line 1: "),
+        ("notify: {to: X, template: '{{ assets }}'}", "4:31: unknown name 'assets' in a message template;"),
+        ("notify: {to: X, title: '{% for %}'}", "4:24: invalid Jinja template: line 1: "),
         ("notify: {python: 'jobs.alerts:page'}", "4:19: the package 'jobs' is not allowed"),
         ("notify: [{to: X}, {too: Y}]", "4:20: unknown key 'too' in item 2 of 'notify'"),
     ],
@@ -79,8 +79,8 @@ def test_a_url_is_refused_and_not_shown(written, more):
         {"project.yml": f'project: shop\nnotify: {{to: "{written}"{more}}}\n', "a.yml": SOURCE}, {"ALERTS_URL": URL}
     )
     assert text == (
-        "project.yml:2:14: 'to' of 'notify' is the name of a variable of the environment, not the URL that it holds\n"
-        "  hint: write 'to: ALERTS_URL', and set ALERTS_URL to the URL"
+        "project.yml:2:14: 'to' of 'notify' is not a name; expected the environment variable that holds the URL\n  "
+        "hint: write 'to: ALERTS_URL', and set ALERTS_URL to the URL"
     )
 
 

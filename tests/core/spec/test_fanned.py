@@ -41,17 +41,14 @@ def test_beside_a_partition_of_its_own():
 def test_a_name_has_another_value_in_each(params):
     text = f"write: append\nschedule: '@daily'\nparams: {params}\n"
     assert errors(of(text, sql="SELECT 1 AS n")) == (
-        "a.yml:6:9: nothing tells which of these params a run has: no name has another value in each of them\n"
-        f"    params: {params}\n"
-        f"            {'^' * len(params)}\n"
-        "  hint: give each a name of its own, such as {name: a}"
+        "a.yml:6:9: the params do not identify a run: no key has a different value in each item\n    params: "
+        f"{params}\n            {'^' * len(params)}\n  hint: give each item a distinct name, such as {{name: a}}"
     )
 
 
 def test_what_is_appended_needs_an_interval():
     assert errors(of(f"write: append\n{TWO}")).splitlines()[0] == (
-        "a.yml:5:9: each of these params would be appended once and never again: "
-        "there is no interval to append them for"
+        "a.yml:5:9: each item of 'params' would be appended only once: the asset has no intervals"
     )
 
 
@@ -61,4 +58,4 @@ def test_a_table_that_is_published_has_the_column():
         "a.yml:1:1: the SELECT of asset 'a' yields no column 'model', by which it is partitioned"
     )
     declared = f"{text}columns: {{n: int}}\n"
-    assert errors(of(declared)).splitlines()[0] == "a.yml:5:9: 'columns' has no 'model', the partition's column"
+    assert errors(of(declared)).splitlines()[0] == "a.yml:5:9: 'columns' lacks the partition's column 'model'"

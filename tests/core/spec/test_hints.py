@@ -18,13 +18,13 @@ def told(text: str) -> str:
     [
         (
             "partition: {by: day, column: day}\ninlets: {s: {partitions: {form: day}}}",
-            "a.yml:3:27: 'form' is no dimension of 'a', nor the time of 's'",
+            "a.yml:3:27: 'form' is neither a dimension of 'a' nor the time of 's'",
             "did you mean {from: day}?",
         ),
         (
             "partition: {by: day, column: day, end: 2d}",
             "a.yml:2:40: 'end' is '2d'; expected a date, a time, or a duration after a +",
-            "write +2d, which is so much ahead of now",
+            "write +2d for a time ahead of now",
         ),
         (
             "partition: {by: day, column: day}\nstrategy: {every_instance: {max: 3}}",
@@ -46,8 +46,8 @@ def told(text: str) -> str:
                 "expected full_refresh, every_instance, latest_only, date_range or segments"
             ),
             (
-                "date_range, which computes what is missing or stale, is what a partition by time has without "
-                "`strategy`; latest_only takes what is new of an inlet with `read: changes` or `read: {after: …}`"
+                "leave `strategy` out: a time partition defaults to date_range, which computes missing and stale "
+                "partitions; latest_only takes the new rows of an inlet with `read: changes` or `read: {after: …}`"
             ),
         ),
         (
@@ -56,7 +56,7 @@ def told(text: str) -> str:
                 "a.yml:3:11: 'strategy' is 'merge'; "
                 "expected full_refresh, every_instance, latest_only, date_range or segments"
             ),
-            "how rows land is said by `write`, such as {upsert: {keys: [<column>]}}",
+            "use `write` to say how rows are written, such as {upsert: {keys: [<column>]}}",
         ),
         ("partition: {bye: day, column: day}", "a.yml:2:13: unknown key 'bye' in 'partition'", "did you mean 'by'?"),
         (
@@ -85,11 +85,11 @@ def told(text: str) -> str:
                 "a.yml:2:44: unknown calendar 'weekends'; expected a country such as DE, a part of one such as US-NY, "
                 "or an exchange such as XNYS"
             ),
-            "weekends are the cron '* * * * SAT,SUN'",
+            "write weekends as the cron '* * * * SAT,SUN'",
         ),
         (
             'partition: {segments: ["\\0", de], column: region}',
-            "a.yml:2:24: this text holds the character U+0000, which neither paths nor SQL can have",
+            "a.yml:2:24: this text contains the character U+0000, which paths and SQL do not allow",
             None,
         ),
     ],
@@ -109,27 +109,27 @@ SHOPS, REGIONS = SegmentPartition("shop", ("a", "b")), SegmentPartition("region"
         (
             (SHOPS,),
             "shp=a",
-            "'shp=a': 'shp' is no column of segments; expected shop=KEY or KEY",
+            "'shp=a': 'shp' is not a column of segments; expected shop=KEY or KEY",
             "did you mean 'shop'?",
         ),
         (
             (SHOPS,),
             "custmer=a",
-            "'custmer=a': 'custmer' is no column of segments; expected shop=KEY or KEY",
+            "'custmer=a': 'custmer' is not a column of segments; expected shop=KEY or KEY",
             "known is shop",
         ),
-        ((SHOPS,), "shop=c", "'c' is no segment of shop", "known are a, b"),
+        ((SHOPS,), "shop=c", "'c' is not a segment of shop", "known are a, b"),
         (
             (SHOPS, REGIONS),
             "regoin=de",
-            "'regoin=de' does not tell its dimension; expected shop=KEY or region=KEY",
+            "'regoin=de' does not name its dimension; expected shop=KEY or region=KEY",
             "did you mean 'region'?",
         ),
         (
             (SegmentPartition("shop", (WHOLE,), is_open=True),),
             "a",
-            "'a' is no known segment of shop",
-            "none is known yet: until then a run is of all of them, *",
+            "'a' is not a known segment of shop",
+            "none is known yet: until then a run computes all of them, *",
         ),
     ],
 )

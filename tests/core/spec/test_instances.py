@@ -40,17 +40,17 @@ def test_of_partitions_it_takes_every_write(text, write):
         pytest.param(
             f"{PARTITION}strategy: every_instance\nschedule: {{cron: '@daily', catchup: rollup}}\n",
             """\
-a.yml:4:11: each partition is a run of its own: 'catchup' cannot be 'rollup'
+a.yml:4:11: 'catchup' cannot be 'rollup': each partition has its own run
     schedule: {cron: '@daily', catchup: rollup}
               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint: write catchup: all, or latest; strategy 'date_range' computes many partitions in one run
+  hint: write catchup: all or latest; strategy 'date_range' computes many partitions in one run
 """,
             id="rollup",
         ),
         pytest.param(
             "inlets: [flights]\nstrategy: every_instance\nwrite: replace\n",
             """\
-a.yml:4:8: strategy 'every_instance' cannot 'replace': every run would destroy what the runs before it wrote
+a.yml:4:8: strategy 'every_instance' cannot 'replace': every run would overwrite the rows of earlier runs
     write: replace
            ^^^^^^^
   hint: write 'write: append', or give the asset a partition
@@ -60,7 +60,7 @@ a.yml:4:8: strategy 'every_instance' cannot 'replace': every run would destroy w
         pytest.param(
             "inlets: [flights]\nstrategy: every_instance\n",
             """\
-a.yml:3:11: strategy 'every_instance' needs its write to be given
+a.yml:3:11: strategy 'every_instance' needs 'write'
     strategy: every_instance
               ^^^^^^^^^^^^^^
   hint: write 'write: append', or give the asset a partition
@@ -95,24 +95,24 @@ def test_a_list_of_params_has_one_for_each_segment():
     [
         (
             f"{MODELS}params: [{{model: big}}]\n",
-            "a.yml:6:9: there are no params of model '7'",
+            "a.yml:6:9: model has no params '7'",
         ),
         (
             f"{MODELS}params: [{{model: big}}, {{model: '7'}}, {{model: big, x: 1}}]\n",
-            "a.yml:6:38: the params of model 'big' are there twice",
+            "a.yml:6:38: the params of model 'big' are listed twice",
         ),
         (
             f"{MODELS}params: [{{model: big}}, {{model: '7'}}, {{model: small}}]\n",
-            "a.yml:6:38: 'small' is no segment of the column 'model'",
+            "a.yml:6:38: 'small' is not a segment of the column 'model'",
         ),
         (
             f"{MODELS}params: [{{x: 1}}, {{x: 2}}]\n",
-            "a.yml:6:9: no listed segment tells which of these params a run has: none has its column's name in all",
+            "a.yml:6:9: the params cannot be matched to segments: no segment column is a key of every item",
         ),
-        (f"{MODELS}params: []\n", "a.yml:6:9: the list of params is empty, so that nothing would run"),
+        (f"{MODELS}params: []\n", "a.yml:6:9: the list of params is empty: the asset would never run"),
         (
             "inlets: [flights]\nparams: [{x: 1}]\n",
-            "a.yml:3:9: a list of params needs strategy 'every_instance': each of them is a run of its own",
+            "a.yml:3:9: a list of params needs strategy 'every_instance', which runs once for each item",
         ),
     ],
 )
@@ -135,7 +135,7 @@ def hint(text: str) -> str:
 def test_by_a_timetable_the_partition_of_its_intervals_is_told():
     by_auto = "write partition: {by: auto, column: <column>}"
     assert hint("strategy: every_instance\nschedule: '@daily'\nwrite: replace\n") == (
-        f"write 'write: append', or {by_auto}, a run for each interval of the schedule"
+        f"write 'write: append', or {by_auto} for a run in each interval of the schedule"
     )
     assert hint("strategy: date_range\nschedule: '@daily'\n") == by_auto
 
@@ -161,7 +161,7 @@ def test_segments_may_come_to_be_known():
 def test_params_tell_no_segments_that_nobody_lists():
     text = "partition: {segments: runtime, column: region}\nstrategy: every_instance\nparams: [{region: a}]\n"
     files = {"a.yml": f"asset: a\n{text}", "a.sql": "SELECT *", "flights.yml": FLIGHTS}
-    told = "a.yml:4:9: no listed segment tells which of these params a run has: none has its column's name in all"
+    told = "a.yml:4:9: the params cannot be matched to segments: no segment column is a key of every item"
     assert errors(files).partition("\n")[0] == told
 
 
@@ -169,5 +169,5 @@ def test_none_is_aligned_to_runs_side_by_side():
     up = f"asset: up\ninlets: [flights]\n{PARTITION}strategy: every_instance\nschedule: '@daily'\n"
     text = "asset: a\nschedule: '@daily'\ninlets: {up: {partitions: aligned}}\n"
     files = {"a.yml": text, "a.sql": "SELECT *", "up.yml": up, "up.sql": "SELECT *", "flights.yml": FLIGHTS}
-    told = "a.yml:3:27: 'partitions: aligned' needs one run an interval, but asset 'up' has several"
+    told = "a.yml:3:27: 'partitions: aligned' needs one run for each interval, but asset 'up' has several"
     assert errors(files).splitlines()[0] == told

@@ -85,10 +85,8 @@ def test_what_is_said(partition, inlets, mapping, matches, on_update):
 def test_keys_that_nobody_names_are_probably_forgotten():
     first, second = compiled(files(REGIONS, "{sales: {partitions: {emea: [de]}}}")).warnings
     assert str(first) == (
-        "a.yml:3:30: 'apac' of 'region' needs nothing of 'sales': not in the map\n"
-        "    inlets: {sales: {partitions: {emea: [de]}}}\n"
-        "                                 ^^^^^^^^^^^^\n"
-        "  hint: write `apac: []` if that is meant"
+        "a.yml:3:30: 'apac' of 'region' needs nothing of 'sales': not in the map\n    inlets: {sales: {partitions: "
+        "{emea: [de]}}}\n                                 ^^^^^^^^^^^^\n  hint: write `apac: []` if you mean that"
     )
     assert second.message == "no partition of 'a' needs 'jp' and 'nl' of 'country': not in the map"
 
@@ -100,11 +98,11 @@ def test_keys_that_nobody_names_are_probably_forgotten():
             REGIONS,
             "{sales: {partitions: {emae: [de, nk], apac: [jp, jp]}}}",
             """\
-a.yml:3:31: 'emae' is no segment of 'region' of asset 'a'
+a.yml:3:31: 'emae' is not a segment of 'region' of asset 'a'
     inlets: {sales: {partitions: {emae: [de, nk], apac: [jp, jp]}}}
                                   ^^^^
   hint: did you mean 'emea'?
-a.yml:3:42: 'nk' is no segment of 'country' of asset 'sales'
+a.yml:3:42: 'nk' is not a segment of 'country' of asset 'sales'
     inlets: {sales: {partitions: {emae: [de, nk], apac: [jp, jp]}}}
                                              ^^
   hint: known are de, jp, nl
@@ -120,14 +118,14 @@ a.yml:3:58: the segment 'jp' is listed twice
 a.yml:3:10: no segment of 'a' is one of 'sales'
     inlets: {sales: {partitions: {emea: []}}}
              ^^^^^
-  hint: compare the lists of segments of the two assets
+  hint: compare the segments of both assets
 """,
         ),
         (
             REGIONS,
             "{sales: {partitions: {emea: de}}}",
             """\
-a.yml:3:31: 'emea' is no dimension of 'a', nor the time of 'sales'
+a.yml:3:31: 'emea' is neither a dimension of 'a' nor the time of 'sales'
     inlets: {sales: {partitions: {emea: de}}}
                                   ^^^^
   hint: write {emea: [de]}
@@ -170,7 +168,7 @@ a.yml:3:18: 'partitions' maps partitions, but asset 'plain' has none
             "none",
             "{sales: {partitions: latest, window: 7d}}",
             """\
-a.yml:3:38: 'window' has no meaning beside 'partitions: latest'
+a.yml:3:38: 'window' and 'partitions: latest' exclude each other
     inlets: {sales: {partitions: latest, window: 7d}}
                                          ^^^^^^
 """,
@@ -188,10 +186,10 @@ a.yml:3:31: of asset 'sales': 'a' is not a partition key by day; expected one su
             REGIONS,
             "{rates: {partitions: latest}}",
             """\
-a.yml:3:30: the newest partition is one by time, but those of asset 'rates' have none
+a.yml:3:30: 'latest' needs time partitions, but asset 'rates' is not partitioned by time
     inlets: {rates: {partitions: latest}}
                                  ^^^^^^
-  hint: leave it out: what a partition needs is read at its newest version
+  hint: leave it out: an inlet is always read at its newest version
 """,
         ),
         (
@@ -216,7 +214,7 @@ a.yml:3:18: 'partitions' maps partitions, but asset 'a' has none
             REGIONS,
             "{stores: {partitions: {emea: [de]}}}",
             """\
-a.yml:3:31: asset 'stores' has segments by store and country: which these keys need is not said
+a.yml:3:31: asset 'stores' has segments by store and country: say which of them these keys need
     inlets: {stores: {partitions: {emea: [de]}}}
                                   ^^^^^^^^^^^^
   hint: write {region: {store: {<key>: [<key>, …]}}}
@@ -229,7 +227,7 @@ a.yml:3:31: asset 'stores' has segments by store and country: which these keys n
 a.yml:3:10: no segment of 'a' is one of 'stores'
     inlets: {stores: {partitions: {region: country}}}
              ^^^^^^
-  hint: compare the lists of segments of the two assets
+  hint: compare the segments of both assets
 """,
         ),
         (
@@ -246,7 +244,7 @@ a.yml:3:32: asset 'stores' has no segments by 'contry'; it has store and country
             REGIONS,
             "{stores: {partitions: {regoin: country}}}",
             """\
-a.yml:3:32: 'regoin' is no dimension of 'a', nor the time of 'stores'
+a.yml:3:32: 'regoin' is neither a dimension of 'a' nor the time of 'stores'
     inlets: {stores: {partitions: {regoin: country}}}
                                    ^^^^^^
   hint: did you mean 'region'?
@@ -256,7 +254,7 @@ a.yml:3:32: 'regoin' is no dimension of 'a', nor the time of 'stores'
             REGIONS,
             "{stores: {partitions: {region: latest}}}",
             """\
-a.yml:3:40: 'latest' is of time, but 'region' of asset 'a' is of segments
+a.yml:3:40: 'latest' needs time, but 'region' of asset 'a' is a dimension of segments
     inlets: {stores: {partitions: {region: latest}}}
                                            ^^^^^^
 """,
@@ -285,7 +283,7 @@ a.yml:3:30: the map of partitions is empty
             REGIONS,
             "{sales: {partitions: {day: country}}}",
             """\
-a.yml:3:36: 'day' is of time; expected 'all' or 'latest'
+a.yml:3:36: 'day' is a time dimension; expected 'all' or 'latest'
     inlets: {sales: {partitions: {day: country}}}
                                        ^^^^^^^
   hint: leave it out: time maps by overlap, or by a `window` beside `partitions`
@@ -295,7 +293,7 @@ a.yml:3:36: 'day' is of time; expected 'all' or 'latest'
             REGIONS,
             "{sales: {partitions: {emea: [de], region: all}}}",
             """\
-a.yml:3:31: 'emea' has a list of keys, others a dimension
+a.yml:3:31: 'emea' has a list of keys, but other entries name a dimension
     inlets: {sales: {partitions: {emea: [de], region: all}}}
                                   ^^^^
   hint: write {<column>: {<key>: [<key>, …]}, …}
@@ -305,7 +303,7 @@ a.yml:3:31: 'emea' has a list of keys, others a dimension
             REGIONS,
             "{days: {partitions: {emea: [de]}}}",
             """\
-a.yml:3:29: a map of keys is of segments, but asset 'days' has none
+a.yml:3:29: a map of keys needs segments, but asset 'days' has none
     inlets: {days: {partitions: {emea: [de]}}}
                                 ^^^^^^^^^^^^
 """,
@@ -314,7 +312,7 @@ a.yml:3:29: a map of keys is of segments, but asset 'days' has none
             "{by: day, column: day}",
             "{days: {partitions: {emea: [de]}}}",
             """\
-a.yml:3:29: a map of keys is of segments, but asset 'a' has none
+a.yml:3:29: a map of keys needs segments, but asset 'a' has none
     inlets: {days: {partitions: {emea: [de]}}}
                                 ^^^^^^^^^^^^
   hint: time maps by overlap, or by 'window'
@@ -324,7 +322,7 @@ a.yml:3:29: a map of keys is of segments, but asset 'a' has none
             BOTH,
             "{sales: {partitions: latest, window: 7d}}",
             """\
-a.yml:3:38: 'window' has no meaning beside 'partitions: latest'
+a.yml:3:38: 'window' and 'partitions: latest' exclude each other
     inlets: {sales: {partitions: latest, window: 7d}}
                                          ^^^^^^
 """,
@@ -333,7 +331,7 @@ a.yml:3:38: 'window' has no meaning beside 'partitions: latest'
             BOTH,
             "{sales: {partitions: latest, require: {at_least: 2}}}",
             """\
-a.yml:3:47: 'partitions: latest' is one partition, which cannot be counted
+a.yml:3:47: 'partitions: latest' is a single partition, so 'require' cannot count
     inlets: {sales: {partitions: latest, require: {at_least: 2}}}
                                                   ^^^^^^^^^^^^^
 """,
@@ -342,7 +340,7 @@ a.yml:3:47: 'partitions: latest' is one partition, which cannot be counted
             BOTH,
             "{sales: {partitions: all, window: 7d}}",
             """\
-a.yml:3:35: 'window' has no meaning beside 'partitions: all'
+a.yml:3:35: 'window' and 'partitions: all' exclude each other
     inlets: {sales: {partitions: all, window: 7d}}
                                       ^^^^^^
 """,
@@ -354,14 +352,14 @@ a.yml:3:35: 'window' has no meaning beside 'partitions: all'
 a.yml:3:10: no segment of 'a' is one of 'sales'
     inlets: {sales: {partitions: {region: country}}}
              ^^^^^
-  hint: compare the lists of segments of the two assets
+  hint: compare the segments of both assets
 """,
         ),
         (
             "[{segments: [x], column: region}, {segments: [y], column: area}]",
             "{rates: {partitions: {region: country, area: country}}}",
             """\
-a.yml:3:48: 'region' goes by 'country' of 'rates' already
+a.yml:3:48: 'region' is already mapped to 'country' of 'rates'
     inlets: {rates: {partitions: {region: country, area: country}}}
                                                    ^^^^
 """,
@@ -370,7 +368,7 @@ a.yml:3:48: 'region' goes by 'country' of 'rates' already
             "[{segments: [x], column: region}, {segments: [y], column: area}]",
             "{rates: {partitions: {x: [de]}}}",
             """\
-a.yml:3:30: asset 'a' has segments by region and area: of which these keys are is not said
+a.yml:3:30: asset 'a' has segments by region and area: say which of them these keys belong to
     inlets: {rates: {partitions: {x: [de]}}}
                                  ^^^^^^^^^
   hint: write {region: {<key>: [<key>, …]}}
@@ -457,7 +455,7 @@ def test_segments_alone_go_by_the_column_and_two_assets_share_a_view():
             DAY,
             "{raw: {partitions: {from: happend}}}",
             """\
-a.yml:3:35: asset 'raw' declares no column 'happend'
+a.yml:3:35: asset 'raw' does not declare a column 'happend'
     inlets: {raw: {partitions: {from: happend}}}
                                       ^^^^^^^
   hint: did you mean 'happened'?
@@ -467,7 +465,7 @@ a.yml:3:35: asset 'raw' declares no column 'happend'
             DAY,
             "{landing: {partitions: {from: region}}}",
             """\
-a.yml:3:39: 'region' is a field of the path of 'landing', by which that is partitioned
+a.yml:3:39: 'region' is a field in the path of 'landing', which is already partitioned by it
     inlets: {landing: {partitions: {from: region}}}
                                           ^^^^^^
   hint: leave 'from' out
@@ -477,7 +475,7 @@ a.yml:3:39: 'region' is a field of the path of 'landing', by which that is parti
             DAY,
             "{landing: {partitions: {from: amount}}}",
             """\
-a.yml:3:39: 'amount' of 'landing' is double, which tells no partition of 'a'; expected a date, a timestamp or text
+a.yml:3:39: 'amount' of 'landing' is double, but partitions of 'a' need a date, a timestamp or text
     inlets: {landing: {partitions: {from: amount}}}
                                           ^^^^^^
 """,
@@ -486,7 +484,7 @@ a.yml:3:39: 'amount' of 'landing' is double, which tells no partition of 'a'; ex
             DAY,
             "{lines: {partitions: {from: day}}}",
             """\
-a.yml:3:37: the type of 'day' is not told by the json files of 'lines'
+a.yml:3:37: the json files of 'lines' do not declare the type of 'day'
     inlets: {lines: {partitions: {from: day}}}
                                         ^^^
   hint: declare it in 'columns'
@@ -496,7 +494,7 @@ a.yml:3:37: the type of 'day' is not told by the json files of 'lines'
             DAY,
             "{bare: {partitions: {from: day}}}",
             """\
-a.yml:3:36: the type of 'day' is not told by the csv files of 'bare'
+a.yml:3:36: the csv files of 'bare' do not declare the type of 'day'
     inlets: {bare: {partitions: {from: day}}}
                                        ^^^
   hint: declare it in 'columns'
@@ -516,7 +514,7 @@ a.yml:3:35: the SELECT of asset 'own' yields no column 'date'
             DAY,
             "{events: {partitions: {from: day}}}",
             """\
-a.yml:3:32: 'events' is known by its events only: it has no rows whose values could be asked
+a.yml:3:32: 'events' is known only by its events, so its values cannot be queried
     inlets: {events: {partitions: {from: day}}}
                                    ^^^^
 """,
@@ -534,17 +532,17 @@ a.yml:3:29: 'from' maps partitions, but asset 'a' has none
             "[{segments: [x], column: region}, {segments: [y], column: area}]",
             "{raw: {partitions: {from: region}}}",
             """\
-a.yml:3:29: asset 'a' has segments by region and area: which of them the column holds is not said
+a.yml:3:29: asset 'a' has segments by region and area: 'from' does not say which of them the column contains
     inlets: {raw: {partitions: {from: region}}}
                                 ^^^^
-  hint: values can be asked for an asset with time, or with one dimension of segments
+  hint: 'from' works for assets partitioned by time, or by one dimension of segments
 """,
         ),
         (
             DAY,
             "{raw: {partitions: {from: happened}, require: all}}",
             """\
-a.yml:3:55: 'require' counts partitions, but with 'partitions: {from: …}' one is wanted once rows of it are there
+a.yml:3:55: 'require' has no effect with 'partitions: {from: …}': a partition is wanted once it has rows
     inlets: {raw: {partitions: {from: happened}, require: all}}
                                                           ^^^
   hint: leave it out
@@ -554,10 +552,10 @@ a.yml:3:55: 'require' counts partitions, but with 'partitions: {from: …}' one 
             DAY,
             "{raw: {partitions: {from: happened}, read: {after: amount}}}",
             """\
-a.yml:3:46: 'read' has no meaning beside 'partitions: {from: …}'
+a.yml:3:46: 'read' and 'partitions: {from: …}' exclude each other
     inlets: {raw: {partitions: {from: happened}, read: {after: amount}}}
                                                  ^^^^
-a.yml:3:46: nothing is read from 'raw': the code does not name it
+a.yml:3:46: the options of 'raw' have no effect: the code does not read it
     inlets: {raw: {partitions: {from: happened}, read: {after: amount}}}
                                                  ^^^^
 """,

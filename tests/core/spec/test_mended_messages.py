@@ -28,8 +28,8 @@ REGIONS = SegmentPartition("region", ("a,b", "de", "nl"))
             "'de,nl' has 2 parts separated by commas; expected region",
             "name one key at a time; a comma within a segment is written %2C",
         ),
-        (Partitioning(None, (REGIONS,)), "a%2Cc", "'a%2Cc' is no segment of region", "did you mean 'a%2Cb'?"),
-        (Partitioning(None, (REGIONS,)), "x-y-z", "'x-y-z' is no segment of region", "known are a%2Cb, de, nl"),
+        (Partitioning(None, (REGIONS,)), "a%2Cc", "'a%2Cc' is not a segment of region", "did you mean 'a%2Cb'?"),
+        (Partitioning(None, (REGIONS,)), "x-y-z", "'x-y-z' is not a segment of region", "known are a%2Cb, de, nl"),
     ],
 )
 def test_keys(partitioning, key, said, hint):
@@ -65,8 +65,8 @@ def test_a_field_of_the_path_and_a_column_that_differ_by_case_are_refused():
             "partition: {segments: [de, nl], column: k}\n"
         }
     )
-    assert "'columns' has 'K', which to Spark is the partition's column 'k'" in said
-    assert "hint: write both alike" in said
+    assert "'columns' has 'K', but the partition's column is 'k'; Spark ignores case" in said
+    assert "hint: spell both the same way" in said
 
 
 @pytest.mark.parametrize("value", ['pa"ss"word', "back\\slash\\es", "tüten-suppe", "zwei\nzeilen-lang"])

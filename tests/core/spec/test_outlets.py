@@ -71,11 +71,11 @@ def test_an_outlet_reads_itself_as_it_was():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("path: out", "'path' has no meaning beside 'outlets': each outlet has its own"),
-        ("uri: x-a", "'uri' has no meaning beside 'outlets': each outlet has its own"),
-        ("columns: {id: int}", "'columns' has no meaning beside 'outlets': each outlet has its own"),
-        ("sql: SELECT 1", "'sql' has no meaning beside 'outlets': each outlet has its own"),
-        ("source: true", "'outlets' has no meaning for a source: others write it, so nothing runs"),
+        ("path: out", "'path' is not allowed beside 'outlets': each outlet has its own"),
+        ("uri: x-a", "'uri' is not allowed beside 'outlets': each outlet has its own"),
+        ("columns: {id: int}", "'columns' is not allowed beside 'outlets': each outlet has its own"),
+        ("sql: SELECT 1", "'sql' is not allowed beside 'outlets': each outlet has its own"),
+        ("source: true", "'outlets' is not allowed for a source: others write it, so nothing runs"),
     ],
 )
 def test_what_only_data_has_is_refused_of_the_asset(line, message):
@@ -85,16 +85,19 @@ def test_what_only_data_has_is_refused_of_the_asset(line, message):
 @pytest.mark.parametrize(
     ("outlets", "message"),
     [
-        ("{}", "'outlets' is empty, so that nothing would be written"),
+        ("{}", "'outlets' is empty: the asset would write nothing"),
         ("[train, test]", "'outlets' is a list; expected a map such as {train: {path: …}, test: {}}"),
         ("{train: {pth: x}}", "unknown key 'pth' in outlet 'train'"),
         ("{train: {path: 5}}", "'path' of outlet 'train' is 5; expected text"),
         ("{train: 5}", "outlet 'train' is 5; expected a map"),
         ("{train: {validations: {}}}", "'validations' of outlet 'train' is a map; expected a list of maps such as"),
-        ("{train: {table: a/b}}", "'a/b' is no name of a table; expected catalog.schema.name, schema.name or name"),
+        (
+            "{train: {table: a/b}}",
+            "'a/b' is not a valid table name; expected catalog.schema.name, schema.name or name",
+        ),
         ("{flights: {}}", "the asset 'flights' is defined twice; first at split.yml:2:11"),
         ("{split: {}}", "the asset 'split' is defined twice; first at split.yml:1:8"),
-        ("{train: {columns: {id: nt}}}", "'nt' is no Spark SQL type"),
+        ("{train: {columns: {id: nt}}}", "'nt' is not a Spark SQL type"),
         ("{train: {path: out}, test: {path: out/}}", "the target 'out' is also the target of asset"),
         ("{train: {sql: SELECT 1 FROM x.y}, best: {}}", "outlet 'best' has no 'sql', asset 'split' no 'python', and"),
         ("{train: {sql: 'SELECT {{ inlets.fights }}'}}", "unknown asset 'fights'"),
@@ -114,7 +117,7 @@ def test_two_outlets_of_a_run_share_no_table_even_where_they_append():
         outlets: {train: {path: out}, test: {path: out}}
         inlets: [flights]
         """
-    assert "give each asset a path of its own" in refused(text)
+    assert "give each asset its own path" in refused(text)
 
 
 def test_a_declared_outlet_has_the_columns_of_the_partitions():
@@ -124,13 +127,13 @@ def test_a_declared_outlet_has_the_columns_of_the_partitions():
         outlets: {train: {columns: {id: bigint}}, test: {columns: {day: date}}}
         inlets: [flights]
         """
-    message = "the columns of outlet 'train' lack 'day', by which 'split' is partitioned"
+    message = "outlet 'train' lacks the column 'day', by which 'split' is partitioned"
     assert message in refused(text, **{"train.sql": "SELECT 1 AS id FROM {{ inlets.flights }}"})
 
 
 def test_nobody_reads_or_awaits_the_asset_itself():
     hint = "hint: name 'train' or 'test'"
-    message = "'split' is a multi-asset, which holds no data: its outlets do"
+    message = "'split' is a multi-asset without data of its own; use one of its outlets"
     for files in (
         {"r.yml": "asset: r", "r.sql": "SELECT * FROM {{ inlets.split }}"},
         {"r.yml": "asset: r\ninlets: [split]", "r.sql": "SELECT 1"},

@@ -58,7 +58,7 @@ def test_set_goes_before_the_profile_and_that_before_the_environment():
 def test_variables_of_other_profiles_are_not_asked_for():
     assert project(profile="dev").profile == "dev"  # BUCKET is not set
     told = refused(PROJECT, profile="prod")
-    assert "project.yml:8:34: the environment has no variable 'BUCKET'" in told
+    assert "project.yml:8:34: the environment variable 'BUCKET' is not set" in told
     assert "hint: set it, give it by --set BUCKET=… or a profile's `variables`, or write ${BUCKET:-a default}" in told
 
 
@@ -68,29 +68,29 @@ def test_a_variable_may_name_those_above_it():
 
 
 def test_a_profile_that_is_not_there():
-    with pytest.raises(InputError, match=r"no profile 'pord' in project\.yml") as error:
+    with pytest.raises(InputError, match=r"unknown profile 'pord' in project\.yml") as error:
         project(profile="pord")
     assert error.value.hint == "did you mean 'prod'?"
-    with pytest.raises(InputError, match=r"no profile 'x' in project\.yml") as error:
+    with pytest.raises(InputError, match=r"unknown profile 'x' in project\.yml") as error:
         project(profile="x")
     assert error.value.hint == "known are dev, prod"
-    with pytest.raises(InputError, match=r"no profile 'dev': project\.yml has no `profiles`"):
+    with pytest.raises(InputError, match=r"unknown profile 'dev': project\.yml has no `profiles`"):
         project("project: shop\n", profile="dev")
-    assert "there is no profile 'staging'" in refused(f"{PROJECT}profile: staging\n")
+    assert "unknown profile 'staging'" in refused(f"{PROJECT}profile: staging\n")
 
 
 @pytest.mark.parametrize("asked_for", [None, "dev", "prod"])
 def test_two_profiles_that_share_a_state_are_refused_whichever_holds(asked_for):
     text = "project: p\nprofiles:\n  dev: {state: ./s, warehouse: w1}\n  prod: {state: s/, warehouse: w2}\n"
     told = refused(text, profile=asked_for)
-    assert "project.yml:4:3: profile 'prod' has the state of profile 'dev': s/" in told
+    assert "project.yml:4:3: profile 'prod' has the same state as profile 'dev': s/" in told
     assert "hint: give it a `state` of its own" in told
 
 
 def test_a_profile_does_not_share_what_the_project_has_without_one():
     text = "project: p\nprofiles:\n  dev: {state: other}\n"
     told = refused(text, profile="dev")
-    assert "profile 'dev' has the warehouse of the project without a profile: ./warehouse" in told
+    assert "profile 'dev' has the same warehouse as the project without a profile: ./warehouse" in told
     assert "state of" not in told
     assert project(f"{text}profile: dev\n").state == "/shop/other"  # then nothing runs without one
 
@@ -98,14 +98,14 @@ def test_a_profile_does_not_share_what_the_project_has_without_one():
 def test_places_are_compared_as_variables_make_them():
     text = "project: p\nprofile: a\nstate: ${X}/s\nwarehouse: ${X}/w\nprofiles:\n  a: {variables: {X: q}}\n  b: {}\n"
     assert project(text).state == "/shop/q/s"  # what X is for b is not known here
-    assert "profile 'b' has the state of profile 'a'" in refused(text, env={"X": "q"})
+    assert "profile 'b' has the same state as profile 'a'" in refused(text, env={"X": "q"})
 
 
 def test_what_is_set_leads_no_profile_into_another():
     assert project(profile="dev", given={"LAKE": "/set"}).warehouse == "/set/tables"
     text = PROJECT.replace("s3://${BUCKET}/shop", "./big")
     told = errors({"project.yml": text, **SOURCE}, env=merge_requested({}, profile="dev", given={"LAKE": "./big"}))
-    assert "profile 'prod' has the warehouse of profile 'dev': ${LAKE}/tables" in told
+    assert "profile 'prod' has the same warehouse as profile 'dev': ${LAKE}/tables" in told
 
 
 def test_unknown_keys_and_values_of_every_profile_are_found():

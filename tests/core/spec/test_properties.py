@@ -23,8 +23,8 @@ def test_they_are_text():
     [
         (
             HEAD + "properties: {owner: me}\n",
-            "a.yml:2:14: 'owner' is no property of Delta's: their names begin with 'delta.'",
-            "facts of your own belong to 'extra'",
+            "a.yml:2:14: 'owner' is not a Delta table property: their names begin with 'delta.'",
+            "put your own metadata under 'extra'",
         ),
         (
             HEAD + "properties: {delta.appendOnly: [1]}\n",
@@ -33,13 +33,13 @@ def test_they_are_text():
         ),
         (
             HEAD + "source: delta\npath: x\nproperties: {delta.appendOnly: true}\n",
-            "a.yml:4:1: 'properties' has no meaning for a source: others write it, so nothing runs",
+            "a.yml:4:1: 'properties' is not allowed for a source: others write it, so nothing runs",
             "",
         ),
         (
             HEAD + "properties: {delta.appendOnly: true}\noutlets: {b: {}, c: {}}\n",
-            "a.yml:2:1: 'properties' has no meaning beside 'outlets': each outlet has its own",
-            "write it below the outlet that is meant",
+            "a.yml:2:1: 'properties' is not allowed beside 'outlets': each outlet has its own",
+            "move it below an outlet",
         ),
     ],
 )
@@ -67,31 +67,31 @@ def test_folders_are_named_by_columns_or_left_to_the_run(text, names):
     ("text", "error", "hint"),
     [
         ("partitioned_by: day\n", "a.yml:2:17: 'partitioned_by' is 'day'; expected a list of columns", ""),
-        ("partitioned_by: [day, Day]\n", "a.yml:2:23: 'Day' is in 'partitioned_by' twice", ""),
+        ("partitioned_by: [day, Day]\n", "a.yml:2:23: 'Day' is listed twice in 'partitioned_by'", ""),
         (
             "columns: {n: int, day: date}\npartitioned_by: [dya]\n",
-            "a.yml:3:18: 'dya' in 'partitioned_by' is not among the columns of 'a'",
+            "a.yml:3:18: 'dya' in 'partitioned_by' is not a column of 'a'",
             "did you mean 'day'?",
         ),
         (
             "columns: {n: int}\npartitioned_by: [n]\n",
-            "a.yml:3:17: 'partitioned_by' names all columns, so that the files would hold none",
+            "a.yml:3:17: 'partitioned_by' names every column, but the files need at least one",
             "leave one out",
         ),
         (
             "source: delta\npath: x\npartitioned_by: [day]\n",
-            "a.yml:4:1: 'partitioned_by' has no meaning for a source: others write it, so nothing runs",
+            "a.yml:4:1: 'partitioned_by' is not allowed for a source: others write it, so nothing runs",
             "",
         ),
         (
             "write: self\npath: x\npython: jobs.a:b\npartitioned_by: [day]\n",
-            "a.yml:5:1: 'partitioned_by' has no meaning with 'write: self': the asset's own code writes its target",
+            "a.yml:5:1: 'partitioned_by' is not allowed with 'write: self': the asset's own code writes its target",
             "",
         ),
         (
             "partitioned_by: [day]\noutlets: {b: {}, c: {}}\n",
-            "a.yml:2:1: 'partitioned_by' has no meaning beside 'outlets': each outlet has its own",
-            "write it below the outlet that is meant",
+            "a.yml:2:1: 'partitioned_by' is not allowed beside 'outlets': each outlet has its own",
+            "move it below an outlet",
         ),
     ],
 )

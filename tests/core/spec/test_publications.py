@@ -22,7 +22,7 @@ def test_how_many_it_keeps_is_none_of_the_code():
 @pytest.mark.parametrize(
     ("yaml", "expected"),
     [
-        (HEAD + "write: {publish: {}}", "a.yml:4:18: the key 'keep' is missing in 'publish'"),
+        (HEAD + "write: {publish: {}}", "a.yml:4:18: missing key 'keep' in 'publish'"),
         (
             HEAD + "write: {publish: {keep: 0}}",
             "a.yml:4:25: 'keep' in 'publish' is 0; expected a whole number of at least 1",
@@ -30,15 +30,15 @@ def test_how_many_it_keeps_is_none_of_the_code():
         (HEAD + "write: publish", "write {publish: {keep: 10}}"),
         (
             HEAD + "write: {publish: {keep: 1}, upsert: {keys: [id]}}",
-            "'write' has 'upsert' and 'publish'; expected one of them",
+            "'upsert' and 'publish' exclude each other",
         ),
         (
             HEAD + "unchanged: skip\nwrite: {publish: {keep: 1}}",
-            "'unchanged: skip' needs 'write: replace' or an upsert: what a run adds is always an update",
+            "'unchanged: skip' needs 'write: replace' or an upsert: added rows are always an update",
         ),
         (
             HEAD + "partition: {by: day, column: n}\nwrite: {publish: {keep: 1}}",
-            "cannot 'publish': an iteration is of one run, which computes many; 'strategy: every_instance' has one",
+            "cannot 'publish': each run publishes one iteration, but computes many partitions; use",
         ),
     ],
     ids=["no_keep", "keeps_none", "a_word", "two_writes", "skip", "many_in_a_run"],

@@ -62,7 +62,7 @@ REFUSED = [
     pytest.param(
         reading("{after: at, overlap: 1h}"),
         """
-        a.yml:2:46: 'overlap' reads rows again that were read before, and 'append' would have them twice
+        a.yml:2:46: 'overlap' reads rows a second time, and 'append' would duplicate them
             inlets: {orders: {read: {after: at, overlap: 1h}}}
                                                          ^^
           hint: write 'write: {upsert: {keys: [<column>]}}', or leave 'overlap' out
@@ -72,7 +72,7 @@ REFUSED = [
     pytest.param(
         reading("{after: at, overlap: 0s}"),
         """
-        a.yml:2:46: 'overlap' is '0s'; expected a duration above 0
+        a.yml:2:46: 'overlap' is '0s'; expected a positive duration
             inlets: {orders: {read: {after: at, overlap: 0s}}}
                                                          ^^
         """,
@@ -91,7 +91,7 @@ REFUSED = [
     pytest.param(
         reading("changes", orders="asset: orders\nsource: csv\npath: lake/*.csv"),
         """
-        a.yml:2:25: 'read: changes' is of a Delta table, but asset 'orders' is csv files
+        a.yml:2:25: 'read: changes' needs a Delta table, but asset 'orders' is csv files
             inlets: {orders: {read: changes}}
                                     ^^^^^^^
           hint: read: {after: <column>} reads new rows of files
@@ -101,7 +101,7 @@ REFUSED = [
     pytest.param(
         reading("changes", write="replace"),
         """
-        a.yml:3:8: strategy 'latest_only' cannot 'replace': a run has only what is new and would destroy what is there
+        a.yml:3:8: strategy 'latest_only' cannot 'replace': a run has only the new rows and would overwrite all others
             write: replace
                    ^^^^^^^
           hint: write 'write: append'
@@ -112,7 +112,7 @@ REFUSED = [
         reading("changes, partitions: aligned", orders="asset: orders\nschedule: '@daily'\nsql: SELECT 1 AS a")
         | {"a.sql": SQL},
         """
-        a.yml:2:19: 'read: changes' has no meaning beside 'partitions: aligned', which reads all of one run
+        a.yml:2:19: 'read: changes' and 'partitions: aligned' exclude each other: aligned reads all rows of one run
             inlets: {orders: {read: changes, partitions: aligned}}
                               ^^^^
         a.yml:2:46: 'partitions: aligned' needs a timetable as the schedule of asset 'a'
@@ -132,7 +132,7 @@ def test_what_is_refused(files, expected):
 
 def test_changes_of_what_is_known_by_its_events_only():
     files = reading("changes", orders="asset: orders\nsource: true", sql="SELECT 1 AS a")
-    assert "'read: changes' is of a Delta table, but asset 'orders' is known by its events only" in errors(files)
+    assert "'read: changes' needs a Delta table, but asset 'orders' is known only by its events" in errors(files)
 
 
 TABLES = "asset: orders\nsource: {}\n{}\npartition: {{segments: {}, column: region}}"
@@ -152,7 +152,7 @@ def test_a_path_or_a_name_with_fields_stands_for_tables(source, place, segments)
 @pytest.mark.parametrize("place", SPELLINGS)
 def test_what_is_of_one_table_is_refused_for_several(place):
     told = errors(reading("changes", orders=TABLES.format("delta", place, "runtime")))
-    assert "'read: changes' is of a Delta table, but asset 'orders' stands for several" in told
+    assert "'read: changes' needs a Delta table, but asset 'orders' stands for several" in told
     files = reading("changes", orders=TABLES.format("delta", place, "runtime"))
     files["a.yml"] = "asset: a\npartition: {by: day, column: day}\ninlets: {orders: {partitions: {from: day}}}\n"
-    assert "values are asked of one table, and 'orders' stands for several" in errors(files)
+    assert "'from' queries a single table, but 'orders' stands for several" in errors(files)

@@ -31,10 +31,10 @@ start: 2025-01-02
 end: 2025-01-20
 """,
             """\
-a.yml:2:12: no partition by month begins between start and end, so that nothing is wanted
+a.yml:2:12: no partition by month begins between start and end: none would be wanted
     partition: {by: month, column: m}
                ^^^^^^^^^^^^^^^^^^^^^^
-  hint: a partition belongs when it begins at its start or after, and before its end
+  hint: a partition counts if it begins at or after start, and before end
 """,
             id="no_partition_between_the_bounds",
         ),
@@ -44,7 +44,7 @@ asset: a
 inlets: {flights: {on_removed: keep}}
 """,
             """\
-a.yml:2:20: 'on_removed' is about mapped partitions, but asset 'a' has none
+a.yml:2:20: 'on_removed' concerns mapped partitions, but asset 'a' has none
     inlets: {flights: {on_removed: keep}}
                        ^^^^^^^^^^
 """,
@@ -59,7 +59,7 @@ inlets: [a]
 a.yml:2:10: asset 'a' cannot be its own inlet
     inlets: [a]
              ^
-  hint: in SQL, {{ outlets.<asset> }} is the target as it was before the run
+  hint: in SQL, {{ outlets.<asset> }} reads the target as it was before the run
 """,
             id="its_own_inlet",
         ),
@@ -126,7 +126,7 @@ asset: a
 partition: {by: day}
 """,
             """\
-a.yml:2:12: the partition has no column: 'replace' works by partition and needs the column that holds it
+a.yml:2:12: the partition has no column, but 'replace' works by partition and needs one
     partition: {by: day}
                ^^^^^^^^^
   hint: write partition: {by: day, column: <column>}
@@ -139,7 +139,7 @@ asset: a
 partition: '@daily'
 """,
             """\
-a.yml:2:12: the partition has no column: 'replace' works by partition and needs the column that holds it
+a.yml:2:12: the partition has no column, but 'replace' works by partition and needs one
     partition: '@daily'
                ^^^^^^^^
   hint: write partition: {by: day, column: <column>}
@@ -153,7 +153,7 @@ partition: {by: day, column: dya}
 columns: {day: date, x: int}
 """,
             """\
-a.yml:2:30: 'columns' has no 'dya', the partition's column
+a.yml:2:30: 'columns' lacks the partition's column 'dya'
     partition: {by: day, column: dya}
                                  ^^^
   hint: did you mean 'day'?
@@ -178,7 +178,7 @@ asset: a
 partition: {by: day, column: day, start: 2025-02-01, end: 2025-02-01}
 """,
             """\
-a.yml:2:59: 'end' is '2025-02-01', so that nothing lies between start and end; expected an end after the start
+a.yml:2:59: 'end' is '2025-02-01', which leaves nothing between start and end; expected an end after the start
     partition: {by: day, column: day, start: 2025-02-01, end: 2025-02-01}
                                                               ^^^^^^^^^^
 """,
@@ -191,7 +191,7 @@ partition: {by: week, column: week}
 inlets: {flights: {require: {at_least: 8}}}
 """,
             """\
-a.yml:3:40: 8 partitions of 'flights' can never be there: at most 7 map to one of 'a'
+a.yml:3:40: 8 partitions of 'flights' can never exist: at most 7 map to one of 'a'
     inlets: {flights: {require: {at_least: 8}}}
                                            ^
 """,

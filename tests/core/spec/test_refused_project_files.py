@@ -31,8 +31,8 @@ source: true
 project.yml:1:10: 'project' is 'my shop'; expected at most 128 letters, digits and '_', not beginning with a digit
     project: my shop
              ^^^^^^^
-project.yml:2:8: 'state' holds a password; events and messages are clear text
-project.yml:3:13: '{{' is left in this text: a job parameter or template that nothing has filled in
+project.yml:2:8: 'state' contains a password; events and messages are clear text
+project.yml:3:13: this text still contains '{{': a job parameter or template was not filled in
     warehouse: '{{ job.x }}/y'
                 ^^
 project.yml:4:11: unknown time zone 'Mars'; expected an IANA name such as Europe/Berlin
@@ -53,7 +53,7 @@ project.yml:8:20: 'max_parallel_runs' is 0; expected a whole number of at least 
 project.yml:9:21: 'retries' in 'defaults' is -1; expected a whole number of at least 0
     defaults: {retries: -1, timeout: 0s, leese: 1m}
                         ^^
-project.yml:9:34: 'timeout' is '0s'; expected a duration above 0
+project.yml:9:34: 'timeout' is '0s'; expected a positive duration
     defaults: {retries: -1, timeout: 0s, leese: 1m}
                                      ^^
 project.yml:9:38: unknown key 'leese' in 'defaults'
@@ -79,7 +79,7 @@ source: true
 """,
             },
             """\
-project.yml:2:8: the state has no 'schema'; expected a folder, a URI or {catalog: <name>, schema: <name>}
+project.yml:2:8: the state lacks 'schema'; expected a folder, a URI or {catalog: <name>, schema: <name>}
     state: {catalog: main}
            ^^^^^^^^^^^^^^^
 """,
@@ -96,7 +96,7 @@ source: true
 """,
             },
             """\
-project.yml:1:1: the key 'project' is missing in the project file
+project.yml:1:1: missing key 'project' in the project file
     timezone: UTC
     ^^^^^^^^^^^^^
 """,
@@ -130,7 +130,7 @@ source: true
 """,
             },
             """\
-project.yml:1:1: the project file is one map of keys, such as 'project: <name>'
+project.yml:1:1: the project file is not a map; expected keys such as 'project: <name>'
     - x
     ^
 """,

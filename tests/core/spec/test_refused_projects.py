@@ -107,11 +107,11 @@ q.yml:3:11: asset 'q' cannot wait for 'p': both are the dataset 'x-u://u'
 r.yml:3:10: asset 'r' cannot have 'p' as an inlet: both are the dataset 'x-u://u'
     inlets: [p]
              ^
-  hint: in SQL, {{ outlets.<asset> }} is the target as it was before the run
+  hint: in SQL, {{ outlets.<asset> }} reads the target as it was before the run
 r.yml:4:30: asset 'r' cannot have 'q' as an inlet: both are the dataset 'x-u://u'
     sql: SELECT * FROM {{ inlets.q }}
                                  ^
-  hint: in SQL, {{ outlets.<asset> }} is the target as it was before the run
+  hint: in SQL, {{ outlets.<asset> }} reads the target as it was before the run
 """,
             id="another_asset_of_its_own_dataset",
         ),
@@ -129,11 +129,11 @@ path: ./out//x/
 """,
             },
             """\
-b.yml:3:7: the target 'out/x' is also the target of asset 'a', 'out/x' (a.yml:3:7); writing the one would destroy the \
+b.yml:3:7: the target 'out/x' is also the target of asset 'a', 'out/x' (a.yml:3:7); writing one would destroy the \
 other
     path: ./out//x/
           ^^^^^^^^^
-  hint: give each asset a path of its own; only assets that all append may share one
+  hint: give each asset its own path; only assets that all append may share one
 """,
             id="one_target_for_two",
         ),
@@ -153,7 +153,7 @@ retries: 1
 b.yml:1:8: the asset 'a' is defined twice; first at a.yml:1:8
     asset: a
            ^
-b.yml:3:1: 'retries' has no meaning for a source: others write it, so nothing runs
+b.yml:3:1: 'retries' is not allowed for a source: others write it, so nothing runs
     retries: 1
     ^^^^^^^
 """,
@@ -196,7 +196,7 @@ b.yml:1:8: the asset 'a' is defined twice; first at a.yml:1:8
         pytest.param(
             {},
             """\
-project.yml:1:10: the project has no assets: there is no YAML file with an asset in assets/
+project.yml:1:10: the project has no assets: no YAML file in assets/ declares one
     project: shop
              ^^^^
 """,
@@ -213,7 +213,7 @@ assets: [x, y]
 """,
             },
             """\
-project.yml:2:9: the project has no assets: there is no YAML file with an asset in x, y
+project.yml:2:9: the project has no assets: no YAML file in x declares one, y
     assets: [x, y]
             ^^^^^^
 """,
@@ -241,7 +241,7 @@ SELECT * FROM {{ inlets.flights }}
 a.yml:3:1: no partition of 'a' between its start and end maps to one of 'flights'
     partition: {by: day, column: day}
     ^^^^^^^^^
-  hint: compare start and end of the two assets
+  hint: compare start and end of both assets
 """,
             id="times_that_never_meet",
         ),
@@ -268,7 +268,7 @@ SELECT * FROM {{ inlets.flights }}
 a.yml:4:10: no partition of 'a' between its start and end maps to one of 'flights'
     inlets: {flights: {window: 3d}}
              ^^^^^^^
-  hint: compare start and end of the two assets
+  hint: compare start and end of both assets
 """,
             id="a_window_that_never_meets",
         ),
@@ -299,7 +299,7 @@ a.yml:2:11: text that begins with '@' must be quoted
     schedule: @daily
               ^^^^^^
   hint: write "@daily"
-c.yml:2:1: 'retries' has no meaning for a source: others write it, so nothing runs
+c.yml:2:1: 'retries' is not allowed for a source: others write it, so nothing runs
     retries: x
     ^^^^^^^
 c.yml:2:10: 'retries' is 'x'; expected a whole number of at least 0
@@ -344,7 +344,7 @@ b.yml:3:7: 'type' is 1; expected text
 b.yml:4:16: unknown name 'y' in the template
     sql: SELECT {{ y }}
                    ^
-  hint: there are inlets, outlets, partitions, params, watermark, run_id and the times of the run
+  hint: known are inlets, outlets, partitions, params, watermark, run_id and the times of the run
 project.yml:1:10: 'project' is 1; expected at most 128 letters, digits and '_', not beginning with a digit
     project: 1
              ^
@@ -367,7 +367,7 @@ python: jobs.x:f
 """,
             },
             """\
-a.yml:3:1: an asset runs either 'sql' or 'python', not both
+a.yml:3:1: 'sql' and 'python' exclude each other
     python: jobs.x:f
     ^^^^^^
 """,
@@ -385,7 +385,7 @@ python: jobz.x:f
 """,
             },
             """\
-a.yml:2:9: the package 'jobz' is not allowed: 'python' in the project file lacks it
+a.yml:2:9: the package 'jobz' is not allowed: it is not listed under 'python' in the project file
     python: jobz.x:f
             ^^^^^^
   hint: did you mean 'jobs'?
@@ -404,10 +404,10 @@ python: jobs.x:f
 """,
             },
             """\
-a.yml:2:9: there is no module 'jobs.x': neither jobs/x.py nor jobs/x/__init__.py
+a.yml:2:9: module 'jobs.x' not found: neither jobs/x.py nor jobs/x/__init__.py exists
     python: jobs.x:f
             ^^^^^^
-  hint: it must be in the project's folder or beside that folder
+  hint: it must be inside the project's folder or beside it
 """,
             id="a_module_that_is_not_there",
         ),
@@ -422,7 +422,7 @@ def test_reading_stops_at_so_many_problems_that_a_program_has_spoilt_the_files()
         compiled({"a.yml": "---\n".join(f"asset: a{index}\nsqll: x\n" for index in range(3_000))})
     found = error.value.problems
     assert len(found) == MOST_PROBLEMS
-    assert found[-1].message == "checking stops here after 1,000 problems; what follows is not checked"
+    assert found[-1].message == "stopped after 1,000 problems; the rest is not checked"
     assert found[-1].location == FileLocation("a.yml", 3_001, 1)
 
 
@@ -433,7 +433,7 @@ def test_checking_stops_at_so_many_problems_of_assets_together_and_few_names_are
         )
     found = error.value.problems
     assert len(found) == MOST_PROBLEMS
-    assert found[-1].message == "checking stops here after 1,000 problems; what follows is not checked"
+    assert found[-1].message == "stopped after 1,000 problems; the rest is not checked"
     assert found[-1].location == FileLocation("a.yml", 4_001, 1)
     assert [each.hint for each in found[98:102]] == ["did you mean 'a99'?", "did you mean 'a100'?", None, None]
 
@@ -454,7 +454,7 @@ def test_of_very_many_assets_the_first_are_checked_before_the_others_are_read(tm
     (tmp_path / "assets" / "a.yml").write_text("---\n".join(text.format(n=n) for n in range(5_000)))
     with pytest.raises(SpecError) as error:
         load_project(tmp_path, {})
-    assert error.value.problems[-1].message == "checking stops here after 1,000 problems; what follows is not checked"
+    assert error.value.problems[-1].message == "stopped after 1,000 problems; the rest is not checked"
     assert error.value.problems[-1].location.line == 4_001
     assert len(drafts) == asset_file.FIRST
 
@@ -492,4 +492,4 @@ def test_brackets_inside_each_other_in_a_query_are_bounded():
     deep = f"SELECT {'(' * 1_000}1{')' * 1_000} AS n, '{'(' * 2_000}' AS text"
     assert one(f'asset: a\nsql: "{deep}"\n')
     found = errors_of(f'asset: a\nsql: "{deep.replace("1)", "(1))")}"\n')
-    assert found.startswith("a.yml:2:1014: a query has at most 1,000 brackets inside each other")
+    assert found.startswith("a.yml:2:1014: the query nests more than 1,000 brackets")

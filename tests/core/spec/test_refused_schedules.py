@@ -59,7 +59,7 @@ asset: a
 schedule: flights b
 """,
             """\
-a.yml:2:19: 'b' stands where an operator is expected
+a.yml:2:19: expected an operator, found 'b'
     schedule: flights b
                       ^
   hint: join the two with & or |
@@ -72,7 +72,7 @@ asset: a
 schedule: {any: [flights, flights and b]}
 """,
             """\
-a.yml:2:35: a condition has no word 'and'
+a.yml:2:35: unknown operator 'and' in a condition
     schedule: {any: [flights, flights and b]}
                                       ^^^
   hint: write &
@@ -85,10 +85,10 @@ asset: a
 schedule: 'flights | s3://b/*.csv'
 """,
             """\
-a.yml:2:22: the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'
+a.yml:2:22: the dataset URI 's3://b/*.csv' contains '*', as in a glob or a regular expression
     schedule: 'flights | s3://b/*.csv'
                          ^^^^^^^^^^^^
-  hint: an identity names one dataset
+  hint: a URI identifies a single dataset
 """,
             id="a_glob",
         ),
@@ -110,7 +110,7 @@ asset: a
 schedule: {any: [flights], all: [flights]}
 """,
             """\
-a.yml:2:28: a condition has 'any' and 'all'; expected one of them
+a.yml:2:28: 'any' and 'all' exclude each other in a condition
     schedule: {any: [flights], all: [flights]}
                                ^^^
   hint: a map is {any: [...]}, {all: [...]}, {uri: ...}, {without: a, for: 1d} or a time such as {every: 6h}
@@ -148,18 +148,18 @@ asset: a
 schedule: {any: ["@continuous", "flights & @once", {cron: "@once"}, {cron: "@daily", catchup: all}]}
 """,
             """\
-a.yml:2:19: '@continuous' stands for itself: it is always due, so it is no part of a condition
+a.yml:2:19: '@continuous' cannot be part of a condition: it is always due
     schedule: {any: ["@continuous", "flights & @once", {cron: "@once"}, {cron: "@daily", catchup: all}]}
                       ^^^^^^^^^^^
-a.yml:2:44: '@once' as a part of a condition is the time of its 'start', and there is none
+a.yml:2:44: '@once' in a condition needs a 'start'
     schedule: {any: ["@continuous", "flights & @once", {cron: "@once"}, {cron: "@daily", catchup: all}]}
                                                ^^^^^
   hint: write {cron: "@once", start: 2025-01-31T06:00}
-a.yml:2:59: '@once' as a part of a condition is the time of its 'start', and there is none
+a.yml:2:59: '@once' in a condition needs a 'start'
     schedule: {any: ["@continuous", "flights & @once", {cron: "@once"}, {cron: "@daily", catchup: all}]}
                                                               ^^^^^^^
   hint: write {cron: "@once", start: 2025-01-31T06:00}
-a.yml:2:86: 'catchup' does nothing in a condition, where all ticks since the last run count once
+a.yml:2:86: 'catchup' has no effect in a condition: all ticks since the last run count as one
     schedule: {any: ["@continuous", "flights & @once", {cron: "@once"}, {cron: "@daily", catchup: all}]}
                                                                                          ^^^^^^^
 """,
@@ -326,7 +326,7 @@ asset: a
 schedule: {cron: 0 6 * * *, start: 2025-02-01, end: 2025-01-01}
 """,
             """\
-a.yml:2:53: 'end' is '2025-01-01', so that nothing lies between start and end; expected an end after the start
+a.yml:2:53: 'end' is '2025-01-01', which leaves nothing between start and end; expected an end after the start
     schedule: {cron: 0 6 * * *, start: 2025-02-01, end: 2025-01-01}
                                                         ^^^^^^^^^^
 """,
@@ -339,7 +339,7 @@ start: 2025-02-01
 schedule: {cron: 0 6 * * *, end: 2025-01-01}
 """,
             """\
-a.yml:3:34: 'end' is '2025-01-01', so that nothing lies between start and end; expected an end after the start
+a.yml:3:34: 'end' is '2025-01-01', which leaves nothing between start and end; expected an end after the start
     schedule: {cron: 0 6 * * *, end: 2025-01-01}
                                      ^^^^^^^^^^
 """,
@@ -388,7 +388,7 @@ asset: a
 schedule: {timezone: UTC}
 """,
             """\
-a.yml:2:11: a schedule lacks its rule; expected 'cron', 'at', 'every', 'times', 'sun' or 'timetable'
+a.yml:2:11: the schedule has no rule; expected 'cron', 'at', 'every', 'times', 'sun' or 'timetable'
     schedule: {timezone: UTC}
               ^^^^^^^^^^^^^^^
 """,
@@ -403,7 +403,7 @@ schedule: {cron: 0 6 * * *, at: 0 6 * * *}
 a.yml:2:29: a schedule has 'cron' and 'at'; expected one of them
     schedule: {cron: 0 6 * * *, at: 0 6 * * *}
                                 ^^
-  hint: several schedules of one asset are {any: [...]}
+  hint: write several schedules as {any: [...]}
 """,
             id="several_kinds",
         ),
@@ -417,16 +417,16 @@ schedule:
   window: 0d
 """,
             """\
-a.yml:3:10: 'every' of a schedule is '0h'; expected a duration above 0
+a.yml:3:10: 'every' of a schedule is '0h'; expected a positive duration
       every: 0h
              ^^
-a.yml:4:13: 'interval' of a schedule is '0d'; expected a duration above 0
+a.yml:4:13: 'interval' of a schedule is '0d'; expected a positive duration
       interval: 0d
                 ^^
 a.yml:5:10: 'delay' of a schedule is '-2h'; expected a duration of at least 0
       delay: -2h
              ^^^
-a.yml:6:11: 'window' of a schedule is '0d'; expected a duration above 0
+a.yml:6:11: 'window' of a schedule is '0d'; expected a positive duration
       window: 0d
               ^^
 """,
@@ -438,10 +438,10 @@ asset: a
 schedule: {every: 6h, interval: 1d}
 """,
             """\
-a.yml:2:23: 'interval' goes with 'cron', not with 'every'
+a.yml:2:23: 'interval' needs 'cron', not 'every'
     schedule: {every: 6h, interval: 1d}
                           ^^^^^^^^
-  hint: the intervals of 'every' are its own length
+  hint: the intervals of 'every' have its own length
 """,
             id="an_interval_of_every",
         ),
@@ -469,7 +469,7 @@ a.yml:2:19: cron '61 6 * * *': minute '61' is not valid; expected 0-59
 a.yml:2:42: cron 'bad' has 1 field; expected five: minute hour day-of-month month day-of-week
     schedule: {cron: [61 6 * * *, 0 6 * * *, bad], window: 0d}
                                              ^^^
-a.yml:2:56: 'window' of a schedule is '0d'; expected a duration above 0
+a.yml:2:56: 'window' of a schedule is '0d'; expected a positive duration
     schedule: {cron: [61 6 * * *, 0 6 * * *, bad], window: 0d}
                                                            ^^
 """,
@@ -549,7 +549,7 @@ start: 2025-03-30T02:30
 schedule: {at: [2025-10-26T02:30]}
 """,
             """\
-a.yml:3:8: '2025-03-30T02:30' does not exist in Europe/Berlin: the clocks go from 2025-03-30T02:00 to 2025-03-30T03:00
+a.yml:3:8: '2025-03-30T02:30' does not exist in Europe/Berlin: the clocks skip from 2025-03-30T02:00 to 2025-03-30T03:00
     start: 2025-03-30T02:30
            ^^^^^^^^^^^^^^^^
   hint: write 2025-03-30T03:30
@@ -651,7 +651,7 @@ asset: a
 schedule: {times: {months: [FEB], days: [30]}}
 """,
             """\
-a.yml:2:19: the times never fire: no year has such a time
+a.yml:2:19: the times never fire: they do not exist in any year
     schedule: {times: {months: [FEB], days: [30]}}
                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -698,7 +698,7 @@ partition: {by: day, column: day}
 inlets: {flights: {on_update: ignore}}
 """,
             """\
-a.yml:1:8: nothing ever triggers asset 'a': the updates of all its inlets are ignored
+a.yml:1:8: nothing ever triggers asset 'a': it ignores the updates of all its inlets
     asset: a
            ^
   hint: an inlet without time or partitions has 'on_update: ignore' by default; write 'on_update: rerun' or a schedule
@@ -723,9 +723,9 @@ def test_refused_where_flights_are_read(text, expected):
         ("2025-01-01", "'2025-01-01' is not a cron; expected five fields\n    schedule: 2025-01-01\n"),
         ("'@daily2'", "unknown preset '@daily2'"),
         ("0 6 * * * | flights", "'0' is neither an asset name nor a dataset URI"),
-        ("flights and b or c", "a condition has no word 'and'"),
-        ("flights & manual", "'manual' stands for itself: it is no part of a condition"),
-        ("{any: [manual, flights]}", "'manual' stands for itself: it is no part of a condition"),
+        ("flights and b or c", "unknown operator 'and' in a condition"),
+        ("flights & manual", "'manual' cannot be part of a condition"),
+        ("{any: [manual, flights]}", "'manual' cannot be part of a condition"),
     ],
 )
 def test_what_is_meant_as_a_time_is_read_as_one(schedule, message):
@@ -742,8 +742,8 @@ def test_what_is_meant_as_a_time_is_read_as_one(schedule, message):
         (
             "{timetable: my.timetables:Payday}",
             (
-                "an import path is never used: it is the name that a package registers "
-                "in the entry point group 'sparkassets.timetables'"
+                "use the name that a package registers in the entry point group 'sparkassets.timetables', not an "
+                "import path"
             ),
         ),
         ("flights & manuel", "known is flights"),

@@ -32,7 +32,7 @@ a.yml:2:12: the list of dimensions is empty
 partition: [{by: day, column: day}, {by: hour, column: hour}]
 """,
             """\
-a.yml:2:37: at most one dimension of a product is time; the first is above
+a.yml:2:37: the partition has two time dimensions; expected at most one
     partition: [{by: day, column: day}, {by: hour, column: hour}]
                                         ^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -43,7 +43,7 @@ a.yml:2:37: at most one dimension of a product is time; the first is above
 partition: [{by: day, column: day}, {segments: [de, nl], column: Day}]
 """,
             """\
-a.yml:2:66: another dimension has the column 'Day', which to Spark is 'day', too
+a.yml:2:66: two dimensions have the column 'Day', which Spark treats as 'day'
     partition: [{by: day, column: day}, {segments: [de, nl], column: Day}]
                                                                      ^^^
 """,
@@ -54,7 +54,7 @@ a.yml:2:66: another dimension has the column 'Day', which to Spark is 'day', too
 partition: [{by: day, column: day}, {segments: [de, nl], column: day}]
 """,
             """\
-a.yml:2:66: another dimension has the column 'day', too
+a.yml:2:66: two dimensions have the column 'day'
     partition: [{by: day, column: day}, {segments: [de, nl], column: day}]
                                                                      ^^^
 """,
@@ -65,7 +65,7 @@ a.yml:2:66: another dimension has the column 'day', too
 partition: [{by: day, column: d}, {segments: [de, nl], column: d}]
 """,
             """\
-a.yml:2:64: another dimension has the column 'd', too
+a.yml:2:64: two dimensions have the column 'd'
     partition: [{by: day, column: d}, {segments: [de, nl], column: d}]
                                                                    ^
 """,
@@ -76,15 +76,15 @@ a.yml:2:64: another dimension has the column 'd', too
 partition: [{by: day, column: day}, {segments: [a], column: start}, {segments: [b], column: End}]
 """,
             """\
-a.yml:2:61: beside a dimension of time no segments can have the column 'start': 'start' and 'end' in {{ partitions }} are when a partition begins and ends
+a.yml:2:61: segments beside time cannot have the column 'start': {{ partitions }} already has 'start' and 'end'
     partition: [{by: day, column: day}, {segments: [a], column: start}, {segments: [b], column: End}]
                                                                 ^^^^^
-  hint: give the column another name
-a.yml:2:93: beside a dimension of time no segments can have the column 'End': 'start' and 'end' in {{ partitions }} are when a partition begins and ends
+  hint: rename the column
+a.yml:2:93: segments beside time cannot have the column 'End': {{ partitions }} already has 'start' and 'end'
     partition: [{by: day, column: day}, {segments: [a], column: start}, {segments: [b], column: End}]
                                                                                                 ^^^
-  hint: give the column another name
-""",  # noqa: E501  the messages
+  hint: rename the column
+""",
             id="columns_of_the_relation_partitions",
         ),
         pytest.param(
@@ -92,7 +92,7 @@ a.yml:2:93: beside a dimension of time no segments can have the column 'End': 's
 partition: {segments: [], column: region}
 """,
             """\
-a.yml:2:23: the list of segments is empty, so that nothing is wanted
+a.yml:2:23: the list of segments is empty: no partition would be wanted
     partition: {segments: [], column: region}
                           ^^
   hint: write segments: [<key>, …]
@@ -129,7 +129,7 @@ a.yml:2:27: item 2 of 'segments' in 'partition' is true; expected text
 a.yml:2:45: item 4 of 'segments' in 'partition' is empty; expected text
     partition: {segments: [1, true, 2025-01-01, ~, 1.5], column: region}
                                                 ^
-  hint: NULL is in no segment
+  hint: NULL cannot be a segment
 a.yml:2:48: item 5 of 'segments' in 'partition' is 1.5; expected text
     partition: {segments: [1, true, 2025-01-01, ~, 1.5], column: region}
                                                    ^^^
@@ -149,7 +149,7 @@ a.yml:2:49: item 1 of 'segments' in item 2 of 'partition' is 1; expected text
 a.yml:2:52: item 2 of 'segments' in item 2 of 'partition' is empty; expected text
     partition: [{by: day, column: day}, {segments: [1, ~], column: region}]
                                                        ^
-  hint: NULL is in no segment
+  hint: NULL cannot be a segment
 """,
             id="no_text_in_a_product",
         ),
@@ -169,7 +169,7 @@ a.yml:2:23: 'segments' in 'partition' is 'de'; expected a list of keys such as [
 partition: {segments: runtime}
 """,
             """\
-a.yml:2:12: the partition has no column: 'replace' works by partition and needs the column that holds it
+a.yml:2:12: the partition has no column, but 'replace' works by partition and needs one
     partition: {segments: runtime}
                ^^^^^^^^^^^^^^^^^^^
   hint: write partition: {segments: runtime, column: <column>}
@@ -181,7 +181,7 @@ a.yml:2:12: the partition has no column: 'replace' works by partition and needs 
 partition: {segments: [de]}
 """,
             """\
-a.yml:2:12: the partition has no column: 'replace' works by partition and needs the column that holds it
+a.yml:2:12: the partition has no column, but 'replace' works by partition and needs one
     partition: {segments: [de]}
                ^^^^^^^^^^^^^^^^
   hint: write partition: {segments: […], column: <column>}
@@ -193,7 +193,7 @@ a.yml:2:12: the partition has no column: 'replace' works by partition and needs 
 partition: [{segments: [de]}]
 """,
             """\
-a.yml:2:13: the partition has no column: 'replace' works by partition and needs the column that holds it
+a.yml:2:13: the partition has no column, but 'replace' works by partition and needs one
     partition: [{segments: [de]}]
                 ^^^^^^^^^^^^^^^^
   hint: write partition: {segments: […], column: <column>}
@@ -217,14 +217,14 @@ a.yml:2:29: unknown key 'colum' in 'partition'
 partition: {segments: [de], column: region, timezone: UTC, start: 2025-01-01}
 """,
             """\
-a.yml:2:45: 'timezone' belongs to a partition by time, not beside 'segments'
+a.yml:2:45: 'timezone' is allowed only in a partition by time, not beside 'segments'
     partition: {segments: [de], column: region, timezone: UTC, start: 2025-01-01}
                                                 ^^^^^^^^
-  hint: a product is a list: [{by: day, column: day}, {segments: […], column: <column>}]
-a.yml:2:60: 'start' belongs to a partition by time, not beside 'segments'
+  hint: write several dimensions as a list: [{by: day, column: day}, {segments: […], column: <column>}]
+a.yml:2:60: 'start' is allowed only in a partition by time, not beside 'segments'
     partition: {segments: [de], column: region, timezone: UTC, start: 2025-01-01}
                                                                ^^^^^
-  hint: a product is a list: [{by: day, column: day}, {segments: […], column: <column>}]
+  hint: write several dimensions as a list: [{by: day, column: day}, {segments: […], column: <column>}]
 """,
             id="time_beside_segments",
         ),
@@ -233,10 +233,10 @@ a.yml:2:60: 'start' belongs to a partition by time, not beside 'segments'
 partition: {segments: [de], column: region, by: day}
 """,
             """\
-a.yml:2:45: 'by' belongs to a partition by time, not beside 'segments'
+a.yml:2:45: 'by' is allowed only in a partition by time, not beside 'segments'
     partition: {segments: [de], column: region, by: day}
                                                 ^^
-  hint: a product is a list: [{by: day, column: day}, {segments: […], column: <column>}]
+  hint: write several dimensions as a list: [{by: day, column: day}, {segments: […], column: <column>}]
 """,
             id="by_beside_segments",
         ),
@@ -267,7 +267,7 @@ a.yml:2:13: item 1 of 'partition' is 'auto'; expected {by: day, column: day} or 
 partition: [{by: day}, {segments: [de], column: region}]
 """,
             """\
-a.yml:2:13: the partition has no column: 'replace' works by partition and needs the column that holds it
+a.yml:2:13: the partition has no column, but 'replace' works by partition and needs one
     partition: [{by: day}, {segments: [de], column: region}]
                 ^^^^^^^^^
   hint: write partition: {by: day, column: <column>}
@@ -292,7 +292,7 @@ partition: {segments: [de], column: region}
 columns: {reg: string}
 """,
             """\
-a.yml:2:37: 'columns' has no 'region', the partition's column
+a.yml:2:37: 'columns' lacks the partition's column 'region'
     partition: {segments: [de], column: region}
                                         ^^^^^^
   hint: did you mean 'reg'?
@@ -305,13 +305,13 @@ partition: {segments: ['1', '01', x, '300'], column: region}
 columns: {region: tinyint}
 """,
             """\
-a.yml:2:29: '01' is no value of the column 'region', which is declared as 'tinyint'
+a.yml:2:29: '01' is not a valid 'tinyint', the declared type of the column 'region'
     partition: {segments: ['1', '01', x, '300'], column: region}
                                 ^^^^
-a.yml:2:35: 'x' is no value of the column 'region', which is declared as 'tinyint'
+a.yml:2:35: 'x' is not a valid 'tinyint', the declared type of the column 'region'
     partition: {segments: ['1', '01', x, '300'], column: region}
                                       ^
-a.yml:2:38: '300' is no value of the column 'region', which is declared as 'tinyint'
+a.yml:2:38: '300' is not a valid 'tinyint', the declared type of the column 'region'
     partition: {segments: ['1', '01', x, '300'], column: region}
                                          ^^^^^
 """,
@@ -323,10 +323,10 @@ partition: {segments: ['1.50'], column: region}
 columns: {region: 'numeric(9, 2)'}
 """,
             """\
-a.yml:2:24: '1.50' is no value of the column 'region', which is declared as 'numeric(9, 2)'
+a.yml:2:24: '1.50' is not a valid 'numeric(9, 2)', the declared type of the column 'region'
     partition: {segments: ['1.50'], column: region}
                            ^^^^^^
-  hint: such a value is told as '1.5'
+  hint: write the value as '1.5'
 """,
             id="a_decimal_with_a_zero",
         ),
@@ -336,7 +336,7 @@ partition: {segments: ['1.50'], column: region}
 columns: {region: double}
 """,
             """\
-a.yml:2:23: the column 'region' is declared as 'double', whose values have no text that could be a key
+a.yml:2:23: the column 'region' is declared as 'double', whose values cannot be segment keys
     partition: {segments: ['1.50'], column: region}
                           ^^^^^^^^
   hint: segments are strings, whole numbers, decimals, dates or booleans
@@ -352,7 +352,7 @@ strategy: date_range
 a.yml:3:11: strategy 'date_range' needs a partition by time
     strategy: date_range
               ^^^^^^^^^^
-  hint: 'a' has segments alone: write 'segments', or leave it out
+  hint: 'a' is partitioned only by segments: write 'segments', or leave it out
 """,
             id="date_range_of_segments",
         ),
@@ -362,7 +362,7 @@ partition: {segments: [de], column: region}
 write: append
 """,
             """\
-a.yml:3:8: strategy 'segments' cannot 'append': a segment that is computed again would be there twice
+a.yml:3:8: strategy 'segments' cannot 'append': recomputing a segment would duplicate its rows
     write: append
            ^^^^^^
   hint: write 'write: replace'
@@ -375,7 +375,7 @@ partition: [{by: day, column: day}, {segments: [de], column: region}]
 strategy: segments
 """,
             """\
-a.yml:3:11: strategy 'segments' is of segments alone, but the partition of asset 'a' has time
+a.yml:3:11: strategy 'segments' excludes time, but asset 'a' is partitioned by time
     strategy: segments
               ^^^^^^^^
   hint: write 'date_range', or leave it out
@@ -438,7 +438,7 @@ inlets: {flights: {}}
 a.yml:3:10: no segment of 'a' is one of 'flights'
     inlets: {flights: {}}
              ^^^^^^^
-  hint: compare the lists of segments of the two assets
+  hint: compare the segments of both assets
 """,
             id="no_segment_in_common",
         ),
@@ -451,10 +451,10 @@ inlets: {flights: {require: all, window: 7d, on_removed: keep, on_update: rerun}
 a.yml:3:20: 'require' counts mapped partitions, but 'a' and 'flights' share no dimension
     inlets: {flights: {require: all, window: 7d, on_removed: keep, on_update: rerun}}
                        ^^^^^^^
-a.yml:3:34: 'window' maps partitions by time, but those of asset 'a' have none
+a.yml:3:34: 'window' maps time partitions, but asset 'a' is not partitioned by time
     inlets: {flights: {require: all, window: 7d, on_removed: keep, on_update: rerun}}
                                      ^^^^^^
-a.yml:3:46: 'on_removed' is about mapped partitions, but 'a' and 'flights' share no dimension
+a.yml:3:46: 'on_removed' concerns mapped partitions, but 'a' and 'flights' share no dimension
     inlets: {flights: {require: all, window: 7d, on_removed: keep, on_update: rerun}}
                                                  ^^^^^^^^^^
 """,
@@ -466,7 +466,7 @@ partition: {segments: [de], column: region}
 inlets: {flights: {require: {at_least: 3}, window: 7d}}
 """,
             """\
-a.yml:3:44: 'window' maps partitions by time, but those of asset 'a' have none
+a.yml:3:44: 'window' maps time partitions, but asset 'a' is not partitioned by time
     inlets: {flights: {require: {at_least: 3}, window: 7d}}
                                                ^^^^^^
 """,
@@ -478,7 +478,7 @@ partition: [{by: day, column: d}, {segments: [de], column: land}]
 inlets: {flights: {require: {at_least: 3}}}
 """,
             """\
-a.yml:3:40: 3 partitions of 'flights' can never be there: at most 2 map to one of 'a'
+a.yml:3:40: 3 partitions of 'flights' can never exist: at most 2 map to one of 'a'
     inlets: {flights: {require: {at_least: 3}}}
                                            ^
 """,
@@ -490,7 +490,7 @@ partition: [{by: day, column: d}, {segments: [de], column: region}]
 inlets: {flights: {require: {at_least: 2}}}
 """,
             """\
-a.yml:3:40: 2 partitions of 'flights' can never be there: at most 1 map to one of 'a'
+a.yml:3:40: 2 partitions of 'flights' can never exist: at most 1 map to one of 'a'
     inlets: {flights: {require: {at_least: 2}}}
                                            ^
 """,
@@ -503,10 +503,10 @@ path: x/{day}.csv
 partition: [{by: day, column: day}, {segments: [de], column: region}]
 """,
             """\
-a.yml:3:7: 'x/{day}.csv' does not say which region a file belongs to
+a.yml:3:7: 'x/{day}.csv' does not identify the region of a file
     path: x/{day}.csv
           ^^^^^^^^^^^
-  hint: write {region} where a segment such as 'de' stands in it
+  hint: write {region} in place of the segment such as 'de'
 """,
             id="files_without_a_field",
         ),
@@ -517,10 +517,10 @@ path: x/{region}/{day}.csv
 partition: {by: day, column: day}
 """,
             """\
-a.yml:3:7: there are the fields {region} and {day}, but at most one field is time
+a.yml:3:7: at most one field may be time; found {region} and {day}
     path: x/{region}/{day}.csv
           ^^^^^^^^^^^^^^^^^^^^
-  hint: a field of segments has the name of a dimension's column; write '*' for what does not matter
+  hint: fields of segments are named like the dimension's column; write '*' for any other part
 """,
             id="a_field_without_a_dimension",
         ),
@@ -532,7 +532,7 @@ partition: {segments: ['1', '01'], column: shop}
 columns: {id: bigint, shop: int}
 """,
             """\
-a.yml:4:29: '01' is no value of the column 'shop', which is declared as 'int'
+a.yml:4:29: '01' is not a valid 'int', the declared type of the column 'shop'
     partition: {segments: ['1', '01'], column: shop}
                                 ^^^^
 """,

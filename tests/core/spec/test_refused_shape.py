@@ -84,7 +84,7 @@ paused: NO
 a.yml:2:9: 'paused' is 'NO'; expected true or false
     paused: NO
             ^^
-  hint: in YAML 1.2 only true and false are booleans
+  hint: YAML 1.2 has only the booleans true and false
 """,
             id="no_boolean",
         ),
@@ -185,7 +185,7 @@ lease: 0s
 retry_delay: -1s
 """,
             """\
-a.yml:2:8: 'lease' is '0s'; expected a duration above 0
+a.yml:2:8: 'lease' is '0s'; expected a positive duration
     lease: 0s
            ^^
 a.yml:3:14: 'retry_delay' is '-1s'; expected a duration of at least 0
@@ -255,7 +255,7 @@ owner: me
 retries: x
 """,
             """\
-a.yml:1:1: the key 'asset' is missing in this asset
+a.yml:1:1: missing key 'asset' in this asset
     owner: me
     ^^^^^^^^^
 a.yml:2:10: 'retries' is 'x'; expected a whole number of at least 0
@@ -270,7 +270,7 @@ asset: a
 partition: {column: day}
 """,
             """\
-a.yml:2:12: the key 'by' is missing in 'partition'
+a.yml:2:12: missing key 'by' in 'partition'
     partition: {column: day}
                ^^^^^^^^^^^^^
 """,
@@ -336,7 +336,7 @@ source: kafka
 a.yml:2:9: unknown source format 'kafka'; installed: none
     source: kafka
             ^^^^^
-  hint: true, delta, csv, json and parquet are known; others are of packages that register them in \
+  hint: expected true, delta, csv, json or parquet, or a format that a package registers in \
 the entry point group 'sparkassets.sources'
 """,
             id="no_such_source",
@@ -403,7 +403,7 @@ a.yml:4:36: 'window' of inlet 'flights' is a list; expected two durations, such 
 a.yml:4:53: 'on_update' of inlet 'flights' is 'maybe'; expected rerun or ignore
       flights: {require: most, window: [1d], on_update: maybe, read: {befor: x}}
                                                         ^^^^^
-a.yml:4:66: the key 'after' is missing in 'read'
+a.yml:4:66: missing key 'after' in 'read'
       flights: {require: most, window: [1d], on_update: maybe, read: {befor: x}}
                                                                      ^^^^^^^^^^
 a.yml:4:67: unknown key 'befor' in 'read'

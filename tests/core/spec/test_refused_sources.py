@@ -17,13 +17,13 @@ schedule: manual
 retries: 2
 """,
             """\
-a.yml:3:1: 'sql' has no meaning for a source: others write it, so nothing runs
+a.yml:3:1: 'sql' is not allowed for a source: others write it, so nothing runs
     sql: x.sql
     ^^^
-a.yml:4:1: 'schedule' has no meaning for a source: others write it, so nothing runs
+a.yml:4:1: 'schedule' is not allowed for a source: others write it, so nothing runs
     schedule: manual
     ^^^^^^^^
-a.yml:5:1: 'retries' has no meaning for a source: others write it, so nothing runs
+a.yml:5:1: 'retries' is not allowed for a source: others write it, so nothing runs
     retries: 2
     ^^^^^^^
 """,
@@ -41,7 +41,7 @@ source: delta
 a.yml:2:9: a source of csv files needs a path, such as path: landing/*.csv
     source: csv
             ^^^
-a.yml:5:9: a Delta source needs a path, the folder of its table, or its name as 'table'
+a.yml:5:9: a Delta source needs 'path', the folder of its table, or 'table', its name in a catalog
     source: delta
             ^^^^^
 """,
@@ -56,7 +56,7 @@ options: {a: b}
 settle: 5m
 """,
             """\
-a.yml:4:1: 'options' belong to the reader of files; this is a Delta source
+a.yml:4:1: 'options' configure the reader of file sources, but this is a Delta source
     options: {a: b}
     ^^^^^^^
 """,
@@ -70,7 +70,7 @@ options: {a: b}
 settle: 5m
 """,
             """\
-a.yml:3:1: 'options' belong to the reader of files; this is a source that is known by its events only
+a.yml:3:1: 'options' configure the reader of file sources, but this is a source that is known only by its events
     options: {a: b}
     ^^^^^^^
 """,
@@ -83,10 +83,10 @@ options: {a: b}
 settle: 5m
 """,
             """\
-a.yml:2:1: 'options' belong to the reader of a source of files; this asset is written here
+a.yml:2:1: 'options' configure the reader of file sources, but this asset is not a source
     options: {a: b}
     ^^^^^^^
-a.yml:3:1: 'settle' of an asset that is written here is not supported yet
+a.yml:3:1: 'settle' is supported only for sources
     settle: 5m
     ^^^^^^
 """,
@@ -112,7 +112,7 @@ asset: a
 path: out/{day}
 """,
             """\
-a.yml:2:11: the path of a table cannot vary, but holds '{'
+a.yml:2:11: the path of a table cannot vary, but contains '{'
     path: out/{day}
               ^
 """,
@@ -140,10 +140,10 @@ path: x/*.csv
 partition: {by: day, column: day}
 """,
             """\
-a.yml:3:7: 'x/*.csv' does not say which day a file belongs to
+a.yml:3:7: 'x/*.csv' does not identify the day of a file
     path: x/*.csv
           ^^^^^^^
-  hint: write {day} where 2013-01-05 stands in it, or {day:%Y%m%d}
+  hint: write {day} in place of 2013-01-05, or {day:%Y%m%d}
 """,
             id="a_partition_without_a_field",
         ),
@@ -170,7 +170,7 @@ path: x/{day.csv
 partition: {by: day, column: day}
 """,
             """\
-a.yml:3:7: the path 'x/{day.csv' has '{' without its partner at character 3
+a.yml:3:7: the path 'x/{day.csv' has an unmatched '{' at character 3
     path: x/{day.csv
           ^^^^^^^^^^
   hint: a field is written {day} or {day:%Y%m%d}
@@ -185,7 +185,7 @@ path: x
 partition: {by: day}
 """,
             """\
-a.yml:4:12: the partition has no column: reading a partition of a Delta table needs the column that holds it
+a.yml:4:12: the partition has no column, but reading a partition of a Delta table needs one
     partition: {by: day}
                ^^^^^^^^^
   hint: write partition: {by: day, column: <column>}
@@ -214,10 +214,10 @@ path: lake/raw_{region}_*
 partition: {segments: runtime, column: region}
 """,
             """\
-a.yml:3:25: the path of Delta tables varies by its fields alone, but holds '*'
+a.yml:3:25: the path of Delta tables may vary only by fields, but contains '*'
     path: lake/raw_{region}_*
                             ^
-  hint: write a field for what varies
+  hint: write a field, such as {region}, for the part that varies
 """,
             id="tables_by_a_glob",
         ),
@@ -229,10 +229,10 @@ path: lake/raw_{region}
 partition: [{by: day, column: day}, {segments: runtime, column: region}]
 """,
             """\
-a.yml:3:7: 'lake/raw_{region}' does not say which day a table belongs to
+a.yml:3:7: 'lake/raw_{region}' does not identify the day of a table
     path: lake/raw_{region}
           ^^^^^^^^^^^^^^^^^
-  hint: write {day} where 2013-01-05 stands in it, or {day:%Y%m%d}
+  hint: write {day} in place of 2013-01-05, or {day:%Y%m%d}
 """,
             id="partitions_within_tables",
         ),
@@ -244,10 +244,10 @@ table: lake.raw_{region}
 partition: [{by: day, column: day}, {segments: runtime, column: region}]
 """,
             """\
-a.yml:3:8: 'lake.raw_{region}' does not say which day a table belongs to
+a.yml:3:8: 'lake.raw_{region}' does not identify the day of a table
     table: lake.raw_{region}
            ^^^^^^^^^^^^^^^^^
-  hint: write {day} where 2013-01-05 stands in it, or {day:%Y%m%d}
+  hint: write {day} in place of 2013-01-05, or {day:%Y%m%d}
 """,
             id="partitions_within_tables_of_a_catalog",
         ),
@@ -271,10 +271,10 @@ asset: a
 table: lake.raw_{region}
 """,
             """\
-a.yml:2:8: 'lake.raw_{region}' stands for several tables, and one is written
+a.yml:2:8: 'lake.raw_{region}' names several tables; expected one
     table: lake.raw_{region}
            ^^^^^^^^^^^^^^^^^
-  hint: fields in a name are for a Delta source; a part with braces in it stands in backquotes
+  hint: only a Delta source may have fields in its name; put a part with braces in backquotes
 """,
             id="several_tables_written",
         ),
@@ -287,14 +287,14 @@ columns:
   c: array<int
 """,
             """\
-a.yml:3:6: 'bigintt' is no Spark SQL type
+a.yml:3:6: 'bigintt' is not a Spark SQL type
       a: bigintt
          ^^^^^^^
   hint: did you mean 'bigint'?
-a.yml:4:13: no decimal has (40,2); expected at most 38 digits, and no more of them behind the point
+a.yml:4:13: invalid decimal(40,2); expected a precision of at most 38 digits, and a scale not above it
       b: decimal(40,2)
                 ^^^^^^
-a.yml:5:14: '>' is missing at the end
+a.yml:5:14: expected '>' at the end
       c: array<int
                  ^
 """,
@@ -306,10 +306,10 @@ asset: a
 columns: {Day: date, day: date, 'a b': int}
 """,
             """\
-a.yml:2:22: the column 'day' differs from 'Day' by case only; to Spark they are one
+a.yml:2:22: the column 'day' differs from 'Day' only by case, which Spark ignores
     columns: {Day: date, day: date, 'a b': int}
                          ^^^
-a.yml:2:33: the column 'a b' holds ' ', which Delta does not allow in names
+a.yml:2:33: the column 'a b' contains ' ', which Delta does not allow in names
     columns: {Day: date, day: date, 'a b': int}
                                     ^^^^^
 """,
@@ -333,10 +333,10 @@ asset: a
 uri: s3://b/*.csv
 """,
             """\
-a.yml:2:6: the dataset URI 's3://b/*.csv' looks like a glob or a regular expression because of '*'
+a.yml:2:6: the dataset URI 's3://b/*.csv' contains '*', as in a glob or a regular expression
     uri: s3://b/*.csv
          ^^^^^^^^^^^^
-  hint: an identity names one dataset
+  hint: a URI identifies a single dataset
 """,
             id="a_glob_as_identity",
         ),
@@ -347,11 +347,11 @@ uri: postgres://me:pw@h/db
 extra: {jdbc: {password: x}, list: [AKIAABCDEFGHIJKLMNOP], by: {x?sig=1: 2}}
 """,
             """\
-a.yml:2:6: the dataset URI holds a password; events are clear text
+a.yml:2:6: the dataset URI contains a password; events are clear text
   hint: leave it out of the identity
-a.yml:3:26: 'extra' holds a credential in 'password'; events are clear text
-a.yml:3:37: 'extra' holds a key; events are clear text
-a.yml:3:64: 'extra' holds a credential in 'sig', as a key; events are clear text
+a.yml:3:26: 'extra' contains a credential in 'password', and events store it as clear text
+a.yml:3:37: 'extra' contains a key, and events store it as clear text
+a.yml:3:64: 'extra' contains a credential in 'sig', as a key, and events store it as clear text
 """,
             id="a_password",
         ),
@@ -361,7 +361,7 @@ asset: a
 path: s3://key:secret@bucket/x
 """,
             """\
-a.yml:2:7: the path holds a password and is the asset's identity in events, which are clear text
+a.yml:2:7: the path contains a password, and events store it as clear text
 """,
             id="a_password_in_a_path",
         ),
@@ -374,7 +374,7 @@ extra: {x: .inf}
 a.yml:2:8: the extra cannot be written as JSON: Out of range float values are not JSON compliant
     extra: {x: .inf}
            ^^^^^^^^^
-  hint: make it text, numbers, lists and dicts of these
+  hint: use text, numbers, and lists and dicts of these
 """,
             id="what_json_cannot_say",
         ),

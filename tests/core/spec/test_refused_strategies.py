@@ -17,7 +17,7 @@ strategy: full_refresh
 write: append
 """,
             """\
-a.yml:3:8: strategy 'full_refresh' cannot 'append': every run would append all rows once more
+a.yml:3:8: strategy 'full_refresh' cannot 'append': every run would append all rows again
     write: append
            ^^^^^^
   hint: write 'write: replace'
@@ -30,7 +30,7 @@ asset: a
 write: append
 """,
             """\
-a.yml:2:8: strategy 'full_refresh' cannot 'append': every run would append all rows once more
+a.yml:2:8: strategy 'full_refresh' cannot 'append': every run would append all rows again
     write: append
            ^^^^^^
   hint: write 'write: replace'; an inlet with 'read: {after: <column>}' makes it 'latest_only', which appends
@@ -43,11 +43,11 @@ asset: a
 strategy: latest_only
 """,
             """\
-a.yml:2:11: strategy 'latest_only' needs a watermark: an inlet that is read above one, or intervals
+a.yml:2:11: strategy 'latest_only' needs an inlet with 'read', or a schedule with intervals
     strategy: latest_only
               ^^^^^^^^^^^
   hint: write inlets: {<asset>: {read: changes}} or {<asset>: {read: {after: <column>}}}, or schedule: '@daily'
-a.yml:2:11: strategy 'latest_only' needs its write to be given
+a.yml:2:11: strategy 'latest_only' needs 'write'
     strategy: latest_only
               ^^^^^^^^^^^
   hint: write 'write: append'
@@ -76,7 +76,7 @@ inlets: {flights: {read: {after: id}}}
 sql: SELECT 1
 """,
             """\
-a.yml:4:20: nothing is read from 'flights': the code does not name it
+a.yml:4:20: the options of 'flights' have no effect: the code does not read it
     inlets: {flights: {read: {after: id}}}
                        ^^^^
 """,
@@ -98,7 +98,7 @@ partition: {by: day, column: day}
 write: append
 """,
             """\
-a.yml:3:8: strategy 'date_range' cannot 'append': a partition that is computed again would be there twice
+a.yml:3:8: strategy 'date_range' cannot 'append': recomputing a partition would duplicate its rows
     write: append
            ^^^^^^
   hint: write 'write: replace'
@@ -112,7 +112,7 @@ inlets: {flights: {read: {after: id}}}
 write: replace
 """,
             """\
-a.yml:3:8: strategy 'latest_only' cannot 'replace': a run has only what is new and would destroy what is there
+a.yml:3:8: strategy 'latest_only' cannot 'replace': a run has only the new rows and would overwrite all others
     write: replace
            ^^^^^^^
   hint: write 'write: append'
@@ -125,7 +125,7 @@ asset: a
 inlets: {flights: {read: {after: id}}}
 """,
             """\
-a.yml:1:8: strategy 'latest_only' needs its write to be given
+a.yml:1:8: strategy 'latest_only' needs 'write'
     asset: a
            ^
   hint: write 'write: append'

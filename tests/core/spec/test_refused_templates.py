@@ -28,20 +28,20 @@ SELECT 1
 """,
             },
             """\
-a.yml:1:8: asset 'a' has neither 'sql' nor 'python', and there is no file a.sql
+a.yml:1:8: asset 'a' has neither 'sql' nor 'python', and the file a.sql does not exist
     asset: a
            ^
   hint: write its SELECT to a.sql
-a.yml:4:6: there is no file 'x.sql' in the project's folder
+a.yml:4:6: the file 'x.sql' does not exist in the project's folder
     sql: x.sql
          ^^^^^
-a.yml:7:6: there is no file 'q.sql' in the project's folder
+a.yml:7:6: the file 'q.sql' does not exist in the project's folder
     sql: q.sql
          ^^^^^
-assets/d.yml:2:6: there is no file 'd.sql' in the project's folder
+assets/d.yml:2:6: the file 'd.sql' does not exist in the project's folder
     sql: d.sql
          ^^^^^
-  hint: did you mean 'assets/d.sql'? paths are from the project's folder
+  hint: did you mean 'assets/d.sql'? paths are relative to the project's folder
 """,
             id="files_that_are_missing",
         ),
@@ -168,7 +168,7 @@ a.sql:1:29: unknown parameter 'limt'; 'params' has no such key
     SELECT {{ dss }}, {{ params.limt }}, {{ partition.dya }}
                                 ^^^^
   hint: did you mean 'limit'?
-a.sql:1:51: 'dya' is no partition column of asset 'a'
+a.sql:1:51: 'dya' is not a partition column of asset 'a'
     SELECT {{ dss }}, {{ params.limt }}, {{ partition.dya }}
                                                       ^^^
   hint: did you mean 'day'?
@@ -179,7 +179,7 @@ a.sql:2:16: unknown asset 'flihgts'
 a.sql:2:42: asset 'a' cannot be its own inlet
     FROM {{ inlets.flihgts }} JOIN {{ inlets.a }} {{ inlets.flights }}
                                              ^
-  hint: in SQL, {{ outlets.<asset> }} is the target as it was before the run
+  hint: in SQL, {{ outlets.<asset> }} reads the target as it was before the run
 """,
             id="unknown_names",
         ),
@@ -212,7 +212,7 @@ FROM {{ inlets.x }
 """,
             },
             """\
-a.sql:2:1: the template is broken: unexpected '}'
+a.sql:2:1: invalid template: unexpected '}'
     FROM {{ inlets.x }
     ^^^^^^^^^^^^^^^^^^
 """,
@@ -228,10 +228,10 @@ SELECT {{ ''.__class__.__mro__ }}
 """,
             },
             """\
-a.sql:1:14: '__class__' cannot be used: it would leave the template's sandbox
+a.sql:1:14: '__class__' is not allowed in the template's sandbox
     SELECT {{ ''.__class__.__mro__ }}
                  ^^^^^^^^^
-a.sql:1:24: '__mro__' cannot be used: it would leave the template's sandbox
+a.sql:1:24: '__mro__' is not allowed in the template's sandbox
     SELECT {{ ''.__class__.__mro__ }}
                            ^^^^^^^
 """,
@@ -247,7 +247,7 @@ asset: a
 """,
             },
             """\
-a.sql:1:4: 'include' cannot be used: a template stands alone
+a.sql:1:4: 'include' is not supported: a template cannot use other templates
     {% include 'b.sql' %}
        ^^^^^^^
   hint: name another asset as {{ inlets.<name> }}, or repeat the text
@@ -271,7 +271,7 @@ SELECT {{ inlets.flights.dep_dely }}, {{ inlets.flights.day }} FROM {{ inlets.fl
 """,
             },
             """\
-a.sql:1:26: asset 'flights' declares no column 'dep_dely'
+a.sql:1:26: asset 'flights' does not declare a column 'dep_dely'
     SELECT {{ inlets.flights.dep_dely }}, {{ inlets.flights.day }} FROM {{ inlets.flights }}
                              ^^^^^^^^
   hint: did you mean 'dep_delay'?
@@ -301,7 +301,7 @@ a.sql:1:21: 'watermark' has no 'lo'
     SELECT {{ watermark.lo }} FROM {{ inlets.flights }}
                         ^^
   hint: did you mean 'low'?
-a.yml:3:34: asset 'flights' declares no column 'ids'
+a.yml:3:34: asset 'flights' does not declare a column 'ids'
     inlets: {flights: {read: {after: ids}}}
                                      ^^^
   hint: did you mean 'id'?
@@ -334,7 +334,7 @@ a.yml:4:18: unknown asset 'flihgts'
 a.yml:7:17: unknown name 'xs' in the template
     sql: 'SELECT {{ xs }}'
                     ^^
-  hint: there are inlets, outlets, partitions, params, watermark, run_id and the times of the run
+  hint: known are inlets, outlets, partitions, params, watermark, run_id and the times of the run
 """,
             id="sql_in_the_yaml",
         ),
@@ -350,10 +350,10 @@ sql: SELECT * FROM {{ inlets.e }}
 """,
             },
             """\
-a.yml:2:30: 'e' is known by its events only and cannot be read
+a.yml:2:30: 'e' is known only by its events and cannot be read
     sql: SELECT * FROM {{ inlets.e }}
                                  ^
-  hint: only list it under 'inlets', to wait for it
+  hint: to wait for it, list it under 'inlets' without reading it
 """,
             id="what_has_no_rows",
         ),

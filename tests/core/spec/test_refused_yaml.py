@@ -65,7 +65,7 @@ asset: a
 extra: &x {a: *x}
 """,
             """\
-a.yml:2:8: this value holds an alias of itself
+a.yml:2:8: this value contains an alias of itself
     extra: &x {a: *x}
            ^^^^^^^^^^
 """,
@@ -88,7 +88,7 @@ a.yml:2:9: a key must be text
 - asset: a
 """,
             """\
-a.yml:1:1: an asset is a map of keys; expected 'asset: <name>' first
+a.yml:1:1: expected a map of keys that begins with 'asset: <name>'
     - asset: a
     ^
 """,
@@ -99,7 +99,7 @@ a.yml:1:1: an asset is a map of keys; expected 'asset: <name>' first
 just text
 """,
             """\
-a.yml:1:1: an asset is a map of keys; expected 'asset: <name>' first
+a.yml:1:1: expected a map of keys that begins with 'asset: <name>'
     just text
     ^
 """,
@@ -144,15 +144,15 @@ description: "x ${1BAD} y"
 extra: {b: ["${WHERE}"]}
 """,
             """\
-a.yml:2:8: the environment has no variable 'WHO'
+a.yml:2:8: the environment variable 'WHO' is not set
     owner: ${WHO}
            ^^^^^^
   hint: set it, give it by --set WHO=… or a profile's `variables`, or write ${WHO:-a default}
 a.yml:3:17: expected ${NAME} or ${NAME:-default}
     description: "x ${1BAD} y"
                     ^^^^^^^
-  hint: '${' itself is written '$${'
-a.yml:4:14: the environment has no variable 'WHERE'
+  hint: write '$${' for a literal '${'
+a.yml:4:14: the environment variable 'WHERE' is not set
     extra: {b: ["${WHERE}"]}
                  ^^^^^^^^
   hint: set it, give it by --set WHERE=… or a profile's `variables`, or write ${WHERE:-a default}
@@ -167,7 +167,7 @@ sql: |
     + ${NUMBER}
 """,
             """\
-a.yml:4:7: the environment has no variable 'NUMBER'
+a.yml:4:7: the environment variable 'NUMBER' is not set
         + ${NUMBER}
           ^^^^^^^^^
   hint: set it, give it by --set NUMBER=… or a profile's `variables`, or write ${NUMBER:-a default}
@@ -182,7 +182,7 @@ def test_refused(text, expected):
 
 def test_many_levels_by_indentation():
     text = "asset: a\nextra:\n" + "".join(f"{' ' * level}b:\n" for level in range(1, 120))
-    assert errors_of(text).partition("\n")[0] == "a.yml:103:102: this is nested more than 100 levels deep"
+    assert errors_of(text).partition("\n")[0] == "a.yml:103:102: nested more than 100 levels deep"
 
 
 def test_an_alias_that_explodes_is_told_once():

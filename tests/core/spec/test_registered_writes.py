@@ -71,11 +71,14 @@ def test_one_that_is_not_repeatable_computes_nothing_again():
         ("{mode: kyed}", "hint: did you mean 'keyed'?"),
         ("{mode: keyed, sgn: 1}", "a.yml:2:22: unknown key 'sgn' of write mode 'keyed'; expected sign"),
         ("{mode: keyed, sign: x}", "a.yml:2:28: 'sign' of write mode 'keyed' is 'x'; expected a valid integer"),
-        ("{mode: upsert, keys: [id]}", "'upsert' is a write mode of sparkassets itself"),
+        ("{mode: upsert, keys: [id]}", "'upsert' is a built-in write mode"),
         ("{mode: upsert, keys: [id]}", "hint: write: {upsert: {keys: [<column>]}}"),
         ("{mode: unsaid}", "write mode 'unsaid' has 'repeatable' 'maybe'; expected a boolean"),
-        ("{mode: none}", "write mode 'none' lacks 'repeatable' or 'combine(rows, there)'; it is a Nothing"),
-        ("{mode: ledger}", "strategy 'date_range' cannot 'ledger': what is computed again would be combined once more"),
+        (
+            "{mode: none}",
+            "write mode 'none' is a; expected an object with 'repeatable' and 'combine(rows, there)' Nothing",
+        ),
+        ("{mode: ledger}", "strategy 'date_range' cannot 'ledger': recomputed rows would be combined again"),
     ],
 )
 def test_what_is_refused(write, expected):

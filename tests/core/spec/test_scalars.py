@@ -102,13 +102,13 @@ def test_variables(text, expected):
             "a ${C}",
             UnresolvedVariable(
                 "${C}",
-                "the environment has no variable 'C'",
+                "the environment variable 'C' is not set",
                 "set it, give it by --set C=… or a profile's `variables`, or write ${C:-a default}",
             ),
         ),
-        ("${1}", UnresolvedVariable("${1}", "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")),
-        ("${A", UnresolvedVariable("${A", "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")),
-        ("${}", UnresolvedVariable("${}", "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")),
+        ("${1}", UnresolvedVariable("${1}", "expected ${NAME} or ${NAME:-default}", "write '$${' for a literal '${'")),
+        ("${A", UnresolvedVariable("${A", "expected ${NAME} or ${NAME:-default}", "write '$${' for a literal '${'")),
+        ("${}", UnresolvedVariable("${}", "expected ${NAME} or ${NAME:-default}", "write '$${' for a literal '${'")),
     ],
 )
 def test_variables_without_a_value(text, bad):

@@ -50,7 +50,7 @@ def test_a_profile_has_secrets_of_its_own():
 def test_elsewhere_a_secret_is_refused(files, place):
     told = errors({**SOURCE, **files}, env=merge_requested({"KEY": "hunter2222"}, profile="dev", given={}))
     assert place in told
-    assert "is a secret, which cannot stand here" in told
+    assert "is not allowed here" in told
     assert "hunter2222" not in told
 
 

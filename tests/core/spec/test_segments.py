@@ -99,11 +99,9 @@ def test_segments_that_are_named_unlike_are_probably_not_meant():
     found = project(f"partition: {BOTH.replace('region', 'land')}\ninlets: [flights]").warnings
     (warning,) = found
     assert str(warning) == (
-        "a.yml:3:10: the segments of 'a' are by land, those of 'flights' by region: each partition reads all segments "
-        "of 'flights'\n"
-        "    inlets: [flights]\n"
-        "             ^^^^^^^\n"
-        "  hint: dimensions match by column; write `partitions: {land: region}` where the same is meant"
+        "a.yml:3:10: 'a' has segments by land, 'flights' by region: each partition reads all segments of "
+        "'flights'\n    inlets: [flights]\n             ^^^^^^^\n  hint: dimensions match by column; write "
+        "`partitions: {land: region}` if both mean the same"
     )
 
 
@@ -116,12 +114,10 @@ def test_no_query_asks_for_segments_that_only_rows_make_known(strategy):
     text = f"asset: a\npartition: {OPEN}{strategy}\n"
     sql = "SELECT r.* FROM {{ inlets.raw }} r JOIN {{ partitions }} p ON p.carrier = r.carrier"
     assert errors({"a.yml": text, "a.sql": sql, "raw.yml": RAW}) == (
-        "a.sql:1:44: 'partitions' has no 'carrier': no inlet lists these segments, and rows of new ones would be left "
-        "out\n"
-        "    SELECT r.* FROM {{ inlets.raw }} r JOIN {{ partitions }} p ON p.carrier = r.carrier\n"
-        "                                               ^^^^^^^^^^\n"
-        "  hint: leave it out, and a run takes all rows that come out; or let an inlet list them, such as by "
-        "partitions: {from: <column>}"
+        "a.sql:1:44: 'partitions' has no 'carrier': no inlet lists its segments, so rows of new segments would be "
+        "lost\n    SELECT r.* FROM {{ inlets.raw }} r JOIN {{ partitions }} p ON p.carrier = "
+        "r.carrier\n                                               ^^^^^^^^^^\n  hint: leave it out, and a run "
+        "keeps all rows; or let an inlet list the segments, such as by partitions: {from: <column>}"
     )
 
 
@@ -130,8 +126,8 @@ def test_the_one_partition_of_a_run_has_no_segment_that_only_rows_make_known():
     text += "inlets: {raw: {on_update: rerun}}\n"
     sql = "SELECT * FROM {{ inlets.raw }} WHERE day = {{ partition.day }} AND c = {{ partition.carrier }}"
     first, *_, hint = errors({"a.yml": text, "a.sql": sql, "raw.yml": RAW}).splitlines()
-    assert first.startswith("a.sql:1:85: 'partition' has no 'carrier': no inlet lists these segments")
-    assert hint.startswith("  hint: go by day alone, and a run takes all rows that come out")
+    assert first.startswith("a.sql:1:85: 'partition' has no 'carrier': no inlet lists its segments")
+    assert hint.startswith("  hint: use only day, and a run keeps all rows")
 
 
 @pytest.mark.parametrize(

@@ -38,27 +38,27 @@ def test_a_partition_needs_no_column():
         (
             "asset: a\nwrite: self\npath: a\n",
             "SELECT 1",
-            "a.sql:1:1: the SQL begins with 'SELECT', which writes nothing",
+            "a.sql:1:1: the SQL begins with 'SELECT', which does not write anything",
         ),
         (
             "asset: a\nwrite: self\nuri: x-a://b\n",
             INSERT,
-            "a.sql:1:24: 'a' has no table: neither 'path' nor 'table' says where it is",
+            "a.sql:1:24: 'a' has no table: 'path' or 'table' is missing",
         ),
         (
             "asset: a\nwrite: self\npath: a\nschema: evolve\n",
             INSERT,
-            "a.yml:4:1: 'schema' has no meaning with 'write: self'",
+            "a.yml:4:1: 'schema' is not allowed with 'write: self'",
         ),
         (
             "asset: a\nwrite: self\nunchanged: skip\n",
             "CALL x()",
-            "a.yml:3:12: nothing tells whether a run has changed anything",
+            "a.yml:3:12: 'unchanged' needs a table to compare",
         ),
         (
             "asset: a\nwrite: self\npath: a\nvalidations: [{not_null: [id], severity: drop}]\n",
             INSERT,
-            "a.yml:4:42: 'severity' is 'drop', but with 'write: self' rows are judged once they are written",
+            "a.yml:4:42: 'severity' is 'drop', but with 'write: self' rows are validated after they are written",
         ),
         (
             "asset: a\nwrite: self\nvalidations: [{not_null: [id]}]\n",
@@ -73,9 +73,7 @@ def test_refused(text, sql, expected):
 
 def test_no_schedule_runs_what_has_no_code():
     found = errors({"a.yml": "asset: a\nwrite: self\nschedule: '@daily'\n"})
-    assert found.startswith(
-        "a.yml:3:1: asset 'a' has neither 'sql' nor 'python', so that nothing runs by its 'schedule'"
-    )
+    assert found.startswith("a.yml:3:1: asset 'a' has a 'schedule' but neither 'sql' nor 'python' to run")
 
 
 def test_what_is_known_by_events_alone_cannot_be_read():
@@ -84,7 +82,7 @@ def test_what_is_known_by_events_alone_cannot_be_read():
         "a.sql": "CALL x()",
         "b.yml": "asset: b\nsql: SELECT * FROM {{ inlets.a }}\n",
     }
-    assert "'a' is known by its events only and cannot be read" in errors(files)
+    assert "'a' is known only by its events and cannot be read" in errors(files)
 
 
 def test_an_insert_elsewhere_names_the_key():

@@ -53,18 +53,21 @@ def test_a_profile_has_its_own_instead():
     [
         ("{sink: chatt, channel: a}", "project.yml:3:12: unknown sink 'chatt'; installed: chat, mute"),
         ("{sink: chatt, channel: a}", "hint: did you mean 'chat'?"),
-        ("{sink: chat}", "project.yml:3:12: sink 'chat' lacks its key 'channel'"),
+        ("{sink: chat}", "project.yml:3:12: sink 'chat' needs the key 'channel'"),
         (
             "{sink: chat, chanel: a}",
             "project.yml:3:18: unknown key 'chanel' of sink 'chat'; expected channel, mentions",
         ),
         ("{sink: chat, channel: 3}", "project.yml:3:27: 'channel' of sink 'chat' is 3; expected a valid string"),
         ("{sink: mute}", "project.yml:3:12: sink 'mute' has no method 'ended'; it is the class Mute"),
-        ("{sink: openlineage}", "'openlineage' is a sink of sparkassets itself, and none that a package registers"),
-        ("{sink: openlineage}", "hint: it is set up as its own client is, by a variable such as OPENLINEAGE_URL"),
-        ("{channel: a}", "project.yml:3:5: the key 'sink' is missing in item 1 of 'sinks'"),
+        ("{sink: openlineage}", "'openlineage' is a built-in sink, not one that a package registers"),
+        ("{sink: openlineage}", "hint: configure it like its own client, by a variable such as OPENLINEAGE_URL"),
+        ("{channel: a}", "project.yml:3:5: missing key 'sink' in item 1 of 'sinks'"),
         ("chat", "'sinks' is"),
-        ("{sink: chat, channel: 'https://me:hunter2@chat/'}", "'channel' holds a password; a project is clear text"),
+        (
+            "{sink: chat, channel: 'https://me:hunter2@chat/'}",
+            "'channel' contains a password; project files are clear text",
+        ),
     ],
 )
 def test_what_is_refused(sink, expected):

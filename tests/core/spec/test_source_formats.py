@@ -79,7 +79,7 @@ def test_a_value_in_the_list_is_all_that_a_format_of_sparkassets_takes(monkeypat
     [
         ("source: xlm", "a.yml:2:9: unknown source format 'xlm'; installed: options, padded, unread, xml"),
         ("source: xlm", "hint: did you mean 'xml'?"),
-        ("source: xml", "a.yml:2:9: source format 'xml' lacks its key 'row_tag'"),
+        ("source: xml", "a.yml:2:9: source format 'xml' needs the key 'row_tag'"),
         (
             "source: xml\noptions: {rowtag: a}",
             "a.yml:3:11: unknown key 'rowtag' of source format 'xml'; expected row_tag, reader",
@@ -90,9 +90,9 @@ def test_a_value_in_the_list_is_all_that_a_format_of_sparkassets_takes(monkeypat
         ),
         ("source: padded\noptions: {width: -1}", "a.yml:2:9: source format 'padded' failed: LookupError: no width"),
         ("source: options", "source format 'options' has the reader options 'header'; expected texts by name"),
-        ("source: unread", "source format 'unread' has no text 'reader'; it is a Unread"),
-        ("source: events", "a.yml:2:9: 'events' is no source format"),
-        ("source: tables", "a.yml:2:9: 'tables' is no source format"),
+        ("source: unread", "source format 'unread' is a; expected an object with the text 'reader' Unread"),
+        ("source: events", "a.yml:2:9: unknown source format 'events'"),
+        ("source: tables", "a.yml:2:9: unknown source format 'tables'"),
         ("source: xml\ntable: a.b", "a source of xml files"),
     ],
 )

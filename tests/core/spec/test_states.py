@@ -45,23 +45,23 @@ def test_a_path_in_a_map_is_that_of_the_text():
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ("{schema: ops}", "the state has no 'catalog'; expected a folder, a URI or {catalog: <name>, schema: <name>}"),
-        ("{}", "the state has no 'catalog'; expected a folder, a URI or {catalog: <name>, schema: <name>}"),
-        ("{catalog: a.b, schema: ops}", "'a.b' is no name of a catalog"),
-        ("{catalog: main, schema: ''}", "'' is no name of a schema"),
-        ("{catalog: main, path: st}", "'catalog' and 'path' both say where the state is; expected one of them"),
+        ("{schema: ops}", "the state lacks 'catalog'; expected a folder, a URI or {catalog: <name>, schema: <name>}"),
+        ("{}", "the state lacks 'catalog'; expected a folder, a URI or {catalog: <name>, schema: <name>}"),
+        ("{catalog: a.b, schema: ops}", "'a.b' is not a valid catalog name"),
+        ("{catalog: main, schema: ''}", "'' is not a valid schema name"),
+        ("{catalog: main, path: st}", "'catalog' and 'path' exclude each other"),
         ("{catalog: main, scheme: ops}", "unknown key 'scheme' in 'state'"),
         ("[st]", "'state' is a list; expected a folder, a URI or {catalog: <name>, schema: <name>}"),
         (
             "{path: st, commit: spark}",
-            "a state on a local disk is committed by the driver: Spark's commits there are safe in one JVM only",
+            "a state on a local disk cannot have 'commit: spark': Spark's local commits are safe in only one JVM",
         ),
-        ("gcs://lake/state", "the driver keeps no state at 'gcs://'; expected gs://<bucket>/…"),
+        ("gcs://lake/state", "the state cannot be stored at 'gcs://'; expected gs://<bucket>/…"),
         (
             "{path: wasbs://c@a.blob.core.windows.net/state}",
-            "the driver keeps no state at 'wasbs://'; expected abfss://<container>@<account>.dfs.core.windows.net/…",
+            "the state cannot be stored at 'wasbs://'; expected abfss://<container>@<account>.dfs.core.windows.net/…",
         ),
-        ("{path: 's3://k:secretsecret@lake/x'}", "'state' holds a password; events and messages are clear text"),
+        ("{path: 's3://k:secretsecret@lake/x'}", "'state' contains a password; events and messages are clear text"),
     ],
 )
 def test_what_is_no_place(state, message):
@@ -81,12 +81,12 @@ def test_a_profile_has_a_state_of_its_own():
 def test_two_profiles_share_no_schema():
     shared = "{state: {catalog: main, schema: ops}, warehouse: w}"
     text = f"project: p\nprofiles:\n  a: {shared}\n  b: {shared.replace('w}', 'v}')}\n"
-    assert "profile 'b' has the state of profile 'a': table://main.ops" in errors({"project.yml": text, **SOURCE})
+    assert "profile 'b' has the same state as profile 'a': table://main.ops" in errors({"project.yml": text, **SOURCE})
 
 
 def test_a_state_that_a_session_keeps_has_no_branches():
     spec = compiled({"project.yml": "project: p\nstate: {catalog: main, schema: ops}\n", **SOURCE})
-    with pytest.raises(InputError, match="is kept by a Spark session, and has no branches"):
+    with pytest.raises(InputError, match="is written by a Spark session and cannot have branches"):
         branch_state_location(spec, "new")
 
 

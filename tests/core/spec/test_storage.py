@@ -10,8 +10,8 @@ from tests.core.spec.in_memory import compiled, errors
 SOURCE = "asset: s\nsource: csv\n"
 PROJECT = "project: p\n"
 AT = "(a.yml:3:7)"
-INSIDE = "writing the one would destroy the other"
-READ = "what is written there would be read as the source's data"
+INSIDE = "writing one would destroy the other"
+READ = "the source would read the rows written there"
 
 
 def refused(*, project=PROJECT, **paths):
@@ -105,9 +105,9 @@ def test_the_line_of_the_state_is_told_where_the_file_has_it():
 @pytest.mark.parametrize(
     ("paths", "hint"),
     [
-        ({"a": "raw", "s": "delta=raw"}, "what asset 'a' writes is read by naming it as an inlet; take the source out"),
-        ({"a": "raw", "b": "raw"}, "give each asset a path of its own; only assets that all append may share one"),
-        ({"a": "state"}, "give one of them another folder"),
+        ({"a": "raw", "s": "delta=raw"}, "remove the source, and name the asset 'a' as an inlet instead"),
+        ({"a": "raw", "b": "raw"}, "give each asset its own path; only assets that all append may share one"),
+        ({"a": "state"}, "give one of them a different folder"),
     ],
 )
 def test_the_hint_says_what_to_do(paths, hint):

@@ -51,15 +51,21 @@ def test_those_of_a_profile_go_before_the_projects_however_the_bucket_is_written
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        ("{gs://lake: {region: eu}}", "'gs://lake' names no bucket; expected s3://<bucket>, or s3:// for all of them"),
-        ("{s3://lake/tables: {region: eu}}", "'s3://lake/tables' names no bucket"),
-        ("{s3://a: {region: eu}, s3a://a: {region: us}}", "'s3a://a' is the bucket of 's3://a'; expected each once"),
+        (
+            "{gs://lake: {region: eu}}",
+            "'gs://lake' does not name a bucket; expected s3://<bucket>, or s3:// for every bucket",
+        ),
+        ("{s3://lake/tables: {region: eu}}", "'s3://lake/tables' does not name a bucket"),
+        ("{s3://a: {region: eu}, s3a://a: {region: us}}", "'s3a://a' is the same bucket as 's3://a'"),
         ("{s3://a: {acces_key: A}}", "did you mean 'access_key'?"),
-        ("{s3://a: {access_key: A}}", "'access_key' is of no use without 'secret_key'"),
-        ("{s3://a: {session_token: A}}", "'session_token' is of no use without 'access_key' and 'secret_key'"),
-        ("{s3://a: {access_key: A, secret_key: B, anonymous: true}}", "an anonymous request has no 'access_key'"),
-        ("{s3://a: {endpoint: minio:9000}}", "'endpoint' is no URL of a server"),
-        ("{s3://a: {timeout: 0s}}", "'timeout' is '0s'; expected a duration above 0"),
+        ("{s3://a: {access_key: A}}", "'access_key' needs 'secret_key'"),
+        ("{s3://a: {session_token: A}}", "'session_token' needs 'access_key' and 'secret_key'"),
+        (
+            "{s3://a: {access_key: A, secret_key: B, anonymous: true}}",
+            "'anonymous' and 'access_key' exclude each other",
+        ),
+        ("{s3://a: {endpoint: minio:9000}}", "'endpoint' is not a URL"),
+        ("{s3://a: {timeout: 0s}}", "'timeout' is '0s'; expected a positive duration"),
         ("{s3://a: {retries: -1}}", "expected a whole number of at least 0"),
         ("{s3://a: 1}", "expected a map"),
     ],
@@ -86,7 +92,7 @@ def test_a_credential_is_refused_and_not_shown(written, hidden):
 
 def test_a_secret_stands_in_no_option():
     text = "project: p\nsecrets: {KEY: {scope: a, key: b}}\nstorage: {s3://a: {region: '${KEY}'}}\n"
-    assert "'KEY' is a secret, which cannot stand here" in errors({"project.yml": text, **SOURCE})
+    assert "the secret 'KEY' is not allowed here" in errors({"project.yml": text, **SOURCE})
     text = "project: p\nsecrets: {KEY: {scope: a, key: b}}\nprofile: x\n"
     text += "profiles: {x: {storage: {s3://a: {region: '${KEY}'}}}}\n"
-    assert "'KEY' is a secret, which cannot stand here" in errors({"project.yml": text, **SOURCE})
+    assert "the secret 'KEY' is not allowed here" in errors({"project.yml": text, **SOURCE})

@@ -29,11 +29,11 @@ def test_a_name_has_parts_and_is_quoted_as_a_whole(text, parts):
     ("text", "message"),
     [
         ("a.b.c.d", "'a.b.c.d' has 4 parts; expected catalog.schema.name, schema.name or name"),
-        ("a..b", "'a..b' is no name of a table; expected catalog.schema.name, schema.name or name"),
-        ("a b", "'a b' is no name of a table; expected catalog.schema.name, schema.name or name"),
-        ("lake/daily", "'lake/daily' is no name of a table; expected catalog.schema.name, schema.name or name"),
+        ("a..b", "'a..b' is not a valid table name; expected catalog.schema.name, schema.name or name"),
+        ("a b", "'a b' is not a valid table name; expected catalog.schema.name, schema.name or name"),
+        ("lake/daily", "'lake/daily' is not a valid table name; expected catalog.schema.name, schema.name or name"),
         ("delta.`/lake/a`", "'delta.`/lake/a`' names a folder, not a table in a catalog"),
-        ("a.", "'a.' is no name of a table; expected catalog.schema.name, schema.name or name"),
+        ("a.", "'a.' is not a valid table name; expected catalog.schema.name, schema.name or name"),
     ],
 )
 def test_what_is_no_name(text, message):
@@ -87,12 +87,12 @@ def test_the_schema_or_the_table_may_vary(text, relative, segment, table):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lake.`a b`.raw_{region}", "has backquotes, and a name with fields is written without"),
-        ("lake.raw_{region", "is no name of a table; expected catalog.schema.name, schema.name or name"),
-        ("lake/raw_{region}", "is no name of a table; expected catalog.schema.name, schema.name or name"),
-        ("lake.raw_*_{region}", "is no name of a table; expected catalog.schema.name, schema.name or name"),
-        ("lake.{region}*", "is no name of a table; expected catalog.schema.name, schema.name or name"),
-        ("lake.{region}_{region}", "the field {region} is there twice"),
+        ("lake.`a b`.raw_{region}", "has both fields and backquotes; write names with fields without"),
+        ("lake.raw_{region", "is not a table name; expected catalog.schema.name, schema.name or name"),
+        ("lake/raw_{region}", "is not a table name; expected catalog.schema.name, schema.name or name"),
+        ("lake.raw_*_{region}", "is not a table name; expected catalog.schema.name, schema.name or name"),
+        ("lake.{region}*", "is not a table name; expected catalog.schema.name, schema.name or name"),
+        ("lake.{region}_{region}", "the field {region} is used twice"),
         ("lake.{day:%Y%m%d}_{region}", "the field {day} needs a partition"),
     ],
 )
@@ -133,8 +133,8 @@ def test_outlets_are_tables_of_their_own():
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("path: x", "'table' and 'path' both say where it is; expected one of them"),
-        ("write: {publish: {keep: 3}}", "'publish' needs a 'path': a catalog gives its tables no folder beside them"),
+        ("path: x", "'table' and 'path' exclude each other"),
+        ("write: {publish: {keep: 3}}", "'publish' needs a 'path': a catalog table has no folder beside it"),
     ],
 )
 def test_what_a_table_in_a_catalog_does_not_do(more, message):
@@ -142,11 +142,11 @@ def test_what_a_table_in_a_catalog_does_not_do(more, message):
 
 
 def test_files_have_no_name_in_a_catalog():
-    assert "'table' has no meaning for a source of csv files" in errors_of("asset: a\nsource: csv\ntable: demo.a")
+    assert "'table' is not allowed for a source of csv files" in errors_of("asset: a\nsource: csv\ntable: demo.a")
 
 
 def test_a_multi_asset_has_no_table_itself():
-    assert "'table' has no meaning beside 'outlets'" in errors_of("asset: a\ntable: demo.a\noutlets: {b: {}}")
+    assert "'table' is not allowed beside 'outlets'" in errors_of("asset: a\ntable: demo.a\noutlets: {b: {}}")
 
 
 @pytest.mark.parametrize("name", ["demo.a", "Demo.A"])
@@ -158,7 +158,7 @@ def test_two_assets_that_replace_one_table_are_refused(name):
         "b.yml": f"asset: b\ntable: {name}\nuri: s3://x/b",
         "b.sql": "SELECT 1 AS n",
     }
-    assert "writing the one would destroy the other" in errors(files)
+    assert "writing one would destroy the other" in errors(files)
 
 
 def test_the_journal_tells_a_table_from_a_folder_of_that_name():

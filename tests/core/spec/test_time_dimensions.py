@@ -109,13 +109,13 @@ a.yml:2:31: 'offset' is '1mo'; expected a duration below 365d, before or after t
 a.yml:2:27: '2x' is not a duration; expected a number and a unit (s m h d w mo y), such as 90s, 1h30m or 7d
     partition: {by: day, end: +2x, column: at}
                               ^^^
-  hint: +2d is so much ahead of now""",
+  hint: +2d means two days ahead of now""",
             id="ahead_by_no_duration",
         ),
         pytest.param(
             "asset: a\npartition: {by: day, end: +0d, column: at}\n",
             """\
-a.yml:2:27: 'end' is '+0d'; expected a duration above 0 after the +
+a.yml:2:27: 'end' is '+0d'; expected a positive duration after the +
     partition: {by: day, end: +0d, column: at}
                               ^^^""",
             id="ahead_by_nothing",
@@ -123,7 +123,7 @@ a.yml:2:27: 'end' is '+0d'; expected a duration above 0 after the +
         pytest.param(
             "asset: a\nschedule: manual\npartition: {by: auto, column: at}\n",
             """\
-a.yml:3:17: 'auto' is the interval of the schedule, which is no timetable
+a.yml:3:17: 'auto' needs a timetable as the schedule, whose intervals it takes
     partition: {by: auto, column: at}
                     ^^^^
   hint: write the schedule as a cron or a preset, or by: day""",
@@ -132,19 +132,19 @@ a.yml:3:17: 'auto' is the interval of the schedule, which is no timetable
         pytest.param(
             "asset: a\nschedule: {every: 6h}\npartition: {by: auto, column: at}\n",
             """\
-a.yml:3:17: 'auto' is the interval of the schedule, whose intervals are not those of a cron
+a.yml:3:17: 'auto' needs a single cron as the schedule, whose intervals it takes
     partition: {by: auto, column: at}
                     ^^^^
-  hint: write the grain, such as by: day, or the schedule as one cron""",
+  hint: write a grain such as by: day, or write the schedule as one cron""",
             id="auto_of_no_cron",
         ),
         pytest.param(
             "asset: a\nschedule: {cron: '@daily', window: 7d}\npartition: auto\n",
             """\
-a.yml:3:12: 'auto' is the interval of the schedule, whose intervals are not those of a cron
+a.yml:3:12: 'auto' needs a single cron as the schedule, whose intervals it takes
     partition: auto
                ^^^^
-  hint: write the grain, such as by: day, or the schedule as one cron""",
+  hint: write a grain such as by: day, or write the schedule as one cron""",
             id="auto_of_windows",
         ),
         pytest.param(
@@ -158,7 +158,7 @@ a.yml:2:11: cron '0 6 * *' has 4 fields; expected five: minute hour day-of-month
         pytest.param(
             "asset: a\nschedule: '@daily'\npartition: auto\n",
             """\
-a.yml:3:12: the partition has no column: 'replace' works by partition and needs the column that holds it
+a.yml:3:12: the partition has no column, but 'replace' works by partition and needs one
     partition: auto
                ^^^^
   hint: write partition: {by: auto, column: <column>}""",
@@ -185,5 +185,5 @@ def test_runs_of_the_same_tick_are_not_ahead():
         "asset: a\nschedule: '@daily'\npartition: {by: day, column: at, end: +2d}\ninlets: {up: {partitions: aligned}}"
     )
     found = errors({"up.yml": up, "up.sql": SQL, "a.yml": down, "a.sql": "SELECT at FROM {{ inlets.up }}"})
-    message = "'partitions: aligned' is about ticks that are past, and the partition is wanted ahead of now"
+    message = "'partitions: aligned' needs past ticks, but the partition extends beyond now"
     assert found.startswith(f"a.yml:4:27: {message}\n")

@@ -23,11 +23,11 @@ def test_an_asset_whose_uri_another_nearly_has():
 b.yml:3:6: 's3://lake/orders/' is not the dataset 's3://lake/orders' of asset 'a': a slash at the end differs
     uri: s3://lake/orders/
          ^^^^^^^^^^^^^^^^^
-  hint: URIs are compared as written; if one dataset is meant, write 's3://lake/orders'
+  hint: URIs are compared as written; if you mean the same dataset, write 's3://lake/orders'
 c.yml:3:6: 's3://Lake/orders' is not the dataset 's3://lake/orders' of asset 'a': case differs
     uri: s3://Lake/orders
          ^^^^^^^^^^^^^^^^
-  hint: URIs are compared as written; if one dataset is meant, write 's3://lake/orders'
+  hint: URIs are compared as written; if you mean the same dataset, write 's3://lake/orders'
 """
     )
 
@@ -43,7 +43,7 @@ def test_a_condition_that_names_nearly_the_uri_of_an_asset():
 b.yml:2:15: 's3://lake/orders/' is not the dataset 's3://lake/orders' of asset 'a': a slash at the end differs
     schedule: a & s3://lake/orders/
                   ^^^^^^^^^^^^^^^^^
-  hint: URIs are compared as written; if one dataset is meant, write 's3://lake/orders'
+  hint: URIs are compared as written; if you mean the same dataset, write 's3://lake/orders'
 """
     )
 

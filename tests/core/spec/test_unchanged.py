@@ -26,10 +26,8 @@ def test_an_asset_skips_what_is_unchanged_where_it_or_the_project_says_so(projec
 
 def test_what_appends_is_always_news():
     assert errors_of(APPENDS + "unchanged: skip\n") == (
-        "a.yml:5:12: 'unchanged: skip' needs 'write: replace' or an upsert: what a run adds is always an update\n"
-        "    unchanged: skip\n"
-        "               ^^^^\n"
-        "  hint: leave it out"
+        "a.yml:5:12: 'unchanged: skip' needs 'write: replace' or an upsert: added rows are always an update\n    "
+        "unchanged: skip\n               ^^^^\n  hint: leave it out"
     )
 
 
@@ -41,5 +39,5 @@ def test_another_word():
 
 def test_a_source_has_no_runs_to_compare():
     assert errors_of("asset: a\nsource: true\nunchanged: skip\n").splitlines()[0] == (
-        "a.yml:3:1: 'unchanged' has no meaning for a source: others write it, so nothing runs"
+        "a.yml:3:1: 'unchanged' is not allowed for a source: others write it, so nothing runs"
     )

@@ -29,7 +29,7 @@ a.yml:4:25: the SELECT of asset 'a' yields no column 'custmer_id', which is one 
             "id, lsn AS _lsn",
             "{keys: [id], newest_by: lsn}",
             """\
-a.yml:4:41: the SELECT of asset 'a' yields no column 'lsn', which is to tell the newest row
+a.yml:4:41: the SELECT of asset 'a' yields no column 'lsn', which decides the newest row
     write: {upsert: {keys: [id], newest_by: lsn}}
                                             ^^^
   hint: did you mean '_lsn'?""",
@@ -42,7 +42,7 @@ a.yml:4:29: the SELECT of asset 'a' yields no column 'day', which is one of the 
     write: {upsert: {keys: [id, day], newest_by: [at, seq]}}
                                 ^^^
   hint: known are at, id
-a.yml:4:51: the SELECT of asset 'a' yields no column 'seq', which is to tell the newest row
+a.yml:4:51: the SELECT of asset 'a' yields no column 'seq', which decides the newest row
     write: {upsert: {keys: [id, day], newest_by: [at, seq]}}
                                                       ^^^
   hint: known are at, id""",
@@ -51,7 +51,7 @@ a.yml:4:51: the SELECT of asset 'a' yields no column 'seq', which is to tell the
             "id, sinse",
             f"{{keys: [id], {HISTORY}}}",
             """\
-a.yml:4:52: nothing tells from when a row holds: asset 'a' has no column 'since'
+a.yml:4:52: 'history' needs the start of each row's validity: asset 'a' lacks the column 'since'
     write: {upsert: {keys: [id], history: {valid_from: since, valid_to: until, current: holds}}}
                                                        ^^^^^
   hint: did you mean 'sinse'?""",
@@ -98,7 +98,10 @@ def test_what_it_yields_or_does_not_tell(select, upsert):
 def test_what_the_columns_of_a_function_lack():
     columns = "columns: {id: bigint, name: string}\npython: jobs.a:made\n"
     a = f"{HEAD}{columns}write: {{upsert: {{keys: [id], {HISTORY}}}}}\n"
-    assert "a.yml:5:52: nothing tells from when a row holds: asset 'a' has no column 'since'\n" in errors_of(a)
+    assert (
+        "a.yml:5:52: 'history' needs the start of each row's validity: asset 'a' lacks the column 'since'\n"
+        in errors_of(a)
+    )
 
 
 def test_each_outlet_yields_what_the_upsert_goes_by():

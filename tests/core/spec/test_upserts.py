@@ -53,15 +53,15 @@ def test_a_change_of_its_options_is_one_of_the_code():
         ),
         (
             "{}",
-            "a.yml:4:8: 'write' is a map without a write; expected {upsert: {keys: [<column>]}} or {publish: ",
+            "a.yml:4:8: 'write' names no write mode; expected {upsert: {keys: [<column>]}} or {publish: ",
         ),
-        ("{upsert: {}}", "a.yml:4:17: the key 'keys' is missing in 'upsert'\n"),
+        ("{upsert: {}}", "a.yml:4:17: missing key 'keys' in 'upsert'\n"),
         ("{upsert: [id]}", "a.yml:4:17: 'upsert' in 'write' is a list; expected {keys: [column]}\n"),
         ("{upset: {keys: [id]}}", "a.yml:4:9: unknown key 'upset' in 'write'\n"),
         ("{upsert: {keys: id}}", "a.yml:4:24: 'keys' in 'upsert' is 'id'; expected a list of columns such as [id]\n"),
         ("{upsert: {keys: []}}", "a.yml:4:24: 'keys' is an empty list; expected a column\n"),
-        ("{upsert: {keys: [id, ID]}}", "a.yml:4:29: the column 'ID' is there twice\n"),
-        ("{upsert: {keys: [_id]}}", "a.yml:4:25: the key '_id' begins with '_', and such columns are not stored\n"),
+        ("{upsert: {keys: [id, ID]}}", "a.yml:4:29: the column 'ID' is listed twice\n"),
+        ("{upsert: {keys: [_id]}}", "a.yml:4:25: the key '_id' begins with '_': such columns are not stored\n"),
         ("{upsert: {key: [id], keys: [id]}}", "a.yml:4:18: unknown key 'key' in 'upsert'\n"),
         (
             "{upsert: {keys: [id], newest_by: []}}",
@@ -77,25 +77,25 @@ def test_a_change_of_its_options_is_one_of_the_code():
         ),
         (
             "{upsert: {keys: [id], newest_by: at, keep_deletes: 0d}}",
-            "a.yml:4:59: 'keep_deletes' is '0d'; expected a duration of more than 0\n",
+            "a.yml:4:59: 'keep_deletes' is '0d'; expected a positive duration\n",
         ),
         (
             "{upsert: {keys: [id], keep_deletes: 3d}}",
-            "a.yml:4:30: 'keep_deletes' needs 'newest_by': without it no row is late, and nothing is remembered\n",
+            "a.yml:4:30: 'keep_deletes' needs 'newest_by': without it no row counts as late\n",
         ),
         (
             "{upsert: {keys: [id], history: {valid_from: id, valid_to: b, current: c}}}",
-            "a.yml:4:52: the column 'id' is a key, too; expected another name\n",
+            "a.yml:4:52: the column 'id' is also a key; expected a different name\n",
         ),
         (
             "{upsert: {keys: [id], history: {valid_from: a, valid_to: A, current: c}}}",
-            "a.yml:4:65: the column 'A' is 'valid_from', too; expected another name\n",
+            "a.yml:4:65: the column 'A' is also 'valid_from'; expected a different name\n",
         ),
         (
             "{upsert: {keys: [id], history: {valid_from: _a, valid_to: b, current: c}}}",
-            "a.yml:4:52: the column '_a' begins with '_', and such columns are not stored\n",
+            "a.yml:4:52: the column '_a' begins with '_': such columns are not stored\n",
         ),
-        ("{upsert: {keys: [id], history: {}}}", "a.yml:4:39: the key 'valid_from' is missing in 'history'\n"),
+        ("{upsert: {keys: [id], history: {}}}", "a.yml:4:39: missing key 'valid_from' in 'history'\n"),
     ],
 )
 def test_refused(write, expected):
@@ -105,29 +105,27 @@ def test_refused(write, expected):
 def test_what_is_not_declared_is_no_column():
     text = f"{HEAD}columns: {{id: bigint, at: timestamp}}\nwrite: {{upsert: {{keys: [idd], newest_by: att}}}}"
     found = errors_of(text)
-    assert "a.yml:5:25: 'columns' has no 'idd'" in found
+    assert "a.yml:5:25: 'columns' lacks 'idd'" in found
     assert "hint: did you mean 'id'?" in found
-    assert "a.yml:5:42: 'columns' has no 'att'" in found
+    assert "a.yml:5:42: 'columns' lacks 'att'" in found
 
 
 def test_a_partition_is_told_by_a_column_that_is_stored():
     text = "asset: a\npartition: {by: day, column: _day}\nsql: SELECT 1\nwrite: {upsert: {keys: [id]}}"
-    expected = "an upsert stores no column whose name begins with '_', such as the partition's '_day'"
+    expected = "an upsert does not store columns that begin with '_', such as the partition's '_day'"
     assert f"a.yml:2:12: {expected}\n" in errors_of(text)
 
 
 def test_a_history_has_no_partition_by_time():
     history = "history: {valid_from: a, valid_to: b, current: c}"
     text = f"asset: a\npartition: {{by: day, column: day}}\nsql: SELECT 1\nwrite: {{upsert: {{keys: [id], {history}}}}}"
-    expected = "a.yml:4:30: a history cannot have a partition by time: the rows of a key would lie in several\n"
+    expected = "a.yml:4:30: 'history' excludes a partition by time: the rows of a key would be in several partitions\n"
     assert expected in errors_of(text)
 
 
 def test_all_rows_are_no_upsert():
     assert errors_of("asset: a\nwrite: {upsert: {keys: [id]}}\nsql: SELECT 1") == (
-        "a.yml:2:8: strategy 'full_refresh' cannot 'upsert': what is not among the rows any more would stay\n"
-        "    write: {upsert: {keys: [id]}}\n"
-        "           ^^^^^^^^^^^^^^^^^^^^^^\n"
-        "  hint: write 'write: replace'; an inlet with 'read: {after: <column>}' makes it 'latest_only', which goes on "
-        "from there"
+        "a.yml:2:8: strategy 'full_refresh' cannot 'upsert': rows that a recomputation no longer returns would "
+        "stay\n    write: {upsert: {keys: [id]}}\n           ^^^^^^^^^^^^^^^^^^^^^^\n  hint: write 'write: "
+        "replace'; an inlet with 'read: {after: <column>}' makes it 'latest_only', which continues from there"
     )

@@ -103,13 +103,16 @@ def test_a_long_condition_makes_a_short_name():
     ("text", "expected"),
     [
         ("{unique: [idd]}", "a.yml:4:15: the SELECT of asset 'a' yields no column 'idd'"),
-        ("{not_null: [id, id]}", "a.yml:4:21: the column 'id' is there twice"),
+        ("{not_null: [id, id]}", "a.yml:4:21: the column 'id' is listed twice"),
         ("{pattern: {idd: x}}", "a.yml:4:16: the SELECT of asset 'a' yields no column 'idd'"),
         (
             "{unique: id, not_null: id}",
-            "a.yml:4:6: a validation has one check, and this one has 'not_null' and 'unique'",
+            "a.yml:4:6: a validation has one check, but this one has 'not_null' and 'unique'",
         ),
-        ("{severity: warn}", "a.yml:4:5: a validation has a check; expected 'has_columns', 'row_count', 'not_null', "),
+        (
+            "{severity: warn}",
+            "a.yml:4:5: the validation has no check; expected 'has_columns', 'row_count', 'not_null', ",
+        ),
         ("{nul: id}", "a.yml:4:6: unknown key 'nul' in item 1 of 'validations'"),
         ("{not_nul: id}", "hint: did you mean 'not_null'?"),
         (
@@ -117,7 +120,7 @@ def test_a_long_condition_makes_a_short_name():
             "a.yml:4:16: 'not_null' in item 1 of 'validations' is 5; expected a column, or a list",
         ),
         ("{not_null: []}", "a.yml:4:16: 'not_null' is empty; expected a column"),
-        ("{accepted: {status: []}}", "'status' is an empty list, so that no row would pass"),
+        ("{accepted: {status: []}}", "'status' is an empty list: no row would pass"),
         ("{accepted: {status: open}}", "'status' in 'accepted' is 'open'; expected a list of values"),
         (
             "{range: {column: id, max: 19}}",
@@ -127,16 +130,19 @@ def test_a_long_condition_makes_a_short_name():
         ("{range: {id: {}}}", "a.yml:4:18: the range of 'id' has no bound; expected 'min' or 'max'"),
         ("{range: {id: {mn: 0}}}", "a.yml:4:19: unknown key 'mn' in 'id'"),
         ("{range: {id: {min: 5, max: 1}}}", "a.yml:4:32: 'max' is 1, below 'min' 5"),
-        ("{range: {id: {min: 5, max: a}}}", "'max' is 'a', of another kind than 'min' 5"),
+        ("{range: {id: {min: 5, max: a}}}", "'max' 'a' and 'min' 5 are of different kinds"),
         ("{range: {id: {min: true}}}", "'min' is true; expected a number, a date or a time"),
-        ("{row_count: {}}", "'row_count' is a map without a bound; expected 'min', 'max' or 'change'"),
+        ("{row_count: {}}", "'row_count' has no bound; expected 'min', 'max' or 'change'"),
         ("{row_count: {min: 2, max: 1}}", "'max' is 1, below 'min' 2"),
-        ("{row_count: {min: 2, over: 1}}", "'over' is of 'change', which is not there"),
+        ("{row_count: {min: 2, over: 1}}", "'over' needs 'change', which is missing"),
         ("{row_count: {change: 50%}}", "'change' in 'row_count' is '50%'; expected a range such as -50%..+100%"),
-        ("{row_count: {change: ..}}", "'change' is open at both ends"),
-        ("{row_count: {change: 10%..20%}}", "'change' is '10%..20%', so that as many rows as before would fail"),
-        ("{row_count: {min: 1}, severity: drop}", "'severity' is 'drop', but 'row_count' of a partition tells no row"),
-        ("{row_count: {min: 1}, allow: 1%}", "'allow' is so many rows, but 'row_count' of a partition counts none"),
+        ("{row_count: {change: ..}}", "'change' has no bound"),
+        ("{row_count: {change: 10%..20%}}", "'change' is '10%..20%': an unchanged number of rows would fail"),
+        (
+            "{row_count: {min: 1}, severity: drop}",
+            "'severity' is 'drop', but 'row_count' of a partition does not identify failing rows",
+        ),
+        ("{row_count: {min: 1}, allow: 1%}", "'allow' is a number of rows, but 'row_count' of a partition does not"),
         ("{not_null: id, allow: 101%}", "'allow' is '101%'; expected at most 100%"),
         (
             "{not_null: id, allow: some}",
@@ -145,21 +151,24 @@ def test_a_long_condition_makes_a_short_name():
         ("{not_null: id, severity: error}", "expected fail, warn, drop or quarantine"),
         ("{not_null: id, per: partition}", "'per' is 'partition', but 'not_null' judges rows"),
         ("{unique: id, per: row}", "'per' is 'row', but 'unique' judges partitions or all rows of a run"),
-        ("{has_columns: [id], where: id > 0}", "'where' tells rows apart, and 'has_columns' looks at none"),
-        ("{has_columns: {id: bigin}}", "a.yml:4:24: 'bigin' is no Spark SQL type"),
-        ("{not_null: id, where: '{{ params.x }}'}", "'where' is no template"),
-        (f"{{sql: '{'(' * 1_001}'}}", "'sql' has more than 1,000 brackets inside each other"),
-        (f"{{not_null: id, where: '{'(' * 1_001}'}}", "'where' has more than 1,000 brackets inside each other"),
+        ("{has_columns: [id], where: id > 0}", "'where' selects rows, but 'has_columns' checks only columns"),
+        ("{has_columns: {id: bigin}}", "a.yml:4:24: 'bigin' is not a Spark SQL type"),
+        ("{not_null: id, where: '{{ params.x }}'}", "'where' cannot be a template"),
+        (f"{{sql: '{'(' * 1_001}'}}", "'sql' nests more than 1,000 brackets"),
+        (f"{{not_null: id, where: '{'(' * 1_001}'}}", "'where' nests more than 1,000 brackets"),
         ("{sql: ' '}", "'sql' is empty"),
         ("{freshness: {day: soon}}", "'day' in 'freshness' is 'soon'; expected a number with its unit"),
-        ("{freshness: {day: -1d}}", "'day' is '-1d'; expected a duration above 0"),
+        ("{freshness: {day: -1d}}", "'day' is '-1d'; expected a positive duration"),
         ("{foreign_key: {shop: shops}}", "'shop' is 'shops'; expected <asset>.<column>"),
         ("{foreign_key: {shop: shop.id}}", "a.yml:4:26: unknown asset 'shop'\n"),
-        ("{foreign_key: {shop: shops.idd}}", "a.yml:4:26: asset 'shops' declares no column 'idd'"),
-        ("{foreign_key: {shop: a.id}}", "a foreign key of asset 'a' cannot name what its own runs write, 'a'"),
-        ("{foreign_key: {columns: [shop], asset: shops, to: [id, city]}}", "'to' has 2 columns, and 'columns' 1"),
-        ("{python: jobs.checks:fine}", "the package 'jobs' is not allowed: 'python' in the project file lacks it"),
-        ("{accepted: {status: [a], shop: [b]}, name: x}", "'name' is of one rule, but 'accepted' has 2 columns"),
+        ("{foreign_key: {shop: shops.idd}}", "a.yml:4:26: asset 'shops' does not declare a column 'idd'"),
+        ("{foreign_key: {shop: a.id}}", "a foreign key of asset 'a' cannot refer to its own output 'a'"),
+        ("{foreign_key: {columns: [shop], asset: shops, to: [id, city]}}", "'to' has 2 columns, but 'columns' has 1"),
+        (
+            "{python: jobs.checks:fine}",
+            "the package 'jobs' is not allowed: it is not listed under 'python' in the project file",
+        ),
+        ("{accepted: {status: [a], shop: [b]}, name: x}", "'name' names one rule, but 'accepted' has 2 columns"),
         ("not_null", "item 1 of 'validations' is 'not_null'; expected a map such as {not_null: [id]}"),
     ],
 )
@@ -170,14 +179,14 @@ def test_what_is_refused(text, expected):
 def test_two_rules_of_one_name():
     text = f"{HEAD}  - {{not_null: id}}\n  - {{not_null: [id], severity: warn}}\n"
     assert errors_of(text, sql=SQL).startswith(
-        "a.yml:5:5: two validations are called 'not_null(id)'; the other is in line 4\n"
+        "a.yml:5:5: two validations are called 'not_null(id)'; the first is in line 4\n"
     )
 
 
 def test_nothing_is_asked_of_what_others_write():
     text = "asset: raw\nsource: csv\npath: raw.csv\nvalidations: [{not_null: id}]\n"
     assert errors({"raw.yml": text}).startswith(
-        "raw.yml:4:1: others write a source, so that nothing withholds its rows\n"
+        "raw.yml:4:1: a source cannot have validations: others write it, so its rows cannot be withheld\n"
     )
 
 
@@ -212,13 +221,16 @@ def test_an_inlet_is_judged_as_one():
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
-        ("{not_null: idd}", "asset 'shops' declares no column 'idd'"),
+        ("{not_null: idd}", "asset 'shops' does not declare a column 'idd'"),
         (
             "{not_null: id, severity: drop}",
-            "'severity' is 'drop', but an inlet's rows are not the asset's to take",
+            "'severity' is 'drop', but the rows of an inlet cannot be removed",
         ),
-        ("{unique: id, per: partition}", "'per' is 'partition', but what is read of an inlet is judged as one"),
-        ("{row_count: {change: -5%..}}", "how many rows an inlet had is not recorded"),
+        ("{unique: id, per: partition}", "'per' is 'partition', but the rows of an inlet are judged as a whole"),
+        (
+            "{row_count: {change: -5%..}}",
+            "'change' is not available for inlets: their earlier row counts are not recorded",
+        ),
     ],
 )
 def test_what_is_refused_of_an_inlet(rule, expected):
@@ -228,7 +240,7 @@ def test_what_is_refused_of_an_inlet(rule, expected):
 
 def test_an_inlet_that_is_not_read_is_not_judged():
     text = "asset: a\ninlets: {shops: {validations: [{not_null: id}]}}\n"
-    assert "nothing is read from 'shops': the code does not name it" in errors_of(text, **SHOPS)
+    assert "the options of 'shops' have no effect: the code does not read it" in errors_of(text, **SHOPS)
 
 
 def test_each_outlet_has_its_own():
@@ -240,7 +252,7 @@ def test_each_outlet_has_its_own():
     assert [each.name for each in assets["train"].rules] == ["unique(id)"]
     assert assets["test"].rules == assets["split"].rules == ()
     beside = errors({"split.yml": f"{split}validations: [{{unique: id}}]\n"})
-    assert "'validations' has no meaning beside 'outlets': each outlet has its own" in beside
+    assert "'validations' is not allowed beside 'outlets': each outlet has its own" in beside
     wrong = errors({"split.yml": split.replace("unique: id", "unique: idd")})
     assert wrong.startswith("split.yml:3:55: the SELECT of asset 'train' yields no column 'idd'")
 
@@ -311,7 +323,7 @@ def test_columns_that_are_not_shown():
     asset = one("asset: a\ncolumns: {id: bigint, email: {type: string, pii: true}}\n", sql="SELECT 1 AS id, 2 AS email")
     assert (dict(asset.columns), asset.private) == ({"id": "bigint", "email": "string"}, {"email"})
     wrong = errors_of("asset: a\ncolumns: {email: {type: strin, pii: true}}\n")
-    assert wrong.startswith("a.yml:2:25: 'strin' is no Spark SQL type")
+    assert wrong.startswith("a.yml:2:25: 'strin' is not a Spark SQL type")
     unknown = errors_of("asset: a\ncolumns: {email: {type: string, pi: true}}\n")
     assert unknown.startswith("a.yml:2:33: unknown key 'pi' in 'email'")
 
@@ -348,7 +360,7 @@ def test_how_many_are_shown_changes_neither_what_comes_out_nor_what_is_tried_aga
         ("{not_null: id, samples: 6}", "expected a whole number from 0 to 5"),
         (
             "{row_count: {min: 1}, samples: 1}",
-            "'samples' are rows that fail, but 'row_count' of a partition tells none",
+            "'samples' shows failing rows, but 'row_count' of a partition does not identify any",
         ),
     ],
 )

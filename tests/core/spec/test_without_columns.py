@@ -36,7 +36,7 @@ def test_nothing_is_assumed_where_a_column_would_be_needed_or_none_is_wanted():
     for more in ("write: append\npartition: none\n", "write: {upsert: {keys: [n]}}\n"):
         assert not compiled(of(LOG + more)).assets["log"].partitioning.is_partitioned
     assert errors(of(f"{LOG}write: replace\n")).splitlines()[0] == (
-        "log.yml:5:8: strategy 'every_instance' cannot 'replace': every run would destroy what the runs before it wrote"
+        "log.yml:5:8: strategy 'every_instance' cannot 'replace': every run would overwrite the rows of earlier runs"
     )
     assert errors(of("asset: log\nschedule: '@daily'\nstrategy: date_range\n")) == (
         "log.yml:3:11: strategy 'date_range' needs a partition by time\n"
@@ -49,10 +49,8 @@ def test_nothing_is_assumed_where_a_column_would_be_needed_or_none_is_wanted():
 @pytest.mark.parametrize(("write", "works"), [("replace", "replace"), ("{upsert: {keys: [n]}}", "upsert")])
 def test_a_write_by_partition_needs_one(write, works):
     assert errors(of(f"{LOG}write: {write}\npartition: '@daily'\n")) == (
-        f"log.yml:6:12: the partition has no column: '{works}' works by partition and needs the column that holds it\n"
-        "    partition: '@daily'\n"
-        "               ^^^^^^^^\n"
-        "  hint: write partition: {by: day, column: <column>}"
+        f"log.yml:6:12: the partition has no column, but '{works}' works by partition and needs one\n    "
+        "partition: '@daily'\n               ^^^^^^^^\n  hint: write partition: {by: day, column: <column>}"
     )
 
 
@@ -61,10 +59,9 @@ def test_its_partitions_are_read_by_nobody_alone():
     assert compiled(of(f"{LOG}write: append\n", down=down)).assets["down"].inlets["log"].waits_only
     files = {**of(f"{LOG}write: append\n", down=down), "down.sql": "SELECT * FROM {{ inlets.log }}"}
     assert errors(files) == (
-        "down.yml:2:10: no partition of asset 'log' can be read alone: they have no column that would tell their rows\n"
-        "    inlets: [log]\n"
-        "             ^\n"
-        "  hint: give the partition of 'log' a column, or write 'partition: none' in 'down'"
+        "down.yml:2:10: asset 'log' has no partition column, so its partitions cannot be read separately\n    "
+        "inlets: [log]\n             ^\n  hint: add a column to the partition of 'log', or write 'partition: none' "
+        "in 'down'"
     )
     whole = {**files, "down.yml": "asset: down\ninlets: [log]\n"}
     assert compiled(whole).assets["down"].inlets["log"].mapping is None
@@ -77,7 +74,7 @@ def test_who_is_aligned_reads_the_iteration_of_the_interval():
     assert compiled(publishing).assets["down"].inlets["log"].aligned
     appending = {**of(f"{LOG}write: append\n", down=down), **sql}
     assert errors(appending).splitlines()[0] == (
-        "down.yml:2:28: 'partitions: aligned' needs one run an interval, but asset 'log' has several"
+        "down.yml:2:28: 'partitions: aligned' needs one run for each interval, but asset 'log' has several"
     )
 
 
@@ -85,4 +82,4 @@ def test_a_template_names_it_by_its_grain():
     files = {**of(f"{LOG}write: append\n"), "log.sql": "SELECT '{{ partition.day }}' AS n"}
     assert compiled(files).assets["log"].partitioning == DAYS
     files["log.sql"] = "SELECT '{{ partition.dy }}' AS n"
-    assert errors(files).splitlines()[0] == "log.sql:1:22: 'dy' is no partition column of asset 'log'"
+    assert errors(files).splitlines()[0] == "log.sql:1:22: 'dy' is not a partition column of asset 'log'"

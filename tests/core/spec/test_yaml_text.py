@@ -4,7 +4,7 @@ from sparkassets.core.spec.yaml_text import NodeComposer, PurePythonComposer, co
 from sparkassets.errors import TextFault
 
 TWICE = "a second ':' on the line, or a key that is not below its neighbours"
-COLON = "text that holds ': ' must be quoted"
+COLON = "text that contains ': ' must be quoted"
 
 
 @pytest.mark.parametrize("composer", [NodeComposer, PurePythonComposer])
@@ -25,7 +25,7 @@ COLON = "text that holds ': ' must be quoted"
         ('s: %"x"\n', TextFault(1, 4, 4, "text that begins with '%' must be quoted", "put it in quotes")),
         (
             "s: *daily\n",
-            TextFault(1, 4, 6, "there is no such anchor; text that begins with '*' must be quoted", 'write "*daily"'),
+            TextFault(1, 4, 6, "unknown anchor; text that begins with '*' must be quoted", 'write "*daily"'),
         ),
         ("s: & b\n", TextFault(1, 4, 3, "text that begins with '&' must be quoted", 'write "& b"')),
         ("a: &x 1\nb: &x 2\n", TextFault(2, 4, 1, "this anchor is defined twice")),
@@ -46,7 +46,7 @@ COLON = "text that holds ': ' must be quoted"
         ),
         ("a: ]\n", TextFault(1, 4, 1, "expected a value", 'write "]"')),
         (" a: 1\nb: 2\n", TextFault(2, 1, 1, "this is indented less than the lines above")),
-        ("a: 1\nb: \x01\n", TextFault(2, 4, 1, "the character U+0001 cannot stand in YAML")),
+        ("a: 1\nb: \x01\n", TextFault(2, 4, 1, "the character U+0001 is not allowed in YAML")),
     ],
 )
 def test_what_is_broken(text, broken, composer):
@@ -79,7 +79,7 @@ def test_documents_before_the_broken_place_are_there():
 def test_what_would_overflow_the_stack(text, composer):
     broken = compose_documents(text, composer=composer).fault
     assert broken is not None
-    assert broken.message == "this is nested more than 100 levels deep"
+    assert broken.message == "nested more than 100 levels deep"
 
 
 def test_a_long_list_is_not_deep():

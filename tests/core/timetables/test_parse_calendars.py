@@ -243,17 +243,14 @@ def test_a_date_may_be_text_in_a_parameter():
         (
             {"timetable": "cron"},
             ("timetable",),
-            (
-                "'cron' is a timetable of sparkassets itself, and none that a package registers\n"
-                "  hint: write it as a key, {cron: …}"
-            ),
+            "'cron' is a built-in timetable, not one that a package registers\n  hint: write it as a key, {cron: …}",
         ),
         (
             {"timetable": "payday", "dya": 1},
             ("dya",),
             "unknown key 'dya' of timetable 'payday'; expected day, since\n  hint: did you mean 'day'?",
         ),
-        ({"timetable": "payday"}, ("timetable",), "timetable 'payday' lacks its key 'day'"),
+        ({"timetable": "payday"}, ("timetable",), "timetable 'payday' needs the key 'day'"),
         (
             {"timetable": "payday", "day": "15"},
             ("day",),
@@ -267,7 +264,7 @@ def test_a_date_may_be_text_in_a_parameter():
         (
             {"timetable": "payday", "day": 31},
             ("timetable",),
-            "timetable 'payday' refuses its parameters: not every month has that day",
+            "timetable 'payday' rejected its parameters: not every month has that day",
         ),
         (
             {"timetable": "nothing", "hour": 1},
@@ -277,7 +274,7 @@ def test_a_date_may_be_text_in_a_parameter():
         (
             {"timetable": "payday", "day": 1, "calendar": "DE"},
             ("calendar",),
-            "'calendar' does not go with 'timetable', whose days are its own",
+            "'calendar' and 'timetable' exclude each other: a timetable has its own days",
         ),
         (
             {"cron": "0 0 * * *", "roll": "back"},
@@ -318,7 +315,7 @@ def test_a_date_may_be_text_in_a_parameter():
         (
             {"at": "close", "calendar": "XNYS", "roll": "back"},
             ("roll",),
-            "'roll' has nothing to do at close of XNYS: there is one each session",
+            "'roll' has no effect at close of XNYS, which has a tick in each session",
         ),
         (
             {"cron": "0 0 1 1 *", "calendar": "DE"},
@@ -374,8 +371,8 @@ def test_refused(written, path, message):
         (
             {"timetable": "swallowed", "window": "7d"},
             (
-                "timetable 'swallowed' takes a parameter 'window', a name that is reserved: a key of every schedule\n"
-                "  hint: its package must give the parameter another name"
+                "timetable 'swallowed' has a parameter 'window', a reserved key of every schedule\n  hint: its "
+                "package must rename the parameter"
             ),
         ),
     ],
@@ -440,7 +437,7 @@ def test_without_any_registered_timetable_the_hint_says_how_to_get_one():
         ),
         (
             "early",
-            'timetable wrong {how: "early"} is wrong: a slot runs after 2024-12-31T00:00:01Z, and slots were asked',
+            'timetable wrong {how: "early"} is wrong: a slot runs after 2024-12-31T00:00:01Z, outside the range',
         ),
         ("reversed", 'timetable wrong {how: "reversed"} is wrong: a slot ends at 2024-12-31T00:00:01Z, before it'),
         ("exits", 'timetable wrong {how: "exits"} failed: SystemExit: 0'),

@@ -173,8 +173,8 @@ def test_around_clock_changes(zone):
                 "  hint: did you mean 'hours'?"
             ),
         ),
-        ({"days": 30, "months": "FEB"}, (), "the times never fire: no year has such a time"),
-        ({"hours": 9, "not": {"hours": 9}}, (), "the times never fire: no year has such a time"),
+        ({"days": 30, "months": "FEB"}, (), "the times never fire: they do not exist in any year"),
+        ({"hours": 9, "not": {"hours": 9}}, (), "the times never fire: they do not exist in any year"),
     ],
 )
 def test_refused(times, path, message):

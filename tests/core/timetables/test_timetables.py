@@ -215,12 +215,12 @@ def test_timetables_are_values():
             {"cron": "@daily", "timezon": "UTC"},
             "unknown key 'timezon' in a schedule; expected {keys}\n  hint: did you mean 'timezone'?",
         ),
-        ({"start": "2025-01-01"}, "a schedule lacks its rule; expected {kinds}"),
+        ({"start": "2025-01-01"}, "the schedule has no rule; expected {kinds}"),
         (
             {"every": "6h", "at": "0 6 * * *", "cron": "@daily"},
             (
                 "a schedule has 'every', 'at' and 'cron'; expected one of them\n"
-                "  hint: several schedules of one asset are {{any: [...]}}"
+                "  hint: write several schedules as {{any: [...]}}"
             ),
         ),
         ({"cron": 6}, "'cron' of a schedule is 6; expected a cron such as '0 6 * * *', a preset, or a list of them"),
@@ -252,17 +252,17 @@ def test_timetables_are_values():
         ),
         (
             {"every": "6h", "interval": "1d"},
-            "'interval' goes with 'cron', not with 'every'\n  hint: the intervals of 'every' are its own length",
+            "'interval' needs 'cron', not 'every'\n  hint: the intervals of 'every' have its own length",
         ),
-        ({"at": "@daily", "interval": "1d"}, "'interval' goes with 'cron', not with 'at'"),
-        ({"cron": "@daily", "interval": "0d"}, "'interval' of a schedule is '0d'; expected a duration above 0"),
-        ({"cron": "@daily", "interval": "-1d"}, "'interval' of a schedule is '-1d'; expected a duration above 0"),
-        ({"cron": "@daily", "window": "0h"}, "'window' of a schedule is '0h'; expected a duration above 0"),
+        ({"at": "@daily", "interval": "1d"}, "'interval' needs 'cron', not 'at'"),
+        ({"cron": "@daily", "interval": "0d"}, "'interval' of a schedule is '0d'; expected a positive duration"),
+        ({"cron": "@daily", "interval": "-1d"}, "'interval' of a schedule is '-1d'; expected a positive duration"),
+        ({"cron": "@daily", "window": "0h"}, "'window' of a schedule is '0h'; expected a positive duration"),
         ({"cron": "@daily", "delay": "-2h"}, "'delay' of a schedule is '-2h'; expected a duration of at least 0"),
         ({"cron": "@daily", "delay": 2}, "'delay' of a schedule is 2; expected a duration such as 90s, 6h or 7d"),
         ({"cron": "@daily", "window": "1001y"}, "'window' of a schedule: '1001y' is longer than 999 years"),
-        ({"every": "0s"}, "'every' of a schedule is '0s'; expected a duration above 0"),
-        ({"every": "-1mo"}, "'every' of a schedule is '-1mo'; expected a duration above 0"),
+        ({"every": "0s"}, "'every' of a schedule is '0s'; expected a positive duration"),
+        ({"every": "-1mo"}, "'every' of a schedule is '-1mo'; expected a positive duration"),
         (
             {"every": "day"},
             (

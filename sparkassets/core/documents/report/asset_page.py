@@ -226,7 +226,7 @@ def _spec_facts(asset: AssetSpec, context: PlanningContext) -> dict[str, Any]:
         facts |= {
             "Retries": str(asset.retries),
             "Timeout": f"{asset.timeout_seconds:,} s",
-            "On a change of code": asset.on_code_change,
+            "When the code changes": asset.on_code_change,
         }
     return {
         "description": shorten(asset.description),
@@ -265,14 +265,14 @@ def _inlet_document(context: PlanningContext, asset: AssetSpec, inlet: InletSpec
     """One inlet: which partitions and rows are read, and which gates must hold, in words."""
     read_text = ""
     if isinstance(inlet.read, ReadAfter):
-        read_text = f"rows with a higher {inlet.read.column} than before"
+        read_text = f"rows above the highest {inlet.read.column} read before"
     elif isinstance(inlet.read, ReadChanges):
-        read_text = "what changed since the last run"
+        read_text = "changes since the last run"
     return {
         "name": inlet.name,
         "mapping": _mapping_text(context, asset, inlet),
         "gates": [*inlet_gates(context.project, asset, inlet)],
-        "read": "waited for, not read" if inlet.waits_only else read_text,
+        "read": "waited for, but not read" if inlet.waits_only else read_text,
         "on_update": inlet.on_update,
     }
 
@@ -283,16 +283,16 @@ def _mapping_text(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) 
         return "all of it"
     match inlet.mapping:
         case WindowMapping() as window:
-            return f"a window from {window.low.text} to {window.high.text} around each slice"
+            return f"a window from {window.low.text} to {window.high.text} around each partition"
         case NewestMapping():
             return "its newest partition"
         case NamedMapping(parts):
             return f"its partitions {few(context.partitioning(inlet).display_labels(parts))}"
         case WholeMapping():
-            return "all time of the same segments"
+            return "all times of the same segments"
         case OverlapMapping():
             is_same_grid = context.partitioning(inlet).same_grid(asset.partitioning)
-            return "the same slice" if is_same_grid and inlet.matches is None else "the slices that overlap"
+            return "the same partition" if is_same_grid and inlet.matches is None else "the overlapping partitions"
     return "all of it"
 
 
@@ -333,7 +333,7 @@ def _iterate_versions(context: PlanningContext, asset: AssetSpec) -> Iterator[Ma
 def _describe_present(parts: PartitionSet, asset: AssetSpec) -> str:
     """The partitions that one definition computed and that are present, in words."""
     if not parts:
-        return "nothing any more"
+        return "nothing now"
     return "all of it" if parts == EVERYTHING else partition_text(parts, asset)
 
 

@@ -79,7 +79,7 @@ def _iterate_causes(
     """Yields the causes of partitions' statuses; the most important first, as the first one counts."""
     state = context.state_of(asset)
     for link in context.live_claims(state):
-        yield link.entry.partitions, f"{link.entry.run} runs since {context.format_instant(link.at)}"
+        yield link.entry.partitions, f"{link.entry.run} running since {context.format_instant(link.at)}"
     for failed in state.failed:
         yield failed.partitions, f"{failed.run} failed: {failed.error}"
     for mark in state.skip_marks:

@@ -60,11 +60,11 @@ def decode_body(row: Row, kind: str, *, what: str) -> Body:
     version = body.pop("v")
     if version > FORMAT:
         raise StateError(
-            f"{what} has format {version}, this version of sparkassets reads up to {FORMAT}", hint="upgrade sparkassets"
+            f"{what} has format {version}; this version of sparkassets reads up to {FORMAT}", hint="upgrade sparkassets"
         )
     if version < OLDEST:
         raise StateError(
-            f"{what} has format {version}, which was a draft; this version of sparkassets reads from {OLDEST} on",
+            f"{what} has the draft format {version}; this version of sparkassets reads {OLDEST} and later",
             hint="let `state` in project.yml name a new or empty folder",
         )
     for number in range(version, FORMAT):

@@ -78,7 +78,7 @@ def _damaged_row_error(name: str | None, error: Exception) -> StateError:
     """The error for a snapshot row that cannot be decoded; the journal can rebuild the snapshot."""
     return StateError(
         f"the snapshot's row of {name!r} is damaged: {error}",
-        hint="delete the folder `watermarks` of the state; it is rebuilt from the journal",
+        hint="delete the state's folder `watermarks`; it is rebuilt from the journal",
     )
 
 

@@ -160,7 +160,7 @@ def _find_due(
         stale = PartitionSet.union([stale, *(made.partitions for made in outputs_of_other_code(asset, state))])
     current = due & (asset.partitioning.inside(state.coverage) - stale)
     if current:
-        waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
+        waiting.append(Waiting(asset.name, "up to date (--force recomputes it)", None, current, quiet=True))
     due -= current
     if appended := partly_appended_partitions(asset, state, due - stale):
         waiting.append(explain_partly_appended(asset, appended))
@@ -170,8 +170,10 @@ def _find_due(
 def _refuse_second_append(asset: AssetSpec, present: PartitionSet) -> None:
     """Refuses a forced backfill of present partitions of an asset that appends: it would duplicate their rows."""
     if present and asset.appends:
-        reason = f"{label_partitions(present, asset.partitioning)} is there, and would be there twice"
-        raise InputError(f"{asset.name!r} appends: {reason}", hint="without --force what is missing is computed")
+        reason = f"{label_partitions(present, asset.partitioning)} already exists; its rows would be duplicated"
+        raise InputError(
+            f"{asset.name!r} appends: {reason}", hint="leave --force out to compute only the missing partitions"
+        )
 
 
 def _explain_no_lookback(asset: AssetSpec, state: AssetState, ready: PartitionSet) -> list[Waiting]:
@@ -180,7 +182,7 @@ def _explain_no_lookback(asset: AssetSpec, state: AssetState, ready: PartitionSe
     if not before_gaps or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return []
     omitted = f"without lookback ({asset.strategy.lookback.text})"
-    reason = f"not computed again: a backfill computes what it names, {omitted}"
+    reason = f"not recomputed: a backfill computes only the partitions it names, {omitted}"
     return [Waiting(asset.name, reason, None, before_gaps, quiet=True)]
 
 
@@ -314,9 +316,9 @@ def _refuse_outside(context: PlanningContext, asset: AssetSpec, partitions: Part
         _refuse(context, asset, label_partitions(outside, asset.partitioning), bound, bound_time)
     possible = possible_partitions(context.project).get(asset.name, EVERYTHING)
     if impossible := partitions - possible - context.state_of(asset).coverage:
-        refused_text = f"{label_partitions(impossible, asset.partitioning)} of {asset.name!r} can have nothing"
-        message = f"{refused_text}, by what its inlets declare"
-        raise InputError(message, hint="--force computes it all the same")
+        refused_text = f"{label_partitions(impossible, asset.partitioning)} of {asset.name!r} can never have data"
+        message = f"{refused_text}: it lies outside the bounds that its inlets declare"
+        raise InputError(message, hint="--force computes it anyway")
 
 
 def _refuse_interval(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int]) -> None:
@@ -337,6 +339,6 @@ def _refuse(context: PlanningContext, asset: AssetSpec, what: str, bound: str, a
     """
     side = "before the start" if bound == "start" else "after the end"
     raise InputError(
-        f"{what} of {asset.name!r} lies {side} of the asset, {context.format_instant(at or 0)}",
-        hint="--force computes it all the same",
+        f"{what} of {asset.name!r} is {side} of the asset, {context.format_instant(at or 0)}",
+        hint="--force computes it anyway",
     )

@@ -45,7 +45,7 @@ def _find_over_budget(context: PlanningContext, asset: AssetSpec, runs: tuple[Pl
                 budget, estimate_cost(context, asset, run.partitions, run.request.pins, context.estimate_volume)
             )
             if reasons:
-                text = f"{_BUDGET_PREFIX}{' and '.join(reasons)}; with --over-budget it runs"
+                text = f"{_BUDGET_PREFIX}{' and '.join(reasons)}; --over-budget runs it anyway"
                 held.append(HeldRun(run, Waiting(asset.name, text, None, run.partitions)))
     return held
 
@@ -54,7 +54,7 @@ def _describe_excess(budget: RunBudget, cost: CostEstimate) -> list[str]:
     """Clauses that say which limits the cost exceeds; an unknown cost exceeds nothing."""
     clauses = []
     if budget.bytes is not None and cost.bytes is not None and cost.bytes > budget.bytes:
-        clauses.append(f"reads {size_text(cost.bytes)} of at most {size_text(budget.bytes)}")
+        clauses.append(f"reads {size_text(cost.bytes)}, budget {size_text(budget.bytes)}")
     if budget.seconds is not None and cost.seconds is not None and cost.seconds > budget.seconds:
-        clauses.append(f"takes ~{duration_text(cost.seconds)} of at most {duration_text(budget.seconds)}")
+        clauses.append(f"takes ~{duration_text(cost.seconds)}, budget {duration_text(budget.seconds)}")
     return clauses

@@ -113,7 +113,11 @@ def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
     state = context.state_of(asset)
     iteration, is_newest_already = _find_in_all_outlets(context, asset, run)
     if is_newest_already:
-        return Plan(context.now, (), (Waiting(asset.name, f"{run} is the newest already", None, iteration.partitions),))
+        return Plan(
+            context.now,
+            (),
+            (Waiting(asset.name, f"{run} is already the newest iteration", None, iteration.partitions),),
+        )
     live_waits = describe_live_runs(context, asset, state)
     if live_waits and not can_run_beside(context, asset, state):
         return Plan(context.now, (), tuple(live_waits))
@@ -125,7 +129,9 @@ def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
         else 0
     )
     if slot is None:
-        return Plan(context.now, (), tuple(live_waits) or (Waiting(asset.name, "waits for what is not settled yet"),))
+        return Plan(
+            context.now, (), tuple(live_waits) or (Waiting(asset.name, "waits for unfinished runs to be recovered"),)
+        )
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
@@ -160,12 +166,14 @@ def find_kept_iteration(asset: AssetSpec, state: AssetState, run: str) -> Publis
         InputError: The asset publishes no iterations, or keeps none of that run any more.
     """
     if not asset.publishes:
-        raise InputError(f"asset {asset.name!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
+        raise InputError(
+            f"asset {asset.name!r} has no iterations", hint="write: {publish: {keep: 10}} keeps one for each run"
+        )
     iteration = find_iteration(state, run)
     if iteration is not None:
         return iteration
     known_runs = [each.run for each in state.iterations][: -MOST_NAMED - 1 : -1]
-    known_text = f"there are {listing(known_runs)}" if known_runs else "there is none yet"
+    known_text = f"its iterations are {listing(known_runs)}" if known_runs else "it has none yet"
     message = f"asset {asset.name!r} has no iteration of run {run!r}; {known_text}"
     raise InputError(message, hint=suggest_close(run, known_runs))
 

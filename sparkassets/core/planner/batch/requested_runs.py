@@ -84,18 +84,18 @@ def _rebuild_reason(asset: AssetSpec, partitions: PartitionSet, not_computable: 
     count = asset.partitioning.count(partitions)
     reason = f"rebuild of {plural(count, 'partition')} in one commit"
     if count > partition_limit(asset):
-        reason += f", whatever max_partitions_per_run ({partition_limit(asset)})"
+        reason += f", more than max_partitions_per_run ({partition_limit(asset)})"
     if not_computable:
-        reason += f"; {label_partitions(not_computable, asset.partitioning)} from what is left of the inlets"
+        reason += f"; {label_partitions(not_computable, asset.partitioning)} from the data that its inlets still have"
     return reason
 
 
 def _refuse_lossy_rebuild(asset: AssetSpec, lost: PartitionSet, waiting: tuple[Waiting, ...]) -> Waiting:
     """The waiting reason of a rebuild that would lose the rows of the partitions ``lost``."""
-    cause = next((wait.reason for wait in waiting if wait.partitions.overlaps(lost)), "it is not listed any more")
+    cause = next((wait.reason for wait in waiting if wait.partitions.overlaps(lost)), "it is no longer listed")
     lost_text = label_partitions(lost, asset.partitioning)
-    reason = f"a rebuild would lose {lost_text}, which cannot be computed again: {cause}"
-    return Waiting(asset.name, f"{reason} (--force computes them from what is left)", None, lost)
+    reason = f"a rebuild would lose {lost_text}, which cannot be recomputed: {cause}"
+    return Waiting(asset.name, f"{reason} (--force computes it from the data that is left)", None, lost)
 
 
 def plan_attended(

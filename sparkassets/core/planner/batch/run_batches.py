@@ -118,7 +118,7 @@ def plan_instances(case: DecisionInput, progress: DecisionProgress, pending: Pen
     )
     if exclusive and context.live_claims(state):
         exclusive_waits = (
-            (Waiting(asset.name, f"waits for the run before: {exclusive}", None, progress.partitions),)
+            (Waiting(asset.name, f"waits for the previous run: {exclusive}", None, progress.partitions),)
             if progress.partitions
             else ()
         )
@@ -159,7 +159,7 @@ def assign_slots(
         waiting.append(Waiting(asset.name, slots.explain_wait(partition), None, partition))
     handled = PartitionSet.union([*(partition for partition, _ in planned), *(each.partitions for each in waiting)])
     if unassigned := ready - handled:
-        reason = f"left for the next runs: {exclusive or f'a plan names {run_limit} of them'}"
+        reason = f"left for the next runs: {exclusive or f'a plan holds at most {run_limit} of them'}"
         waiting.append(Waiting(asset.name, reason, None, unassigned))
     return planned, waiting
 
@@ -391,7 +391,7 @@ def _cut_batch(
 def _explain_separate_runs(pending: PendingPartitions, partitions: PartitionSet) -> str:
     """Why partitions are computed by runs of their own."""
     error = next((each.failure.error for each in pending.suspects if each.partitions.overlaps(partitions)), "")
-    return f"left for runs of their own: failed before: {error}"
+    return f"left for a separate run, because it failed before: {error}"
 
 
 def _build_run(

@@ -35,7 +35,7 @@ from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.timetables import OnceTimetable, Timetable
 from sparkassets.frozen import frozen, replace
 
-_ADDED_IN_TURN = "left for the next invocation: added by a run of what another run had added"
+_ADDED_IN_TURN = "left for the next invocation: this one added it indirectly, through another added partition"
 
 
 @frozen
@@ -163,7 +163,7 @@ def _select_scheduled(
     if schedule.timetable is not None:
         return _select_by_timetable(context, asset, schedule.timetable, state, pending)
     if schedule.condition is None:
-        manual = Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
+        manual = Waiting(asset.name, "manual: runs only by `sparkassets backfill`", quiet=True)
         return _ScheduledPartitions(
             NOTHING, (manual,), None, ConditionUsage({}, consume_everything(context, state)), lookback_allowed=False
         )
@@ -316,7 +316,7 @@ def _explain_not_scheduled(
     """Why a timetable asks for no run of due partitions: skipped by ``catchup``, or due at a later tick."""
     waiting = []
     if skipped:
-        reason = "skipped: earlier than the newest interval (catchup: latest)"
+        reason = "skipped: older than the newest interval (catchup: latest)"
         waiting.append(Waiting(asset.name, reason, None, skipped, quiet=True))
     if later:
         next_slot = timetable.first_after(from_unix(context.now))

@@ -150,7 +150,7 @@ def _build_retry(case: DecisionInput, record: WithheldPartitions, standing: With
     accepted, now = standing == "accepted", case.context.now
     accept_reasons = [record.said, *(mark.text for mark in case.state.marks if mark.kind == "accept")]
     rejudged = standing == "rejudged"
-    reason = "withheld by other rules or code" if rejudged else "withheld before, by what was updated since"
+    reason = "withheld before its rules or code changed" if rejudged else "withheld before its inputs were updated"
     return RunCandidate(
         EVERYTHING,
         now,
@@ -175,7 +175,7 @@ def _with_earlier_withheld(case: DecisionInput, candidate: RunCandidate) -> RunC
         return candidate
     earlier = records[-1]
     events = {ref.seq: ref for ref in (*case.context.events_by_number(case.state, earlier.events), *candidate.events)}
-    interval, note = candidate.interval, f"with what {earlier.run} withheld"
+    interval, note = candidate.interval, f"with the input of {earlier.run}, which was withheld"
     if interval is not None and earlier.interval is not None:
         interval = min(earlier.interval[0], interval[0]), max(earlier.interval[1], interval[1])
     return replace(
@@ -209,7 +209,7 @@ def _find_scheduled_runs(case: DecisionInput) -> tuple[RunCandidate, ...] | Wait
             else tuple(_with_earlier_withheld(case, _build_tick_candidate(case, tick)) for tick in ticks)
         )
     if schedule.condition is None:
-        return Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
+        return Waiting(asset.name, "manual: runs only by `sparkassets backfill`", quiet=True)
     causes = find_causes(context, schedule.condition, state)
     if not causes.holds:
         return _explain_unmet_condition(context, asset, schedule.condition, state, causes)
@@ -296,7 +296,7 @@ def _explain_unmet_condition(
     fault = next((context.faults[leaf.ref] for leaf in condition.leaves() if leaf.ref in context.faults), None)
     if state.last is None and (fault or not state.marks):
         has_data = any(context.state.dataset(context.uri(asset.name, leaf)).seq for leaf in condition.leaves())
-        nothing = "what it reads is not there yet" if has_data else "nothing is there yet"
+        nothing = "its inputs have no data yet" if has_data else "no data yet"
         return Waiting(asset.name, f"waits for {unmet_text}: {fault or nothing}", causes.until)
     return Waiting(asset.name, _describe_up_to_date(state, unmet_text), causes.until, quiet=True)
 
@@ -304,7 +304,7 @@ def _explain_unmet_condition(
 def _describe_up_to_date(state: AssetState, unmet_text: str) -> str:
     """Sentence for an asset with nothing to do that ran before or that a person marked."""
     if state.skip_marks:
-        return f"waits for {unmet_text} to come again"
+        return f"waits for the next {unmet_text}"
     return f"up to date since {state.last.run}" if state.last is not None else "up to date"
 
 

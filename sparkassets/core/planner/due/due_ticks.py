@@ -70,7 +70,7 @@ def find_due_ticks(
     since_text = context.format_instant(oldest.interval[0])
     if catchup == "latest":
         skipped = f"more than {MOST_RUNS}" if is_cut else f"{len(missed) - 1}"
-        return (_add_note(newest_tick, f"skips {skipped} earlier since {since_text} (catchup: latest)"),)
+        return (_add_note(newest_tick, f"skips older intervals: {skipped} since {since_text} (catchup: latest)"),)
     spanned = f"more than {MOST_RUNS}" if is_cut else f"{len(missed)}"
     spanning = replace(newest_tick, interval=(oldest.interval[0], newest_tick.interval[1]), note=oldest.note)
     return (_add_note(spanning, f"spans {spanned} intervals since {since_text} (catchup: rollup)"),)
@@ -201,7 +201,7 @@ def _build_tick(context: PlanningContext, slot: Slot, timetable: Timetable, stat
     start, end = _interval_of(slot)
     ended = state.cursor[1] if state.cursor is not None else start
     if timetable.abutting and start < ended < end:
-        note = f"the schedule changed: the interval begins where the last one ended, {context.format_instant(ended)}"
+        note = f"the schedule changed: the interval starts at the end of the last one, {context.format_instant(ended)}"
         return DueTick(to_unix(slot.run_after), (ended, end), (start, end), note)
     return DueTick(to_unix(slot.run_after), (start, end), (start, end))
 
@@ -218,7 +218,7 @@ def _explain_not_due(context: PlanningContext, asset: AssetSpec, timetable: Time
     """
     next_slot, done_text, marked = timetable.first_after(from_unix(context.now)), "", _marked_intervals(state)
     if next_slot is not None and state.cursor is not None and to_unix(next_slot.end) <= state.cursor[1]:
-        done_text = f" ran already up to {context.format_instant(state.cursor[1])}, in a later plan;"
+        done_text = f" a plan for a later time already ran it up to {context.format_instant(state.cursor[1])};"
         next_slot = next(_slots_after_cursor(state.cursor, _iterate_slots_from(timetable, next_slot)), None)
     if next_slot is not None and marked:
         next_slot = next(
@@ -264,8 +264,8 @@ def _explain_ended(state: AssetState) -> str:
     """
     ended = state.last or (state.withheld[-1] if state.withheld else None) or state.skip
     if ended is not None:
-        return f"{ended.run} was it"
-    return "nothing of it is left" if state.cursor is not None else ""
+        return f"done by {ended.run}"
+    return "marked as done" if state.cursor is not None else ""
 
 
 def _continuous_ticks(
@@ -285,7 +285,7 @@ def _continuous_ticks(
     if state.cursor is not None:
         begin = state.cursor[1]
     if state.cursor is not None and begin > context.now:
-        done_text = f"ran already up to {context.format_instant(begin)}, in a later plan; not before that"
+        done_text = f"a plan for a later time already ran it up to {context.format_instant(begin)}; not before that"
         return Waiting(asset.name, f"{asset.schedule.text}: {done_text}", begin, quiet=True)
     return (DueTick(context.now, (begin, context.now), (begin, context.now)),)
 

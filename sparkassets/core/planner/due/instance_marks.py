@@ -78,18 +78,21 @@ def _refuse_without_instances(asset: AssetSpec, state: AssetState) -> None:
     name, schedule = asset.name, asset.schedule
     if not isinstance(asset.strategy, EveryInstance):
         raise InputError(
-            f"asset {name!r} has no run for each interval: leave --interval out, and the mark is about all that is due",
-            hint="--interval names one instance of an asset with `strategy: every_instance`",
+            f"asset {name!r} has no instances that --interval could name",
+            hint=(
+                "only `strategy: every_instance` has instances; without --interval the mark covers everything that "
+                "is due"
+            ),
         )
     if state.asking_claims:
         raise InputError(
-            f"{name}: first decide what became of {state.asking_claims[0].entry.run}",
-            hint=f"`sparkassets explain {name}` tells how; leave --interval out",
+            f"{name}: first state the outcome of {state.asking_claims[0].entry.run}",
+            hint=f"`sparkassets explain {name}` shows the commands; leave --interval out",
         )
     if schedule.timetable is None and schedule.condition is None:
-        raise InputError(f"asset {name!r} is manual: no instance of it is ever due", hint=_backfill_hint(name))
+        raise InputError(f"asset {name!r} is manual: its instances are never due", hint=_backfill_hint(name))
     if isinstance(schedule.timetable, ContinuousTimetable):
-        raise InputError(f"asset {name!r} runs whenever a driver looks: it has no intervals before they run")
+        raise InputError(f"asset {name!r} runs continuously: it has no intervals before they run")
 
 
 def _names_interval(named: DataInterval, interval: DataInterval | None) -> bool:
@@ -118,12 +121,11 @@ def _revoke_mark(
     """
     if earlier_mark is None or not earlier_mark.is_ahead(state.cursor):
         raise InputError(
-            f"{_name_instance(context, asset, named)} is not marked, or is past: "
-            "only an instance that is still ahead can be missing again",
+            f"{_name_instance(context, asset, named)} cannot be missing: only a marked instance in the future can",
             hint=_backfill_hint(asset.name) + " again",
         )
     if earlier_mark.kind == "done" and asset.appends:
-        raise InputError(f"asset {asset.name!r} appends: what it holds cannot be computed again")
+        raise InputError(f"asset {asset.name!r} appends: its rows cannot be recomputed")
     return replace(mark, instance=earlier_mark.interval)
 
 
@@ -195,7 +197,7 @@ def _mark_future_instance(
         return None
     if said.kind == "done":
         when = context.format_instant(to_unix(slot.run_after))
-        raise InputError(f"{_name_instance(context, asset, named)} is not due before {when}, so it cannot be done")
+        raise InputError(f"{_name_instance(context, asset, named)} cannot be done: it is not due before {when}")
     return replace(said, instance=interval)
 
 
@@ -212,15 +214,19 @@ def _not_due_error(context: PlanningContext, asset: AssetSpec, state: AssetState
     if timetable is None:
         return _not_due_event_error(context, asset, state, instance_text)
     if _find_named_slot(timetable, named) is not None:
-        ran_text = f": it ran up to {context.format_instant(state.cursor[1])}" if state.cursor is not None else ""
+        ran_text = (
+            f": the asset already ran up to {context.format_instant(state.cursor[1])}"
+            if state.cursor is not None
+            else ""
+        )
         return InputError(f"{instance_text} is not due{ran_text}", hint=_backfill_hint(asset.name) + " again")
     nearest = next(slots_after(timetable, named[0]), None)
     hint = (
         None
         if nearest is None
-        else f"near it is {_format_interval(context, (to_unix(nearest.start), to_unix(nearest.end)))}"
+        else f"the next interval is {_format_interval(context, (to_unix(nearest.start), to_unix(nearest.end)))}"
     )
-    return InputError(f"{instance_text} is no interval of its schedule {asset.schedule.text}", hint=hint)
+    return InputError(f"{instance_text} is not an interval of its schedule {asset.schedule.text}", hint=hint)
 
 
 def _not_due_event_error(
@@ -234,14 +240,15 @@ def _not_due_event_error(
     if intervals:
         more = f", and {len(intervals) - MOST_NAMED} more" if len(intervals) > MOST_NAMED else ""
         return InputError(
-            f"{instance_text} is not due", hint=f"due are {_join_intervals(context, intervals[:MOST_NAMED])}{more}"
+            f"{instance_text} is not due",
+            hint=f"these intervals are due: {_join_intervals(context, intervals[:MOST_NAMED])}{more}",
         )
     if due:
         return InputError(
-            f"{instance_text} is not due: the events of which it has runs tell no data interval",
-            hint="without --interval the mark is about all that is due",
+            f"{instance_text} is not due: the asset's pending events have no data interval",
+            hint="without --interval the mark covers everything that is due",
         )
-    return InputError(f"{instance_text} is not due: nothing is")
+    return InputError(f"{instance_text} is not due: no interval is")
 
 
 def _join_intervals(context: PlanningContext, intervals: Iterable[DataInterval]) -> str:
@@ -265,7 +272,7 @@ def explain_marked_instances(context: PlanningContext, state: AssetState) -> lis
     for mark in state.marked_ticks:
         interval_text = _format_interval(context, mark.interval)
         command = f"sparkassets mark {state.name} --interval {interval_text} --missing"
-        reason = f"{interval_text} {mark.text}; `{command}` takes it back"
+        reason = f"{interval_text} {mark.text}; `{command}` undoes it"
         waiting.append(Waiting(state.name, reason, quiet=True))
     return waiting
 

@@ -103,18 +103,16 @@ def _describe_outputs(
     newest = max(outputs, key=lambda each: (each.at, each.since))
     when_text = f"{newest.run} at {context.format_instant(newest.at)}" if newest.run else "it was computed"
     if all(each.since > _own_definition_seq(asset, state) for each in outputs):
-        said = (
-            f"computed by newer code than this, in {when_text}: this is an older checkout, or a change was taken back"
-        )
+        said = f"computed by newer code in {when_text}: this checkout is older, or a change was reverted"
     else:
         said = f"the code changed since {when_text}"
     if not asset.is_recomputable:
-        return f"{said}; what was appended stays as it is"
-    again = f"it stays as it is until `sparkassets backfill {asset.name}"
+        return f"{said}; appended rows stay as they are"
+    again = f"recompute it by `sparkassets backfill {asset.name}"
     if not asset.partitioning.is_partitioned:
         return f"{said}; {again}`"
     if any(_has_other_columns(asset, each) for each in outputs):
-        return f"{said}, and its columns with it; {again} --rebuild` rebuilds the table"
+        return f"{said}, and its columns differ; {again} --rebuild`"
     return f"{said}; {again} --all`"
 
 

@@ -183,7 +183,7 @@ def _describe_search(partitioning: Partitioning, suspect: SuspectPartitions, par
     """Remark for a run that computes only some of a suspect's partitions; empty where it computes all of them."""
     if suspect.is_retried_whole or partitions == suspect.partitions:
         return ""
-    return f"looking for what failed among {plural(partitioning.count(suspect.partitions), 'partition')}"
+    return f"searching for the failing one of {plural(partitioning.count(suspect.partitions), 'partition')}"
 
 
 @frozen
@@ -381,7 +381,7 @@ def explain_skipped(context: PlanningContext, asset: AssetSpec, state: AssetStat
     """Quiet reasons for the partitions that a person skipped, and for those whose inputs are all skipped."""
     waiting = []
     for mark, skipped in partitions_by_mark(asset, state.skip_marks) if state.marks else ():
-        reason = f"{mark.text}; `sparkassets mark {asset.name} --missing` wants it again"
+        reason = f"{mark.text}; `sparkassets mark {asset.name} --missing` undoes it"
         waiting.append(Waiting(asset.name, reason, None, skipped, quiet=True))
     if cut_off := cut_off_partitions(context, asset, state):
         waiting.append(Waiting(asset.name, explain_cut_off(context, asset, cut_off), None, cut_off, quiet=True))
@@ -397,4 +397,4 @@ def partitions_by_mark(asset: AssetSpec, marks: Sequence[PartitionMark]) -> list
 def explain_cut_off(context: PlanningContext, asset: AssetSpec, partitions: PartitionSet) -> str:
     """Reason of partitions that are not wanted because their inputs are all skipped, naming the inlets."""
     names = [inlet.name for inlet in asset.inlets.values() if waived_inputs(context, asset, inlet, partitions)]
-    return f"not wanted: what it would be made of is skipped in {listing(names)}"
+    return f"not wanted: its input is skipped in {listing(names)}"

@@ -73,7 +73,7 @@ def _explain_later_redo(
     if not not_running:
         return with_coming
     count = plural(case.asset.partitioning.count(not_running), "partition")
-    reason = f"left for the next runs: backfill of {count}, asked {case.context.format_instant(request.at)}"
+    reason = f"left for the next runs: backfill of {count}, requested at {case.context.format_instant(request.at)}"
     return replace(with_coming, waiting=(*with_coming.waiting, Waiting(case.asset.name, reason, None, not_running)))
 
 
@@ -105,4 +105,4 @@ def _decide_request(
 def _explain_limit(case: DecisionInput, remaining: PartitionSet) -> str:
     """Reason of a request with ``--max-runs``: how much of it is left, and that the same command goes on."""
     count = plural(case.asset.partitioning.count(remaining), "partition")
-    return f"{count} left of a backfill with --max-runs; the same command continues with it"
+    return f"{count} left of a backfill with --max-runs; run the same command again to continue"

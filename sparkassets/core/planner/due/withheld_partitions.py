@@ -172,8 +172,12 @@ def explain_held_instances(asset: AssetSpec, state: AssetState) -> str:
     if not instances:
         return ""
     if runs_in_order(asset):
-        return "waits for what is withheld: each of an upsert without 'newest_by' goes by what the ones before it left"
-    return f"waits: {len(instances)} runs of it are withheld" if len(instances) >= MOST_WITHHELD_RUNS else ""
+        return "waits for a withheld run: upserts without 'newest_by' must be applied in order"
+    return (
+        f"waits for a decision: {len(instances)} of its runs are withheld"
+        if len(instances) >= MOST_WITHHELD_RUNS
+        else ""
+    )
 
 
 def _split_by_rules(record: WithheldPartitions, parts: PartitionSet) -> list[tuple[WithheldPartitions, PartitionSet]]:
@@ -319,6 +323,6 @@ def describe_retry(asset: AssetSpec, withheld: WithheldStatus, partitions: Parti
     reasons = {
         "skipped before": withheld.unskipped & partitions,
         "withheld before": (withheld.caused & partitions) - withheld.unskipped,
-        "withheld by other rules or code": (withheld.rejudged & partitions) - withheld.unskipped,
+        "withheld before its rules or code changed": (withheld.rejudged & partitions) - withheld.unskipped,
     }
     return [f"{asset.partitioning.count(parts):,} {reason}" for reason, parts in reasons.items() if parts]

@@ -115,14 +115,14 @@ def describe_code_change(change: CodeChange) -> str:
     """What a change of code means downstream, as a clause for people."""
     touched = change.effect
     if touched.affects_everything:
-        readers_text = f"; {listing(change.readers, last='and')} would see it" if change.readers else ""
-        return f"it may touch every column{readers_text}"
+        readers_text = f"; {listing(change.readers, last='and')} would see the change" if change.readers else ""
+        return f"it may affect every column{readers_text}"
     parts = [("adds", touched.added), ("drops", touched.removed), ("changes", touched.changed)]
     changes_text = ", ".join(f"{word} {few(names)}" for word, names in parts if names)
     only = "only " if change.verdict == "additive" else ""
     if not change.readers:
-        return f"it {only}{changes_text}, which nobody downstream reads"
-    return f"it {only}{changes_text}; {listing(change.readers, last='and')} may read that"
+        return f"it {only}{changes_text}, which nothing downstream reads"
+    return f"it {only}{changes_text}, which {listing(change.readers, last='and')} may read"
 
 
 def describe_recompute_cost(change: CodeChange, project: ProjectSpec) -> str:
@@ -134,7 +134,7 @@ def describe_recompute_cost(change: CodeChange, project: ProjectSpec) -> str:
     runs_text = "" if change.partitions.is_everything else f" in {plural(change.runs, 'run')}"
     seconds_text = f", about {change.seconds:,.0f} s" if change.seconds is not None else ""
     downstream = [_asset_with_count(project.assets[name], partitions) for name, partitions in change.downstream.items()]
-    downstream_text = f"; then {listing(downstream, last='and')} would be due" if downstream else ""
+    downstream_text = f", and makes {listing(downstream, last='and')} due" if downstream else ""
     return f"recomputing takes {partitions_text}{runs_text}{seconds_text}{downstream_text}"
 
 

@@ -86,8 +86,8 @@ def explain_planned_asset(
 def _describe_guarantee(asset: AssetSpec) -> str:
     """The guarantee for an asset whose own code writes its target."""
     if asset.runs_elsewhere:
-        return "write: self, and no code here: its job records each run by `project.run_of`, at least once"
-    return "write: self: its code writes at least once, as a run that failed or was killed is repeated"
+        return "write: self without code here: its own job records each run by `project.run_of`, at least once"
+    return "write: self: its code may write more than once, because a failed or killed run is repeated"
 
 
 def _explain_outlet(
@@ -174,7 +174,7 @@ def _explain_source(
         nodes.append(ExplanationNode(f"{count}: {label_partitions(present, asset.partitioning)}"))
     names_partitions = not partitions.is_everything and asset.partitioning.can_list(partitions)
     if names_partitions and (lacking := partitions - dataset.coverage):
-        nodes.append(ExplanationNode(f"not there: {label_partitions(lacking, asset.partitioning)}", holds=False))
+        nodes.append(ExplanationNode(f"no data: {label_partitions(lacking, asset.partitioning)}", holds=False))
     return nodes
 
 
@@ -233,7 +233,7 @@ def _explain_condition_part(
     children = tuple(_explain_condition_part(context, asset, state, child) for child in verdict.children)
     holding = sum(bool(child.holds) for child in children)
     kind = "all" if isinstance(node, AllOf) else "any"
-    apart_text = ", but for no partition together" if not value and holding == len(children) else ""
+    apart_text = ", but not for the same partition" if not value and holding == len(children) else ""
     return ExplanationNode(
         f"{kind} of these, {holding} of {len(children)} hold{apart_text}{ready_text}", bool(value), children
     )
@@ -246,14 +246,14 @@ def _describe_tick(context: PlanningContext, leaf: TimeLeaf, state: AssetState) 
         return "it counts from the first update"
     slot = timetable.first_after(from_unix(context.now))
     next_text = (
-        f"the next at {context.format_instant(to_unix(slot.run_after))}" if slot is not None else "and none will come"
+        f"the next at {context.format_instant(to_unix(slot.run_after))}" if slot is not None else "and no further tick"
     )
     tick = find_passed_tick(context, leaf, state)
     if tick is not None:
         return f"a tick at {context.format_instant(tick[0])}, {next_text}"
     last = timetable.last_at(from_unix(context.now))
     last_text = (
-        f"the last tick, at {context.format_instant(to_unix(last.run_after))}, is used"
+        f"the last tick, at {context.format_instant(to_unix(last.run_after))}, was used"
         if last is not None
         else "no tick yet"
     )
@@ -267,7 +267,7 @@ def _describe_newest_event(context: PlanningContext, uri: str, state: AssetState
     """
     dataset = context.state.dataset(uri)
     if not dataset.seq:
-        return "nothing came yet"
+        return "no event yet"
     newest = dataset.recent.newest
     run = newest.run if newest is not None and newest.seq == dataset.seq else None
     event_text = f"event {dataset.seq} at {context.format_instant(dataset.at)}" + (f" of {run}" if run else "")
@@ -364,7 +364,7 @@ def _explain_needed(
     is_enough = not lacking_partitions(context, asset, inlet, asked)
     nodes = [
         ExplanationNode(
-            f"{partitioning.count(present):,} of {plural(partitioning.count(required), 'partition')} there", is_enough
+            f"{partitioning.count(present):,} of {plural(partitioning.count(required), 'partition')} present", is_enough
         )
     ]
     return (
@@ -377,9 +377,7 @@ def _explain_needed(
 def _explain_unquiet(context: PlanningContext, inlet: InletSpec) -> str | None:
     """Why ``settle`` still holds the inlet back; None once it was quiet long enough."""
     until = unquiet_until(context, inlet)
-    return (
-        f"was updated lately: quiet enough at {context.format_instant(until)} (settle)" if until is not None else None
-    )
+    return f"updated recently; settles at {context.format_instant(until)} (settle)" if until is not None else None
 
 
 def _describe_gates(context: PlanningContext, inlet: InletSpec) -> str:
@@ -418,7 +416,7 @@ def _explain_last_run(context: PlanningContext, asset: AssetSpec, state: AssetSt
     """Node for the newest success: when it was, its rows, and warnings of its validations; or that there was none."""
     if state.last is None:
         never_text = "never succeeded" if state.failed else "never ran"
-        return ExplanationNode(never_text if state.loss is None else "what it wrote is gone")
+        return ExplanationNode(never_text if state.loss is None else "its output was deleted")
     rows_text = f", {plural(state.last.rows, 'row')}" if state.last.rows is not None else ""
     outcomes = tuple(
         ExplanationNode(each)
@@ -435,5 +433,5 @@ def _note_unchanged(last: LastRun) -> str:
     if last.unchanged is None:
         return ""
     unchanged, count = last.unchanged
-    what = "it" if unchanged == count else f"{unchanged:,} of {plural(count, 'partition')}"
-    return f"; {what} came out the same"
+    what = "output" if unchanged == count else f"{unchanged:,} of {plural(count, 'partition')}"
+    return f"; {what} unchanged"

@@ -68,7 +68,7 @@ def explain_partitions(
             for inlet, kept, removed_inputs in find_kept_partitions(context, asset, current)
         ),
         ("missing", pending.missing, True),
-        ("missing once what runs first is done", find_upcoming_partitions(context, asset) - pending.missing, None),
+        ("missing once the upstream runs end", find_upcoming_partitions(context, asset) - pending.missing, None),
         *(
             (f"stale, {name} changed{_stale_since(context, asset, state, name, stale & partitions)}", stale, True)
             for name, stale in pending.stale.items()
@@ -77,7 +77,7 @@ def explain_partitions(
         (trigger_reasons(asset), by_trigger, True),
         *_requested_rows(context, asset, state, requested),
         ("not over yet", pending.later, None),
-        ("not listed any more", unlisted, None),
+        ("no longer listed", unlisted, None),
         *_marked_rows(context, asset, state, pending, current),
     ]
     children = [
@@ -105,7 +105,7 @@ def explain_withheld(
     """Node for withheld partitions, with the failed rules and sample rows."""
     rules = tuple(_explain_rule(asset, verdict) for verdict in record.verdicts)
     named = name_partitions("withheld", parts, asset.partitioning) + (f" {span}" if span else "")
-    text = f"{named} by {record.run}; new data, other rules or `sparkassets accept` try it again"
+    text = f"{named} by {record.run}; retried after new data, changed rules or `sparkassets accept`"
     return ExplanationNode(text, holds=False, children=rules)
 
 

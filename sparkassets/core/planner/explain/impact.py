@@ -142,7 +142,7 @@ def _explain_unreached(
     if touched:
         return [_build_reached(context, asset, touched, names, "outside its start and end")]
     by_newest = all(context.dependency(asset, inlet).goes_by_newest for inlet in through)
-    why = "reads only the newest partition (partitions: latest)" if by_newest else "no partition of it needs these"
+    why = "reads only the newest partition (partitions: latest)" if by_newest else "none of its partitions needs these"
     return [_build_reached(context, asset, NOTHING, names, why)]
 
 
@@ -246,6 +246,6 @@ def _explain_staying(asset: AssetSpec, causes: list[InletSpec]) -> str:
     if causes and not asset.partitioning.is_partitioned:
         return f"runs at its own times ({asset.schedule.text})"
     if causes and not is_computed_again(asset):
-        return "appended before, which is not computed again"
+        return "already appended, and not recomputed"
     ignored = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "ignore"]
-    return f"not rerun by itself (on_update: ignore of {listing(ignored)})" if ignored else ""
+    return f"not rerun automatically (on_update: ignore of {listing(ignored)})" if ignored else ""

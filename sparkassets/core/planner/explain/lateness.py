@@ -84,12 +84,12 @@ def describe_lateness(late: AssetLateness, asset: AssetSpec) -> str:
     """
     by = format_zoned(from_unix(late.by), asset.timezone)
     if not late.partitions.is_everything:
-        return f"late: {label_partitions(late.partitions, asset.partitioning)} was to be there by {by}"
+        return f"late: {label_partitions(late.partitions, asset.partitioning)} was expected by {by}"
     done = "was updated" if asset.source is not None else "ran"
     if not late.since:
-        return f"late: it never {done}, and was to by {by}"
+        return f"late: it never {done}; expected by {by}"
     since = format_zoned(from_unix(late.since), asset.timezone)
-    return f"late: it was to be {'updated' if asset.source else 'run'} by {by}, and was not since {since}"
+    return f"late: no {'update' if asset.source else 'run'} since {since}; expected by {by}"
 
 
 def _lateness_of_runs(
@@ -153,7 +153,7 @@ class InletWatermark:
     def text(self) -> str:
         """For people: ``read up to version 7, 2 versions behind``."""
         if self.high is None:
-            return "nothing was read yet"
+            return "nothing read yet"
         unit, value = ("version", self.high) if self.column is None else ("update", f"{self.column} {self.high}")
         read_text = f"read up to version {value}" if self.column is None else f"read up to {value}"
         return f"{read_text}, {plural(self.behind, unit)} behind" if self.behind else read_text

@@ -78,9 +78,12 @@ def _read_watermarks(asset: AssetSpec, request: RunRequest, question: RecoveryQu
             watermarks[inlet.name] = str(TablePosition(pin.table_id, pin.version))
         elif isinstance(inlet.read, ReadAfter) and asset.appends:
             raise InputError(
-                f"how far {listing(question.runs)} had read {inlet.name} is no longer known, so the next run of "
-                f"{asset.name} would append its rows once more",
-                hint=f"delete its rows from the table, then `sparkassets mark {asset.name} --missing --reason …`",
+                f"the position up to which {listing(question.runs)} read {inlet.name} is lost: the next run of "
+                f"{asset.name} would append the same rows again",
+                hint=(
+                    f"delete the rows of that run from the table, then `sparkassets mark {asset.name} --missing "
+                    "--reason …`"
+                ),
             )
     return watermarks
 
@@ -128,9 +131,9 @@ def check_reason(text: str) -> str:
     if not 0 < len(reason) <= REASON_CHARACTERS:
         raise InputError(f"the reason has {len(reason):,} characters; expected 1 to {REASON_CHARACTERS:,}")
     if reason != escape_unwritable(reason):
-        raise InputError(f"the reason {reason!r} holds half of a character, which UTF-8 cannot write")
+        raise InputError(f"the reason {reason!r} is not valid Unicode: it contains half of a surrogate pair")
     if secret := secret_in_text(reason):
-        raise InputError(f"the reason holds {secret}; marks are clear text")
+        raise InputError(f"the reason contains {secret}; marks are stored as clear text")
     return reason
 
 
@@ -190,7 +193,7 @@ def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | No
     _refuse_running(context, asset, state, partitions)
     if outside := partitions - partitions_in_bounds(asset) - questioned:
         raise InputError(
-            f"{name_partitions(asset.name, outside, asset.partitioning)} is outside the bounds of the asset"
+            f"{name_partitions(asset.name, outside, asset.partitioning)} is outside the asset's start and end"
         )
     changed = _newly_marked(context, marking, state, partitions) | questioned
     if not changed:
@@ -207,7 +210,7 @@ def _questioned_partitions(state: AssetState) -> PartitionSet:
 def _cannot_be_missing(asset: AssetSpec, partitions: PartitionSet) -> InputError:
     """The refusal to mark ``partitions`` of an asset that appends as missing."""
     labels = label_partitions(partitions, asset.partitioning)
-    message = f"asset {asset.name!r} appends: what it holds cannot be computed again"
+    message = f"asset {asset.name!r} appends: its rows cannot be recomputed"
     return InputError(f"{message}: {labels}" if labels else message)
 
 
@@ -221,8 +224,8 @@ def accept_withheld(context: PlanningContext, marking: MarkRequest) -> MarkEntry
     withheld = find_withheld(context, asset, state)
     if state.asking_claims:
         raise InputError(
-            f"{asset.name}: first decide what became of {state.asking_claims[0].entry.run}",
-            hint=f"`sparkassets explain {asset.name}` tells how",
+            f"{asset.name}: first state the outcome of {state.asking_claims[0].entry.run}",
+            hint=f"`sparkassets explain {asset.name}` shows the commands",
         )
     accept = _accept_partitions if asset.partitioning.is_partitioned else _accept_run
     return accept(context, marking, state, withheld)
@@ -243,9 +246,9 @@ def _accept_partitions(
     acceptable = withheld.withheld_partitions | withheld.accepted
     not_withheld = NOTHING if partitions.is_everything else partitions - acceptable
     if not_withheld or not acceptable:
-        hint = "`sparkassets status` shows what is withheld"
+        hint = "`sparkassets status` lists withheld runs and partitions"
         if withheld.retried_partitions.overlaps(not_withheld or EVERYTHING):
-            hint = "it is computed again anyway, and validated again"
+            hint = "it is due, and will be recomputed and validated anyway"
         raise InputError(f"{name_partitions(asset.name, not_withheld, asset.partitioning)} is not withheld", hint=hint)
     resting = partitions & withheld.withheld_partitions
     return MarkEntry(asset.name, asset.uri, "accept", resting, marking.reason, marking.by) if resting else None
@@ -276,7 +279,7 @@ def _refuse_unheld(context: PlanningContext, marking: MarkRequest, state: AssetS
     if "accepted" in standings:
         return
     commands = _accept_commands(context, state, [each for each, _ in withheld.records])
-    hint = "it is computed again anyway, and validated again" if standings else commands
+    hint = "it is due, and will be recomputed and validated anyway" if standings else commands
     raise InputError(f"{_name_marked(context, marking)} is not withheld", hint=hint)
 
 
@@ -297,10 +300,10 @@ MOST_NAMED = 10
 def _accept_commands(context: PlanningContext, state: AssetState, records: Sequence[WithheldPartitions]) -> str:
     """The commands that accept each of ``records``, for a hint; the first `MOST_NAMED` of them."""
     if not records:
-        return "`sparkassets status` shows what is withheld"
+        return "`sparkassets status` lists withheld runs and partitions"
     commands = [f"`{accept_command(context, state, each)}`" for each in records[:MOST_NAMED]]
     more = len(records) - len(commands)
-    return "; ".join([*commands, *([f"and {more} more, which `sparkassets status` shows"] if more else [])])
+    return "; ".join([*commands, *([f"and {more} more, see `sparkassets status`"] if more else [])])
 
 
 def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, partitions: PartitionSet) -> None:
@@ -311,7 +314,7 @@ def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetStat
             raise InputError(
                 f"{name_partitions(asset.name, being_computed, asset.partitioning)} is running: "
                 f"{link.entry.run} since {since}",
-                hint="mark it when the run has ended",
+                hint="wait until the run has ended",
             )
 
 
@@ -335,7 +338,8 @@ def _newly_marked(
         )
     if unfinished := partitions - context.finished_partitions(asset.partitioning):
         raise InputError(
-            f"{label_partitions(unfinished, asset.partitioning)} of {asset.name!r} is not over, so it cannot be done"
+            f"{label_partitions(unfinished, asset.partitioning)} of {asset.name!r} cannot be done: its "
+            "interval is not over"
         )
     touched = [each.partitions for each in state.foreign] + [
         each.partitions for each in outputs_of_other_code(asset, state)
@@ -400,7 +404,7 @@ def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:
     if any(chain[-1].asks is None for chain in state.chains.values()):
         newest, live = state.chain[-1], bool(context.live_claims(state))
         state_text = f"is running since {context.format_instant(newest.at)}" if live else "never ended"
-        hint = "mark it when the run has ended" if live else "`sparkassets run` settles what became of it"
+        hint = "wait until the run has ended" if live else "`sparkassets run` finds out and records its outcome"
         raise InputError(f"{state.name} cannot be marked: {newest.entry.run} {state_text}", hint=hint)
 
 
@@ -410,8 +414,8 @@ def _refuse_missing(asset: AssetSpec) -> None:
         raise _cannot_be_missing(asset, EVERYTHING)
     if isinstance(asset.strategy, EveryInstance):
         raise InputError(
-            f"asset {asset.name!r} has a run for each of its instances, so it cannot be missing as a whole",
-            hint=f"`sparkassets backfill {asset.name} --interval A..B` computes one again",
+            f"asset {asset.name!r} runs once for each instance and cannot be missing as a whole",
+            hint=f"`sparkassets backfill {asset.name} --interval A..B` recomputes one",
         )
 
 

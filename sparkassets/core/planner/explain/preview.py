@@ -90,7 +90,7 @@ def _explain_no_slots(asset: AssetSpec, start: datetime) -> str:
     described = timetable.describe()
     match timetable:
         case ContinuousTimetable():
-            return f"runs again as soon as it has ended: {described}"
+            return f"runs again as soon as a run ends: {described}"
         case OnceTimetable() if timetable.start is None:
             return f"runs once, at any time: {described}"
     return f"no run at {format_zoned(start, asset.local_zone)} or later: {described}"
@@ -103,7 +103,7 @@ def describe_untimed(asset: AssetSpec) -> str:
     if asset.maker:
         return f"the runs of {asset.maker} write it"
     if asset.schedule.condition is None:
-        return "runs by hand only"
+        return "runs only by hand"
     return f"runs on {asset.schedule.text}"
 
 

@@ -311,8 +311,8 @@ def _explain_never_wanted(
     timetable, when_text = context.project.assets[inlet.name].schedule.timetable, context.format_instant(interval[1])
     newest = timetable.last_over(from_unix(interval[1])) if timetable is not None else None
     if newest is not None:
-        reason = f"not wanted: {inlet.name} has nothing at or before {when_text}: its run of "
-        reason += f"{context.format_instant(to_unix(newest.start))} was skipped, and nothing was published before"
+        reason = f"not wanted: {inlet.name} published nothing at or before {when_text}; it skipped its run of "
+        reason += f"{context.format_instant(to_unix(newest.start))}"
     else:
         reason = f"not wanted: {inlet.name} has no run at or before {when_text}"
         if timetable is not None and timetable.start is not None:

@@ -204,7 +204,7 @@ def find_fate(
         return Fate(f", which published nothing: {command}", settled=True)
     if not state.failed or not due_ends:
         return Fate()
-    return Fate(", which failed" if end == due_ends[0] else ", which comes after one that failed")
+    return Fate(", which failed" if end == due_ends[0] else ", which comes after a failed run")
 
 
 def _fate_of_partitions(context: PlanningContext, maker: AssetState, state: AssetState, lacking: PartitionSet) -> Fate:

@@ -143,7 +143,7 @@ def plan_increment(context: PlanningContext, asset: AssetSpec, state: AssetState
     if position is None or availability.kind == "lost":
         return _reread_all(asset, inlet, pin, availability.reason)
     if position.version == pin.version:
-        return InletIncrement(pin, f"nothing came of {inlet.name} after version {pin.version}")
+        return InletIncrement(pin, f"{inlet.name} has no changes after version {pin.version}")
     return InletIncrement(pin, f"reads the changes of {inlet.name} in {describe_versions(position, pin.version)}")
 
 
@@ -181,13 +181,13 @@ def _plan_column_read(
     watermark, earlier_read = state.watermarks[inlet.name], _describe_earlier_read(state, inlet)
     pin = replace(context.pin(inlet, EVERYTHING, watermark), column=state.columns.get(inlet.name, ""))
     column = inlet.read.column if isinstance(inlet.read, ReadAfter) else ""
-    reason = f"it was read {earlier_read} before, not above the highest {column}"
+    reason = f"it was read {earlier_read} before, and is now read above the highest {column}"
     if asset.write is None or not asset.write.only_adds:
         pin = replace(pin, low=None, column=column)
         return InletIncrement(pin, f"reads all of {inlet.name} again: {reason}", rereads_all=True)
     refusal = (
-        f"what is new of {inlet.name} is not told: {reason}; to read all of it again would append its rows twice: read "
-        f"it {earlier_read} again, or drop the table of {asset.name} to start over"
+        f"the new rows of {inlet.name} are unknown: {reason}; read it {earlier_read} again, or drop the table of "
+        f"{asset.name} to start over"
     )
     return InletIncrement(pin, "", refusal)
 
@@ -241,8 +241,8 @@ def _pin_for_appending(
         return {name: _pin_changes_since(context, asset, state, name) for name in pins}
     if pins and state.stuck_loss is None:
         raise InputError(
-            f"asset {asset.name!r} appends what changed since its last run: a backfill would append it once more",
-            hint="`sparkassets run` appends what came since",
+            f"asset {asset.name!r} appends changes since its last run; a backfill would duplicate them",
+            hint="`sparkassets run` appends new changes",
         )
     return {
         name: replace(pin, low=str(TablePosition(pin.table_id or "", pin.version or 0))) for name, pin in pins.items()
@@ -289,9 +289,9 @@ def _check_changes(
     ``lost`` where its table cannot tell them: it was replaced or restored, or the position is a column's value.
     """
     if position is None:
-        return ChangeAvailability("lost", "it was read after the highest value of a column before")
+        return ChangeAvailability("lost", "it was read above the highest value of a column before")
     if position.table_id != pin.table_id:
-        return ChangeAvailability("lost", "another table stands there now")
+        return ChangeAvailability("lost", "the table was replaced by another")
     version = pin.version or 0
     if version < position.version:
         return ChangeAvailability("lost", f"its table went back from version {position.version} to {version}")
@@ -303,10 +303,10 @@ def _check_changes(
 def _explain_unavailable(inlet: InletSpec, availability: ChangeAvailability) -> str:
     """Why the inlet's changes cannot be read, and how to turn on the change feed where that would help."""
     if availability.kind == "unreadable":
-        return f"the changes of {inlet.name} are not told: {availability.reason}"
+        return f"the changes of {inlet.name} are not available: {availability.reason}"
     return (
-        f"the changes of {inlet.name} are not told: {availability.reason}, and it keeps no change feed; turn it on by "
-        f"{_TURN_ON}: what was before that is not told"
+        f"the changes of {inlet.name} are not available: {availability.reason}, and it has no change feed; enable "
+        f"it for later changes by {_TURN_ON}"
     )
 
 
@@ -316,8 +316,7 @@ def _reread_all(asset: AssetSpec, inlet: InletSpec, pin: InletPin, reason: str) 
     if asset.write is None or not asset.write.only_adds:
         return InletIncrement(replace(pin, low=None), note, rereads_all=True)
     refusal = (
-        f"the changes of {inlet.name} are not told: {reason}; to read all of it again would append its rows twice: "
-        f"continue from version {pin.version} by `sparkassets mark {asset.name} --done --reason …`, or drop the table "
-        f"of {asset.name} to start over"
+        f"the changes of {inlet.name} are not available: {reason}; `sparkassets mark {asset.name} --done --reason "
+        f"…` continues at version {pin.version}"
     )
     return InletIncrement(pin, "", refusal)

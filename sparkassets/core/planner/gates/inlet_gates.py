@@ -114,7 +114,7 @@ def explain_protection(
     Computing them again would lose the rows, so only ``backfill --force`` does.
     """
     removed = describe_removed_input(context, inlet, removed_inputs)
-    reason = f"{removed}, and would lose its rows; `sparkassets backfill --force` computes it again"
+    reason = f"{removed}: recomputing would lose its rows; `sparkassets backfill --force` does so anyway"
     return Waiting(asset.name, reason, None, kept)
 
 
@@ -122,7 +122,7 @@ def describe_removed_input(context: PlanningContext, inlet: InletSpec, removed_i
     """Clause that names removed inlet partitions whose derived rows are kept."""
     partitioning = context.partitioning(inlet)
     verb = "were" if partitioning.count(removed_inputs) > 1 else "was"
-    return f"kept without {name_partitions(inlet.name, removed_inputs, partitioning)}, which {verb} removed"
+    return f"kept, although {name_partitions(inlet.name, removed_inputs, partitioning)} {verb} removed"
 
 
 @frozen
@@ -222,7 +222,7 @@ def _require_known_columns(query: _GateQuery, inlet: InletSpec, gated: GateResul
     is_table = upstream.source is None or upstream.source.kind == "delta"
     if not is_table or context.state_of(upstream).version is not None or context.dataset(inlet).seq:
         return gated
-    reason = f"waits for {inlet.name}: it has not been written yet, so its columns are unknown; declare its `columns`"
+    reason = f"waits for {inlet.name}: not written yet, so its columns are unknown; declare its `columns`"
     return GateResult(NOTHING, (*gated.waiting, Waiting(query.asset.name, reason, None, gated.ready)), gated.notes)
 
 
@@ -282,7 +282,7 @@ def _note_missing_inputs(query: _GateQuery, inlet: InletSpec, gated: GateResult)
     if not absent:
         return gated
     absent_text = name_partitions(inlet.name, absent, query.context.partitioning(inlet))
-    return replace(gated, notes=(*gated.notes, f"without {absent_text}: not there"))
+    return replace(gated, notes=(*gated.notes, f"without {absent_text}: no data"))
 
 
 def _require_one_update(query: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:

@@ -36,8 +36,8 @@ def _explain_needs_person(asset: AssetSpec, state: AssetState) -> str | None:
 def loss_advice(asset: AssetSpec, loss: TableLoss) -> str:
     """Reason of an asset whose table lost appended rows, which only a person can repair, and how."""
     return (
-        f"{loss.reason}; what was appended cannot be computed again: put the table back as it was, or continue with "
-        f"what is there by `sparkassets backfill {asset.maker or asset.name}`"
+        f"{loss.reason}; appended rows cannot be recomputed: restore the table, or continue with the rows left by "
+        f"`sparkassets backfill {asset.maker or asset.name}`"
     )
 
 
@@ -86,7 +86,7 @@ def _note_repairs(
     runs = tuple(_with_further_reason(run, loss.reason) if _repairs(run, loss) else run for run in decision.runs)
     if unrepaired := _unrepaired_loss(loss, runs):
         notes = (
-            AssetNote(asset.name, f"{loss.reason}; this is missing until it is computed again", unrepaired),
+            AssetNote(asset.name, f"{loss.reason}; missing until it is recomputed", unrepaired),
             *notes,
         )
     return replace(decision, runs=runs, notes=notes)
@@ -121,7 +121,7 @@ def unlisted_segment_notes(asset: AssetSpec, state: AssetState) -> list[AssetNot
         return []
     found = asset.partitioning.unknown_partitions(asset.partitioning.inside(state.coverage))
     of_what = "known segment" if asset.partitioning.is_open else "segment of the list"
-    text = f"no {of_what} any more; any rows of it stay, and nothing computes them"
+    text = f"no longer a {of_what}; its rows stay, and nothing recomputes them"
     return [AssetNote(asset.name, text, found)] if found else []
 
 
@@ -138,9 +138,9 @@ def _describe_foreign_change(context: PlanningContext, asset: AssetSpec, commit:
     at = f" at {context.format_instant(commit.at)}" if commit.at is not None else ""
     what = f"changed by another writer: {commit.operation} in version {commit.version}{at}"
     if asset.appends:
-        return f"{what}; it stays as it is"
+        return f"{what}; kept"
     force = " --partition … --force" if asset.partitioning.is_partitioned else ""
-    return f"{what}; it stays as it is until `sparkassets backfill {asset.maker or asset.name}{force}`"
+    return f"{what}; recompute it by `sparkassets backfill {asset.maker or asset.name}{force}`"
 
 
 def _with_further_reason(run: PlannedRun, reason: str) -> PlannedRun:

@@ -217,7 +217,7 @@ def _explain_blocked(asset: AssetSpec, inlet: InletSpec, barrier: UpstreamBarrie
     """
     kind, reason = inlet.require.kind, f"waits for {barrier.reason}"
     if kind != "all":
-        reason += f", and counts whatever `require: {kind}` says: `sparkassets mark {inlet.name}` accepts or skips it"
+        reason += f", also under `require: {kind}`; `sparkassets mark {inlet.name}` accepts or skips it"
     return Waiting(asset.name, reason, None, partitions)
 
 
