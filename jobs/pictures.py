@@ -79,7 +79,7 @@ def draw(command: str, printed: str) -> None:
     text = NOISE.sub("", RUN_ID.sub("", CLOCK.sub(r"\1", printed))).rstrip() + "\n"
     console = Console(record=True, width=COLUMNS, file=Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     console.print(f"[bold green]$[/] [bold]sparkassets {command}[/]")
-    console.print(Text.from_ansi(text), end="\n\n")
+    console.print(Text.from_ansi(text))
     svg = console.export_svg(title="sparkassets", theme=DIMMED_MONOKAI, unique_id=name)
     (PICTURES / f"{name}.svg").write_text(REMOTE_FONTS.sub("", svg), encoding="utf-8")
 
